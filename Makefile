@@ -1,0 +1,45 @@
+.DEFAULT_GOAL := help
+.PHONY: help run setup test test-faults test-clients check fmt docs bench lock clean
+
+PYTEST = .venv/bin/python -m pytest
+
+help:  ## list the verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run:  ## install what is needed and start the whole system in this terminal
+	@requirements/install standalone
+	@exec .venv/bin/dashwright serve
+
+setup:  ## install what tests and checks need
+	@requirements/install dev
+
+test: setup  ## run every test against real PostgreSQL and RabbitMQ, found or provided
+	@$(PYTEST) -n auto --dist loadscope -m "not faults"
+
+test-faults: setup  ## run the tests that kill and stop what others share, each with servers of its own
+	@$(PYTEST) -n auto --dist loadscope -m faults
+
+test-clients: setup  ## run a client's own tests against a gateway of their own; downloads them from PyPI (GROUPS="teams users")
+	@.venv/bin/python -m tests.clients $(GROUPS)
+
+check: setup  ## lint, types and import law
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+
+fmt: setup  ## format the code
+	.venv/bin/ruff check --fix --quiet . ; .venv/bin/ruff format .
+
+docs: setup  ## write the generated tables of docs/reference/expressions.md anew
+	@.venv/bin/python docs/tables.py
+
+bench:  ## measure the product beside bare references (ROWS=E1,E10)
+	@requirements/install bench
+	@.venv/bin/python -m benchmarks
+
+lock:  ## write requirements/*.txt anew (needs uv)
+	requirements/lock
+
+clean:  ## remove what the verbs above made, but no data
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,102 @@
+"""``make bench [ROWS=Q1,E10]``: measures, prints the table and writes it as JSON to benchmarks/results/."""
+
+import json
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import uvloop
+from tests.servers import databases, postgres, rabbitmq
+
+from benchmarks import encoding, gateway, job_path, kernels, large_answers, peers, query_path
+from benchmarks.row import Row
+
+Alone = Callable[[], Awaitable[list[Row]]]
+Served = Callable[[str, str, Path], Awaitable[list[Row]]]
+
+ALONE: dict[str, list[Alone]] = {
+    "E1": [kernels.addition],
+    "E2": [kernels.alignment],
+    "E3": [kernels.union],
+    "E4": [kernels.reduction],
+    "E5": [kernels.resampling],
+    "E6": [kernels.conditions],
+    "E8": [encoding.as_json, encoding.responsiveness],
+    "E9": [encoding.as_arrow],
+    "P": [peers.rows],
+}
+"""What needs this process only."""
+
+SERVED: dict[str, list[Served]] = {
+    "E8": [large_answers.passed_on],
+    "E9": [large_answers.whole],
+    "E10": [query_path.rows],
+    "G": [gateway.rows],
+    "Q1": [job_path.rows],
+}
+"""What needs servers."""
+
+
+async def measure(wanted: list[str]) -> list[Row]:
+    found = [row for name in wanted for rows in ALONE.get(name, []) for row in await _said(name, rows())]
+    if any(name in SERVED for name in wanted):
+        found += await _served([name for name in wanted if name in SERVED])
+    return found
+
+
+async def _said(name: str, rows: Awaitable[list[Row]]) -> list[Row]:
+    print(f"measuring {name} …", file=sys.stderr)
+    return await rows
+
+
+async def _served(wanted: list[str]) -> list[Row]:
+    """On servers of their own that keep what they are told, as in service."""
+    found: list[Row] = []
+    database, broker = await postgres.provide_private(), await rabbitmq.provide_private()
+    try:
+        template = await databases.make_template(database.dsn)
+        for name, rows in [(one, rows) for one in wanted for rows in SERVED[one]]:
+            async with databases.fresh(database.dsn, template) as url:
+                with tempfile.TemporaryDirectory() as folder:
+                    found += await _said(name, rows(url, broker.url, Path(folder)))
+    finally:
+        await broker.remove()
+        await database.remove()
+    return found
+
+
+def show(rows: list[Row]) -> None:
+    print(f"{os.cpu_count()} cores, Python {platform.python_version()}, medians of rounds in turns\n")
+    print(f"| {'id':4} | {'path':48} | {'product':>10} | {'reference':>10} | {'ratio':>6} | {'goal':>6} | met |")
+    print(f"| {'-' * 4} | {'-' * 48} | {'-' * 9}: | {'-' * 9}: | {'-' * 5}: | {'-' * 5}: | --- |")
+    for row in rows:
+        product, reference = f"{row.product:.4g} {row.unit}", f"{row.reference:.4g} {row.unit}"
+        met = "yes" if row.is_met else "no"
+        print(f"| {row.id:4} | {row.path:48} | {product:>10} | {reference:>10} | {row.ratio:6.3g} | {row.goal:6.3g} | {met:3} |")
+
+
+def main() -> int:
+    known = list(dict.fromkeys([*ALONE, *SERVED]))
+    wanted = [name for name in os.environ.get("ROWS", "").split(",") if name] or known
+    if unknown := [name for name in wanted if name not in known]:
+        print(f"unknown rows: {', '.join(unknown)}; known: {', '.join(known)}", file=sys.stderr)
+        return 2
+    rows = uvloop.run(measure(wanted))
+    rows.sort(key=lambda row: (row.id[0], int(row.id[1:] or 0)))
+    show(rows)
+    results = Path(__file__).parent / "results"
+    results.mkdir(exist_ok=True)
+    written = results / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
+    table = [asdict(row) | {"ratio": row.ratio, "met": row.is_met} for row in rows]
+    written.write_text(json.dumps({"cores": os.cpu_count(), "rows": table}, indent=2) + "\n")
+    print(f"\nwritten to {written.relative_to(Path.cwd())}" if written.is_relative_to(Path.cwd()) else f"\nwritten to {written}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""The reference of the gateway: aiohttp and asyncpg alone answer what the product answers, to whoever asks.
+
+``python -m benchmarks.bare_gateway DATABASE_URL``; it prints its address when it is ready.
+"""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import asyncpg
+import asyncpg.pool
+import orjson
+import uvloop
+from aiohttp import web
+
+from dashwright.common.database import queries
+from dashwright.common.models.quotas import ORG_TARGETS, UNLIMITED
+
+QUOTAS = "/api/org/quotas"
+DASHBOARD = "bench"
+DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/{namespace}/dashboards"
+POOL = 10
+"""Connections, as many as the product takes where no setting says otherwise."""
+
+_STORES = "dashwright.common.stores"
+_ORG_ID = 1
+
+
+async def _leave_as_it_is(_connection: Any) -> None:
+    """The product spares the round trip that resets a connection, too."""
+
+
+class Reads:
+    """The product's statements, prepared by asyncpg as for the product, and JSON of their rows."""
+
+    def __init__(self, pool: "asyncpg.pool.Pool[asyncpg.Record]") -> None:
+        self._pool = pool
+        self._state = queries.load(_STORES, "quotas.sql").state
+        self._get = queries.load(_STORES, "resources.sql").get
+
+    @classmethod
+    async def open(cls, database_url: str) -> "Reads":
+        return cls(await asyncpg.create_pool(database_url, min_size=1, max_size=POOL, reset=_leave_as_it_is))
+
+    async def quotas(self) -> bytes:
+        count = len(ORG_TARGETS)
+        asked = ["org"] * count, [_ORG_ID] * count, ORG_TARGETS, [UNLIMITED] * count
+        async with self._pool.acquire() as connection:
+            rows = await connection.fetch(self._state, *asked, True)
+        return orjson.dumps([dict(row) for row in rows])
+
+    async def dashboard(self, namespace: str, name: str) -> bytes:
+        async with self._pool.acquire() as connection:
+            row = await connection.fetchrow(self._get, namespace, "dashboard.grafana.app", "dashboards", name)
+        assert row is not None
+        return orjson.dumps({"metadata": orjson.Fragment(row["metadata"]), "spec": orjson.Fragment(row["spec"])})
+
+
+def _application(reads: Reads) -> web.Application:
+    async def quotas(_request: web.Request) -> web.Response:
+        return web.Response(body=await reads.quotas(), content_type="application/json")
+
+    async def dashboard(request: web.Request) -> web.Response:
+        body = await reads.dashboard(request.match_info["namespace"], request.match_info["name"])
+        return web.Response(body=body, content_type="application/json")
+
+    application = web.Application()
+    handlers: dict[str, Callable[[web.Request], Awaitable[web.StreamResponse]]] = {QUOTAS: quotas, f"{DASHBOARDS}/{{name}}": dashboard}
+    application.add_routes([web.get(path, handler) for path, handler in handlers.items()])
+    return application
+
+
+async def serve(database_url: str) -> None:
+    runner = web.AppRunner(_application(await Reads.open(database_url)), access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    host, port = runner.addresses[0][:2]
+    print(f"http://{host}:{port}", flush=True)
+    await asyncio.Future()
+
+
+if __name__ == "__main__":
+    uvloop.run(serve(sys.argv[1]))

@@ -1,0 +1,116 @@
+"""E8 and E9 inside one process: what the engine costs beside encoding its outcome, what encoding costs beside its library alone, and
+whether the event loop stays free meanwhile."""
+
+import asyncio
+import gc
+import time
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+
+import orjson
+
+from benchmarks import points, series
+from benchmarks.row import ROUNDS, Row, compared, median_of
+from dashwright.common.models.asking import Asking
+from dashwright.expressions import arrow, codec
+from dashwright.expressions.answer import answer
+from dashwright.expressions.engine.convert import values_of
+from dashwright.expressions.engine.evaluate import evaluate
+from dashwright.expressions.engine.expression import Outcome
+from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.graph import Node
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.math.evaluate import Math
+from dashwright.expressions.engine.present import frames_of
+
+_SHAPES = ((1, 1_000_000), (1000, 1000))
+_STALL = 50.0
+_TICK = 0.001
+
+
+async def as_json() -> list[Row]:
+    """E8: a ratio of every series to one total, evaluated from frames to frames, beside encoding the outcome."""
+    rows = []
+    for count, length in _SHAPES:
+        made, one = series.frames(count, length, 1), series.frames(1, length, 2)
+        shown = _evaluated(made, one)
+        shape = f"{count:,} x {length:,}"
+        rows += [
+            await compared(
+                "E8", f"convert, evaluate, present {shape}, to encode", 0.15, partial(_evaluated, made, one), partial(_json, shown)
+            ),
+            await compared("E8", f"encode {shape}, to bare orjson", 1.2, partial(_json, shown), partial(_bare, shown)),
+        ]
+    return rows
+
+
+async def as_arrow() -> list[Row]:
+    """E9: this process's time for the same frames."""
+    rows = []
+    for count, length in _SHAPES:
+        shown = series.frames(count, length, 1)
+        rows.append(
+            await compared("E9", f"encode {count:,} x {length:,} as Arrow, to JSON", 1 / 8, partial(_arrow, shown), partial(_json, shown))
+        )
+    return rows
+
+
+def _evaluated(made: Sequence[Frame], one: Sequence[Frame]) -> list[Frame]:
+    nodes = [Node("A"), Node("B"), Node("C", Math.parsed("$A / $B"))]
+    outcome = evaluate(nodes, {"A": values_of(made), "B": values_of(one)}, Limits())["C"]
+    assert isinstance(outcome, Outcome)
+    return frames_of(outcome, "C")
+
+
+def _json(frames: Sequence[Frame]) -> int:
+    writer = codec.FrameWriter()
+    return sum(len(piece) for piece in codec.pieces(part for frame in frames for part in writer.write(frame)))
+
+
+def _arrow(frames: Sequence[Frame]) -> int:
+    writer = arrow.FrameWriter()
+    return sum(len(piece) for piece in codec.pieces(part for frame in frames for part in writer.write(frame)))
+
+
+def _bare(frames: Sequence[Frame]) -> int:
+    """The columns as they are, times in milliseconds, and nothing beside them."""
+    return sum(
+        len(orjson.dumps([frame.fields[0].values // 1_000_000, frame.fields[1].values], option=orjson.OPT_SERIALIZE_NUMPY))
+        for frame in frames
+    )
+
+
+async def responsiveness() -> list[Row]:
+    """E8: the longest time nothing else could run while ten million points were evaluated and encoded."""
+    points.register()
+    rows = []
+    for shape in ((10, 1_000_000), (1, 10_000_000), (10_000, 1000)):
+        for name, accept in (("JSON", ""), ("Arrow", arrow.CONTENT_TYPE)):
+            body = points.request("$A / $B", *shape)
+            await _longest_stall(body, accept)
+            # What the source keeps for the next round would be gone in service; the collector need not look at it.
+            gc.freeze()
+            stalls = [[await _longest_stall(body, accept)] for _ in range(ROUNDS)]
+            path = f"longest stall, {shape[0]:,} x {shape[1]:,} as {name}, to 50 ms"
+            rows.append(Row("E8", path, "ms", median_of(stalls, 50) * 1000, _STALL, 1.0))
+    return rows
+
+
+async def _longest_stall(body: bytes, accept: str) -> float:
+    longest = 0.0
+
+    async def tick() -> None:
+        nonlocal longest
+        while True:
+            started = time.perf_counter()
+            await asyncio.sleep(_TICK)
+            longest = max(longest, time.perf_counter() - started - _TICK)
+
+    ticking = asyncio.create_task(tick())
+    answered = await answer(body, Asking(accept=accept))
+    assert answered.status == 200
+    assert isinstance(answered.pieces, AsyncIterator)
+    async for _ in answered.pieces:
+        pass
+    ticking.cancel()
+    return longest

@@ -1,0 +1,83 @@
+"""E8 and E9 over the wire: a million points through broker and gateway, beside the same bytes without the product, and as Arrow."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from tests.acceptance.processes import Stack
+
+from benchmarks import points
+from benchmarks.row import Round, Row, in_turns, median_of
+from benchmarks.wire import Wire
+from dashwright.expressions import arrow
+
+_QUERIES = 5
+_QUERY = points.request("$A + 1", 1, 1_000_000)
+
+
+async def passed_on(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
+    """E8: pieces that are ready beforehand, so that nothing but passing them on is measured."""
+    file = folder / "answer.json"
+    async with AsyncExitStack() as opened:
+        wire = await _gateway(opened, Stack(database_url, amqp_url, folder))
+        async with AsyncExitStack() as worker:
+            await _started(worker, "benchmarks.points", amqp_url)
+            file.write_bytes(await wire.call(wire.encode("POST", "/api/ds/query", _QUERY), status=200))
+        await _started(opened, "benchmarks.points", amqp_url, str(file))
+        await _started(opened, "benchmarks.bare_query", "worker", amqp_url, str(file))
+        bare = await Wire.open(await _started(opened, "benchmarks.bare_query", "gateway", amqp_url))
+        opened.push_async_callback(bare.close)
+        product = _calls(wire, wire.encode("POST", "/api/ds/query", _QUERY))
+        measured, reference = await in_turns(product, _calls(bare, bare.encode("POST", "/", _QUERY)))
+    path = f"{file.stat().st_size / 1e6:.0f} MB of JSON through broker and gateway, to bare"
+    return [_row("E8", path, 1.5, measured, reference)]
+
+
+async def whole(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
+    """E9: the request as Arrow beside the same as JSON."""
+    async with AsyncExitStack() as opened:
+        wire = await _gateway(opened, Stack(database_url, amqp_url, folder))
+        await _started(opened, "benchmarks.points", amqp_url)
+        as_arrow = wire.encode("POST", "/api/ds/query", _QUERY, accept=arrow.CONTENT_TYPE)
+        measured, reference = await in_turns(_calls(wire, as_arrow), _calls(wire, wire.encode("POST", "/api/ds/query", _QUERY)))
+    return [_row("E9", "whole request of 1,000,000 points as Arrow, to JSON", 0.4, measured, reference)]
+
+
+async def _gateway(opened: AsyncExitStack, stack: Stack) -> Wire:
+    """A connection to the product's gateway; there is no worker of its own."""
+    await stack.gateway.start()
+    opened.push_async_callback(stack.gateway.stop)
+    wire = await Wire.open(str((await stack.gateway.event("serving"))["address"]))
+    opened.push_async_callback(wire.close)
+    return wire
+
+
+async def _started(opened: AsyncExitStack, module: str, *arguments: str) -> str:
+    """Starts a process of this package; answers the line it prints when it is ready."""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, *arguments, stdout=asyncio.subprocess.PIPE)
+    opened.push_async_callback(process.wait)
+    opened.callback(process.terminate)
+    assert process.stdout is not None
+    line = (await process.stdout.readline()).decode().strip()
+    if not line:
+        raise AssertionError(f"{module} ended before it was ready")
+    return line
+
+
+def _calls(wire: Wire, request: bytes) -> Round:
+    async def play() -> Sequence[float]:
+        seconds = []
+        for _ in range(_QUERIES):
+            started = time.perf_counter()
+            await wire.call(request, status=200)
+            seconds.append(time.perf_counter() - started)
+        return seconds
+
+    return play
+
+
+def _row(name: str, path: str, goal: float, measured: Sequence[Sequence[float]], reference: Sequence[Sequence[float]]) -> Row:
+    return Row(name, path, "ms", median_of(measured, 50) * 1000, median_of(reference, 50) * 1000, goal)

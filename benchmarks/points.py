@@ -1,0 +1,80 @@
+"""A data source that only benchmarks have: random points of any number, made once and kept.
+
+No service knows it. This module's own worker process registers it: ``python -m benchmarks.points AMQP_URL [FILE]``; with a file it
+answers every query with the bytes of that file instead.
+"""
+
+import asyncio
+import functools
+import json
+import sys
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import uvloop
+
+from benchmarks import series
+from benchmarks.bare_query import cut
+from dashwright.common.messaging.amqp import AmqpBroker
+from dashwright.common.messaging.rpc import Reply, Request, RpcServer
+from dashwright.common.messaging.rpc_server import Answering
+from dashwright.common.models.expressions import SourceQuery
+from dashwright.expressions import fetching
+from dashwright.expressions.consumer import QueryConsumer
+from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.timerange import TimeRange
+
+TYPE = "benchmark_points"
+
+_made = functools.cache(series.frames)
+
+
+class Points:
+    """``series`` of ``points`` each, by a ``seed``."""
+
+    async def query(self, query: SourceQuery, time_range: TimeRange) -> Sequence[Frame]:
+        properties = query.model_extra or {}
+        return _made(int(properties["series"]), int(properties["points"]), int(properties["seed"]))
+
+
+def register() -> None:
+    """For this process only."""
+    fetching.SOURCES[TYPE] = Points()
+
+
+def request(expression: str, count: int, points: int) -> bytes:
+    """A query for ``expression`` over ``$A``, of so many series and points, and ``$B``, of one series. Only its outcome is shown."""
+    hidden = {"datasource": {"type": TYPE}, "points": points, "hide": True}
+    queries = [
+        {"refId": "A", "series": count, "seed": 1, **hidden},
+        {"refId": "B", "series": 1, "seed": 2, **hidden},
+        {"refId": "C", "datasource": {"type": "__expr__", "uid": "__expr__"}, "type": "math", "expression": expression},
+    ]
+    return json.dumps({"from": "now-1h", "to": "now", "queries": queries}).encode()
+
+
+async def work(amqp_url: str, ready: bytes | None) -> None:
+    """A worker of the product with one more source, or one whose answer is ready."""
+    register()
+    broker = AmqpBroker(amqp_url)
+    await broker.start()
+    server = QueryConsumer(broker, slots=8) if ready is None else RpcServer(broker, broker.topology.query, _answering(ready), prefetch=8)
+    await server.start()
+    print("ready", flush=True)
+    await asyncio.Future()
+
+
+def _answering(body: bytes) -> Answering:
+    async def answer(_request: Request) -> Reply:
+        return Reply(_pieces(body), {"status": 200, "content_type": "application/json"})
+
+    return answer
+
+
+async def _pieces(body: bytes) -> AsyncIterator[bytes]:
+    for piece in cut(body):
+        yield piece
+
+
+if __name__ == "__main__":
+    uvloop.run(work(sys.argv[1], Path(sys.argv[2]).read_bytes() if sys.argv[2:] else None))

@@ -1,0 +1,43 @@
+"""What the engine's benchmarks compute with: sets of series in blocks, and the same as the frames of a source."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dashwright.expressions.engine.axis import Axis
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.labels import NONE, Labels
+from dashwright.expressions.engine.values import Block, Cells, Series
+
+START = 1_700_000_000_000_000_000
+STEP = 10_000_000_000
+
+
+def times(points: int, *, step: int = STEP, start: int = START) -> NDArray[np.int64]:
+    return start + step * np.arange(points, dtype=np.int64)
+
+
+def labels(count: int) -> tuple[Labels, ...]:
+    return tuple(Labels.of({"host": f"h{number}", "dc": f"d{number % 7}", "job": "node"}) for number in range(count))
+
+
+def block(count: int, instants: NDArray[np.int64], seed: int, *, null_share: float = 0.0) -> Series:
+    """``count`` series on one axis, of random normals; a share of their points is null."""
+    random = np.random.default_rng(seed)
+    values = random.normal(size=(count, len(instants))) * 100
+    nulls = random.random(values.shape) < null_share if null_share else None
+    return Series.stacked(labels(count), [Block(Axis(instants), Cells.of(values, nulls))])
+
+
+def frames(count: int, points: int, seed: int) -> list[Frame]:
+    """The same as a source answers it: one frame a series, its columns arrays of their own. A series alone has no labels."""
+    random = np.random.default_rng(seed)
+    instants = times(points)
+    return [
+        Frame(
+            [
+                Field("Time", FieldType.TIME, instants.copy()),
+                Field("Value", FieldType.FLOAT64, random.normal(size=points) * 100, labels=item),
+            ]
+        )
+        for item in (labels(count) if count > 1 else (NONE,))
+    ]

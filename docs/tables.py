@@ -1,0 +1,45 @@
+"""Writes the tables of docs/reference/expressions.md that stand in the code already (``make docs``), between their markers."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from dashwright.expressions.engine.math.functions import FUNCTIONS
+from dashwright.expressions.engine.math.operators import BINARY
+from dashwright.expressions.engine.reducers import REDUCERS
+
+PAGE = Path(__file__).parent / "reference/expressions.md"
+
+
+def page_with_tables(text: str) -> str:
+    """The page with its tables as the code has them now."""
+    for name, rows in _tables().items():
+        before, marker, rest = text.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition("<!-- end -->")
+        text = before + marker + rows + end + after
+    return text
+
+
+def _tables() -> Mapping[str, str]:
+    tightest_first = sorted(BINARY.items(), key=lambda item: -item[1].precedence)
+    operators = ((_code(symbol), str(operator.precedence + 1), operator.doc) for symbol, operator in tightest_first)
+    functions = ((_code(f"{name}({', '.join('x' * function.arity)})"), function.doc) for name, function in FUNCTIONS.items())
+    reducers = ((_code(name), reducer.doc) for name, reducer in REDUCERS.items())
+    return {
+        "operators": _table(("operator", "binds", "gives"), operators),
+        "functions": _table(("function", "gives"), functions),
+        "reducers": _table(("reducer", "gives"), reducers),
+    }
+
+
+def _code(text: str) -> str:
+    # A bare bar would end the cell, also within backticks.
+    return f"`{text}`".replace("|", "\\|")
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page_with_tables(PAGE.read_text()))

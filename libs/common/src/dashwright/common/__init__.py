@@ -1,0 +1,1 @@
+"""What more than one service of Dashwright needs, and nothing else. Knows no service."""

@@ -1,0 +1,132 @@
+"""Brings a database to the schema of this program: plain SQL files in order, forward only, one migrator at a time.
+
+Why this is not a library: ``docs/decisions/0001-migrations.md``.
+"""
+
+import hashlib
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.abc import Traversable
+from importlib.resources import files
+
+import asyncpg
+import structlog
+
+from dashwright.common.database.losses import CONNECTING, QUERYING, is_loss, place_of, unavailable
+from dashwright.common.errors import DashwrightError, Unavailable
+
+log = structlog.get_logger()
+
+MIGRATIONS: Traversable = files("dashwright.common.database.migrations")
+
+_NAME = re.compile(r"\d{4}_[a-z0-9_]+\.sql")
+_LOCK = 0x6461736877  # any number, as long as no other program locks it in the same database
+_LOCK_WAIT = "60s"
+_TABLE = """
+create table if not exists schema_migrations (
+    name text primary key,
+    checksum text not null,
+    applied_at timestamptz not null default now()
+)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One file: its name (``0001_resources.sql``), its text, and the SHA-256 of that text."""
+
+    name: str
+    sql: str
+
+    @property
+    def checksum(self) -> str:
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+
+async def migrate(url: str, source: Traversable = MIGRATIONS) -> list[str]:
+    """Applies what is pending and answers the names, in order; a second migrator waits for the first, then finds nothing to do.
+
+    Raises Unavailable when the database is away, DashwrightError when it is newer than this program, when a file that ran was
+    changed, or when a file fails: then nothing of that file, and all of those before it, is applied.
+    """
+    async with _connected(url) as connection:
+        await _lock(connection, place_of(url))
+        await connection.execute(_TABLE)
+        todo = _pending(read(source), await _applied(connection))
+        for migration in todo:
+            await _apply(connection, migration)
+        return [migration.name for migration in todo]
+
+
+async def pending(url: str, source: Traversable = MIGRATIONS) -> list[str]:
+    """The names ``migrate`` would apply now. Changes nothing; raises what ``migrate`` raises before it applies anything."""
+    async with _connected(url) as connection:
+        fresh = await connection.fetchval("select to_regclass('schema_migrations') is null")
+        return [migration.name for migration in _pending(read(source), {} if fresh else await _applied(connection))]
+
+
+def read(source: Traversable) -> list[Migration]:
+    """The migrations of a folder in order. Raises DashwrightError on a name or number that does not fit."""
+    names = sorted(entry.name for entry in source.iterdir() if entry.name.endswith(".sql"))
+    for earlier, name in zip(["", *names], names, strict=False):
+        if not _NAME.fullmatch(name):
+            raise DashwrightError(f"The migration {name} must be named like 0001_resources.sql.")
+        if earlier[:4] == name[:4]:
+            raise DashwrightError(f"The migrations {earlier} and {name} have the same number. Give the newer one the next free number.")
+    return [Migration(name, (source / name).read_text(encoding="utf-8")) for name in names]
+
+
+def _pending(known: list[Migration], applied: dict[str, str]) -> list[Migration]:
+    unknown = applied.keys() - {migration.name for migration in known}
+    if unknown:
+        raise DashwrightError(f"The database is newer than this program: it has {max(unknown)}. Start a newer version of the program.")
+    for migration in known:
+        if migration.checksum != applied.get(migration.name, migration.checksum):
+            raise DashwrightError(f"The migration {migration.name} was changed after it ran. Restore the file; put changes in a new one.")
+    todo = [migration for migration in known if migration.name not in applied]
+    if todo and applied and todo[0].name < max(applied):
+        raise DashwrightError(f"The migration {todo[0].name} comes before {max(applied)}, which ran already. Give it the next free number.")
+    return todo
+
+
+async def _apply(connection: "asyncpg.Connection[asyncpg.Record]", migration: Migration) -> None:
+    try:
+        async with connection.transaction():
+            await connection.execute(migration.sql)
+            await connection.execute("insert into schema_migrations (name, checksum) values ($1, $2)", migration.name, migration.checksum)
+    except asyncpg.PostgresError as error:
+        if is_loss(error, closed=connection.is_closed()):
+            raise
+        raise DashwrightError(f"The migration {migration.name} failed and was rolled back: {error}") from error
+    log.info("migration_applied", name=migration.name)
+
+
+async def _applied(connection: "asyncpg.Connection[asyncpg.Record]") -> dict[str, str]:
+    return {row["name"]: row["checksum"] for row in await connection.fetch("select name, checksum from schema_migrations")}
+
+
+async def _lock(connection: "asyncpg.Connection[asyncpg.Record]", place: str) -> None:
+    """Held until the connection ends."""
+    await connection.execute(f"set lock_timeout = '{_LOCK_WAIT}'")
+    try:
+        await connection.execute("select pg_advisory_lock($1)", _LOCK)
+    except asyncpg.LockNotAvailableError as error:
+        raise Unavailable(f"Another process has been migrating {place} for over {_LOCK_WAIT}. Wait for it to end, or end it.") from error
+
+
+@asynccontextmanager
+async def _connected(url: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+    try:
+        connection = await asyncpg.connect(url, timeout=10)
+    except CONNECTING as error:
+        raise unavailable(place_of(url), error) from error
+    try:
+        yield connection
+    except QUERYING as error:
+        if not is_loss(error, closed=connection.is_closed()):
+            raise
+        raise unavailable(place_of(url), error) from error
+    finally:
+        connection.terminate()

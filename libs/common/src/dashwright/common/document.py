@@ -1,0 +1,87 @@
+"""JSON text to a tree and back, so that what was sent is what is stored.
+
+orjson reads integers beyond 64 bits as floats, ``1.10`` as ``1.1``, lets the last of two equal keys win, and nobody notices. Here every
+number that is not a plain integer stays the text it was, and what cannot be kept is refused with the reason.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from dashwright.common.errors import Invalid
+
+DEEPEST_TREE = 128
+_EXACT_DIGITS = 15
+
+
+def read_json(text: str) -> Any:
+    """The tree of a JSON document, objects in the order of their keys. Raises Invalid with the line of the fault."""
+    try:
+        return json.loads(text, object_pairs_hook=_object, parse_int=_integer, parse_float=_as_sent, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as fault:
+        raise Invalid(f"not valid JSON: {fault.msg} at line {fault.lineno} column {fault.colno}") from fault
+    except RecursionError as fault:
+        raise Invalid(f"nested too deeply: at most {DEEPEST_TREE} levels") from fault
+
+
+def write_json(tree: Any) -> bytes:
+    """Compact JSON. Raises Invalid for what JSON cannot hold."""
+    try:
+        return orjson.dumps(tree)
+    except orjson.JSONEncodeError as fault:
+        raise Invalid(f"cannot be kept as JSON: {fault}") from fault
+
+
+def check_depth(tree: Any) -> None:
+    """Raises Invalid where objects and lists are nested deeper than 128 levels."""
+    level = [tree]
+    for _ in range(DEEPEST_TREE):
+        level = [item for node in level for item in _children(node)]
+        if not level:
+            return
+    raise Invalid(f"nested too deeply: at most {DEEPEST_TREE} levels")
+
+
+def check_texts(tree: Any) -> None:
+    """Raises Invalid for a text that the database cannot hold: one with a NUL character, or with half of a surrogate pair."""
+    level = [tree]
+    while level:
+        for node in level:
+            for text in (node, *(node if isinstance(node, dict) else ())):
+                if isinstance(text, str):
+                    check_text(text)
+        level = [item for node in level for item in _children(node)]
+
+
+def check_text(text: str) -> None:
+    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise Invalid(f"the text {text[:40]!r} holds a character that cannot be stored: NUL, or half of a surrogate pair")
+
+
+def _children(node: Any) -> Sequence[Any]:
+    if isinstance(node, dict):
+        return list(node.values())
+    return node if isinstance(node, list) else ()
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    tree = dict(pairs)
+    if len(tree) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise Invalid(f"duplicate key {twice!r}: an object may hold each key once")
+    return tree
+
+
+def _integer(text: str) -> Any:
+    return int(text) if len(text) <= _EXACT_DIGITS and text != "-0" else _as_sent(text)
+
+
+def _as_sent(text: str) -> orjson.Fragment:
+    return orjson.Fragment(text)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise Invalid(f"not valid JSON: {name} is not a JSON number; leave the field out or write null")

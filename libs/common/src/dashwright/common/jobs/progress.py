@@ -1,0 +1,144 @@
+"""What a job has done so far: results counted into the numbers of a JobStatus."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from dashwright.common.jobs import verdicts
+from dashwright.common.models.provisioning import JobResourceSummary, JobStatus, State
+
+MOST_ERRORS = 20
+
+
+class Effect(StrEnum):
+    """What happened to one resource. ``ignored`` counts nowhere, not even with an error."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    DELETE = "delete"
+    NOOP = "noop"
+    IGNORED = "ignored"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The outcome for one resource; ``resource`` is the plural. With an ``error`` the effect is the one that was wanted."""
+
+    effect: Effect
+    group: str
+    resource: str
+    path: str
+    name: str = ""
+    error: str = ""
+
+    @property
+    def complaint(self) -> str:
+        """The error with what is needed to find the file."""
+        if self.path in self.error:
+            return self.error
+        found = [f"file: {self.path}", f"name: {self.name}" if self.name else "", f"action: {self.effect.value}"]
+        return f"{self.error} ({', '.join(part for part in found if part)})"
+
+
+@dataclass(slots=True)
+class _Count:
+    create: int = 0
+    update: int = 0
+    delete: int = 0
+    noop: int = 0
+    error: int = 0
+    errors: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Grows with each result. ``total`` is the number of results expected, ``underway`` of those done but not yet committed.
+
+    At ``most_errors`` the verdict speaks of too many; that many texts are kept, but every result counts.
+    """
+
+    message: str = verdicts.STARTED
+    total: int = 0
+    underway: int = 0
+    final_message: str = verdicts.COMPLETED
+    most_errors: int = MOST_ERRORS
+    errors: list[str] = field(default_factory=list)
+    error_count: int = 0
+    done: int = 0
+    _failure: str = ""
+    _counts: dict[tuple[str, str], _Count] = field(default_factory=dict)
+
+    def record(self, result: Result, times: int = 1) -> None:
+        self.done += times
+        if result.effect is Effect.IGNORED:
+            return
+        count = self._counts.setdefault((result.group, result.resource), _Count())
+        if result.error:
+            self._complain(count, result)
+        else:
+            setattr(count, result.effect.value, getattr(count, result.effect.value) + times)
+
+    def _complain(self, count: _Count, result: Result) -> None:
+        self.error_count += 1
+        count.error += 1
+        if len(count.errors) < MOST_ERRORS:
+            count.errors.append(result.complaint)
+        if len(self.errors) < MOST_ERRORS:
+            self.errors.append(result.complaint)
+
+    def fail(self, message: str) -> None:
+        """The job as a whole failed: nothing that is underway counts."""
+        self._failure = message
+        self.underway = 0
+        self.errors = [message, *self.errors][:MOST_ERRORS]
+
+    @property
+    def progress(self) -> float:
+        """Percent of the expected results, 0 while their number is unknown."""
+        return min(100.0, (self.done + self.underway) / self.total * 100) if self.total else 0.0
+
+    @property
+    def too_many_errors(self) -> str:
+        """The text once the limit is reached, else empty."""
+        return verdicts.too_many_errors(self.error_count) if self.error_count >= self.most_errors else ""
+
+    @property
+    def verdict(self) -> tuple[State, str]:
+        """The final state and message: any recorded error makes the job an ``error``."""
+        if self._failure:
+            return State.ERROR, self._failure
+        if self.too_many_errors:
+            return State.ERROR, verdicts.COMPLETED_WITH_TOO_MANY_ERRORS
+        if self.error_count:
+            return State.ERROR, verdicts.COMPLETED_WITH_ERRORS
+        return State.SUCCESS, self.final_message
+
+    def summary(self) -> list[JobResourceSummary]:
+        """One entry for each group and resource; ``write`` is create and update together."""
+        return [
+            JobResourceSummary(
+                group=group,
+                resource=resource,
+                total=count.create + count.update + count.delete + count.noop + count.error,
+                create=count.create,
+                update=count.update,
+                delete=count.delete,
+                write=count.create + count.update,
+                error=count.error,
+                noop=count.noop,
+                errors=list(count.errors) or None,
+            )
+            for (group, resource), count in sorted(self._counts.items())
+        ]
+
+    def status(self, *, started: int, finished: int | None = None) -> JobStatus:
+        """The status to write: of a working job, or with ``finished`` of one that ended. Unix milliseconds."""
+        state, message = (State.WORKING, self.message) if finished is None else self.verdict
+        return JobStatus(
+            state=state,
+            started=started,
+            finished=finished,
+            message=message,
+            errors=list(self.errors) or None,
+            progress=self.progress,
+            summary=self.summary() or None,
+        )

@@ -1,0 +1,40 @@
+"""Annotations with a meaning of their own, by the names that existing clients know."""
+
+FOLDER = "grafana.app/folder"
+MESSAGE = "grafana.app/message"
+CREATED_BY = "grafana.app/createdBy"
+UPDATED_BY = "grafana.app/updatedBy"
+UPDATED_AT = "grafana.app/updatedTimestamp"
+MANAGED_BY = "grafana.app/managedBy"
+MANAGER_ID = "grafana.app/managerId"
+MANAGER_ALLOWS_EDITS = "grafana.app/managerAllowsEdits"
+SOURCE_PATH = "grafana.app/sourcePath"
+SOURCE_CHECKSUM = "grafana.app/sourceChecksum"
+
+REPOSITORY = "repo"
+"""The ``MANAGED_BY`` of what a repository owns."""
+
+SET_BY_STORE = frozenset({CREATED_BY, UPDATED_BY, UPDATED_AT})
+"""Who made and changed an object: the store says so, nobody else."""
+
+SET_BY_MANAGER = frozenset(
+    {
+        MANAGED_BY,
+        MANAGER_ID,
+        MANAGER_ALLOWS_EDITS,
+        SOURCE_PATH,
+        SOURCE_CHECKSUM,
+        "grafana.app/sourceTimestamp",
+        "grafana.app/managerSuspended",
+        "grafana.app/repoName",
+        "grafana.app/repoPath",
+        "grafana.app/repoHash",
+        "grafana.app/repoTimestamp",
+    }
+)
+"""Who owns an object: a sync says so, no caller and no file."""
+
+
+def repository_of(annotations: dict[str, str]) -> str | None:
+    """The repository that manages an object with these annotations."""
+    return annotations.get(MANAGER_ID) if annotations.get(MANAGED_BY) == REPOSITORY else None

@@ -1,0 +1,28 @@
+"""Names of objects: what may stand in ``metadata.name``."""
+
+import re
+
+from dashwright.common.errors import BadRequest
+
+_DASHBOARD = re.compile(r"\A[a-zA-Z0-9_-]+\Z")
+_OBJECT = re.compile(r"\A[a-z0-9]([-a-z0-9.]*[a-z0-9])?\Z")
+
+DASHBOARD_NAME_LENGTH = 40
+OBJECT_NAME_LENGTH = 63
+
+
+def check_dashboard_name(name: str) -> None:
+    """Dashboards, folders and library panels keep the rules of their old uid."""
+    if len(name) > DASHBOARD_NAME_LENGTH:
+        raise BadRequest(f"uid too long, max {DASHBOARD_NAME_LENGTH} characters: {name[:60]!r} has {len(name)}")
+    if not _DASHBOARD.match(name):
+        raise BadRequest(f"uid contains illegal characters: {name!r} may hold letters, digits, hyphens and underscores only")
+
+
+def check_object_name(name: str) -> None:
+    """Every other kind follows Kubernetes: lower case letters, digits, hyphens and dots."""
+    if len(name) > OBJECT_NAME_LENGTH or not _OBJECT.match(name):
+        raise BadRequest(
+            f"metadata.name {name[:80]!r} is invalid: at most {OBJECT_NAME_LENGTH} lower case letters, digits, '-' and '.', "
+            "beginning and ending with a letter or digit"
+        )

@@ -1,0 +1,59 @@
+"""RabbitMQ's direct reply-to as an inbox: a pseudo-queue that lives and dies with its channel, and must be consumed anew after that."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from aio_pika import IncomingMessage
+from aio_pika.abc import AbstractRobustChannel
+
+from dashwright.common.messaging.amqp_wire import read, translated, written
+from dashwright.common.messaging.message import Message, check_size, stamped
+
+_PSEUDO_QUEUE = "amq.rabbitmq.reply-to"
+
+
+class AmqpInbox:
+    """On a channel of its own, where nothing else can cause a channel error. The library does not restore this kind of consumer."""
+
+    def __init__(
+        self, channel: AbstractRobustChannel, receive: Callable[[Message], None], lost: Callable[[], None], max_message: int
+    ) -> None:
+        self._channel = channel
+        self._receive = receive
+        self._lost = lost
+        self._max_message = max_message
+        self._ready = asyncio.Event()
+
+    async def open(self) -> None:
+        self._channel.reopen_callbacks.add(self._listen)
+        self._channel.close_callbacks.add(self._closed)
+        await self._listen()
+
+    async def send(self, routing_key: str, message: Message, *, mandatory: bool, timeout: float = 5.0) -> None:
+        check_size(message, self._max_message)
+        outgoing = written(replace(stamped(message) if mandatory else message, reply_to=_PSEUDO_QUEUE))
+        with translated(f"Sending to {routing_key}"):
+            async with asyncio.timeout(timeout):
+                await self._ready.wait()
+                await self._channel.default_exchange.publish(outgoing, routing_key, mandatory=mandatory)
+
+    async def close(self) -> None:
+        self._ready.clear()
+        with translated("Closing an inbox"):
+            await self._channel.close()
+
+    async def _listen(self, *_: object) -> None:
+        channel = await self._channel.get_underlay_channel()
+        await channel.basic_consume(_PSEUDO_QUEUE, self._deliver, no_ack=True)
+        self._ready.set()
+
+    async def _deliver(self, delivered: Any) -> None:
+        self._receive(read(IncomingMessage(delivered, no_ack=True)))
+
+    def _closed(self, *_: object) -> None:
+        """Comes twice for one loss."""
+        if self._ready.is_set():
+            self._ready.clear()
+            self._lost()

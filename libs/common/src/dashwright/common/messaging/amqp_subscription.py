@@ -1,0 +1,105 @@
+"""A consumer of one RabbitMQ queue on a channel of its own."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import structlog
+from aio_pika.abc import AbstractIncomingMessage, AbstractRobustChannel, AbstractRobustQueue
+
+from dashwright.common.errors import Unavailable
+from dashwright.common.messaging.amqp_wire import delivered, origin, translated
+from dashwright.common.messaging.broker import Broker
+from dashwright.common.messaging.consumer import Consumer
+from dashwright.common.messaging.message import Delivery
+from dashwright.common.messaging.verdict import Verdict, onward
+
+_log = structlog.get_logger()
+
+_PATIENCE = 5.0  # seconds for the broker to confirm
+
+
+class AmqpSubscription:
+    """Restored by the library after a reconnection; what was delivered before that comes again while its handler may still run."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        channel: AbstractRobustChannel,
+        queue: AbstractRobustQueue,
+        consumer: Consumer,
+        ended: Callable[["AmqpSubscription"], None],
+    ) -> None:
+        self._broker = broker
+        self._ended = ended
+        self._channel = channel
+        self._queue = queue
+        self._consumer = consumer
+        self._tag = ""
+
+    async def begin(self) -> None:
+        self._tag = await self._queue.consume(self._take)
+
+    async def cancel(self, *, drain: float) -> None:
+        if not self._tag:
+            return
+        tag, self._tag = self._tag, ""
+        self._ended(self)
+        try:
+            with translated("Cancelling a consumer"):
+                # The library forgets the consumer at once, then waits for a connection, for as long as the broker is away.
+                async with asyncio.timeout(0 if self._channel.is_closed else _PATIENCE):
+                    await self._queue.cancel(tag)
+        except Unavailable as error:
+            _log.info("subscription_already_lost", queue=self._queue.name, error=error.message)
+        await self._consumer.drain(drain)
+        try:
+            with translated("Closing a channel"):
+                # Gives back what was not acknowledged.
+                async with asyncio.timeout(_PATIENCE):
+                    await self._channel.close()
+        except Unavailable as error:
+            _log.info("channel_already_lost", queue=self._queue.name, error=error.message)
+
+    async def check(self) -> None:
+        """Raises Unavailable when the broker has cancelled the consumer, as it does when its queue is deleted, or the channel is away."""
+        if not self._channel.is_closed:
+            channel: Any = await self._channel.get_underlay_channel()
+            if self._tag in channel.consumers:
+                return
+        raise Unavailable(f"The queue {self._queue.name} is not being consumed; it may have been deleted, or the broker is away")
+
+    async def _take(self, incoming: AbstractIncomingMessage) -> None:
+        delivery = delivered(incoming)
+        if self._queue.name in (self._broker.topology.dead, self._broker.topology.dead_work):
+            delivery = delivery.with_headers(origin(incoming))
+
+        async def settle(verdict: Verdict) -> None:
+            await self._settle(incoming, delivery, verdict)
+
+        self._consumer.take(delivery, settle)
+
+    async def _settle(self, incoming: AbstractIncomingMessage, delivery: Delivery, verdict: Verdict) -> None:
+        acknowledge: Callable[[], Awaitable[None]] = incoming.ack
+        broker = self._broker
+        try:
+            follows = onward(delivery, self._queue.name, verdict, broker.topology, largest=broker.max_message)
+            if follows is not None:
+                await broker.publish(follows.exchange, follows.routing_key, follows.message)
+        except Unavailable as error:
+            _log.warning("message_not_moved", error=error.message)
+            acknowledge = partial(incoming.reject, requeue=True)
+        except Exception:  # noqa: BLE001 - the outermost loop of a message
+            # Unacknowledged, it would hold its consumer's slot for ever.
+            _log.exception("message_rejected")
+            acknowledge = partial(incoming.reject, requeue=False)
+        await self._acknowledge(acknowledge)
+
+    async def _acknowledge(self, acknowledge: Callable[[], Awaitable[None]]) -> None:
+        try:
+            with translated("Acknowledging"):
+                await acknowledge()
+        except Unavailable as error:
+            # It comes again, and finds in its row that the work is done.
+            _log.warning("acknowledgement_lost", error=error.message)

@@ -1,0 +1,60 @@
+"""Runs the handler of one subscription: each delivery in a task, a context and a trace of its own."""
+
+import asyncio
+import contextvars
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from dashwright.common.messaging.broker import Handler
+from dashwright.common.messaging.message import Delivery
+from dashwright.common.messaging.topology import Topology
+from dashwright.common.messaging.verdict import Verdict, after_failure
+from dashwright.common.observability import metrics, tracing
+
+_log = structlog.get_logger()
+
+Settle = Callable[[Verdict], Awaitable[None]]
+
+
+class Consumer:
+    """The running handlers of one subscription. Tasks are its own: a lost channel must not cancel work that a lease protects."""
+
+    def __init__(self, queue: str, handler: Handler, topology: Topology) -> None:
+        self._queue = queue
+        self._handler = handler
+        self._topology = topology
+        # Of the subscriber: in memory, a delivery would otherwise run in the context of whoever published.
+        self._context = contextvars.copy_context()
+        self._running: set[asyncio.Task[None]] = set()
+
+    def take(self, delivery: Delivery, settle: Settle) -> None:
+        """Starts the handler; ``settle`` gets its verdict, and is not called when the task is cancelled before."""
+        task = asyncio.get_running_loop().create_task(self._run(delivery, settle), context=self._context.copy())
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    async def drain(self, seconds: float) -> None:
+        """Waits for running handlers, then cancels those that are left."""
+        if self._running and seconds > 0:
+            await asyncio.wait(self._running, timeout=seconds)
+        left = [*self._running]
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    async def _run(self, delivery: Delivery, settle: Settle) -> None:
+        header = delivery.message.headers.get(tracing.HEADER)
+        tracing.enter(header if isinstance(header, str) else None)
+        structlog.contextvars.bind_contextvars(queue=self._queue, message_id=delivery.message.message_id, delivery=delivery.attempt)
+        verdict = await self._judge(delivery)
+        metrics.messages_handled.labels(self._queue, type(verdict).__name__.lower()).inc()
+        await settle(verdict)
+
+    async def _judge(self, delivery: Delivery) -> Verdict:
+        try:
+            return await self._handler(delivery)
+        except Exception as error:  # noqa: BLE001 - the outermost loop of a message
+            verdict = after_failure(delivery, self._topology, f"{type(error).__name__}: {error}")
+            _log.exception("message_handler_failed", verdict=type(verdict).__name__.lower())
+            return verdict

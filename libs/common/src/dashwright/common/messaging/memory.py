@@ -1,0 +1,149 @@
+"""The broker of the one-process mode, and the twin in which everything can be tried without a server: RabbitMQ's rules, in memory."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import count
+
+from dashwright.common.errors import Unavailable, Unroutable
+from dashwright.common.messaging.broker import MAX_MESSAGE, Handler
+from dashwright.common.messaging.consumer import Consumer
+from dashwright.common.messaging.memory_queue import Entry, MemoryQueue, MemorySubscription
+from dashwright.common.messaging.message import ORIGIN_EXCHANGE, ORIGIN_QUEUE, REASON, Delivery, Message, check_size, stamped
+from dashwright.common.messaging.topology import TOPOLOGY, Queue, Topology
+from dashwright.common.messaging.verdict import Verdict, onward
+from dashwright.common.observability import metrics
+
+
+class MemoryBroker:
+    """A broker that lives in the event loop. What it holds is gone when it closes: rows are the truth."""
+
+    def __init__(self, topology: Topology = TOPOLOGY, *, max_message: int = MAX_MESSAGE) -> None:
+        self.topology = topology
+        self.max_message = max_message
+        self._queues: dict[str, MemoryQueue] = {}
+        self._inboxes: dict[str, Callable[[Message], None]] = {}
+        self._numbers = count(1)
+
+    async def start(self) -> None:
+        self._queues = {queue.name: MemoryQueue(queue, self._bury) for queue in self.topology.queues}
+        metrics.broker_connected.set(1)
+
+    async def close(self) -> None:
+        for queue in self._queues.values():
+            await queue.close()
+        self._queues = {}
+        self._inboxes = {}
+        metrics.broker_connected.set(0)
+
+    async def publish(self, exchange: str, routing_key: str, message: Message, *, timeout: float = 5.0) -> None:
+        self._check_open()
+        check_size(message, self.max_message)
+        self._route(exchange, routing_key, stamped(message))
+        await asyncio.sleep(0)
+
+    async def reply(self, reply_to: str, message: Message, *, timeout: float = 5.0) -> None:
+        self._check_open()
+        check_size(message, self.max_message)
+        self._hand_over(reply_to, message)
+        await asyncio.sleep(0)
+
+    async def consume(self, queue: str, handler: Handler, *, prefetch: int) -> MemorySubscription:
+        self._check_open()
+        if queue not in self._queues:
+            raise Unavailable(f"The broker has no queue {queue}; consume one of the topology")
+        subscription = MemorySubscription(self._queues[queue], Consumer(queue, handler, self.topology), prefetch, self._follow)
+        self._queues[queue].join(subscription)
+        return subscription
+
+    async def inbox(self, receive: Callable[[Message], None], lost: Callable[[], None], *, confirmed: bool) -> "MemoryInbox":
+        self._check_open()
+        address = f"inbox.{next(self._numbers)}"
+        self._inboxes[address] = receive
+        return MemoryInbox(self, address)
+
+    async def check(self) -> None:
+        self._check_open()
+
+    async def send_from(self, address: str, routing_key: str, message: Message, *, mandatory: bool) -> None:
+        """Sends for an inbox: to another inbox if one has this address, else to a queue."""
+        self._check_open()
+        check_size(message, self.max_message)
+        message = replace(message, reply_to=address)
+        if mandatory or routing_key in self._queues:
+            self._route("", routing_key, stamped(message))
+        else:
+            self._hand_over(routing_key, message)
+        await asyncio.sleep(0)
+
+    def close_inbox(self, address: str) -> None:
+        self._inboxes.pop(address, None)
+
+    def _check_open(self) -> None:
+        if not self._queues:
+            raise Unavailable("The message broker is not running; try again later")
+
+    def _hand_over(self, address: str, message: Message) -> None:
+        receive = self._inboxes.get(address)
+        if receive is not None:
+            # As from the network: never inside the sender's call.
+            asyncio.get_running_loop().call_soon(receive, message)
+
+    def _route(self, exchange: str, routing_key: str, message: Message) -> None:
+        queues = self._queues_for(exchange, routing_key)
+        if not queues:
+            raise Unroutable(f"No queue takes messages with key {routing_key!r} from exchange {exchange!r}; check the key")
+        for queue in queues:
+            queue.check_room()
+        for queue in queues:
+            queue.put(message, exchange, routing_key)
+
+    def _queues_for(self, exchange: str, routing_key: str) -> list[MemoryQueue]:
+        if exchange == "":
+            return [self._queues[routing_key]] if routing_key in self._queues else []
+        fanouts = {one.name for one in self.topology.exchanges if one.type == "fanout"}
+        names = {
+            binding.queue
+            for binding in self.topology.bindings
+            if binding.exchange == exchange and (exchange in fanouts or matches(binding.key.split("."), routing_key.split(".")))
+        }
+        return [self._queues[name] for name in sorted(names)]
+
+    def _follow(self, delivery: Delivery, queue: str, verdict: Verdict) -> None:
+        follows = onward(delivery, queue, verdict, self.topology, largest=self.max_message)
+        if follows is not None:
+            self._route(follows.exchange, follows.routing_key, follows.message)
+
+    def _bury(self, queue: Queue, entry: Entry, reason: str) -> None:
+        exchange = queue.dead_letter_exchange
+        if exchange is None or not self._queues:
+            return
+        message = replace(entry.message, expiration=None)
+        if exchange == self.topology.dead:
+            origin = {REASON: reason, ORIGIN_QUEUE: queue.name, ORIGIN_EXCHANGE: entry.exchange}
+            message = replace(message, headers={**message.headers, **origin})
+        for target in self._queues_for(exchange, entry.routing_key):
+            target.put(message, exchange, entry.routing_key)
+
+
+class MemoryInbox:
+    """An address within the process."""
+
+    def __init__(self, broker: MemoryBroker, address: str) -> None:
+        self._broker = broker
+        self._address = address
+
+    async def send(self, routing_key: str, message: Message, *, mandatory: bool, timeout: float = 5.0) -> None:
+        await self._broker.send_from(self._address, routing_key, message, mandatory=mandatory)
+
+    async def close(self) -> None:
+        self._broker.close_inbox(self._address)
+
+
+def matches(pattern: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether the words of a routing key match those of a topic binding: ``*`` is one word, ``#`` any number, also none (AMQP 0-9-1)."""
+    if not pattern:
+        return not words
+    if pattern[0] == "#":
+        return any(matches(pattern[1:], words[skipped:]) for skipped in range(len(words) + 1))
+    return bool(words) and pattern[0] in ("*", words[0]) and matches(pattern[1:], words[1:])

@@ -1,0 +1,233 @@
+"""The calling side: sends a request and reads the answer at its reader's pace. The protocol is drawn in ``rpc``."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from time import perf_counter
+from uuid import uuid4
+from weakref import WeakValueDictionary
+
+import structlog
+
+from dashwright.common.clock import Clock
+from dashwright.common.errors import DashwrightError, DeadlineExceeded, Unavailable
+from dashwright.common.messaging import rpc_wire as wire
+from dashwright.common.messaging.broker import Broker, Inbox
+from dashwright.common.messaging.message import Header, Headers, Message, count
+from dashwright.common.observability import metrics
+
+_log = structlog.get_logger()
+
+_RECONNECTING = 3.0
+"""A connection that only broke is back sooner, a broker that is away is not."""
+
+
+class RpcClient:
+    """Calls workers. One for a process: all calls share an inbox. ``reconnecting``: seconds a call waits for a lost broker."""
+
+    def __init__(self, broker: Broker, *, clock: Clock | None = None, reconnecting: float = _RECONNECTING) -> None:
+        self._reconnecting = reconnecting
+        self._broker = broker
+        self._clock = clock or Clock()
+        self._inbox: Inbox | None = None
+        # Weak: an answer that its reader dropped is nobody's, and its worker is told so at the next piece.
+        self._answers: WeakValueDictionary[str, Answer] = WeakValueDictionary()
+        self._cancels: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        self._inbox = await self._broker.inbox(self._receive, self._lost, confirmed=True)
+
+    async def close(self) -> None:
+        """Ends the inbox; calls that still wait fail with Unavailable."""
+        inbox, self._inbox = self._inbox, None
+        self._lost()
+        await asyncio.gather(*self._cancels)
+        if inbox is not None:
+            await inbox.close()
+
+    async def call(self, queue: str, body: bytes, *, timeout: float, headers: Headers | None = None) -> "Answer":
+        """Returns when the first piece of the answer is here.
+
+        Raises what the worker raised; DeadlineExceeded after ``timeout`` seconds; Unroutable when there is no such queue; Unavailable when
+        the broker cannot be reached or was lost meanwhile. After the first piece ``timeout`` is the longest silence.
+        """
+        if self._inbox is None:
+            raise Unavailable("Calls to workers have not started or have ended; try again later")
+        loop = asyncio.get_running_loop()
+        deadline, patience = loop.time() + timeout, int(timeout * 1000)
+        answer = Answer(self._broker, queue, timeout)
+        self._answers[answer.call_id] = answer
+        request = Message(
+            body=body,
+            headers={**(headers or {}), wire.DEADLINE: self._clock.milliseconds() + patience, wire.PATIENCE: patience},
+            correlation_id=answer.call_id,
+            persistent=False,
+            expiration=timeout,
+        )
+        try:
+            await self._inbox.send(queue, request, mandatory=True, timeout=min(timeout, self._reconnecting))
+            async with asyncio.timeout_at(deadline):
+                await answer.begun()
+        except TimeoutError as error:
+            await answer.give_up("deadline-exceeded")
+            raise DeadlineExceeded(_too_late(timeout, is_taken=answer.is_taken)) from error
+        except DashwrightError as error:
+            await answer.give_up(error.code)
+            raise
+        except asyncio.CancelledError:
+            await answer.aclose()
+            raise
+        return answer
+
+    def _receive(self, message: Message) -> None:
+        answer = self._answers.get(message.correlation_id or "")
+        if answer is not None and answer.take(message):
+            return
+        if message.reply_to and not message.headers.get(wire.LAST):
+            task = asyncio.get_running_loop().create_task(cancel(self._broker, message.reply_to, message.correlation_id or ""))
+            self._cancels.add(task)
+            task.add_done_callback(self._cancels.discard)
+
+    def _lost(self) -> None:
+        for answer in [*self._answers.values()]:
+            answer.fail(Unavailable("The connection to the message broker was lost while a worker was at it; ask again"))
+
+
+def _too_late(seconds: float, *, is_taken: bool) -> str:
+    if is_taken:
+        return f"The worker did not begin its answer within {seconds:g} s; ask for less or allow more time"
+    return f"No worker took the request within {seconds:g} s; see that one is running and not overloaded"
+
+
+class Answer:
+    """An answer, whole or still coming. Read it once: by ``complete``, ``read`` or ``chunks``. Whoever stops early calls ``aclose``."""
+
+    def __init__(self, broker: Broker, queue: str, patience: float) -> None:
+        self.call_id = uuid4().hex
+        self.headers: Mapping[str, Header] = {}
+        self._broker = broker
+        self._queue = queue
+        self._patience = patience
+        self._started = perf_counter()
+        self._news = asyncio.Event()
+        self._ended = False
+        self._error: DashwrightError | None = None
+        self._begin(attempt=0)
+
+    def _begin(self, attempt: int) -> None:
+        self._attempt = attempt
+        self._worker: str | None = None
+        self._pieces: deque[bytes] = deque()
+        self._received = 0
+        self._taken = 0
+        self._reported = 0
+        self._window = 1
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether a worker has told that it is at it."""
+        return self._worker is not None
+
+    @property
+    def complete(self) -> bytes | None:
+        """The whole body when it came in one piece, which most do; else None."""
+        return self._pieces[0] if self._ended and self._error is None and self._received == len(self._pieces) == 1 else None
+
+    async def read(self) -> bytes:
+        """The whole body. Raises as ``chunks`` does."""
+        return b"".join([piece async for piece in self.chunks()])
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The pieces as they come. Raises the worker's error, Unavailable when it was lost, DeadlineExceeded after too long a silence."""
+        while True:
+            while self._pieces:
+                self._taken += 1
+                await self._report()
+                yield self._pieces.popleft()
+            if self._error is not None:
+                raise self._error
+            if self._ended:
+                return
+            self._news.clear()
+            try:
+                async with asyncio.timeout(self._patience):
+                    await self._news.wait()
+            except TimeoutError as error:
+                await self.give_up("deadline-exceeded")
+                raise DeadlineExceeded(f"The worker was silent for {self._patience:g} s in the middle of its answer; ask again") from error
+
+    async def aclose(self) -> None:
+        """Wants no more of it: the worker is told to stop, if it has not."""
+        await self.give_up("cancelled")
+
+    async def give_up(self, outcome: str) -> None:
+        if self._ended:
+            return
+        self._end(outcome)
+        if self._worker is not None:
+            await cancel(self._broker, self._worker, self.call_id)
+
+    async def begun(self) -> None:
+        """Waits for the first piece. Raises the worker's error."""
+        while not self._received and self._error is None:
+            self._news.clear()
+            await self._news.wait()
+        if self._error is not None and not self._pieces:
+            raise self._error
+
+    def take(self, message: Message) -> bool:
+        """Takes a message of the worker in; False when it is not wanted."""
+        attempt = count(message.headers, wire.ATTEMPT)
+        if self._ended or attempt < self._attempt:
+            return False
+        if attempt > self._attempt:
+            if self._taken:
+                self.fail(Unavailable("The worker was lost in the middle of its answer; ask again"))
+                return False
+            self._begin(attempt)
+        self._worker = message.reply_to
+        if wire.SEQUENCE in message.headers:
+            self._add(message)
+        return True
+
+    def fail(self, error: DashwrightError) -> None:
+        if not self._ended:
+            self._error = error
+            self._end(error.code)
+
+    def _add(self, message: Message) -> None:
+        headers = message.headers
+        if headers[wire.SEQUENCE] != self._received:
+            self.fail(Unavailable("A piece of the worker's answer was lost; ask again"))
+            return
+        if headers.get(wire.FAILED):
+            self.fail(wire.decode_error(message.body))
+            return
+        if self._received == 0:
+            self.headers = {name: value for name, value in headers.items() if not name.startswith(wire.PREFIX)}
+            self._window = max(1, count(headers, wire.WINDOW))
+        self._received += 1
+        self._pieces.append(message.body)
+        if headers.get(wire.LAST):
+            self._end("ok")
+        self._news.set()
+
+    async def _report(self) -> None:
+        if self._ended or self._worker is None or self._taken - self._reported < max(1, self._window // 2):
+            return
+        self._reported = self._taken
+        message = Message(body=b"", headers={wire.TAKEN: self._taken}, correlation_id=self.call_id, persistent=False)
+        await self._broker.reply(self._worker, message)
+
+    def _end(self, outcome: str) -> None:
+        self._ended = True
+        self._news.set()
+        metrics.rpc_seconds.labels(self._queue, outcome).observe(perf_counter() - self._started)
+
+
+async def cancel(broker: Broker, worker: str, call_id: str) -> None:
+    """Tells a worker to stop. Failing that it stops by itself, at the end of its patience."""
+    try:
+        await broker.reply(worker, Message(body=b"", headers={wire.CANCEL: True}, correlation_id=call_id, persistent=False))
+    except Unavailable as error:
+        _log.info("rpc_cancel_not_sent", call_id=call_id, error=error.message)

@@ -1,0 +1,159 @@
+"""Exchanges, queues and bindings as data: whoever starts a broker declares all of it, so any process may start first.
+
+    batch submitters ─ submit.{namespace} ─┐
+                                           ▼
+                                   dashwright.jobs ── submit.# ──► dashwright.jobs.submit
+                                    ▲      ├───────── work.#   ──► dashwright.jobs.work
+                                    │      └───────── evaluate ──► dashwright.expressions.evaluate
+          after its time, same key  │                                  │ Retry
+                                    └── dashwright.retry.{delay} ◄─────┤
+                                                                       │ Dead, or delivered too often
+                          dashwright.dead.work ◄── work.#, evaluate ───┤
+                          dashwright.dead ◄─────── all others ─────────┘
+
+    dashwright.expressions.query, dashwright.jobs.probe: requests of the gateway, by the default exchange
+
+Dead wake-ups end their jobs; what else is dead, nobody consumes: it is kept to be looked into, the oldest dropped when there is no room.
+
+Jobs lie in quorum queues. Requests lie in durable classic queues as transient messages: nothing of a query needs to survive, and a
+quorum queue would pay an fsync for each. RabbitMQ 4.3 refuses queues that are neither durable nor exclusive.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dashwright.common.jobs.routing import EVALUATE
+
+DELAYS = (1.0, 5.0, 30.0, 300.0)
+"""Seconds of the retry ladder's rungs."""
+
+_SUBMIT, _WORK = "submit.#", "work.#"
+_LONGEST_JOB = 24 * 3600.0
+_DELIVERIES_AGAIN = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """A durable exchange."""
+
+    name: str
+    type: Literal["topic", "fanout"] = "topic"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """A durable queue. ``ttl`` (seconds) is the age at which a message dies; ``max_length`` is where it refuses more."""
+
+    name: str
+    kind: Literal["quorum", "classic"] = "quorum"
+    max_length: int = 100_000
+    overflow: Literal["reject-publish", "drop-head"] = "reject-publish"
+    ttl: float | None = None
+    dead_letter_exchange: str | None = None
+    delivery_limit: int | None = None
+    """How often a message that was never acknowledged comes again before it is dead."""
+    consumer_timeout: float | None = None
+    """Seconds a consumer may hold a message; brokers before 3.12 know only their own setting, 30 minutes."""
+
+    @property
+    def arguments(self) -> dict[str, str | int]:
+        """The arguments of the declaration, as RabbitMQ names them."""
+        given: dict[str, str | int | None] = {
+            "x-queue-type": self.kind,
+            "x-max-length": self.max_length,
+            "x-overflow": self.overflow,
+            "x-message-ttl": None if self.ttl is None else int(self.ttl * 1000),
+            "x-dead-letter-exchange": self.dead_letter_exchange,
+            # At least once needs reject-publish; without it a broker that dies between two queues loses the message.
+            "x-dead-letter-strategy": "at-least-once" if self.dead_letter_exchange else None,
+            "x-delivery-limit": self.delivery_limit,
+            "x-consumer-timeout": None if self.consumer_timeout is None else int(self.consumer_timeout * 1000),
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """Messages of ``exchange`` whose routing key matches ``key`` (``*`` one word, ``#`` any number) go to ``queue``."""
+
+    exchange: str
+    queue: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One step of the retry ladder: what is published to ``exchange`` is back at the jobs exchange after ``delay`` seconds."""
+
+    delay: float
+    exchange: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    """Everything that is declared, and by which names the product's parts find it."""
+
+    jobs: str
+    submit: str
+    work: str
+    probe: str
+    query: str
+    evaluate: str
+    dead: str
+    """The exchange of what is dead, and the queue of what is kept of it."""
+    dead_work: str
+    ladder: tuple[Rung, ...]
+    exchanges: tuple[Exchange, ...]
+    queues: tuple[Queue, ...]
+    bindings: tuple[Binding, ...]
+
+
+def topology(prefix: str = "dashwright", delays: Sequence[float] = DELAYS) -> Topology:
+    """The topology under a prefix; the product has one, tests have one each."""
+    jobs, dead, query = f"{prefix}.jobs", f"{prefix}.dead", f"{prefix}.expressions.query"
+    evaluate = f"{prefix}.expressions.evaluate"
+    submit, work, probe = f"{jobs}.submit", f"{jobs}.work", f"{jobs}.probe"
+    dead_work = f"{dead}.work"
+    ladder = tuple(Rung(delay, f"{prefix}.retry.{delay:g}s") for delay in sorted(delays))
+    return Topology(
+        jobs=jobs,
+        submit=submit,
+        work=work,
+        probe=probe,
+        query=query,
+        evaluate=evaluate,
+        dead=dead,
+        dead_work=dead_work,
+        ladder=ladder,
+        exchanges=(Exchange(name=jobs), Exchange(name=dead), *(Exchange(name=rung.exchange, type="fanout") for rung in ladder)),
+        queues=(
+            _held(submit, dead),
+            _held(work, dead),
+            _held(evaluate, dead),
+            *(Queue(name=rung.exchange, ttl=rung.delay, dead_letter_exchange=jobs) for rung in ladder),
+            Queue(name=dead, overflow="drop-head"),
+            Queue(name=dead_work, overflow="drop-head"),
+            Queue(name=query, kind="classic", max_length=10_000),
+            Queue(name=probe, kind="classic", max_length=10_000),
+        ),
+        bindings=(
+            Binding(exchange=jobs, queue=submit, key=_SUBMIT),
+            Binding(exchange=jobs, queue=work, key=_WORK),
+            Binding(exchange=jobs, queue=evaluate, key=EVALUATE),
+            *(Binding(exchange=rung.exchange, queue=rung.exchange, key="") for rung in ladder),
+            *(Binding(exchange=dead, queue=dead_work, key=key) for key in (_WORK, EVALUATE)),
+            # What came by the default exchange has the name of its queue as its key.
+            *(Binding(exchange=dead, queue=dead, key=key) for key in (_SUBMIT, f"{prefix}.#")),
+        ),
+    )
+
+
+def _held(name: str, dead: str) -> Queue:
+    """A queue of jobs. Its delivery limit is a back-stop only, since messages held beside a poisonous one are counted, too: what ends a
+    poisonous job is the count in its row."""
+    return Queue(name=name, dead_letter_exchange=dead, delivery_limit=_DELIVERIES_AGAIN, consumer_timeout=_LONGEST_JOB)
+
+
+TOPOLOGY = topology()
+"""The topology of the product."""

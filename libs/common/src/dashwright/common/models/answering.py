@@ -1,0 +1,25 @@
+"""What the classic API's answers have in common."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+RoleName = Annotated[str, Field(json_schema_extra={"enum": ["None", "Viewer", "Editor", "Admin"]})]
+Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+
+
+class Shown(BaseModel):
+    """A JSON object that is answered. What was not set is left out; what was set to None is shown as null."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
+
+    def members(self) -> dict[str, Any]:
+        """The object by its names on the wire."""
+        return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+class Message(Shown):
+    """What is answered where there is nothing to return."""
+
+    message: str

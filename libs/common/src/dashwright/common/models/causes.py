@@ -1,0 +1,36 @@
+"""Faults that pydantic found, as causes of an error: where, which kind, and what to do."""
+
+from collections.abc import Iterable
+
+from pydantic import ValidationError
+
+from dashwright.common.errors import Cause
+
+_REASONS = {
+    "missing": "FieldValueRequired",
+    "extra_forbidden": "FieldValueForbidden",
+    "enum": "FieldValueNotSupported",
+    "literal_error": "FieldValueNotSupported",
+    "union_tag_invalid": "FieldValueNotSupported",
+    "too_long": "FieldValueTooMany",
+    "string_too_long": "FieldValueTooLong",
+}
+
+
+def causes_of(error: ValidationError) -> tuple[Cause, ...] | None:
+    """One cause a fault, with the reasons of the Kubernetes API's field errors; None where the text was no JSON at all."""
+    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    if faults and faults[0]["type"] == "json_invalid":
+        return None
+    return tuple(Cause(_path(fault["loc"]), _reason(fault["type"]), fault["msg"]) for fault in faults)
+
+
+def _reason(kind: str) -> str:
+    return _REASONS.get(kind) or ("FieldValueTypeInvalid" if kind.endswith("_type") else "FieldValueInvalid")
+
+
+def _path(location: Iterable[int | str]) -> str:
+    path = ""
+    for step in location:
+        path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else step
+    return path

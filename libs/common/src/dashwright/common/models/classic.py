@@ -1,0 +1,42 @@
+"""Bodies of the classic API, read as its clients have always been read."""
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+
+class ClassicBody(BaseModel):
+    """A JSON object of the classic API: a model declares the properties that count, under their names in camel case.
+
+    Names match in any case of letters, the later of two wins; null counts as missing; other properties have no effect; a value of
+    another JSON type is a fault (``5.0`` and ``true`` are no integers). ``model_fields_set`` holds what was given.
+    """
+
+    model_config = ConfigDict(alias_generator=to_camel, extra="ignore", strict=True, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fold(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        names = {(field.alias or name).lower(): field.alias or name for name, field in cls.model_fields.items()}
+        found = {}
+        for given, item in value.items():
+            name = names.get(given.lower())
+            if name is not None and item is not None:
+                found[name] = item
+        return found
+
+
+def _storable(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("must not hold a NUL character")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_storable)]
+"""What the database can hold."""
+
+Name = Annotated[Text, Field(max_length=190)]
+"""A name, login or e-mail."""

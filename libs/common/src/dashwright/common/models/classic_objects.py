@@ -1,0 +1,119 @@
+"""Dashboards and folders as the classic API shows them. Grown with the rest of that API."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from dashwright.common.models.shape import Shape
+
+
+class FoundItem(Shape):
+    """A dashboard or folder that a search found."""
+
+    id: int
+    uid: str
+    org_id: int
+    title: str
+    uri: str
+    url: str
+    slug: str = ""
+    type: Literal["dash-db", "dash-folder"]
+    tags: list[str]
+    is_starred: bool
+    sort_meta: int = 0
+    is_deleted: bool = False
+    folder_id: int | None = None
+    folder_uid: str | None = None
+    folder_title: str | None = None
+    folder_url: str | None = None
+
+
+class FolderItem(Shape):
+    """A folder in the list of those in one place."""
+
+    id: int
+    uid: str
+    title: str
+    parent_uid: str | None = None
+
+
+class FolderShape(Shape):
+    id: int
+    uid: str
+    org_id: int
+    title: str
+    url: str
+    has_acl: bool = False
+    can_save: bool
+    can_edit: bool
+    can_admin: bool
+    can_delete: bool
+    created_by: str
+    created: str
+    updated_by: str
+    updated: str
+    version: int
+    parent_uid: str | None = None
+    managed_by: str | None = None
+
+
+class FolderDeleted(Shape):
+    id: int
+    title: str
+    message: str
+
+
+class DashboardSaved(Shape):
+    id: int
+    uid: str
+    url: str
+    status: str
+    version: int
+    slug: str
+    folder_uid: str
+
+
+class SaveRefused(Shape):
+    """``status``: ``version-mismatch``."""
+
+    status: str
+    message: str
+
+
+class DashboardMeta(Shape):
+    type: str = "db"
+    can_save: bool
+    can_edit: bool
+    can_admin: bool
+    can_star: bool
+    can_delete: bool
+    slug: str
+    url: str
+    expires: str = "0001-01-01T00:00:00Z"
+    created: str
+    updated: str
+    updated_by: str
+    created_by: str
+    version: int
+    has_acl: bool = False
+    is_folder: bool = False
+    folder_id: int
+    folder_uid: str
+    folder_title: str
+    folder_url: str
+    provisioned: bool
+    provisioned_external_id: str
+
+
+class DashboardShape(Shape):
+    """``dashboard`` is the spec as it was saved, with ``id``, ``uid`` and ``version``."""
+
+    meta: DashboardMeta
+    dashboard: dict[str, Any] = Field(json_schema_extra={"additionalProperties": True})
+
+
+class DashboardDeleted(Shape):
+    title: str
+    message: str
+    uid: str
+    id: int

@@ -1,0 +1,210 @@
+"""Expression queries: the six targets of a panel (section 2.1 of the specification) and ordinary queries beside them.
+
+Targets are strict: an unlisted property, a value outside an enum or a wrong type is refused. What saved panels hold beyond that, and
+``/api/ds/query`` takes without effect, is listed at the end as data.
+"""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import ConfigDict, Field, JsonValue, model_validator
+
+from dashwright.common.models.shape import Shape
+
+ReducerName = Literal["sum", "mean", "min", "max", "count", "last", "median"]
+Reference = Annotated[str, Field(min_length=1)]
+Comparison = Literal[
+    "gt", "lt", "eq", "ne", "gte", "lte", "within_range", "outside_range", "within_range_included", "outside_range_included"
+]
+FrameType = Literal[
+    "",
+    "timeseries-wide",
+    "timeseries-long",
+    "timeseries-many",
+    "timeseries-multi",
+    "directory-listing",
+    "table",
+    "numeric-wide",
+    "numeric-multi",
+    "numeric-long",
+    "log-lines",
+]
+
+
+class StrictShape(Shape):
+    """A shape that refuses unlisted properties, also where they are null."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_missing(cls, value: Any) -> Any:
+        if not isinstance(value, dict) or None not in value.values():
+            return value
+        listed = {field.alias for field in cls.model_fields.values()}
+        return {key: item for key, item in value.items() if item is not None or key not in listed}
+
+
+class ExpressionDatasource(StrictShape):
+    type: Annotated[str, Field(pattern=r"^__expr__$")]
+    uid: str | None = None
+    api_version: str | None = None
+
+
+class ResultAssertions(StrictShape):
+    type: FrameType | None = None
+    type_version: Annotated[list[int], Field(min_length=2, max_length=2)]
+    max_frames: int | None = None
+
+
+class TargetTimeRange(StrictShape):
+    from_: str = Field("now-6h", alias="from")
+    to: str = "now"
+
+
+class TargetShape(StrictShape):
+    """What every expression target has."""
+
+    ref_id: Annotated[str, Field(min_length=1)]
+    datasource: ExpressionDatasource | None = None
+    hide: bool | None = None
+    query_type: str | None = None
+    result_assertions: ResultAssertions | None = None
+    time_range: TargetTimeRange | None = None
+
+
+class MathTarget(TargetShape):
+    type: Literal["math"]
+    expression: Reference
+
+
+_FITTING_VALUE: list[JsonValue] = [
+    {"properties": {"mode": {"enum": ["dropNN"]}, "replaceWithValue": {"type": "null"}}},
+    {"properties": {"mode": {"enum": ["replaceNN"]}, "replaceWithValue": {"type": "number"}}, "required": ["replaceWithValue"]},
+]
+"""``ReduceSettings._value_fits_mode`` in the words of JSON Schema."""
+
+
+class ReduceSettings(StrictShape):
+    model_config = ConfigDict(json_schema_extra={"oneOf": _FITTING_VALUE})
+
+    mode: Literal["dropNN", "replaceNN"]
+    replace_with_value: float | None = None
+
+    @model_validator(mode="after")
+    def _value_fits_mode(self) -> Self:
+        if self.mode == "replaceNN" and self.replace_with_value is None:
+            raise ValueError("setting replaceWithValue must be specified when mode is 'replaceNN'")
+        if self.mode == "dropNN" and self.replace_with_value is not None:
+            raise ValueError("setting replaceWithValue is valid only when mode is 'replaceNN'; leave it out")
+        return self
+
+
+class ReduceTarget(TargetShape):
+    type: Literal["reduce"]
+    expression: Reference
+    reducer: ReducerName
+    settings: ReduceSettings | None = None
+
+
+class ResampleTarget(TargetShape):
+    type: Literal["resample"]
+    expression: Reference
+    window: Annotated[str, Field(min_length=1)]
+    downsampler: ReducerName
+    upsampler: Literal["pad", "backfilling", "fillna"]
+
+
+class ClassicEvaluator(StrictShape):
+    params: list[float]
+    type: str
+
+
+class ClassicOperator(StrictShape):
+    type: Literal["and", "or", "logic-or"]
+
+
+class ClassicQuery(StrictShape):
+    params: list[str]
+
+
+class ClassicReducer(StrictShape):
+    type: str
+
+
+class ClassicCondition(StrictShape):
+    evaluator: ClassicEvaluator
+    operator: ClassicOperator
+    query: ClassicQuery
+    reducer: ClassicReducer
+
+
+class ClassicConditionsTarget(TargetShape):
+    type: Literal["classic_conditions"]
+    conditions: list[ClassicCondition]
+
+
+class ThresholdEvaluator(StrictShape):
+    params: list[float]
+    type: Comparison
+
+
+class ThresholdCondition(StrictShape):
+    evaluator: ThresholdEvaluator
+    unload_evaluator: ThresholdEvaluator | None = None
+    loaded_dimensions: dict[str, Any] | None = None
+
+
+class ThresholdTarget(TargetShape):
+    type: Literal["threshold"]
+    expression: Reference
+    conditions: list[ThresholdCondition]
+
+
+class SqlTarget(TargetShape):
+    type: Literal["sql"]
+    expression: Reference
+
+
+Target = MathTarget | ReduceTarget | ResampleTarget | ClassicConditionsTarget | ThresholdTarget | SqlTarget
+
+TARGETS: dict[str, type[Target]] = {
+    "math": MathTarget,
+    "reduce": ReduceTarget,
+    "resample": ResampleTarget,
+    "classic_conditions": ClassicConditionsTarget,
+    "threshold": ThresholdTarget,
+    "sql": SqlTarget,
+}
+"""The six targets by their ``type``."""
+
+
+class SourceRef(Shape):
+    """The data source of an ordinary query."""
+
+    type: str = ""
+    uid: str = ""
+
+
+class SourceQuery(Shape):
+    """An ordinary query. Its further properties are its data source's own and kept as they came."""
+
+    model_config = ConfigDict(extra="allow", populate_by_name=False)
+
+    ref_id: Annotated[str, Field(min_length=1)]
+    datasource: SourceRef
+    hide: bool = False
+    query_type: str = ""
+    interval_ms: float | None = None
+    max_data_points: float | None = None
+    result_assertions: ResultAssertions | None = None
+    time_range: TargetTimeRange | None = None
+
+
+WITHOUT_EFFECT = frozenset({"intervalMs", "maxDataPoints", "datasourceId"})
+"""Properties that ``/api/ds/query`` takes on any expression target without effect."""
+
+VARIANT_PROPERTIES = frozenset({"expression", "reducer", "settings", "window", "downsampler", "upsampler", "conditions"})
+"""Properties of the six variants: one that belongs to another variant than the target's is taken without effect."""
+
+EXPRESSION_UIDS = frozenset({"__expr__", "-100"})
+"""Uids of the expression data source: today's, and the one that old panels hold."""

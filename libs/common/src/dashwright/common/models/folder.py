@@ -1,0 +1,10 @@
+"""Folders: ``folder.grafana.app/v0alpha1``. The specification's sync target needs them, so they are served beside dashboards."""
+
+from pydantic import Field
+
+from dashwright.common.models.shape import Shape
+
+
+class FolderSpec(Shape):
+    title: str = Field(min_length=1)
+    description: str | None = None

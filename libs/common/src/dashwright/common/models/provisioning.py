@@ -1,0 +1,176 @@
+"""Repositories and jobs: section 2.5 of the specification (``provisioning.grafana.app/v0alpha1``). Times are Unix milliseconds."""
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import AliasChoices, Field, model_validator
+
+from dashwright.common.models.shape import Shape
+
+Integer64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+Integer32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
+
+
+class RepositoryType(StrEnum):
+    GITHOST = "githost"
+    LOCAL = "local"
+
+
+class Workflow(StrEnum):
+    BRANCH = "branch"
+    WRITE = "write"
+
+
+class SyncTarget(StrEnum):
+    """``folder``: into the repository's own folder; ``instance``: into the global context, one repository at most."""
+
+    FOLDER = "folder"
+    INSTANCE = "instance"
+
+
+class State(StrEnum):
+    """The life of a job, and of a repository's sync."""
+
+    PENDING = "pending"
+    WORKING = "working"
+    SUCCESS = "success"
+    ERROR = "error"
+
+
+class Action(StrEnum):
+    EXPORT = "export"
+    PR = "pr"
+    SYNC = "sync"
+
+
+class LocalRepositoryConfig(Shape):
+    path: str = ""
+
+
+class GitHostRepositoryConfig(Shape):
+    url: str | None = None
+    branch: str = ""
+    token: str | None = None
+    encrypted_token: str | None = None
+    generate_dashboard_previews: bool | None = None
+
+
+class SyncOptions(Shape):
+    enabled: bool = False
+    target: Annotated[SyncTarget, Field(strict=False)]
+    interval_seconds: Integer64 | None = None
+
+
+class RepositorySpec(Shape):
+    title: str
+    description: str | None = None
+    workflows: list[Annotated[Workflow, Field(strict=False)]]
+    sync: SyncOptions
+    type: Annotated[RepositoryType, Field(strict=False)]
+    local: LocalRepositoryConfig | None = None
+    githost: GitHostRepositoryConfig | None = None
+
+
+class HealthStatus(Shape):
+    healthy: bool = False
+    checked: int | None = None
+    message: list[str] | None = None
+
+
+class SyncStatus(Shape):
+    state: str = ""
+    job: str | None = None
+    started: int | None = None
+    finished: int | None = None
+    scheduled: int | None = None
+    message: list[str] | None = None
+    last_ref: str | None = None
+    incremental: bool | None = None
+
+
+class ResourceCount(Shape):
+    repository: str | None = None
+    group: str
+    resource: str
+    count: int = 0
+
+
+class WebhookStatus(Shape):
+    id: int | None = None
+    url: str | None = None
+    encrypted_secret: str | None = None
+    subscribed_events: list[str] | None = None
+    last_event: int | None = None
+
+
+class RepositoryStatus(Shape):
+    observed_generation: int = 0
+    health: HealthStatus = Field(default_factory=HealthStatus)
+    sync: SyncStatus = Field(default_factory=SyncStatus)
+    stats: list[ResourceCount] | None = None
+    webhook: WebhookStatus = Field(default_factory=WebhookStatus)
+
+
+class SyncJobOptions(Shape):
+    incremental: bool = False
+
+
+class ExportJobOptions(Shape):
+    folder: str | None = None
+    history: bool | None = None
+    branch: str | None = None
+    prefix: str | None = Field(default=None, validation_alias=AliasChoices("prefix", "path"))
+    identifier: bool = False
+
+
+class PullRequestJobOptions(Shape):
+    ref: str | None = None
+    pr: Integer32 | None = None
+    hash: str | None = None
+    url: str | None = None
+
+
+_LATER_WORDS = {"pull": "sync", "push": "export"}
+
+
+class JobSpec(Shape):
+    """What to do to which repository. ``pull`` and ``push``, the later words for ``sync`` and ``export``, are accepted on input."""
+
+    action: Annotated[Action, Field(strict=False)]
+    repository: str = Field(min_length=1, max_length=253)
+    pr: PullRequestJobOptions | None = None
+    export: ExportJobOptions | None = None
+    sync: SyncJobOptions | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_later_words(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        value = {_LATER_WORDS.get(key, key): item for key, item in value.items()}
+        if isinstance(value.get("action"), str):
+            value["action"] = _LATER_WORDS.get(value["action"], value["action"])
+        return value
+
+
+class JobResourceSummary(Shape):
+    group: str | None = None
+    resource: str | None = None
+    total: int | None = None
+    create: int | None = None
+    update: int | None = None
+    delete: int | None = None
+    write: int | None = None
+    error: int | None = None
+    noop: int | None = None
+    errors: list[str] | None = None
+
+
+class JobStatus(Shape):
+    state: Annotated[State, Field(strict=False)] = State.PENDING
+    started: int | None = None
+    finished: int | None = None
+    message: str | None = None
+    errors: list[str] | None = None
+    progress: float | None = None
+    summary: list[JobResourceSummary] | None = None

@@ -1,0 +1,89 @@
+"""Structured logs: one JSON object a line on standard error, or readable lines on a terminal.
+
+Context (request, job, trace) is bound once at the edge with ``structlog.contextvars`` and appears on every line after that.
+"""
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from functools import lru_cache
+from typing import Any
+
+import orjson
+import structlog
+
+from dashwright.common.observability import tracing
+
+_SECRET_WORDS = ("password", "token", "secret", "authorization", "api_key", "cookie")
+
+
+def _add_trace(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    trace = tracing.current()
+    if trace is not None:
+        event.setdefault("trace_id", trace.trace_id)
+    return event
+
+
+def _redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """The last fence: a value logged under a secret's name is not written, whoever logged it."""
+    for key in filter(_names_a_secret, event):
+        event[key] = "[redacted]"
+    return event
+
+
+@lru_cache(maxsize=1024)
+def _names_a_secret(key: str) -> bool:
+    return any(word in key.lower() for word in _SECRET_WORDS)
+
+
+def configure(service: str, *, level: str = "info", as_json: bool | None = None) -> None:
+    """Sets up structlog and the standard library's logging for one process. JSON unless standard error is a terminal."""
+    if as_json is None:
+        as_json = not sys.stderr.isatty()
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _add_trace,
+        _redact,
+    ]
+    ours: list[structlog.typing.Processor]
+    theirs: list[structlog.typing.Processor]
+    factory: structlog.BytesLoggerFactory | structlog.WriteLoggerFactory
+    if as_json:
+        # The gateway writes a line for each request, so ours stay the bytes they are encoded as; the standard library wants text.
+        ours, theirs = [_format_exception, _to_json], [_format_exception, _to_json_text]
+        factory = structlog.BytesLoggerFactory(file=sys.stderr.buffer)
+    else:
+        ours = theirs = [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        factory = structlog.WriteLoggerFactory(file=sys.stderr)
+    numeric = logging.getLevelNamesMapping()[level.upper()]
+    structlog.configure(
+        processors=[*shared, *ours],
+        wrapper_class=structlog.make_filtering_bound_logger(numeric),
+        logger_factory=factory,
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared, processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *theirs]
+        )
+    )
+    logging.basicConfig(handlers=[handler], level=max(numeric, logging.WARNING), force=True)
+    # The client libraries log at each attempt to reconnect, some with a stack; our own events say it once.
+    for name in ("aio_pika", "aiormq", "asyncpg"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    structlog.contextvars.bind_contextvars(service=service)
+
+
+def _format_exception(logger: Any, method: str, event: MutableMapping[str, Any]) -> structlog.typing.ProcessorReturnValue:
+    return structlog.processors.format_exc_info(logger, method, event) if "exc_info" in event else event
+
+
+def _to_json(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> bytes:
+    return orjson.dumps(event, default=str)
+
+
+def _to_json_text(logger: Any, method: str, event: MutableMapping[str, Any]) -> str:
+    return _to_json(logger, method, event).decode()

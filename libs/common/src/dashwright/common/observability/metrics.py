@@ -1,0 +1,29 @@
+"""The metrics every process shows at ``/metrics``, in the Prometheus text format. Names and labels are part of the interface."""
+
+from prometheus_client import CONTENT_TYPE_LATEST, Counter, Gauge, Histogram, generate_latest
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+http_requests = Counter("dashwright_http_requests_total", "Requests answered by the gateway", ["route", "method", "status"])
+http_seconds = Histogram(
+    "dashwright_http_request_seconds",
+    "Time from the request's head to the end of its answer",
+    ["route"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
+)
+jobs_finished = Counter("dashwright_jobs_finished_total", "Jobs that ended", ["action", "state"])
+jobs_seconds = Histogram(
+    "dashwright_job_seconds", "Time from claim to end", ["action"], buckets=(0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1200)
+)
+jobs_taken_up_again = Counter("dashwright_jobs_taken_up_again_total", "Jobs whose lease lapsed and that were queued again")
+outbox_published = Counter("dashwright_outbox_published_total", "Messages published from the outbox", ["by"])
+messages_handled = Counter("dashwright_messages_handled_total", "Messages a consumer finished with", ["queue", "verdict"])
+rpc_seconds = Histogram("dashwright_rpc_seconds", "Time of one call to a worker, first request to last chunk", ["queue", "outcome"])
+broker_connected = Gauge("dashwright_broker_connected", "1 while the broker takes messages")
+queries_evaluated = Counter("dashwright_queries_total", "Expression requests evaluated", ["status"])
+audit_dropped = Counter("dashwright_audit_dropped_total", "Refused changes that were not recorded, because too many came at once")
+
+
+def exposition() -> bytes:
+    """All metrics of this process as Prometheus text."""
+    return generate_latest()

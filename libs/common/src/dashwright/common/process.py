@@ -1,0 +1,102 @@
+"""The life of one process: settings, logs, event loop, signals, and the order in which its parts start and stop."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+import structlog
+import uvloop
+
+from dashwright.common.database import schema
+from dashwright.common.errors import DashwrightError, Unavailable
+from dashwright.common.observability import logging
+from dashwright.common.settings import Settings, SettingsError, load, unknown
+
+log = structlog.get_logger()
+T = TypeVar("T")
+
+
+class Stopped(Exception):
+    """A signal came before the process served."""
+
+
+def run(service: str, main: Callable[[Settings], Coroutine[Any, Any, None]]) -> int:
+    """Runs a service until SIGINT or SIGTERM; answers the exit status. What stops the start is one line on standard error."""
+    try:
+        settings = load()
+    except SettingsError as error:
+        sys.stderr.write(f"{service}: {error}\n")
+        return 2
+    logging.configure(service, level=settings.log_level, as_json=settings.log_as_json)
+    for name, meant in unknown(os.environ).items():
+        log.warning("unknown_setting", name=name, meant=meant or None)
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop if settings.event_loop == "uvloop" else None) as runner:
+            runner.run(main(settings))
+    except Stopped:
+        return 0
+    except SettingsError as error:
+        sys.stderr.write(f"{service}: {error}\n")
+        return 2
+    except DashwrightError as error:
+        sys.stderr.write(f"{service}: {error.message}\n")
+        return 1
+    return 0
+
+
+def stop_signal() -> asyncio.Event:
+    """An event that SIGINT or SIGTERM sets. A second signal ends the process at once."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def stop(number: signal.Signals) -> None:
+        log.info("stopping", signal=number.name)
+        stopped.set()
+        for each in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(each)
+
+    for each in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(each, stop, each)
+    return stopped
+
+
+async def patiently(
+    what: str, start: Callable[[], Awaitable[T]], stopped: asyncio.Event, *, seconds: float = 60.0, pause: float = 1.0
+) -> T:
+    """Starts something another process provides, again while that is unavailable, for ``seconds``.
+
+    Raises Stopped as soon as ``stopped`` is set: who stops a process that still waits does not have to wait as well.
+    """
+    attempts = asyncio.create_task(_attempts(what, start, seconds, pause), name=f"start-{what}")
+    stopping = asyncio.create_task(stopped.wait(), name="stop-signal")
+    try:
+        await asyncio.wait((attempts, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if not attempts.done():
+            raise Stopped
+        return attempts.result()
+    finally:
+        attempts.cancel()
+        stopping.cancel()
+        await asyncio.gather(attempts, stopping, return_exceptions=True)
+
+
+async def _attempts(what: str, start: Callable[[], Awaitable[T]], seconds: float, pause: float) -> T:
+    loop = asyncio.get_running_loop()
+    give_up = loop.time() + seconds
+    while True:
+        try:
+            return await start()
+        except Unavailable as error:
+            if loop.time() + pause > give_up:
+                raise
+            log.warning("waiting_at_start", what=what, error=error.message)
+            await asyncio.sleep(pause)
+
+
+async def require_schema(url: str) -> None:
+    """Unavailable while migrations are pending: another process applies them."""
+    if missing := await schema.pending(url):
+        raise Unavailable(f"the database lacks the migrations {', '.join(missing)}; run: dashwright migrate")

@@ -1,0 +1,227 @@
+"""What can be set from outside, by environment variables with the prefix ``DASHWRIGHT_``; ``.env`` is read in development.
+
+Secrets may lie in files instead: each file in the folder ``DASHWRIGHT_SECRETS_DIR`` that is named like a variable (in any case) is that
+variable's value, unless the environment has it.
+
+A wrong value stops the start with one sentence a setting. Every field is documented in docs/reference/settings.md.
+"""
+
+import difflib
+import ipaddress
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from dashwright.common.models.quotas import QuotaRules, read_defaults
+
+PREFIX = "DASHWRIGHT_"
+_SECRETS_DIR = f"{PREFIX}SECRETS_DIR"
+DEFAULT_PASSWORD = "admin"  # noqa: S105
+_FOR_TESTS = f"{PREFIX}TEST_"
+FEATURES = frozenset({"sqlExpression"})
+
+Positive = Annotated[int, Field(gt=0)]
+Seconds = Annotated[float, Field(gt=0)]
+Days = Annotated[int, Field(ge=0, le=36_500)]
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class SettingsError(Exception):
+    """One or more settings are wrong; the text says which, and what would be right."""
+
+
+class Settings(BaseSettings):
+    """All settings of all services; each reads those it needs."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore")
+
+    http_host: str = "127.0.0.1"
+    http_port: Annotated[int, Field(ge=0, le=65535)] = 3000
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    tls: Literal["", "self-signed"] = ""
+    database_url: SecretStr | None = None
+    database_pool_size: Positive = 10
+    amqp_url: SecretStr | None = None
+    data_dir: Path = Path(".dashwright")
+    admin_user: str = Field(default="admin", min_length=1)
+    admin_password: SecretStr = SecretStr(DEFAULT_PASSWORD)
+    allow_default_password: bool = False
+    basic_auth: bool = True
+    login_attempts: Positive = 5
+    login_window_seconds: Seconds = 300
+    trusted_proxies: Annotated[tuple[Network, ...], NoDecode] = ()
+    api_key_max_seconds_to_live: Positive | None = None
+    token_expiration_day_limit: Annotated[int, Field(gt=0, le=36_500)] | None = None
+    expired_token_days: Days = 30
+    last_used_seconds: Seconds = 10
+    audit_days: Days = 365
+    quotas_enabled: bool = True
+    quota_defaults: Annotated[Mapping[str, int], NoDecode] = Field(default_factory=dict)
+    secret_key: SecretStr | None = None
+    secrets_dir: Path | None = None
+    features: Annotated[frozenset[str], NoDecode] = frozenset()
+    permitted_paths: Annotated[tuple[Path, ...], NoDecode] = ()
+    reported_version: str = Field(default="12.0.0", pattern=r"^\d+\.\d+\.\d+$")
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["auto", "json", "console"] = "auto"
+    event_loop: Literal["uvloop", "asyncio"] = "uvloop"
+    probe_host: str = "127.0.0.1"
+    probe_port: Annotated[int, Field(ge=0, le=65535)] = 9080
+    max_body_bytes: Positive = 16 * 1024 * 1024
+    start_seconds: Seconds = 60
+    shutdown_seconds: Seconds = 20
+    query_seconds: Seconds = 30
+    query_slots: Positive = 8
+    query_targets: Positive = 500
+    query_depth: Positive = 100
+    query_series: Positive = 100_000
+    query_points: Positive = 20_000_000
+    query_labels: Positive = 100
+    request_points: Positive = 50_000_000
+    expression_length: Positive = 10_000
+    request_expressions: Positive = 200_000
+    expression_depth: Annotated[int, Field(gt=0, le=100)] = 50
+    resample_buckets: Positive = 500_000
+    math_bytes: Annotated[int, Field(ge=0)] = 1 << 30
+    evaluation_result_seconds: Positive = 86_400
+    evaluation_seconds: Seconds = 25
+    job_slots: Positive = 4
+    job_lease_seconds: Seconds = 30
+    job_attempts: Positive = 5
+    job_history: Positive = 100
+    queue_identity: bool = True
+    repository_files: Positive = 50_000
+    repository_bytes: Positive = 1 << 30
+    repository_file_bytes: Positive = 5 * 1024 * 1024
+
+    @field_validator("features", mode="before")
+    @classmethod
+    def _split_features(cls, value: object) -> object:
+        return frozenset(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("features")
+    @classmethod
+    def _know_features(cls, value: frozenset[str]) -> frozenset[str]:
+        if unknown := value - FEATURES:
+            raise ValueError(f"unknown feature {', '.join(sorted(unknown))}; known: {', '.join(sorted(FEATURES))}")
+        return value
+
+    @field_validator("permitted_paths", mode="before")
+    @classmethod
+    def _split_paths(cls, value: object) -> object:
+        return tuple(Path(part) for part in value.split(":") if part) if isinstance(value, str) else value
+
+    @field_validator("trusted_proxies", mode="before")
+    @classmethod
+    def _split_networks(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        try:
+            return tuple(ipaddress.ip_network(part.strip()) for part in value.split(",") if part.strip())
+        except ValueError as error:
+            raise ValueError(f"{error}; give addresses or networks like 10.0.0.0/8, separated by commas") from error
+
+    @field_validator("quota_defaults", mode="before")
+    @classmethod
+    def _split_quotas(cls, value: object) -> object:
+        return read_defaults(value) if isinstance(value, str) else value
+
+    @field_validator("api_key_max_seconds_to_live", "token_expiration_day_limit", mode="before")
+    @classmethod
+    def _empty_is_none(cls, value: object) -> object:
+        return None if value == "" else value
+
+    @model_validator(mode="after")
+    def _check_together(self) -> "Settings":
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ValueError(f"{PREFIX}TLS_CERT and {PREFIX}TLS_KEY go together: set both or neither")
+        if (
+            self.admin_password.get_secret_value() == DEFAULT_PASSWORD
+            and not self.allow_default_password
+            and not is_loopback(self.http_host)
+        ):
+            raise ValueError(
+                f"{PREFIX}HTTP_HOST {self.http_host} listens beyond this machine with the default password: "
+                f"set {PREFIX}ADMIN_PASSWORD, or {PREFIX}ALLOW_DEFAULT_PASSWORD=true where that is meant"
+            )
+        return self
+
+    @property
+    def local_paths(self) -> tuple[Path, ...]:
+        """The folders that ``local`` repositories may lie in, absolute."""
+        chosen = self.permitted_paths or (self.data_dir / "repositories",)
+        return tuple(Path(path).absolute() for path in chosen)
+
+    @property
+    def quota_rules(self) -> QuotaRules:
+        return QuotaRules(enabled=self.quotas_enabled, defaults=self.quota_defaults)
+
+    @property
+    def log_as_json(self) -> bool | None:
+        return None if self.log_format == "auto" else self.log_format == "json"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a listener on ``host`` is reachable from this machine only."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def load(**overrides: object) -> Settings:
+    """Reads the environment; raises SettingsError that names each wrong setting."""
+    try:
+        return Settings(_secrets_dir=_secrets_dir(), **overrides)  # type: ignore[arg-type]
+    except ValidationError as error:
+        raise SettingsError("\n".join(_sentence(fault) for fault in error.errors())) from error
+
+
+def _secrets_dir() -> Path | None:
+    """Where files are looked for is asked before the settings are read, and of the environment only."""
+    named = os.environ.get(_SECRETS_DIR)
+    if not named:
+        return None
+    if not os.access(named, os.R_OK | os.X_OK) or not Path(named).is_dir():
+        raise SettingsError(f"{_SECRETS_DIR}: {named} is no folder that may be read; name one, or leave the variable out")
+    return Path(named)
+
+
+def unknown(environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables with our prefix that are no setting, each with the setting that was probably meant (or an empty text)."""
+    known = [name.upper() for name in Settings.model_fields]
+    given = [name for name in environment if name.startswith(PREFIX) and not name.startswith(_FOR_TESTS)]
+    strange = [name.removeprefix(PREFIX) for name in given if name.removeprefix(PREFIX) not in known]
+    # Without the prefix, which alone would make any two of them alike.
+    alike = {name: difflib.get_close_matches(name, known, n=1) for name in strange}
+    return {PREFIX + name: PREFIX + found[0] if found else "" for name, found in alike.items()}
+
+
+def _sentence(fault: object) -> str:
+    assert isinstance(fault, dict)
+    name = PREFIX + "_".join(str(part) for part in fault["loc"][:1]).upper() if fault["loc"] else "Settings"
+    return f"{name}: {str(fault['msg']).removeprefix('Value error, ')}"
+
+
+@contextmanager
+def listening_at(which: str, host: str, port: int) -> Iterator[None]:
+    """Says by its settings (``{which}_HOST``, ``{which}_PORT``) what an address that cannot be listened at needs."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        text = f"cannot listen at {host}:{port} ({reason}); free it, or set {PREFIX}{which}_PORT or {PREFIX}{which}_HOST"
+        raise SettingsError(text) from error
+
+
+def require(value: SecretStr | None, name: str) -> str:
+    """The value of a setting that this service cannot do without."""
+    if value is None or not value.get_secret_value():
+        raise SettingsError(f"{PREFIX}{name} must be set for this service")
+    return value.get_secret_value()

@@ -1,0 +1,346 @@
+"""The store of jobs: submitted, claimed under a lease, reported, finished. Every change of state is a guarded update.
+
+A message is only a wake-up; these rows are the truth.
+"""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import asyncpg
+import orjson
+
+from dashwright.common.database import queries
+from dashwright.common.database.pool import Connection
+from dashwright.common.errors import AlreadyExists
+from dashwright.common.jobs import routing, verdicts
+from dashwright.common.kinds.kind import Kind
+from dashwright.common.kinds.registry import find
+from dashwright.common.stores.outbox import Wakeup
+from dashwright.common.stores.resources import not_found
+
+_sql = queries.load(__package__, "jobs.sql")
+
+_PENDING = '{"state":"pending"}'
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job to submit. ``coalesce_key``: what makes it equal to a pending one; ``lane``: whom it must not run beside;
+    ``wake_key``: the routing key of its wake-up.
+    """
+
+    name: str
+    namespace: str
+    spec: str
+    repository: str | None
+    action: str
+    labels: Mapping[str, str]
+    created: str
+    coalesce_key: str | None
+    lane: str | None
+    wake_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredJob:
+    """A job as the store holds it; ``metadata``, ``spec`` and ``status`` are JSON text."""
+
+    kind: Kind
+    uid: uuid.UUID
+    name: str
+    namespace: str
+    resource_version: int
+    generation: int
+    metadata: str
+    spec: str
+    status: str
+    state: str
+    action: str
+    repository: str | None
+    attempts: int
+    submitted_by: Mapping[str, Any]
+    coalesce_key: str | None
+
+    def encode(self) -> bytes:
+        """The job as JSON, in its kind's version."""
+        return (
+            f'{{"kind":"{self.kind.kind}","apiVersion":"{self.kind.api_version()}",'
+            f'"metadata":{{"resourceVersion":"{self.resource_version}","generation":{self.generation},{self.metadata[1:]},'
+            f'"spec":{self.spec},"status":{self.status}}}'
+        ).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """The jobs in the order asked for, and the wake-ups to publish once the transaction has committed."""
+
+    jobs: Sequence[StoredJob]
+    wakeups: Sequence[Wakeup]
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    items: Sequence[StoredJob]
+    position: int
+    after: str | None
+    remaining: int
+
+
+async def submit(
+    connection: Connection, kind: Kind, jobs: Sequence[NewJob], *, submitted_by: Mapping[str, Any], headers: Mapping[str, str]
+) -> Submitted:
+    """Records jobs as pending together with their wake-ups, in one statement. AlreadyExists where a name is taken."""
+    once: dict[str, NewJob] = {}
+    for job in jobs:
+        key = f"{job.namespace}/{job.coalesce_key or job.name}"
+        if key not in once or not _is_incremental(job):
+            once[key] = job
+    uids = {key: uuid.uuid4() for key in once}
+    arrays: list[list[Any]] = [
+        list(uids.values()),
+        [job.namespace for job in once.values()],
+        [job.name for job in once.values()],
+        [_metadata(job, uids[key]) for key, job in once.items()],
+        [orjson.dumps(dict(job.labels)).decode() for job in once.values()],
+        [job.spec for job in once.values()],
+        [job.repository for job in once.values()],
+        [job.action for job in once.values()],
+        [job.coalesce_key for job in once.values()],
+        [job.lane for job in once.values()],
+        [job.wake_key for job in once.values()],
+    ]
+    texts = (_PENDING, orjson.dumps(dict(submitted_by)).decode(), routing.EXCHANGE, orjson.dumps(dict(headers)).decode())
+    try:
+        rows = await connection.fetch(_sql.submit, kind.group, kind.plural, *arrays, *texts)
+    except asyncpg.UniqueViolationError as error:
+        taken = ", ".join(job.name for job in once.values())
+        raise AlreadyExists(f'{kind.key} "{taken}" already exists', details={"group": kind.group, "kind": kind.plural}) from error
+    stored = {f"{row['namespace']}/{row['coalesce_key'] or row['name']}": _job(row) for row in rows}
+    wakeups = [
+        Wakeup(row["outbox_id"], routing.EXCHANGE, row["wake_key"], row["outbox_body"], dict(headers)) for row in rows if row["outbox_id"]
+    ]
+    return Submitted([stored[f"{job.namespace}/{job.coalesce_key or job.name}"] for job in jobs], wakeups)
+
+
+def _is_incremental(job: NewJob) -> bool:
+    options = orjson.loads(job.spec).get("sync") or {}
+    return bool(options.get("incremental"))
+
+
+def _metadata(job: NewJob, uid: uuid.UUID) -> str:
+    return orjson.dumps(
+        {"name": job.name, "namespace": job.namespace, "uid": str(uid), "creationTimestamp": job.created, "labels": dict(job.labels)}
+    ).decode()
+
+
+async def get(connection: Connection, kind: Kind, namespace: str, name: str) -> StoredJob:
+    """One job, finished or not; NotFound when there is none or history has dropped it."""
+    row = await connection.fetchrow(_sql.get, namespace, kind.group, kind.plural, name)
+    if row is None:
+        raise not_found(kind, name)
+    return _job(row)
+
+
+async def get_many(connection: Connection, uids: Sequence[uuid.UUID]) -> Sequence[StoredJob]:
+    """Those of the jobs that history has not dropped, in the order asked for."""
+    rows = {row["uid"]: row for row in await connection.fetch(_sql.get_many, list(uids))}
+    return [_job(rows[uid]) for uid in uids if uid in rows]
+
+
+async def list_page(
+    connection: Connection, kind: Kind, namespace: str, *, after: str, limit: int, repository: str | None = None
+) -> JobPage:
+    """A page of jobs in the order of their names, from one snapshot."""
+    position = await connection.fetchval(_sql.list_position, kind.group, kind.plural)
+    rows = await connection.fetch(_sql.list_page, namespace, kind.group, kind.plural, after, limit + 1, repository)
+    items = [_job(row) for row in rows[:limit]]
+    if len(rows) <= limit:
+        return JobPage(items, position, None, 0)
+    remaining = await connection.fetchval(_sql.count_after, namespace, kind.group, kind.plural, items[-1].name, repository)
+    return JobPage(items, position, items[-1].name, remaining)
+
+
+async def lock(connection: Connection) -> None:
+    """Makes the caller's transaction the only writer of jobs until it ends. Where both are needed, the lock of objects comes first."""
+    await connection.execute(_sql.lock)
+
+
+async def claim(connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID, lease: timedelta, status: bytes) -> StoredJob | None:
+    """pending → working under a lease: the job that was woken, or an older one that waits in its lane.
+
+    None where the woken job is not pending, or one of its lane is at work.
+    """
+    await connection.execute(_sql.lock)
+    row = await connection.fetchrow(_sql.claim, uid, status.decode())
+    if row is None:
+        return None
+    await connection.execute(_sql.lease, row["uid"], owner, lease)
+    return _job(row)
+
+
+async def holds(connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID) -> bool:
+    """Whether a lease is still the owner's."""
+    return bool(await connection.fetchval(_sql.holds, uid, owner))
+
+
+async def renew(connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID, lease: timedelta) -> bool:
+    """Extends a lease; False when it is no longer the owner's."""
+    return await connection.fetchval(_sql.renew, uid, owner, lease) is not None
+
+
+async def report(connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID, status: bytes) -> bool:
+    """Writes the progress of a working job; False when the lease is no longer the owner's."""
+    return await connection.fetchval(_sql.report, uid, owner, status.decode()) is not None
+
+
+async def finish(connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID, state: str, status: bytes) -> Sequence[Wakeup] | None:
+    """working → ``state``. Answers the wake-up of the next job in the lane; None when the lease is no longer the owner's."""
+    await connection.execute(_sql.lock)
+    row = await connection.fetchrow(_sql.finish, uid, owner, state, status.decode())
+    if row is None:
+        return None
+    await connection.execute(_sql.end_lease, uid)
+    return await _wake_lane(connection, row)
+
+
+async def hand_back(connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID) -> Sequence[Wakeup]:
+    """working → pending for another worker. Where an equal job waits already, the lease is left to lapse instead."""
+    await connection.execute(_sql.lock)
+    if await connection.fetchval(_sql.hand_back, uid, owner, _PENDING) is None:
+        return []
+    await connection.execute(_sql.end_lease, uid)
+    return await wake(connection, uid)
+
+
+async def fail_pending(connection: Connection, uid: uuid.UUID, *, status: bytes) -> Sequence[Wakeup]:
+    """pending → error, for a job that can never run. Answers the wake-up of the next job in the lane."""
+    await connection.execute(_sql.lock)
+    row = await connection.fetchrow(_sql.fail_pending, uid, status.decode())
+    return await _wake_lane(connection, row)
+
+
+async def cancel(connection: Connection, kind: Kind, namespace: str, name: str, *, now: int) -> tuple[StoredJob, Sequence[Wakeup]]:
+    """Ends a job that has not ended; drops one that has. ``now`` is Unix milliseconds. NotFound when there is none."""
+    await connection.execute(_sql.lock)
+    job = await get(connection, kind, namespace, name)
+    if job.state in ("success", "error"):
+        await connection.execute(_sql.drop, job.uid)
+        return job, []
+    status = orjson.loads(job.status) | {"state": "error", "finished": now, "message": verdicts.CANCELLED, "errors": [verdicts.CANCELLED]}
+    row = await connection.fetchrow(_sql.cancel, job.uid, orjson.dumps(status).decode())
+    await connection.execute(_sql.end_lease, job.uid)
+    return job, await _wake_lane(connection, row)
+
+
+async def end_all(connection: Connection, kind: Kind, namespace: str, repository: str, *, status: bytes) -> int:
+    """Ends every job of a repository that has not ended, under the lock; answers how many."""
+    await lock(connection)
+    rows = await connection.fetch(_sql.end_all, namespace, repository, kind.plural, status.decode())
+    await connection.execute(_sql.end_leases, [row["uid"] for row in rows])
+    return len(rows)
+
+
+async def delete_namespace(connection: Connection, namespace: str) -> None:
+    """Drops every job of a namespace, under the lock: without its lease a worker writes nothing more."""
+    await connection.execute(_sql.delete_namespace, namespace)
+    await connection.execute(_sql.forget_namespace, namespace)
+
+
+async def recent(connection: Connection, namespace: str, repository: str, *, limit: int) -> Sequence[StoredJob]:
+    """The jobs of a repository, the newest first."""
+    return [_job(row) for row in await connection.fetch(_sql.recent, namespace, repository, limit)]
+
+
+async def lapsed(connection: Connection, *, limit: int) -> Sequence[StoredJob]:
+    """Working jobs whose lease has lapsed."""
+    return [_job(row) for row in await connection.fetch(_sql.lapsed, limit)]
+
+
+async def take_up_again(connection: Connection, job: StoredJob) -> Sequence[Wakeup]:
+    """working → pending after a lapsed lease, under the lock. Only where no equal job waits already."""
+    if await connection.fetchval(_sql.take_up_again, job.uid, _PENDING) is None:
+        return []
+    await connection.execute(_sql.end_lease, job.uid)
+    return await wake(connection, job.uid)
+
+
+async def end_lapsed(connection: Connection, job: StoredJob, *, status: bytes) -> Sequence[Wakeup] | None:
+    """working → error after a lapsed lease, under the lock. None where the lease was renewed meanwhile."""
+    row = await connection.fetchrow(_sql.end_lapsed, job.uid, status.decode())
+    if row is None:
+        return None
+    await connection.execute(_sql.end_lease, job.uid)
+    return await _wake_lane(connection, row)
+
+
+async def has_pending_equal(connection: Connection, job: StoredJob) -> bool:
+    """Whether an equal job waits already."""
+    return job.coalesce_key is not None and await connection.fetchval(_sql.pending_equal, job.namespace, job.coalesce_key) is not None
+
+
+async def wake(connection: Connection, uid: uuid.UUID) -> Sequence[Wakeup]:
+    """Records a wake-up for a job."""
+    return _wakeups(await connection.fetch(_sql.wake, uid, routing.EXCHANGE))
+
+
+async def wake_stale(connection: Connection, *, older_than: timedelta, limit: int, after: uuid.UUID | None = None) -> Sequence[Wakeup]:
+    """Records wake-ups for jobs that wait although nothing holds them back, oldest first; those submitted later than ``after`` only."""
+    return _wakeups(await connection.fetch(_sql.wake_stale, older_than, limit, routing.EXCHANGE, after))
+
+
+async def trim(connection: Connection, *, keep: int) -> int:
+    """Drops finished jobs beyond ``keep`` for each repository; answers how many."""
+    return len(await connection.fetch(_sql.trim, keep))
+
+
+async def submission(connection: Connection, namespace: str, submitter: str, message_id: str) -> tuple[bytes, Sequence[uuid.UUID]] | None:
+    """(hash of the body, jobs) of a message that was accepted before."""
+    row = await connection.fetchrow(_sql.submission, namespace, submitter, message_id)
+    return None if row is None else (row["body_hash"], row["jobs"])
+
+
+async def record_submission(
+    connection: Connection, namespace: str, submitter: str, message_id: str, body_hash: bytes, uids: Sequence[uuid.UUID]
+) -> bool:
+    """Remembers what a message made; False when another consumer was quicker."""
+    row = await connection.fetchval(_sql.record_submission, namespace, submitter, message_id, body_hash, list(uids))
+    return row is not None
+
+
+async def forget_submissions(connection: Connection, *, older_than: timedelta) -> None:
+    await connection.execute(_sql.forget_submissions, older_than)
+
+
+async def _wake_lane(connection: Connection, row: asyncpg.Record | None) -> Sequence[Wakeup]:
+    if row is None or row["lane"] is None:
+        return []
+    return _wakeups(await connection.fetch(_sql.wake_lane, row["namespace"], row["lane"], routing.EXCHANGE))
+
+
+def _wakeups(rows: Sequence[asyncpg.Record]) -> Sequence[Wakeup]:
+    return [Wakeup(row["id"], routing.EXCHANGE, row["routing_key"], row["body"], orjson.loads(row["headers"])) for row in rows]
+
+
+def _job(row: asyncpg.Record) -> StoredJob:
+    kind = find(row["api_group"], row["resource"])
+    assert kind is not None, f"{row['resource']}.{row['api_group']} is stored but not described"
+    return StoredJob(
+        kind,
+        row["uid"],
+        row["name"],
+        row["namespace"],
+        row["resource_version"],
+        row["generation"],
+        row["metadata"],
+        row["spec"],
+        row["status"],
+        row["state"],
+        row["action"],
+        row["repository"],
+        row["attempts"],
+        orjson.loads(row["submitted_by"]),
+        row["coalesce_key"],
+    )

@@ -1,0 +1,211 @@
+-- name: lock
+-- Taken before anything else by whoever reads in order to write. A transaction that needs both locks takes that of objects first.
+select pg_advisory_xact_lock(1, 2)
+
+-- name: submit
+-- Records jobs as pending, each with its wake-up; one that equals a pending job becomes that job, made full if either is full.
+with input as (
+    select * from unnest($3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[],
+                         $13::text[])
+        as t(uid, namespace, name, metadata, labels, spec, repository, action, coalesce_key, lane, wake_key)
+), submitted as (
+    insert into job (uid, api_group, resource, namespace, name, resource_version, metadata, labels, spec, status,
+                     repository, action, state, coalesce_key, lane, wake_key, submitted_by)
+    select uid, $1, $2, namespace, name, 0, metadata, labels::jsonb, spec, $14, repository, action, 'pending', coalesce_key, lane, wake_key,
+           $15::jsonb
+    from input
+    on conflict (namespace, coalesce_key) where state = 'pending' and coalesce_key is not null do update
+        set spec = case when coalesce((excluded.spec::jsonb #>> '{sync,incremental}')::boolean, false) then job.spec else excluded.spec end
+    returning *, (xmax = 0) as is_new
+), woken as (
+    insert into outbox (exchange, routing_key, body, headers)
+    select $16, wake_key, json_build_object('uid', uid)::text, $17::jsonb from submitted where is_new
+    returning id, body
+)
+select s.uid, s.api_group, s.resource, s.name, s.namespace, s.resource_version, s.generation, s.metadata, s.spec, s.status, s.state, s.action, s.repository,
+       s.attempts, s.submitted_by, s.coalesce_key, s.wake_key, w.id as outbox_id, w.body as outbox_body
+from submitted s left join woken w on w.body::json ->> 'uid' = s.uid::text
+
+-- name: get
+select uid, api_group, resource, name, namespace, resource_version, generation, metadata, spec, status, state, action, repository, attempts, submitted_by, coalesce_key
+from job where namespace = $1 and api_group = $2 and resource = $3 and name = $4
+
+-- name: get_many
+select uid, api_group, resource, name, namespace, resource_version, generation, metadata, spec, status, state, action, repository, attempts, submitted_by, coalesce_key
+from job where uid = any($1::uuid[])
+
+-- name: list_page
+select uid, api_group, resource, name, namespace, resource_version, generation, metadata, spec, status, state, action, repository, attempts, submitted_by, coalesce_key
+from job
+where namespace = $1 and api_group = $2 and resource = $3 and name > $4 and ($6::text is null or repository = $6)
+order by name
+limit $5
+
+-- name: list_position
+select greatest(
+    (select coalesce(max(resource_version), 0) from change where api_group = $1 and resource = $2),
+    (select resource_version from change_horizon)
+)
+
+-- name: count_after
+select count(*) from job where namespace = $1 and api_group = $2 and resource = $3 and name > $4 and ($5::text is null or repository = $5)
+
+-- name: claim
+-- pending → working for the job that was woken, or rather for the oldest that waits in its lane, unless one of the lane is at work.
+update job set state = 'working', status = $2, attempts = attempts + 1, started_at = now()
+where uid = (
+        select oldest.uid
+        from job woken join job oldest on oldest.namespace = woken.namespace and (oldest.uid = woken.uid or oldest.lane = woken.lane)
+        where woken.uid = $1 and woken.state = 'pending' and oldest.state = 'pending'
+        order by oldest.created_at
+        limit 1
+    )
+  and state = 'pending'
+  and not exists (select from job other where other.namespace = job.namespace and other.lane = job.lane and other.state = 'working')
+returning uid, api_group, resource, name, namespace, resource_version, generation, metadata, spec, status, state, action, repository, attempts, submitted_by, coalesce_key
+
+-- name: lease
+insert into job_lease (uid, owner, expires_at) values ($1, $2, now() + $3::interval)
+
+-- name: holds
+select exists (select from job_lease where uid = $1 and owner = $2 and expires_at > clock_timestamp())
+
+-- name: renew
+update job_lease set expires_at = now() + $3::interval where uid = $1 and owner = $2 returning uid
+
+-- name: report
+-- Progress of a job that is still its owner's.
+update job set status = $3
+where uid = $1 and state = 'working' and exists (select from job_lease l where l.uid = job.uid and l.owner = $2)
+returning uid
+
+-- name: finish
+-- working → success or error, by the owner of the lease only.
+update job set state = $3, status = $4, finished_at = now()
+where uid = $1 and state = 'working' and exists (select from job_lease l where l.uid = job.uid and l.owner = $2)
+returning namespace, repository, lane
+
+-- name: end_lease
+delete from job_lease where uid = $1
+
+-- name: wake_lane
+-- The oldest pending job of a lane that has become free.
+insert into outbox (exchange, routing_key, body)
+select $3, wake_key, json_build_object('uid', uid)::text
+from job where namespace = $1 and lane = $2 and state = 'pending'
+order by created_at
+limit 1
+returning id, routing_key, body, headers
+
+-- name: hand_back
+-- working → pending by the owner: a worker that shuts down leaves its job to another.
+update job set state = 'pending', status = $3, started_at = null, attempts = attempts - 1
+where uid = $1 and state = 'working' and exists (select from job_lease l where l.uid = job.uid and l.owner = $2)
+  and not exists (select from job other where other.namespace = job.namespace and other.coalesce_key = job.coalesce_key and other.state = 'pending')
+returning uid
+
+-- name: fail_pending
+-- pending → error: the job can never run.
+update job set state = 'error', status = $2, finished_at = now() where uid = $1 and state = 'pending'
+returning namespace, lane
+
+-- name: end_all
+-- Ends every job of a repository that has not ended.
+update job set state = 'error', status = $4, finished_at = now()
+where namespace = $1 and repository = $2 and state in ('pending', 'working') and resource = $3
+returning uid
+
+-- name: delete_namespace
+-- Drops every job of a namespace, whatever its state, and with it its lease.
+delete from job where namespace = $1
+
+-- name: forget_namespace
+-- What submissions to a namespace have made.
+delete from submission where namespace = $1
+
+-- name: end_leases
+delete from job_lease where uid = any($1::uuid[])
+
+-- name: recent
+select uid, api_group, resource, name, namespace, resource_version, generation, metadata, spec, status, state, action, repository, attempts,
+       submitted_by, coalesce_key, wake_key
+from job where namespace = $1 and repository = $2
+order by created_at desc
+limit $3
+
+-- name: lapsed
+select j.uid, j.api_group, j.resource, j.name, j.namespace, j.resource_version, j.generation, j.metadata, j.spec, j.status, j.state, j.action, j.repository, j.attempts,
+       j.submitted_by, j.coalesce_key
+from job_lease l join job j using (uid)
+where l.expires_at < now()
+order by l.expires_at
+limit $1
+
+-- name: take_up_again
+-- working → pending after a lapsed lease. Where an equal job already waits, that one does the work and this one ends.
+update job set state = 'pending', status = $2, started_at = null
+where uid = $1 and state = 'working' and exists (select from job_lease l where l.uid = job.uid and l.expires_at < now())
+returning uid
+
+-- name: end_lapsed
+update job set state = 'error', status = $2, finished_at = now()
+where uid = $1 and state = 'working' and exists (select from job_lease l where l.uid = job.uid and l.expires_at < now())
+returning namespace, lane
+
+-- name: pending_equal
+select uid from job where namespace = $1 and coalesce_key = $2 and state = 'pending'
+
+-- name: wake
+insert into outbox (exchange, routing_key, body)
+select $2, wake_key, json_build_object('uid', uid)::text from job where uid = $1
+returning id, routing_key, body, headers
+
+-- name: wake_stale
+-- Jobs that wait although nothing holds them back: the broker may have lost their wake-up. None is woken again before it waited as long
+-- once more, or a busy queue would fill with wake-ups.
+with stale as (
+    select uid, wake_key from job
+    where state = 'pending' and created_at < now() - $1::interval
+      and ($4::uuid is null or (created_at, uid) > (select created_at, uid from job where uid = $4))
+      and not exists (select from job other where other.namespace = job.namespace and other.lane = job.lane and other.state = 'working')
+      and not exists (select from job_woken w where w.uid = job.uid and w.woken_at > now() - $1::interval)
+    order by created_at, uid
+    limit $2
+), noted as (
+    insert into job_woken (uid, woken_at) select uid, now() from stale
+    on conflict (uid) do update set woken_at = excluded.woken_at
+), woken as (
+    insert into outbox (exchange, routing_key, body)
+    select $3, wake_key, json_build_object('uid', uid)::text from stale
+    returning id, routing_key, body, headers
+)
+select * from woken order by id
+
+-- name: trim
+-- Drops the oldest finished jobs beyond a number for each repository.
+delete from job where uid in (
+    select uid from (
+        select uid, row_number() over (partition by namespace, resource, repository order by finished_at desc) as rank
+        from job where state in ('success', 'error')
+    ) ranked where rank > $1 limit 1000
+)
+returning uid
+
+-- name: submission
+select body_hash, jobs from submission where namespace = $1 and submitter = $2 and message_id = $3
+
+-- name: record_submission
+insert into submission (namespace, submitter, message_id, body_hash, jobs) values ($1, $2, $3, $4, $5)
+on conflict do nothing
+returning message_id
+
+-- name: forget_submissions
+delete from submission where created_at < now() - $1::interval
+
+-- name: cancel
+-- pending or working → error at the caller's wish. Without its lease the worker notices and writes nothing more.
+update job set state = 'error', status = $2, finished_at = now() where uid = $1 and state in ('pending', 'working')
+returning namespace, lane
+
+-- name: drop
+delete from job where uid = $1 and state in ('success', 'error')

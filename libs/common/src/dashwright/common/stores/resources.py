@@ -1,0 +1,283 @@
+"""The store of everything that has metadata: current objects, their history, and by triggers the change feed.
+
+Bodies are text from end to end: an object is put together by joining its stored parts.
+"""
+
+import hashlib
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from dashwright.common.database import queries
+from dashwright.common.database.pool import Connection
+from dashwright.common.errors import AlreadyExists, NotFound
+from dashwright.common.kinds.annotations import FOLDER, MESSAGE, REPOSITORY, SET_BY_STORE
+from dashwright.common.kinds.kind import Kind
+
+_SET_BY_SERVER = SET_BY_STORE | {MESSAGE}
+_STAGED = (
+    *("position", "uid", "api_group", "resource", "name", "stored_version", "title"),
+    *("labels", "annotations", "finalizers", "content_hash", "spec"),
+)
+
+_sql = queries.load(__package__, "resources.sql")
+
+# The same statement for a single object, without a staging table.
+_WRITE_ONE = _sql.write.replace(
+    "select * from staged",
+    "select $6::bigint as position, $7::uuid as uid, $8 as api_group, $9 as resource, $10 as name, $11 as stored_version, $12 as title, "
+    "$13 as labels, $14 as annotations, $15::text[] as finalizers, $16::bytea as content_hash, $17 as spec",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One object as the store holds it. ``metadata``, ``spec`` and ``status`` are JSON text."""
+
+    kind: Kind
+    uid: uuid.UUID
+    name: str
+    namespace: str
+    resource_version: int
+    generation: int
+    stored_version: str
+    metadata: str
+    spec: str
+    status: str | None
+
+    def encode(self, version: str) -> bytes:
+        """The object as JSON in one of the kind's versions."""
+        head = f'{{"kind":"{self.kind.kind}","apiVersion":"{self.kind.api_version(version)}",'
+        parts = [head, '"metadata":', self._metadata(), ',"spec":', self.spec]
+        if self.status is not None:
+            parts += [',"status":', self.status]
+        return "".join([*parts, "}"]).encode()
+
+    def _metadata(self) -> str:
+        return f'{{"resourceVersion":"{self.resource_version}","generation":{self.generation},{self.metadata[1:]}'
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """``position`` is the resource version a watch may resume from; ``after`` the name to go on with, if more follow."""
+
+    items: Sequence[Stored]
+    position: int
+    after: str | None
+    remaining: int
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """An object to create or replace. ``spec`` is a JSON object as text."""
+
+    kind: Kind
+    name: str
+    spec: str
+    stored_version: str
+    title: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    finalizers: Sequence[str] = ()
+
+    def staged(self, position: int) -> tuple[Any, ...]:
+        """The columns of the staging table."""
+        annotations = {key: text for key, text in self.annotations.items() if key not in _SET_BY_SERVER}
+        digest = hashlib.sha256(self.spec.encode())
+        digest.update(b"\0" + annotations.get(FOLDER, "").encode())
+        return (
+            position,
+            uuid.uuid4(),
+            self.kind.group,
+            self.kind.plural,
+            self.name,
+            self.stored_version,
+            self.title,
+            orjson.dumps(dict(self.labels)).decode(),
+            orjson.dumps(annotations).decode(),
+            list(self.finalizers),
+            digest.digest(),
+            self.spec,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    name: str
+    uid: uuid.UUID
+    resource_version: int
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Managed:
+    """An object that a repository owns."""
+
+    group: str
+    resource: str
+    name: str
+    path: str
+    checksum: str
+    folder: str | None
+    title: str
+
+
+async def lock(connection: Connection) -> None:
+    """Makes the caller's transaction the only writer of objects until it ends."""
+    await connection.execute(_sql.lock)
+
+
+async def create(connection: Connection, namespace: str, write: Write, *, actor: str, now: datetime, status: str | None = None) -> Written:
+    """Adds one object; AlreadyExists when its name is taken."""
+    await lock(connection)
+    kind = write.kind
+    if await connection.fetchval(_sql.exists, namespace, kind.group, kind.plural, write.name):
+        details = {"name": write.name, "group": kind.group, "kind": kind.plural}
+        raise AlreadyExists(f'{kind.key} "{write.name}" already exists', details=details)
+    message = write.annotations.get(MESSAGE)
+    row = await connection.fetchrow(_WRITE_ONE, namespace, actor, now, message, status, *write.staged(0))
+    assert row is not None, "a new object is always written"
+    return Written(row["name"], row["uid"], row["resource_version"], row["generation"])
+
+
+async def put(connection: Connection, namespace: str, write: Write, *, actor: str, now: datetime) -> None:
+    """Adds or replaces one object; one that would not change is left alone."""
+    await lock(connection)
+    await connection.execute(_WRITE_ONE, namespace, actor, now, write.annotations.get(MESSAGE), None, *write.staged(0))
+
+
+class Staging:
+    """Many writes taken in at once, inside the caller's transaction: staged without any lock, then written in one statement."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._count = 0
+
+    async def open(self) -> None:
+        await self._connection.execute(_sql.stage)
+
+    async def add(self, writes: Sequence[Write]) -> None:
+        """Objects are written in the order they are added."""
+        rows = [write.staged(self._count + index) for index, write in enumerate(writes)]
+        self._count += len(rows)
+        await self._connection.copy_records_to_table("staged", records=rows, columns=_STAGED)
+
+    async def taken_over(self, namespace: str, repository: str) -> str | None:
+        """The name of a staged object that somebody else owns by now; ask under the lock."""
+        row = await self._connection.fetchrow(_sql.taken_over, namespace, repository)
+        return None if row is None else f"{row['resource']} '{row['name']}'"
+
+    async def write(self, namespace: str, *, actor: str, now: datetime) -> int:
+        """Creates or replaces what is staged; answers how many objects changed."""
+        await self._connection.execute(_sql.extend_statement)
+        return len(await self._connection.fetch(_sql.write, namespace, actor, now, None, None))
+
+    async def created(self, kind: Kind) -> int:
+        """How many objects of a kind the write has made rather than replaced."""
+        count: int = await self._connection.fetchval(_sql.created, kind.group, kind.plural)
+        return count
+
+
+async def delete(connection: Connection, kind: Kind, namespace: str, names: Sequence[str]) -> Sequence[str]:
+    """Removes objects; answers the names that were there."""
+    rows = await connection.fetch(_sql.delete, namespace, kind.group, kind.plural, list(names))
+    return [row["name"] for row in rows]
+
+
+async def delete_managed(connection: Connection, kind: Kind, namespace: str, names: Sequence[str], repository: str) -> Sequence[str]:
+    """Removes those of the named objects that a repository still owns; answers their names."""
+    rows = await connection.fetch(_sql.delete_managed, namespace, kind.group, kind.plural, list(names), repository)
+    return [row["name"] for row in rows]
+
+
+async def delete_namespace(connection: Connection, namespace: str) -> int:
+    """Removes everything a namespace holds, under the lock; answers how many objects there were."""
+    await connection.execute(_sql.extend_statement)
+    return int((await connection.execute(_sql.delete_namespace, namespace)).rpartition(" ")[2])
+
+
+async def get(connection: Connection, kind: Kind, namespace: str, name: str) -> Stored:
+    """One object; NotFound when there is none."""
+    row = await connection.fetchrow(_sql.get, namespace, kind.group, kind.plural, name)
+    if row is None:
+        raise not_found(kind, name)
+    return _stored(kind, row)
+
+
+async def get_many(connection: Connection, kind: Kind, namespace: str, names: Sequence[str]) -> Sequence[Stored]:
+    """Those of the named objects that exist."""
+    return [_stored(kind, row) for row in await connection.fetch(_sql.get_many, namespace, kind.group, kind.plural, list(names))]
+
+
+def not_found(kind: Kind, name: str) -> NotFound:
+    return NotFound(f'{kind.key} "{name}" not found', details={"name": name, "group": kind.group, "kind": kind.plural})
+
+
+async def list_page(connection: Connection, kind: Kind, namespace: str, *, after: str, limit: int) -> Page:
+    """A page of objects in the order of their names. The connection's transaction should be repeatable read: one snapshot."""
+    position = await connection.fetchval(_sql.list_position, kind.group, kind.plural)
+    rows = await connection.fetch(_sql.list_page, namespace, kind.group, kind.plural, after, limit + 1)
+    items = [_stored(kind, row) for row in rows[:limit]]
+    if len(rows) <= limit:
+        return Page(items, position, None, 0)
+    remaining = await connection.fetchval(_sql.count_after, namespace, kind.group, kind.plural, items[-1].name)
+    return Page(items, position, items[-1].name, remaining)
+
+
+async def write_status(connection: Connection, kind: Kind, namespace: str, name: str, status: bytes) -> None:
+    """Replaces the status; NotFound when the object has gone."""
+    version = await connection.fetchval(_sql.write_status, namespace, kind.group, kind.plural, name, status.decode())
+    if version is None:
+        raise not_found(kind, name)
+
+
+async def managed(connection: Connection, namespace: str, repository: str) -> Sequence[Managed]:
+    """Everything a repository owns."""
+    rows = await connection.fetch(_sql.managed, namespace, REPOSITORY, repository)
+    return [
+        Managed(
+            row["api_group"],
+            row["resource"],
+            row["name"],
+            row["source_path"] or "",
+            row["source_checksum"] or "",
+            row["folder"],
+            row["title"],
+        )
+        for row in rows
+    ]
+
+
+async def owners(connection: Connection, kind: Kind, namespace: str, names: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The annotations of those named objects that exist."""
+    rows = await connection.fetch(_sql.owners, namespace, kind.group, kind.plural, list(names))
+    return {row["name"]: orjson.loads(row["annotations"]) for row in rows}
+
+
+async def has_children(connection: Connection, namespace: str, folder: str) -> bool:
+    """Whether any object lies in a folder."""
+    return bool(await connection.fetchval(_sql.has_children, namespace, folder))
+
+
+async def count_managed(connection: Connection, namespace: str, repository: str) -> Sequence[tuple[str, str, int]]:
+    """(group, resource, count) of what a repository owns."""
+    return [(row["api_group"], row["resource"], row["count"]) for row in await connection.fetch(_sql.count_managed, namespace, repository)]
+
+
+def _stored(kind: Kind, row: Any) -> Stored:
+    return Stored(
+        kind,
+        row["uid"],
+        row["name"],
+        row["namespace"],
+        row["resource_version"],
+        row["generation"],
+        row["stored_version"],
+        row["metadata"],
+        row["spec"],
+        row["status"],
+    )

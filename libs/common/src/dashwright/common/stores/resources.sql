@@ -1,0 +1,132 @@
+-- name: lock
+-- Taken before anything else by whoever reads in order to write: see 0001_resources.sql.
+select pg_advisory_xact_lock(1, 1)
+
+-- name: exists
+select exists (select from resource where namespace = $1 and api_group = $2 and resource = $3 and name = $4)
+
+-- name: stage
+-- Where a batch of writes waits, row by row, until it is taken in at once.
+create temporary table staged (
+    position bigint, uid uuid, api_group text, resource text, name text, stored_version text, title text, labels text, annotations text,
+    finalizers text[], content_hash bytea, spec text
+) on commit drop
+
+-- name: write
+-- Takes in what is staged: creates or replaces objects, and adds a history entry for each new generation. Leaves alone what would
+-- not change. $1 namespace, $2 actor, $3 now, $4 message of the history entry, $5 status of new objects.
+with input as (
+    select * from staged
+), written as (
+    insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, labels,
+                          annotations, finalizers, created_at, created_by, content_hash, status, metadata)
+    select uid, api_group, resource, $1, name, 0, 1, stored_version, title, labels::jsonb, annotations::jsonb, finalizers, $3, $2,
+           content_hash, $5, ''
+    from input order by position
+    on conflict (namespace, api_group, resource, name) do update set
+        generation = resource.generation + (resource.content_hash <> excluded.content_hash)::integer,
+        updated_at = case when resource.content_hash <> excluded.content_hash then $3 else resource.updated_at end,
+        updated_by = case when resource.content_hash <> excluded.content_hash then $2 else resource.updated_by end,
+        stored_version = excluded.stored_version, title = excluded.title, labels = excluded.labels,
+        annotations = excluded.annotations, finalizers = excluded.finalizers, content_hash = excluded.content_hash
+    where (resource.content_hash, resource.stored_version, resource.title, resource.labels, resource.annotations, resource.finalizers)
+        is distinct from
+          (excluded.content_hash, excluded.stored_version, excluded.title, excluded.labels, excluded.annotations, excluded.finalizers)
+    returning *
+), history as (
+    insert into resource_history (uid, generation, metadata, stored_version, spec, created_by, message)
+    select w.uid, w.generation, w.metadata, w.stored_version, i.spec, $2, $4
+    from written w join input i using (api_group, resource, name)
+    on conflict do nothing
+)
+select name, uid, resource_version, generation from written
+
+-- name: created
+-- What is staged and has been written as new: an object that was there before has kept its uid.
+select count(*) from staged s join resource r using (uid) where s.api_group = $1 and s.resource = $2
+
+-- name: taken_over
+-- Staged objects that exist and are not the repository's to write.
+select r.resource, r.name from staged join resource r using (api_group, resource, name)
+where r.namespace = $1
+  and (r.manager_kind, r.manager_id) is distinct from ('repo', $2)
+  and coalesce(r.annotations ->> 'grafana.app/managerAllowsEdits', '') <> 'true'
+order by r.name
+limit 1
+
+-- name: delete
+-- Removes objects; their history stays.
+delete from resource
+where namespace = $1 and api_group = $2 and resource = $3 and name = any($4::text[])
+returning name, uid
+
+-- name: delete_managed
+-- Removes those of the objects that a repository still owns.
+delete from resource
+where namespace = $1 and api_group = $2 and resource = $3 and name = any($4::text[]) and manager_kind = 'repo' and manager_id = $5
+returning name
+
+-- name: delete_namespace
+-- Removes everything a namespace holds; its history stays.
+delete from resource where namespace = $1
+
+-- name: extend_statement
+-- A write of very many objects may take longer than any statement of a request.
+set local statement_timeout = '5min'
+
+-- name: get
+select r.uid, r.name, r.namespace, r.resource_version, r.generation, r.stored_version, r.metadata, h.spec, r.status
+from resource r join resource_history h using (uid, generation)
+where r.namespace = $1 and r.api_group = $2 and r.resource = $3 and r.name = $4
+
+-- name: get_many
+select r.uid, r.name, r.namespace, r.resource_version, r.generation, r.stored_version, r.metadata, h.spec, r.status
+from resource r join resource_history h using (uid, generation)
+where r.namespace = $1 and r.api_group = $2 and r.resource = $3 and r.name = any($4::text[])
+
+-- name: list_page
+-- One page in the order of names, after the name a page before ended with.
+select r.uid, r.name, r.namespace, r.resource_version, r.generation, r.stored_version, r.metadata, h.spec, r.status
+from resource r join resource_history h using (uid, generation)
+where r.api_group = $2 and r.resource = $3 and r.namespace = $1 and r.name > $4
+order by r.name
+limit $5
+
+-- name: list_position
+-- The newest version of a kind that this snapshot holds.
+select greatest(
+    (select coalesce(max(resource_version), 0) from change where api_group = $1 and resource = $2),
+    (select resource_version from change_horizon)
+)
+
+-- name: count_after
+select count(*) from resource where namespace = $1 and api_group = $2 and resource = $3 and name > $4
+
+-- name: write_status
+-- Makes an event, but neither a generation nor a history entry.
+update resource set status = $5
+where namespace = $1 and api_group = $2 and resource = $3 and name = $4
+returning resource_version
+
+-- name: managed
+-- What one manager owns, in any kind.
+select api_group, resource, name, source_path, source_checksum, folder, title
+from resource
+where namespace = $1 and manager_kind = $2 and manager_id = $3
+order by resource, source_path
+
+-- name: owners
+-- Who manages the named objects; no row for one that does not exist.
+select name, annotations
+from resource
+where namespace = $1 and api_group = $2 and resource = $3 and name = any($4::text[])
+
+-- name: count_managed
+select api_group, resource, count(*) as count
+from resource
+where namespace = $1 and manager_kind = 'repo' and manager_id = $2
+group by api_group, resource
+order by api_group, resource
+
+-- name: has_children
+select exists (select from resource where namespace = $1 and folder = $2)

@@ -1,0 +1,29 @@
+"""Changes to the status of a stored object, read and written under one lock."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from dashwright.common.database.pool import Connection
+from dashwright.common.kinds.kind import Kind
+from dashwright.common.models.shape import Shape
+from dashwright.common.stores import resources
+
+Status = TypeVar("Status", bound=Shape)
+
+
+async def change(
+    connection: Connection, kind: Kind, namespace: str, name: str, model: type[Status], alter: Callable[[Status, int], None]
+) -> Status:
+    """Lets ``alter`` change the status in place (second argument: the object's generation) and writes it where it differs.
+
+    Raises NotFound when there is no such object.
+    """
+    await resources.lock(connection)
+    stored = await resources.get(connection, kind, namespace, name)
+    status = model.model_validate_json(stored.status or "{}")
+    before = status.to_json()
+    alter(status, stored.generation)
+    after = status.to_json()
+    if after != before:
+        await resources.write_status(connection, kind, namespace, name, after)
+    return status

@@ -1,0 +1,163 @@
+"""Takes up jobs: claims one under a lease, runs its action, renews the lease meanwhile, and records the end.
+
+Every step may happen twice. A wake-up for a job that is not pending, or whose lane is busy, is done with: whoever ends the job
+in the lane wakes the next. A job whose worker dies is found by the rescuer when its lease has lapsed.
+"""
+
+import asyncio
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import timedelta
+from typing import Protocol
+
+import orjson
+import structlog
+from structlog.contextvars import bound_contextvars
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import DashwrightError, Unavailable
+from dashwright.common.jobs import verdicts
+from dashwright.common.messaging.broker import Broker, Subscription
+from dashwright.common.messaging.message import Delivery
+from dashwright.common.messaging.verdict import Dead, Done, Retry, Verdict
+from dashwright.common.models.provisioning import JobStatus, State
+from dashwright.common.observability import metrics, tracing
+from dashwright.common.relay import Relay
+from dashwright.common.stores import jobs, mirror
+from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.work.execution import Execution, LeaseLost
+
+log = structlog.get_logger()
+
+_SOON = 1.0
+
+
+class Runner(Protocol):
+    """Runs the jobs of one action."""
+
+    async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
+        """Does the work. Answers the final status; an error of the tree is the job's end, too."""
+        ...
+
+
+class JobConsumer:
+    """``queue``: where its wake-ups come; ``slots``: jobs at work at once; ``lease``: how long a silent worker keeps its job."""
+
+    def __init__(
+        self,
+        database: Database,
+        broker: Broker,
+        relay: Relay,
+        runners: Mapping[str, Runner],
+        clock: Clock,
+        *,
+        queue: str,
+        slots: int,
+        lease: timedelta,
+    ) -> None:
+        self._database = database
+        self._broker = broker
+        self._relay = relay
+        self._runners = runners
+        self._clock = clock
+        self._queue = queue
+        self._slots = slots
+        self._lease = lease
+        self._subscription: Subscription | None = None
+
+    async def start(self) -> None:
+        self._subscription = await self._broker.consume(self._queue, self.handle, prefetch=self._slots)
+
+    async def stop(self, *, drain: float) -> None:
+        """Takes no more jobs; those at work have ``drain`` seconds to end before they are handed back."""
+        if self._subscription is not None:
+            await self._subscription.cancel(drain=drain)
+
+    async def handle(self, delivery: Delivery) -> Verdict:
+        try:
+            uid = uuid.UUID(orjson.loads(delivery.message.body)["uid"])
+        except (ValueError, KeyError, TypeError):
+            return Dead('the message is no wake-up of a job: its body must be {"uid": …}')
+        owner = uuid.uuid4()
+        try:
+            job = await self._claim(uid, owner)
+        except Unavailable as error:
+            return Retry(_SOON, error.message)
+        if job is None:
+            return Done()
+        with bound_contextvars(job=job.name, repository=job.repository, action=job.action):
+            await self._work(job, owner)
+        return Done()
+
+    async def _claim(self, uid: uuid.UUID, owner: uuid.UUID) -> StoredJob | None:
+        started = JobStatus(state=State.WORKING, started=self._clock.milliseconds(), message=verdicts.STARTED)
+        async with self._database.transaction() as connection:
+            job = await jobs.claim(connection, uid, owner=owner, lease=self._lease, status=started.to_json())
+        if job is not None:
+            await self._show(job, started)
+        return job
+
+    async def _show(self, job: StoredJob, status: JobStatus) -> None:
+        """In a transaction of its own: a claim must not hold the jobs' lock while it waits for that of objects."""
+        try:
+            async with self._database.transaction() as connection:
+                await mirror.mirror(connection, job, status)
+        except Unavailable as error:
+            log.info("job_not_mirrored", job=job.name, error=error.message)
+
+    async def _work(self, job: StoredJob, owner: uuid.UUID) -> None:
+        execution = Execution(self._database, job, owner, self._clock, lease=self._lease)
+        log.info("job_started", attempt=job.attempts)
+        try:
+            async with execution.holding_lease():
+                status = await self._run(job, execution)
+            await self._finish(job, owner, status)
+        except LeaseLost:
+            log.warning("job_abandoned", reason="its lease is no longer held: it was cancelled or taken up by another worker")
+        except Unavailable as error:
+            log.warning("job_left_to_rescuer", error=error.message)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._hand_back(job, owner))
+            raise
+
+    async def _run(self, job: StoredJob, execution: Execution) -> JobStatus:
+        runner = self._runners.get(job.action)
+        if runner is None:
+            return execution.failed(f"jobs with the action {job.action} are not run by this worker yet")
+        try:
+            return await runner.run(job, execution)
+        except (LeaseLost, Unavailable):
+            raise
+        except DashwrightError as error:
+            return execution.failed(error.message)
+        except Exception:
+            log.exception("job_failed")
+            trace = tracing.current()
+            return execution.failed(f"internal failure; the worker's log has trace id {trace.trace_id if trace else 'unknown'}")
+
+    async def _finish(self, job: StoredJob, owner: uuid.UUID, status: JobStatus) -> None:
+        async with self._database.transaction() as connection:
+            await mirror.mirror(connection, job, status)
+            wakeups = await jobs.finish(connection, job.uid, owner=owner, state=status.state.value, status=status.to_json())
+            if wakeups is None:
+                raise LeaseLost
+        self._relay.publish_soon(wakeups)
+        metrics.jobs_finished.labels(action=job.action, state=status.state.value).inc()
+        seconds = ((status.finished or 0) - (status.started or 0)) / 1000
+        metrics.jobs_seconds.labels(action=job.action).observe(seconds)
+        log.info("job_ended", state=status.state.value, message=status.message, seconds=seconds)
+
+    async def _hand_back(self, job: StoredJob, owner: uuid.UUID) -> None:
+        """The worker stops: another takes the job up at once, or after the lease where even this fails.
+
+        Given up before it is shown, for the objects' lock may be held by others; shown before it is woken, or the next worker's
+        state would be overwritten.
+        """
+        with suppress(Unavailable):
+            async with self._database.transaction() as connection:
+                wakeups = await jobs.hand_back(connection, job.uid, owner=owner)
+            await self._show(job, JobStatus(state=State.PENDING))
+            self._relay.publish_soon(wakeups)
+            log.info("job_handed_back", woken=len(wakeups))

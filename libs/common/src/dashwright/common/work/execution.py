@@ -1,0 +1,95 @@
+"""One job at work: its lease, renewed in the background, and its progress, written now and then."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import structlog
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import Unavailable
+from dashwright.common.jobs.progress import Tally
+from dashwright.common.models.provisioning import JobStatus, State
+from dashwright.common.stores import jobs
+from dashwright.common.stores.jobs import StoredJob
+
+log = structlog.get_logger()
+
+_REPORT_SECONDS = 0.5
+
+
+class LeaseLost(Exception):
+    """The job is no longer this worker's: nothing more of it may be written."""
+
+
+class Execution:
+    """What a runner sees of the job's life. ``owner`` names this attempt; writes of an older one are refused by it."""
+
+    def __init__(self, database: Database, job: StoredJob, owner: uuid.UUID, clock: Clock, *, lease: timedelta) -> None:
+        self.owner = owner
+        self.started = clock.milliseconds()
+        self._database = database
+        self._job = job
+        self._clock = clock
+        self._lease = lease
+        self._reported = 0.0
+
+    @asynccontextmanager
+    async def holding_lease(self) -> AsyncIterator[None]:
+        """Renews the lease while the block runs, and cancels the block with LeaseLost when it is no longer held."""
+        task = asyncio.current_task()
+        assert task is not None
+        lost = False
+
+        async def renew() -> None:
+            nonlocal lost
+            loop = asyncio.get_running_loop()
+            held_until = loop.time() + self._lease.total_seconds()
+            while True:
+                await asyncio.sleep(self._lease.total_seconds() / 3)
+                try:
+                    async with self._database.connection() as connection:
+                        held = await jobs.renew(connection, self._job.uid, owner=self.owner, lease=self._lease)
+                    held_until = loop.time() + self._lease.total_seconds()
+                except Unavailable as error:
+                    log.warning("lease_not_renewed", error=error.message)
+                    held = loop.time() < held_until
+                if not held:
+                    lost = True
+                    task.cancel()
+                    return
+
+        renewal = asyncio.create_task(renew(), name=f"lease of {self._job.name}")
+        try:
+            yield
+        except asyncio.CancelledError:
+            if lost and task.uncancel() == 0:
+                raise LeaseLost from None
+            raise
+        finally:
+            renewal.cancel()
+            await asyncio.gather(renewal, return_exceptions=True)
+
+    async def report(self, tally: Tally) -> None:
+        """Writes the progress, at most twice a second. Raises LeaseLost when the job has been cancelled or taken over."""
+        now = asyncio.get_running_loop().time()
+        if now - self._reported < _REPORT_SECONDS:
+            return
+        self._reported = now
+        status = tally.status(started=self.started)
+        async with self._database.connection() as connection:
+            if not await jobs.report(connection, self._job.uid, owner=self.owner, status=status.to_json()):
+                raise LeaseLost
+
+    def failed(self, message: str) -> JobStatus:
+        """The final status of a job that could not do its work."""
+        return JobStatus(
+            state=State.ERROR, started=self.started, finished=self._clock.milliseconds(), message=message, errors=[message], progress=0.0
+        )
+
+    def ended(self, tally: Tally) -> JobStatus:
+        """The final status of a job that did its work, with errors or without."""
+        return tally.status(started=self.started, finished=self._clock.milliseconds())

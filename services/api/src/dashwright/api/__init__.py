@@ -1,0 +1,1 @@
+"""The HTTP gateway: answers requests, accepts jobs, asks the expressions service. Knows no other service."""

@@ -1,0 +1,39 @@
+"""Explicit grants: who holds what beside their role. Nobody gives what they do not hold themselves."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from dashwright.api.accounts.rights import Rights
+from dashwright.api.domain.access.assignment import beyond
+from dashwright.api.domain.access.scopes import KNOWN, Grant
+from dashwright.api.domain.actor import Actor
+from dashwright.api.stores import grants
+from dashwright.common.errors import Forbidden, NotFound
+from dashwright.common.identity import Identity
+from dashwright.common.stores import audit
+
+UPDATE: Final = "permission.update"
+
+
+class Grants:
+    def __init__(self, rights: Rights) -> None:
+        self._rights = rights
+
+    async def replace(
+        self, actor: Actor, caller: Identity, holder: str, account_id: int, org_id: int, wanted: Sequence[Grant], *, unknown: NotFound
+    ) -> None:
+        """Makes these the account's only grants in an organization (0: everywhere and globally). ``caller`` is seen from there.
+
+        Raises Forbidden naming the first grant, given or taken away, that the caller does not hold, and ``unknown``. Rows that grant
+        nothing, because nobody knows their action, may be taken away by all. ``holder`` is the account as the audit names it.
+        """
+        async with self._rights.changing(f"user:{account_id}") as connection:
+            if not await grants.lock(connection, account_id, org_id):
+                raise unknown
+            before = {Grant(*pair) for pair in await grants.of_account(connection, account_id, org_id) if pair[0] in KNOWN}
+            if refused := beyond(caller, sorted(before.symmetric_difference(wanted))):
+                action, scope = refused[0]
+                raise Forbidden(f"You do not hold {action} on {scope} yourself, and so can neither grant nor revoke it")
+            await grants.replace(connection, account_id, org_id, wanted, actor=actor.uid)
+            details = {"org": org_id, "permissions": [f"{action} {scope}" for action, scope in wanted]}
+            await audit.record(connection, actor, UPDATE, holder, details=details)

@@ -1,0 +1,99 @@
+"""Members of organizations: added, given another role, removed. An organization that has an Admin never loses its last one here."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from dashwright.api.accounts.organizations import not_found
+from dashwright.api.accounts.rights import Rights
+from dashwright.api.domain.access.assignment import may_assign
+from dashwright.api.domain.actor import Actor
+from dashwright.api.stores import members, orgs, people
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.errors import AlreadyExists, BadRequest, Forbidden, NotFound
+from dashwright.common.identity import Identity, Role
+from dashwright.common.models.quotas import QuotaRules, Scope
+from dashwright.common.stores import audit, quotas
+
+ADD: Final = "org.user.add"
+UPDATE: Final = "org.user.update"
+REMOVE: Final = "org.user.remove"
+
+
+class Members:
+    """``caller`` is always the caller as the organization in question sees them."""
+
+    def __init__(self, database: Database, rights: Rights, rules: QuotaRules) -> None:
+        self._database = database
+        self._rights = rights
+        self._rules = rules
+
+    async def add(self, actor: Actor, caller: Identity, org_id: int, login_or_email: str, role: Role) -> int:
+        """Answers the user's id.
+
+        Raises Forbidden for a role above the caller's, NotFound for an unknown user or organization, AlreadyExists for a member, and
+        QuotaReached.
+        """
+        _check_role(caller, role)
+        async with self._database.connection() as connection:
+            if await orgs.get(connection, org_id) is None:
+                raise not_found()
+            person = await people.find(connection, login_or_email)
+        if person is None:
+            raise user_not_found()
+        taken = AlreadyExists("User is already member of this organization")
+        claims = (quotas.Claim(Scope.ORG, org_id, "org_user"), quotas.Claim(Scope.USER, person.id, "org_user"))
+        async with self._rights.changing(f"user:{person.id}") as connection:
+            if await members.role(connection, org_id, person.id) is not None:
+                raise taken
+            await quotas.reserve(connection, self._rules, *claims)
+            if not await orgs.hold(connection, org_id):
+                raise not_found()
+            if not await people.hold(connection, person.id):
+                raise user_not_found()
+            await members.insert(connection, org_id, person.id, role, taken=taken)
+            await audit.record(connection, actor, ADD, f"user:{person.id}", details={"org": org_id, "role": role.value})
+        return person.id
+
+    async def change_role(self, actor: Actor, caller: Identity, org_id: int, user_id: int, role: Role) -> None:
+        """Raises Forbidden where the new role or the present one is above the caller's, NotFound for who is no member, and BadRequest for
+        the last Admin.
+        """
+        _check_role(caller, role)
+        async with self._lowering(caller, org_id, user_id) as (connection, before):
+            if before is Role.ADMIN and role is not Role.ADMIN and await members.is_only_admin(connection, org_id, user_id):
+                raise BadRequest("Cannot change role so that there is no organization admin left")
+            await members.set_role(connection, org_id, user_id, role)
+            details = {"org": org_id, "role": role.value, "before": before.value}
+            await audit.record(connection, actor, UPDATE, f"user:{user_id}", details=details)
+
+    async def remove(self, actor: Actor, caller: Identity, org_id: int, user_id: int) -> None:
+        """The user stays, also without any organization.
+
+        Raises Forbidden for a member with a role above the caller's, NotFound for who is no member, and BadRequest for the last Admin.
+        """
+        async with self._lowering(caller, org_id, user_id) as (connection, before):
+            if before is Role.ADMIN and await members.is_only_admin(connection, org_id, user_id):
+                raise BadRequest("Cannot remove last organization admin")
+            await members.delete(connection, org_id, user_id)
+            await audit.record(connection, actor, REMOVE, f"user:{user_id}", details={"org": org_id, "before": before.value})
+
+    @asynccontextmanager
+    async def _lowering(self, caller: Identity, org_id: int, user_id: int) -> AsyncIterator[tuple[Connection, Role]]:
+        """A transaction about a member, with their role, that is the only one to take admins away. Raises Forbidden and NotFound."""
+        async with self._rights.changing(f"user:{user_id}") as connection:
+            await members.lock_admins(connection)
+            role = await members.role(connection, org_id, user_id)
+            if role is None:
+                raise user_not_found()
+            _check_role(caller, role)
+            yield connection, role
+
+
+def user_not_found() -> NotFound:
+    return NotFound("User not found")
+
+
+def _check_role(caller: Identity, role: Role) -> None:
+    if not may_assign(caller, role):
+        raise Forbidden("Cannot assign a role higher than user's role")

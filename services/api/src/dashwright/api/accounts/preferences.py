@@ -1,0 +1,74 @@
+"""Preferences: replaced or changed, once what they name is known to exist."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dashwright.api.accounts.teams import not_found as team_not_found
+from dashwright.api.domain.actor import Actor
+from dashwright.api.stores import preferences, teams
+from dashwright.api.stores.preferences import Owner, Preferences
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.errors import BadRequest, NotFound
+from dashwright.common.stores import audit
+
+UPDATE: Final = "preferences.update"
+
+THEMES: Final = frozenset({"light", "dark", "system"})
+_ANYWHERE: Final = frozenset({"utc", "browser"})
+_EXTRA: Final = ("language", "queryHistory", "navbar")
+
+
+class PreferenceChanges:
+    """``timezones`` are the names of the time zones there are, as IANA has them; none at all: any name will do."""
+
+    def __init__(self, database: Database, timezones: frozenset[str]) -> None:
+        self._database = database
+        self._timezones = timezones
+
+    async def put(self, actor: Actor, owner: Owner, given: Mapping[str, Any], *, keep: bool) -> None:
+        """Sets what was ``given``, by the names of the API; an empty text takes a choice back. ``keep``: what was not given stays.
+
+        Raises BadRequest for a theme or time zone that is none, and NotFound for a dashboard or team that does not exist.
+        """
+        self._check(given)
+        async with self._database.transaction() as connection:
+            if owner.team_id and not await teams.hold(connection, owner.org_id, owner.team_id):
+                raise team_not_found()
+            await preferences.hold(connection, owner)
+            before = await preferences.get(connection, owner) if keep else Preferences()
+            home = await _home(connection, owner.org_id, given, before.home_dashboard_uid)
+            extra = dict(before.extra) | {name: given[name] for name in _EXTRA if name in given}
+            wanted = Preferences(
+                home,
+                given.get("theme", before.theme) or None,
+                given.get("timezone", before.timezone) or None,
+                given.get("weekStart", before.week_start) or None,
+                {name: value for name, value in extra.items() if value != ""},
+            )
+            await preferences.put(connection, owner, wanted)
+            await audit.record(connection, actor, UPDATE, _object(owner), details={"given": sorted(given), "replaced": not keep})
+
+    def _check(self, given: Mapping[str, Any]) -> None:
+        if given.get("theme") and given["theme"] not in THEMES:
+            raise BadRequest("Invalid theme")
+        zone = given.get("timezone")
+        if zone and zone not in _ANYWHERE and self._timezones and zone not in self._timezones:
+            raise BadRequest("Invalid timezone")
+
+
+async def _home(connection: Connection, org_id: int, given: Mapping[str, Any], before: str | None) -> str | None:
+    """The uid of the home dashboard. A uid wins over a number, and 0 is no dashboard."""
+    if "homeDashboardUID" in given:
+        uid: str = given["homeDashboardUID"]
+        if uid and not await preferences.dashboard_exists(connection, org_id, uid):
+            raise NotFound("Dashboard not found")
+        return uid or None
+    if given.get("homeDashboardId"):
+        raise NotFound("Dashboard not found")  # dashboards are found by their uid only
+    return None if "homeDashboardId" in given else before
+
+
+def _object(owner: Owner) -> str:
+    if owner.user_id:
+        return f"user:{owner.user_id}"
+    return f"team:{owner.team_id}" if owner.team_id else f"org:{owner.org_id}"

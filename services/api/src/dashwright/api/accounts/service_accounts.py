@@ -1,0 +1,297 @@
+"""Service accounts and their tokens: made, changed, removed, and legacy keys moved over to them.
+
+Who gets hold of an account acts with all its rights, so nobody gets hold of one that may do more than they may themselves.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from dashwright.api.domain import key_material
+from dashwright.api.domain.access.assignment import beyond, may_assign
+from dashwright.api.domain.access.scopes import Grant, with_grants
+from dashwright.api.domain.actor import Actor
+from dashwright.api.domain.token_life import LifeLimits, end_of
+from dashwright.api.http.authentication import Views
+from dashwright.api.http.denial import denied
+from dashwright.api.http.hashing import KeyHashes
+from dashwright.api.http.memory import Forget
+from dashwright.api.stores import grants, keys, service_accounts
+from dashwright.api.stores.keys import LegacyKey
+from dashwright.api.stores.service_accounts import ServiceAccount
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.errors import BadRequest, Forbidden, NotFound
+from dashwright.common.identity import Identity, Role
+from dashwright.common.models.quotas import QuotaRules, Scope
+from dashwright.common.stores import audit, quotas
+from dashwright.common.stores.quotas import Claim
+
+log = structlog.get_logger()
+
+CREATE: Final = "service-account.create"
+UPDATE: Final = "service-account.update"
+DELETE: Final = "service-account.delete"
+MIGRATE: Final = "service-account.migrate"
+ADD_TOKEN: Final = "token.create"  # noqa: S105
+REMOVE_TOKEN: Final = "token.delete"  # noqa: S105
+
+LONGEST_NAME: Final = 190
+"""Characters of a name."""
+
+_SUFFIXES: Final = 1000
+"""How many logins are tried for one name, should people have taken them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What shall become of a service account; None leaves it as it is."""
+
+    name: str | None = None
+    role: str | None = None
+    is_disabled: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewToken:
+    """A token as it is asked for. 0 seconds to live are for ever."""
+
+    name: str
+    seconds_to_live: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """How many keys there were, and the names of those nobody could be made for, by the number of the key."""
+
+    total: int
+    failed: dict[int, str]
+
+
+class ServiceAccounts:
+    """All calls answer after their change is committed and, here, forgotten by whoever remembered callers. Unavailable from any."""
+
+    def __init__(
+        self,
+        database: Database,
+        views: Views,
+        hashes: KeyHashes,
+        memory: Forget,
+        quota_rules: QuotaRules,
+        life_limits: LifeLimits,
+        clock: Clock,
+    ) -> None:
+        self._database = database
+        self._views = views
+        self._hashes = hashes
+        self._memory = memory
+        self._quota_rules = quota_rules
+        self._life_limits = life_limits
+        self._clock = clock
+
+    async def create(self, actor: Actor, caller: Identity, wanted: Changes) -> ServiceAccount:
+        """A new account in the caller's organization; without a role it is Viewer.
+
+        Raises BadRequest where it has no good name, an unknown role, or a name that is taken, Forbidden for a role above the caller's.
+        """
+        name = _checked_name(wanted.name or "")
+        role = _checked_role(caller, Role.VIEWER if wanted.role is None else wanted.role)
+        async with self._database.transaction() as connection:
+            account_id = await self._make(connection, actor.org_id, name, role, is_disabled=bool(wanted.is_disabled))
+            details = {"name": name, "role": role.value}
+            await audit.record(connection, actor, CREATE, _object(account_id), status=201, details=details)
+            account = await _found(connection, actor.org_id, account_id)
+        log.info("service_account_made", id=account_id)
+        return account
+
+    async def change(self, actor: Actor, caller: Identity, account_id: int, wanted: Changes) -> ServiceAccount:
+        """The account afterwards. Raises NotFound, what ``create`` raises, and Forbidden for who may do more than the caller."""
+        name = None if wanted.name is None else _checked_name(wanted.name)
+        everywhere = await self._views.seen_in(caller, 0)
+        async with self._changing(f"user:{account_id}") as connection:
+            if name is not None:
+                await service_accounts.one_at_a_time(connection, actor.org_id)
+            before = await service_accounts.role_held(connection, actor.org_id, account_id)
+            if before is None:
+                raise unknown_account()
+            await _check_rights(connection, caller, everywhere, account_id, before)
+            role = None if wanted.role is None else _checked_role(caller, wanted.role)
+            if name is not None and await service_accounts.is_named(connection, actor.org_id, name, but=account_id):
+                raise _taken()
+            await service_accounts.change(connection, actor.org_id, account_id, name=name, role=role, is_disabled=wanted.is_disabled)
+            given = {"name": name, "role": role and role.value, "isDisabled": wanted.is_disabled}
+            details = {member: value for member, value in given.items() if value is not None}
+            await audit.record(connection, actor, UPDATE, _object(account_id), details=details)
+            return await _found(connection, actor.org_id, account_id)
+
+    async def remove(self, actor: Actor, account_id: int) -> None:
+        """The account and all that is its own: tokens, membership, grants, teams, stars, preferences, quotas. Raises NotFound."""
+        async with self._changing(f"user:{account_id}") as connection:
+            name = await service_accounts.delete(connection, actor.org_id, account_id)
+            if name is None:
+                raise unknown_account()
+            await audit.record(connection, actor, DELETE, _object(account_id), details={"name": name})
+
+    async def add_token(self, actor: Actor, caller: Identity, account_id: int, wanted: NewToken) -> tuple[int, str]:
+        """The new token's number, and the text that its holder sends: it is told here and nowhere again.
+
+        Raises NotFound for an unknown account, Forbidden for one that may do more than the caller, BadRequest for a life that is
+        not allowed or a name that the organization has already, QuotaReached, and TooManyRequests.
+        """
+        name = _checked_name(wanted.name)
+        text = key_material.new_token()
+        material = key_material.read(text)
+        assert material is not None
+        hashed = await self._hashes.stored(material.secret, material.salt)
+        everywhere = await self._views.seen_in(caller, 0)
+        async with self._database.transaction() as connection:
+            account = await _found(connection, actor.org_id, account_id)
+            await _check_rights(connection, caller, everywhere, account_id, account.role)
+            ends = end_of(wanted.seconds_to_live, int(self._clock.seconds()), self._life_limits)
+            claims = [Claim(Scope.ORG, actor.org_id, "api_key"), Claim(Scope.GLOBAL, 0, "api_key")]
+            await quotas.reserve(connection, self._quota_rules, *claims)
+            role = await service_accounts.role_held(connection, actor.org_id, account_id)
+            if role is None:  # it went while this one waited for its place
+                raise unknown_account()
+            new = keys.NewToken(name, hashed, role, ends, created_by=actor.uid)
+            token_id = await keys.insert_token(connection, actor.org_id, account_id, new)
+            if token_id is None:
+                fault = "service account token with given name already exists in the organization"
+                raise BadRequest(fault, message_id="serviceaccounts.ErrTokenAlreadyExists")
+            details = {"name": name, "tokenId": token_id, "expires": ends}
+            await audit.record(connection, actor, ADD_TOKEN, _object(account_id), details=details)
+        return token_id, text
+
+    async def remove_token(self, actor: Actor, account_id: int, token_id: int) -> None:
+        """Raises NotFound for an unknown account or token. Who came with the token is unknown from now on."""
+        async with self._changing(f"key:{token_id}") as connection:
+            await _found(connection, actor.org_id, account_id)
+            name = await keys.delete_token(connection, actor.org_id, account_id, token_id)
+            if name is None:
+                raise NotFound("service account token not found", message_id="serviceaccounts.ErrTokenNotFound")
+            details = {"name": name, "tokenId": token_id}
+            await audit.record(connection, actor, REMOVE_TOKEN, _object(account_id), details=details)
+
+    async def migrate(self, actor: Actor, caller: Identity, key_id: int | None = None) -> Migrated:
+        """Gives each legacy key of the organization, expired ones too, a service account of its own; with ``key_id`` only that key.
+
+        What the holders of the keys send stays valid. Raises NotFound where there is no legacy key ``key_id``, and Forbidden where a
+        key has a role above the caller's.
+        """
+        forgotten: list[str] = []
+        try:
+            async with self._database.transaction() as connection:
+                await service_accounts.one_at_a_time(connection, actor.org_id)
+                found = await keys.unmigrated(connection, actor.org_id, key_id)
+                if key_id is not None and not found:
+                    raise NotFound("API key not found")
+                for key in found:
+                    _check_role(caller, key.role)
+                forgotten = [f"key:{key.id}" for key in found]
+                given = await self._move(connection, actor.org_id, found)
+                failed = {key.id: key.name for key in found if key.id not in given}
+                details = {"keys": sorted(given), "failed": sorted(failed)}
+                await audit.record(connection, actor, MIGRATE, f"org:{actor.org_id}", details=details)
+        finally:
+            for subject in forgotten:
+                self._memory.forget(subject)
+        log.info("keys_migrated", total=len(found), failed=len(failed))
+        return Migrated(len(found), failed)
+
+    async def _make(self, connection: Connection, org_id: int, name: str, role: Role, *, is_disabled: bool) -> int:
+        await service_accounts.one_at_a_time(connection, org_id)
+        if await service_accounts.is_named(connection, org_id, name):
+            raise _taken()
+        base = await service_accounts.login_of(connection, org_id, name)
+        for number in range(1, _SUFFIXES):
+            login = _login(base, number)
+            made = await service_accounts.insert_where_free(connection, org_id, {login: name}, is_disabled=is_disabled)
+            if made:
+                await service_accounts.insert_roles(connection, org_id, {made[login]: role})
+                return made[login]
+        raise _taken()
+
+    async def _move(self, connection: Connection, org_id: int, found: Sequence[LegacyKey]) -> dict[int, int]:
+        """The accounts made, by the number of the key each was made for."""
+        given: dict[int, int] = {}
+        waiting = list(found)
+        for number in range(1, _SUFFIXES):
+            if not waiting:
+                break
+            by_login = {_login(f"sa-autogen-{org_id}-{key.name}", number): key for key in waiting}
+            names = {login: f"sa-autogen-{key.name}" for login, key in by_login.items()}
+            made = await service_accounts.insert_where_free(connection, org_id, names)
+            given |= {by_login[login].id: account_id for login, account_id in made.items()}
+            waiting = [key for key in waiting if key.id not in given]
+        roles = {given[key.id]: key.role for key in found if key.id in given}
+        await service_accounts.insert_roles(connection, org_id, roles)
+        await keys.give_to_accounts(connection, list(given.items()))
+        return given
+
+    @asynccontextmanager
+    async def _changing(self, subject: str) -> AsyncIterator[Connection]:
+        """A transaction after which, whatever came of it, the subject is not remembered."""
+        try:
+            async with self._database.transaction() as connection:
+                yield connection
+        finally:
+            self._memory.forget(subject)
+
+
+def unknown_account() -> NotFound:
+    return NotFound("service account not found", message_id="serviceaccounts.ErrNotFound")
+
+
+async def _found(connection: Connection, org_id: int, account_id: int) -> ServiceAccount:
+    account = await service_accounts.find(connection, org_id, account_id)
+    if account is None:
+        raise unknown_account()
+    return account
+
+
+def _object(account_id: int) -> str:
+    return f"service-account:{account_id}"
+
+
+def _login(base: str, number: int) -> str:
+    return base if number == 1 else f"{base}-{number}"
+
+
+def _checked_name(name: str) -> str:
+    if not name.strip():
+        raise BadRequest("Bad request data")
+    if len(name) > LONGEST_NAME:
+        raise BadRequest(f"name has {len(name)} characters; at most {LONGEST_NAME} are allowed")
+    return name
+
+
+def _checked_role(caller: Identity, given: str) -> Role:
+    if given not in set(Role):
+        raise BadRequest("invalid role specified", message_id="serviceaccounts.ErrInvalidRoleSpecified")
+    role = Role(given)
+    _check_role(caller, role)
+    return role
+
+
+def _check_role(caller: Identity, role: Role) -> None:
+    if not may_assign(caller, role):
+        raise Forbidden("can not assign a role higher than user's role", message_id="serviceaccounts.ErrRoleForbidden")
+
+
+async def _check_rights(connection: Connection, caller: Identity, everywhere: Identity, account_id: int, role: Role) -> None:
+    """Raises Forbidden where the account may do more than the caller; ``everywhere`` is the caller as seen globally."""
+    _check_role(caller, role)
+    if caller.is_server_admin:
+        return
+    for view, org_id in ((caller, caller.org_id), (everywhere, 0)):
+        held = with_grants({}, await grants.of_account(connection, account_id, org_id))
+        given = (Grant(action, scope) for action, scopes in sorted(held.items()) for scope in sorted(scopes))
+        if refused := beyond(view, given):
+            raise denied(refused[0].action)
+
+
+def _taken() -> BadRequest:
+    return BadRequest("service account already exists", message_id="serviceaccounts.ErrAlreadyExists")

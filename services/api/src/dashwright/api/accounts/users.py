@@ -1,0 +1,203 @@
+"""Users: made, changed, disabled, removed. The server never loses its last server admin here, nor an organization its last Admin.
+
+What would let somebody act as a server admin, or keep one from acting, is only for who may make and unmake server admins.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from dashwright.api.accounts.rights import Rights
+from dashwright.api.domain.access.metadata import Subject
+from dashwright.api.domain.actor import Actor
+from dashwright.api.http.denial import denied
+from dashwright.api.http.passwords import Passwords
+from dashwright.api.stores import members, orgs, people
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.errors import BadRequest, Conflict, NotFound, PreconditionFailed, Unauthorized
+from dashwright.common.identity import Caller, Identity, Role
+from dashwright.common.models.quotas import QuotaRules, Scope
+from dashwright.common.stores import audit, quotas
+
+CREATE: Final = "user.create"
+UPDATE: Final = "user.update"
+PASSWORD: Final = "user.password.update"  # noqa: S105
+PERMISSIONS: Final = "user.permissions.update"
+ENABLE: Final = "user.enable"
+DISABLE: Final = "user.disable"
+DELETE: Final = "user.delete"
+LOGOUT: Final = "user.logout"
+SWITCH: Final = "user.org.switch"
+
+_MAKE_ADMIN: Final = "users.permissions:write"
+
+SHORTEST_PASSWORD: Final = 4
+LONGEST_PASSWORD: Final = 1024
+"""Bytes: a longer one would only make the hashing longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewUser:
+    login: str
+    email: str
+    name: str
+    password: str
+    org_id: int
+
+
+class Users:
+    """``user_id`` is always a person's; the number of a service account is nobody's.
+
+    ``caller`` is the caller as seen globally, or the user themselves. Forbidden is raised where somebody who is neither server admin
+    nor may make one would change a server admin.
+    """
+
+    def __init__(self, database: Database, rights: Rights, passwords: Passwords, rules: QuotaRules) -> None:
+        self._database = database
+        self._rights = rights
+        self._passwords = passwords
+        self._rules = rules
+
+    async def create(self, actor: Actor, wanted: NewUser) -> tuple[int, str]:
+        """Answers (id, uid); the user is Viewer in ``org_id``.
+
+        Raises BadRequest for an unknown organization, PreconditionFailed where login or e-mail are somebody's, and QuotaReached.
+        """
+        hashed = await self._passwords.hash(wanted.password)
+        taken = PreconditionFailed(f"User with email '{wanted.email}' or username '{wanted.login}' already exists")
+        async with self._rights.changing() as connection:
+            if await orgs.get(connection, wanted.org_id) is None:
+                raise _no_organization()
+            if await people.is_taken(connection, wanted.login, wanted.email):
+                raise taken
+            claims = (
+                quotas.Claim(Scope.GLOBAL, 0, "user"),
+                quotas.Claim(Scope.ORG, wanted.org_id, "org_user"),
+                quotas.Claim(Scope.USER, 0, "org_user"),  # of the user who has no number yet, and so only the default limit
+            )
+            await quotas.reserve(connection, self._rules, *claims)
+            await people.lock_logins(connection)
+            if await people.is_taken(connection, wanted.login, wanted.email):
+                raise taken
+            if not await orgs.hold(connection, wanted.org_id):
+                raise _no_organization()
+            user_id, uid = await people.insert(
+                connection,
+                login=wanted.login,
+                email=wanted.email,
+                name=wanted.name,
+                password=hashed,
+                org_id=wanted.org_id,
+                taken=taken,
+            )
+            await members.insert(connection, wanted.org_id, user_id, Role.VIEWER, taken=taken)
+            details = {"login": wanted.login, "org": wanted.org_id}
+            await audit.record(connection, actor, CREATE, f"user:{user_id}", details=details)
+        return user_id, uid
+
+    async def change(self, actor: Actor, caller: Identity, user_id: int, changes: people.Changes) -> None:
+        """Raises NotFound, and Conflict where the new login or e-mail are somebody else's."""
+        taken = Conflict("Update would result in user login conflict")
+        async with self._rights.changing(f"user:{user_id}") as connection:
+            await people.lock_logins(connection)
+            before = await people.get(connection, user_id)
+            if before is None:
+                raise not_found()
+            _check(caller, before)
+            login, email = changes.login or before.login, changes.email or before.email
+            if await people.is_taken(connection, login, email, but=user_id):
+                raise taken
+            await people.change(connection, user_id, changes, taken=taken)
+            details = {"login": login} if login == before.login else {"login": login, "before": before.login}
+            await audit.record(connection, actor, UPDATE, f"user:{user_id}", details=details)
+
+    async def set_password(self, actor: Actor, caller: Identity, user_id: int, password: str) -> None:
+        """Raises NotFound."""
+        async with self._database.connection() as connection:
+            person = await people.get(connection, user_id)
+        if person is None:
+            raise not_found()
+        _check(caller, person)
+        hashed = await self._passwords.hash(password)
+        async with self._rights.changing(f"user:{user_id}") as connection:
+            if not await people.set_password(connection, user_id, hashed):
+                raise not_found()
+            await audit.record(connection, actor, PASSWORD, f"user:{user_id}")
+
+    async def fits(self, user_id: int, password: str) -> bool:
+        """Whether this is the user's password."""
+        async with self._database.connection() as connection:
+            stored = await people.password(connection, user_id)
+        hashed, salt = stored or (None, None)
+        return await self._passwords.verify(hashed, password, salt=salt)
+
+    async def set_server_admin(self, actor: Actor, caller: Identity, user_id: int, *, is_admin: bool) -> None:
+        """Raises NotFound, and BadRequest for the last server admin."""
+        async with self._taking_away(caller, user_id) as connection:
+            if not is_admin and await people.is_only_server_admin(connection, user_id):
+                raise BadRequest("cannot remove last grafana admin")
+            await people.set_server_admin(connection, user_id, is_admin=is_admin)
+            await audit.record(connection, actor, PERMISSIONS, f"user:{user_id}", details={"isGrafanaAdmin": is_admin})
+
+    async def set_disabled(self, actor: Actor, caller: Identity, user_id: int, *, is_disabled: bool) -> None:
+        """Raises NotFound, and BadRequest for the last server admin."""
+        async with self._taking_away(caller, user_id) as connection:
+            if is_disabled and await people.is_only_server_admin(connection, user_id):
+                raise BadRequest("cannot disable last grafana admin")
+            await people.set_disabled(connection, user_id, is_disabled=is_disabled)
+            await audit.record(connection, actor, DISABLE if is_disabled else ENABLE, f"user:{user_id}")
+
+    async def remove(self, actor: Actor, caller: Identity, user_id: int) -> None:
+        """Raises NotFound, and BadRequest for the last server admin and for the only Admin of an organization."""
+        async with self._taking_away(caller, user_id) as connection:
+            if await people.is_only_server_admin(connection, user_id):
+                raise BadRequest("cannot delete last grafana admin")
+            if (org := await members.only_admin_of(connection, user_id)) is not None:
+                raise BadRequest(f'Cannot remove last organization admin: the organization "{org}" has no other; appoint one first')
+            person = await people.get(connection, user_id)
+            await people.delete(connection, user_id)
+            details = {} if person is None else {"login": person.login}
+            await audit.record(connection, actor, DELETE, f"user:{user_id}", details=details)
+
+    async def log_out(self, actor: Actor, user_id: int) -> None:
+        """Every gateway looks at the user anew: there are no sessions to end. Raises NotFound."""
+        async with self._rights.changing(f"user:{user_id}") as connection:
+            if await people.get(connection, user_id) is None:
+                raise not_found()
+            await people.tell(connection, user_id)
+            await audit.record(connection, actor, LOGOUT, f"user:{user_id}")
+
+    async def switch(self, actor: Actor, user_id: int, org_id: int) -> None:
+        """Changes the current organization. Raises Unauthorized for who is no member of it, unknown users and organizations included."""
+        async with self._rights.changing(f"user:{user_id}") as connection:
+            if not await people.set_org(connection, user_id, org_id):
+                raise Unauthorized("Unauthorized")
+            await audit.record(connection, actor, SWITCH, f"user:{user_id}", details={"org": org_id})
+
+    @asynccontextmanager
+    async def _taking_away(self, caller: Identity, user_id: int) -> AsyncIterator[Connection]:
+        """A transaction about a person that is the only one to take admins away. Raises NotFound."""
+        async with self._rights.changing(f"user:{user_id}") as connection:
+            await members.lock_admins(connection)
+            person = await people.get(connection, user_id)
+            if person is None:
+                raise not_found()
+            _check(caller, person)
+            yield connection
+
+
+def not_found() -> NotFound:
+    return NotFound("user not found")
+
+
+def _check(caller: Identity, person: people.Person) -> None:
+    is_self = caller.kind is Caller.USER and caller.user_id == person.id
+    if not person.is_admin or caller.is_server_admin or is_self:
+        return
+    if not caller.may(_MAKE_ADMIN, f"{Subject.USER.prefix}{person.id}"):
+        raise denied(_MAKE_ADMIN)
+
+
+def _no_organization() -> BadRequest:
+    return BadRequest("organization not found")

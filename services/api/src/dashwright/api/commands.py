@@ -1,0 +1,216 @@
+"""Use cases with an effect on the queue: submitting and cancelling jobs. Both doors, HTTP and queue, come through here."""
+
+import asyncio
+import hashlib
+import secrets
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from dashwright.api.domain import submissions
+from dashwright.api.probing import RepositoryProbe
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.errors import Cause
+from dashwright.common.identity import Identity
+from dashwright.common.jobs import names, routing, verdicts
+from dashwright.common.kinds.kind import Kind
+from dashwright.common.kinds.registry import EVALUATION, JOB, REPOSITORY
+from dashwright.common.models.provisioning import Action, JobSpec, JobStatus, RepositorySpec, State
+from dashwright.common.observability import tracing
+from dashwright.common.relay import Relay
+from dashwright.common.stores import jobs, mirror, resources
+
+log = structlog.get_logger()
+
+REPOSITORY_LABEL = "provisioning.grafana.app/repository"
+TYPE_LABEL = "provisioning.grafana.app/repository-type"
+OLD_LABEL = "repository"
+
+
+@dataclass(frozen=True, slots=True)
+class Idempotency:
+    """What makes a second delivery of one message the same submission."""
+
+    message_id: str
+    body_hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Repository:
+    stored: resources.Stored
+    spec: RepositorySpec
+
+
+class _AcceptedMeanwhile(Exception):
+    """Another delivery of the same message was quicker; what this one wrote is rolled back."""
+
+
+class Jobs:
+    """Submits and cancels jobs. The row and the wish to publish are written together; publishing comes after."""
+
+    def __init__(self, database: Database, relay: Relay, probe: RepositoryProbe, clock: Clock) -> None:
+        self._database = database
+        self._relay = relay
+        self._probe = probe
+        self._clock = clock
+
+    async def submit(
+        self, caller: Identity, namespace: str, specs: Sequence[JobSpec], *, is_list: bool = False, once: Idempotency | None = None
+    ) -> Sequence[jobs.StoredJob]:
+        """Records jobs as pending and answers them in the order asked for.
+
+        All or none: Invalid (of a list, with causes ``[i].field``), NotFound for an unknown repository, Unhealthy for one that
+        failed its probe.
+        """
+        repositories = await self._repositories(namespace, specs)
+        _check(specs, repositories, is_list=is_list)
+        await self._probe.require_healthy(namespace, [repository.stored for repository in repositories.values()])
+        wanted = [self._new_job(namespace, spec, repositories[spec.repository].spec) for spec in specs]
+        return await self._submit(caller, namespace, JOB, wanted, once)
+
+    async def evaluate(
+        self, caller: Identity, namespace: str, wanted: submissions.EvaluationSubmission, *, once: Idempotency | None = None
+    ) -> Sequence[jobs.StoredJob]:
+        """Records an evaluation as pending. AlreadyExists when its name is taken."""
+        job = jobs.NewJob(
+            name=wanted.name or f"evaluation-{secrets.token_hex(8)}",
+            namespace=namespace,
+            spec=wanted.spec.model_dump_json(by_alias=True, exclude_none=True),
+            repository=None,
+            action=routing.EVALUATE,
+            labels=wanted.labels,
+            created=self._created(),
+            coalesce_key=None,
+            lane=None,
+            wake_key=routing.EVALUATE,
+        )
+        return await self._submit(caller, namespace, EVALUATION, [job], once)
+
+    async def _submit(
+        self, caller: Identity, namespace: str, kind: Kind, wanted: Sequence[jobs.NewJob], once: Idempotency | None
+    ) -> Sequence[jobs.StoredJob]:
+        try:
+            async with self._database.connection() as connection:
+                submitted = await self._record(connection, caller, namespace, kind, wanted, once)
+        except _AcceptedMeanwhile:
+            assert once is not None
+            return await self.accepted_before(caller, namespace, once) or []
+        self._relay.publish_soon(submitted.wakeups)
+        await asyncio.sleep(0)  # the wake-ups leave before the answer is encoded: the worker starts that much sooner
+        for job in submitted.jobs:
+            log.info("job_submitted", job=job.name, repository=job.repository, action=job.action)
+        return submitted.jobs
+
+    async def _record(
+        self,
+        connection: Connection,
+        caller: Identity,
+        namespace: str,
+        kind: Kind,
+        wanted: Sequence[jobs.NewJob],
+        once: Idempotency | None,
+    ) -> jobs.Submitted:
+        trace = tracing.current()
+        headers = {tracing.HEADER: trace.header} if trace is not None else {}
+        submitted_by = {"uid": caller.uid, "login": caller.login}
+        if once is None:
+            return await jobs.submit(connection, kind, wanted, submitted_by=submitted_by, headers=headers)
+        async with connection.transaction():
+            submitted = await jobs.submit(connection, kind, wanted, submitted_by=submitted_by, headers=headers)
+            uids = [job.uid for job in submitted.jobs]
+            if not await jobs.record_submission(connection, namespace, caller.uid, once.message_id, once.body_hash, uids):
+                raise _AcceptedMeanwhile
+        return submitted
+
+    async def accepted_before(self, caller: Identity, namespace: str, once: Idempotency) -> Sequence[jobs.StoredJob] | None:
+        """The jobs an earlier delivery of the message made; Invalid where that one had another body."""
+        async with self._database.connection() as connection:
+            before = await jobs.submission(connection, namespace, caller.uid, once.message_id)
+            if before is None:
+                return None
+            body_hash, uids = before
+            if body_hash != once.body_hash:
+                text = "the message_id was used before with another body; give every submission an id of its own"
+                raise submissions.invalid([Cause("message_id", "FieldValueDuplicate", text)])
+            return await jobs.get_many(connection, uids)
+
+    async def cancel(self, kind: Kind, namespace: str, name: str) -> uuid.UUID:
+        """Ends a job that has not ended, as ``error``; drops one that has from history. NotFound when there is none."""
+        now = self._clock.milliseconds()
+        async with self._database.transaction() as connection:
+            await resources.lock(connection)
+            job, wakeups = await jobs.cancel(connection, kind, namespace, name, now=now)
+            if job.state in (State.PENDING, State.WORKING):
+                ended = JobStatus(state=State.ERROR, finished=now, message=verdicts.CANCELLED, errors=[verdicts.CANCELLED])
+                await mirror.mirror(connection, job, ended)
+        self._relay.publish_soon(wakeups)
+        log.info("job_cancelled", job=name)
+        return job.uid
+
+    async def by_uid(self, namespace: str, repository: str, uid: uuid.UUID) -> jobs.StoredJob:
+        """A job of a repository, also after it has left the queue; NotFound when there is none."""
+        async with self._database.connection() as connection:
+            found = await jobs.get_many(connection, [uid])
+        if not found or found[0].namespace != namespace or found[0].repository != repository:
+            raise resources.not_found(JOB, str(uid))
+        return found[0]
+
+    async def of_repository(self, namespace: str, repository: str, *, limit: int) -> Sequence[jobs.StoredJob]:
+        """Jobs of a repository, the newest first; NotFound when there is no such repository."""
+        async with self._database.connection() as connection:
+            await resources.get(connection, REPOSITORY, namespace, repository)
+            return await jobs.recent(connection, namespace, repository, limit=limit)
+
+    async def _repositories(self, namespace: str, specs: Sequence[JobSpec]) -> Mapping[str, _Repository]:
+        names = list(dict.fromkeys(spec.repository for spec in specs))
+        async with self._database.connection() as connection:
+            found = await resources.get_many(connection, REPOSITORY, namespace, names)
+        return {stored.name: _Repository(stored, RepositorySpec.model_validate_json(stored.spec)) for stored in found}
+
+    def _new_job(self, namespace: str, spec: JobSpec, repository: RepositorySpec) -> jobs.NewJob:
+        labels = {REPOSITORY_LABEL: spec.repository, TYPE_LABEL: repository.type.value, OLD_LABEL: spec.repository}
+        return jobs.NewJob(
+            name=names.job_name(spec.repository, spec.action.value, secrets.token_hex(4)),
+            namespace=namespace,
+            spec=spec.model_dump_json(by_alias=True, exclude_none=True),
+            repository=spec.repository,
+            action=spec.action.value,
+            labels=labels,
+            created=self._created(),
+            coalesce_key=hashlib.sha256(f"{spec.repository}/{spec.action.value}/{_target(spec)}".encode()).hexdigest(),
+            lane=None if spec.action is Action.PR else spec.repository,
+            wake_key=routing.work_key(spec.action.value),
+        )
+
+    def _created(self) -> str:
+        return self._clock.now().replace(microsecond=0).isoformat().replace("+00:00", "Z")
+
+
+def _target(spec: JobSpec) -> str:
+    """What distinguishes two jobs of one action on one repository."""
+    if spec.action is Action.EXPORT and spec.export is not None:
+        return spec.export.model_dump_json(by_alias=True, exclude_none=True)
+    if spec.action is Action.PR and spec.pr is not None:
+        return str(spec.pr.pr or spec.pr.ref or "")
+    return ""
+
+
+def _check(specs: Sequence[JobSpec], repositories: Mapping[str, _Repository], *, is_list: bool) -> None:
+    """Raises Invalid unless every spec names a repository that takes its action; NotFound where a single one names none."""
+    causes: list[Cause] = []
+    for index, spec in enumerate(specs):
+        prefix = f"[{index}]." if is_list else "spec."
+        repository = repositories.get(spec.repository)
+        if repository is None and not is_list:
+            raise resources.not_found(REPOSITORY, spec.repository)
+        if repository is None:
+            text = f'Not found: "{spec.repository}": there is no such repository in this namespace'
+            causes.append(Cause(f"{prefix}repository", "FieldValueNotFound", text))
+        elif spec.action is Action.SYNC and not repository.spec.sync.enabled:
+            text = f'Forbidden: sync is not enabled for the repository "{spec.repository}"; its spec.sync.enabled is false'
+            causes.append(Cause(f"{prefix}sync", "FieldValueForbidden", text))
+    if causes:
+        raise submissions.invalid(causes)

@@ -1,0 +1,117 @@
+"""What each role may do. The names of the actions are those existing clients and their documents know."""
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Final
+
+from dashwright.common.identity import Caller, Identity, Role, namespace_of
+
+ALL: Final = frozenset({"*"})
+
+_VIEWER: Final = frozenset(
+    {
+        "dashboards:read",
+        "folders:read",
+        "library.panels:read",
+        "datasources:query",
+        "evaluations:read",
+        "evaluations:create",
+    }
+)
+_EDITOR: Final = _VIEWER | {
+    "dashboards:create",
+    "dashboards:write",
+    "dashboards:delete",
+    "folders:create",
+    "folders:write",
+    "folders:delete",
+    "library.panels:create",
+    "library.panels:write",
+    "library.panels:delete",
+    "evaluations:delete",
+    "repositories:read",
+    "jobs:read",
+    "jobs:create",
+}
+_ADMIN: Final = _EDITOR | {
+    "orgs:read",
+    "orgs:write",
+    "orgs.preferences:read",
+    "orgs.preferences:write",
+    "orgs.quotas:read",
+    "org.users:read",
+    "org.users:add",
+    "org.users:write",
+    "org.users:remove",
+    "apikeys:read",
+    "apikeys:create",
+    "apikeys:delete",
+    "serviceaccounts:read",
+    "serviceaccounts:create",
+    "serviceaccounts:write",
+    "serviceaccounts:delete",
+    "serviceaccounts.permissions:read",
+    "serviceaccounts.permissions:write",
+    "teams:read",
+    "teams:create",
+    "teams:write",
+    "teams:delete",
+    "teams.permissions:read",
+    "teams.permissions:write",
+    "datasources:read",
+    "datasources:create",
+    "datasources:write",
+    "datasources:delete",
+    "repositories:create",
+    "repositories:write",
+    "repositories:delete",
+    "jobs:write",
+    "jobs:delete",
+    "audit:read",
+}
+_SERVER_ADMIN: Final = _ADMIN | {
+    "orgs:create",
+    "orgs:delete",
+    "orgs.quotas:write",
+    "users:read",
+    "users:write",
+    "users:create",
+    "users:delete",
+    "users:enable",
+    "users:disable",
+    "users:logout",
+    "users.password:write",
+    "users.permissions:read",
+    "users.permissions:write",
+    "users.quotas:list",
+    "users.quotas:update",
+    "settings:read",
+    "server.stats:read",
+}
+_BY_ROLE: Final[Mapping[Role, frozenset[str]]] = {
+    Role.NONE: frozenset(),
+    Role.VIEWER: _VIEWER,
+    Role.EDITOR: _EDITOR,
+    Role.ADMIN: _ADMIN,
+}
+
+
+@cache
+def permissions_of(role: Role, *, is_server_admin: bool = False) -> Mapping[str, frozenset[str]]:
+    """Each action the role allows, on every object of the organization. A server admin may do everything, whatever the role."""
+    actions = _SERVER_ADMIN if is_server_admin else _BY_ROLE[role]
+    return MappingProxyType(dict.fromkeys(sorted(actions), ALL))
+
+
+def queue_identity(org_id: int) -> Identity:
+    """Who a submission through the queue without credentials acts as: whoever may publish to the broker may ask for jobs, and no more."""
+    uid = f"queue:{namespace_of(org_id)}"
+    return Identity(
+        uid=uid,
+        login=uid,
+        org_id=org_id,
+        role=Role.NONE,
+        kind=Caller.QUEUE,
+        permissions=MappingProxyType(dict.fromkeys(("jobs:create", "evaluations:create"), ALL)),
+    )

@@ -1,0 +1,34 @@
+"""When a new token ends, by what its maker asks for and what the settings allow."""
+
+from dataclasses import dataclass
+
+from dashwright.api.domain import times
+from dashwright.common.errors import BadRequest
+
+_DAY_SECONDS = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class LifeLimits:
+    """The longest life of a token, in seconds and in days; with either of them every token must have an end."""
+
+    seconds: int | None = None
+    days: int | None = None
+
+
+def end_of(seconds_to_live: int, now: int, limits: LifeLimits) -> int | None:
+    """The end in Unix seconds, None for never (0 seconds to live).
+
+    Raises BadRequest, with the texts that existing clients know, for less than 0, for more than a limit, for never where there is a
+    limit, and for an end that no calendar can show.
+    """
+    if seconds_to_live < 0 or now + seconds_to_live > times.LAST:
+        raise BadRequest("invalid SecondsToLive value", message_id="serviceaccounts.ErrInvalidInput")
+    if limits.seconds is not None:
+        if seconds_to_live == 0:
+            raise BadRequest("Number of seconds before expiration should be set")
+        if seconds_to_live > limits.seconds:
+            raise BadRequest("Number of seconds before expiration is greater than the global limit")
+    if limits.days is not None and not 0 < seconds_to_live <= limits.days * _DAY_SECONDS:
+        raise BadRequest(f"A token ends within {limits.days} days here; give secondsToLive from 1 to {limits.days * _DAY_SECONDS}")
+    return now + seconds_to_live if seconds_to_live else None

@@ -1,0 +1,51 @@
+"""The gate, composed: everything that turns credentials into callers, and forgets them in time."""
+
+from contextlib import AsyncExitStack
+
+from dashwright.api.housekeeping import LastUsed
+from dashwright.api.http.basic import BasicAuthenticator
+from dashwright.api.http.bearer import BearerAuthenticator
+from dashwright.api.http.hashing import KeyHashes
+from dashwright.api.http.memory import Memory
+from dashwright.api.http.passwords import Passwords
+from dashwright.api.http.schemes import Schemes
+from dashwright.api.http.throttle import Throttle
+from dashwright.api.stores.key_lookup import KeyLookup
+from dashwright.api.stores.users import UserAccounts
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.settings import Settings
+
+_CHANNEL = "identity"
+
+
+class Gate:
+    """Passwords, keys and tokens over one database.
+
+    ``memory`` is what use cases tell of changed rights, ``passwords``, ``throttle`` and ``key_hashes`` are for those that take or make
+    credentials themselves, ``last_used`` is to be flushed now and then.
+    """
+
+    def __init__(self, settings: Settings, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._listening = AsyncExitStack()
+        self.memory = Memory(clock)
+        self.passwords = Passwords()
+        self.key_hashes = KeyHashes()
+        self.throttle = Throttle(settings.login_attempts, settings.login_window_seconds)
+        self.last_used = LastUsed(database, clock)
+        accounts = UserAccounts(database)
+        unknown_tokens = Throttle(settings.login_attempts, settings.login_window_seconds)
+        bearer = BearerAuthenticator(KeyLookup(database), self.key_hashes, unknown_tokens, self.memory, clock)
+        basic = BasicAuthenticator(accounts, self.passwords, self.throttle, tokens=bearer, is_open=settings.basic_auth)
+        self.authenticator = Schemes({"basic": basic, "bearer": bearer}, accounts, self.memory, self.last_used)
+
+    async def start(self) -> None:
+        """Begins to hear of changed rights; until the connection for that stands, nobody is remembered."""
+        heard = self._database.listen(_CHANNEL, self.memory.forget, self.memory.begin, self.memory.suspend)
+        await self._listening.enter_async_context(heard)
+
+    async def stop(self) -> None:
+        await self._listening.aclose()
+        self.passwords.close()
+        self.key_hashes.close()

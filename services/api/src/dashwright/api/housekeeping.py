@@ -1,0 +1,151 @@
+"""What a gateway does beside its answers: writes in batches when keys and users were last used, and drops what has served its time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Final
+
+import structlog
+
+from dashwright.api.stores import upkeep
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import DashwrightError
+from dashwright.common.identity import Caller, Identity
+from dashwright.common.stores import audit
+
+log = structlog.get_logger()
+
+Work = Callable[[], Awaitable[object]]
+
+_CLEAN_SECONDS: Final = 3600.0
+_BATCH: Final = 1000
+_MOST_REMEMBERED: Final = 10_000
+
+
+class LastUsed:
+    """Times of last use that are not written yet, one for each key and user. What does not fit any more is not noted."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._keys: dict[int, datetime] = {}
+        self._users: dict[int, datetime] = {}
+
+    def note(self, identity: Identity) -> None:
+        """Called when a caller was looked up, which happens anew every few seconds of use."""
+        if identity.key_id:
+            self._put(self._keys, identity.key_id)
+        if identity.kind is Caller.USER and identity.user_id:
+            self._put(self._users, identity.user_id)
+
+    async def flush(self) -> None:
+        """Writes what was noted. Raises Unavailable; what was not written is kept for the next time."""
+        keys, self._keys = self._keys, {}
+        users, self._users = self._users, {}
+        if not keys and not users:
+            return
+        try:
+            async with self._database.transaction() as connection:
+                await upkeep.touch(connection, keys=keys, users=users)
+        except BaseException:
+            self._keys = keys | self._keys
+            self._users = users | self._users
+            raise
+
+    def _put(self, times: dict[int, datetime], number: int) -> None:
+        if number in times or len(times) < _MOST_REMEMBERED:
+            times[number] = self._clock.now()
+
+
+class Cleaning:
+    """Drops tokens long expired and audit events past their time. Of all gateways one does it at a time. 0 days: for ever."""
+
+    def __init__(self, database: Database, clock: Clock, *, expired_token_days: int, audit_days: int) -> None:
+        self._database = database
+        self._clock = clock
+        self._expired_token_days = expired_token_days
+        self._audit_days = audit_days
+
+    async def clean(self) -> None:
+        """One round, in transactions of bounded length."""
+        now = self._clock.now()
+        if self._expired_token_days:
+            before = int((now - timedelta(days=self._expired_token_days)).timestamp())
+            while await self._drop_tokens(before) == _BATCH:
+                pass
+        if self._audit_days:
+            older_than = now - timedelta(days=self._audit_days)
+            while await self._forget_events(older_than) == _BATCH:
+                pass
+
+    async def _drop_tokens(self, before: int) -> int:
+        async with self._database.transaction() as connection:
+            if not await upkeep.claim(connection):
+                return 0
+            dropped = await upkeep.drop_expired_tokens(connection, before=before, limit=_BATCH)
+        if dropped:
+            log.info("expired_tokens_dropped", tokens=dropped)
+        return dropped
+
+    async def _forget_events(self, older_than: datetime) -> int:
+        async with self._database.transaction() as connection:
+            if not await upkeep.claim(connection):
+                return 0
+            forgotten = await audit.forget(connection, older_than, limit=_BATCH)
+        if forgotten:
+            log.info("audit_events_dropped", events=forgotten)
+        return forgotten
+
+
+class Housekeeping:
+    """Does ``flushes``, by name, every ``flush_seconds`` and at the stop, ``clean`` every hour.
+
+    A failure is logged, and the next round comes.
+    """
+
+    def __init__(self, flushes: Mapping[str, Work], clean: Work, *, flush_seconds: float) -> None:
+        self._flushes = dict(flushes)
+        self._clean = clean
+        self._flush_seconds = flush_seconds
+        self._stopping = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        self._tasks = [
+            asyncio.create_task(self._again_and_again(self.flush, self._flush_seconds), name="flush"),
+            asyncio.create_task(self._again_and_again(self.clean, _CLEAN_SECONDS), name="clean"),
+        ]
+
+    async def flush(self) -> None:
+        for name, work in self._flushes.items():
+            await _attempt(name, work)
+
+    async def clean(self) -> None:
+        await _attempt("clean", self._clean)
+
+    async def stop(self) -> None:
+        """Writes what is left."""
+        self._stopping.set()
+        for cleaning in self._tasks[1:]:
+            cleaning.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+        await self.flush()
+
+    async def _again_and_again(self, work: Work, seconds: float) -> None:
+        while not self._stopping.is_set():
+            await work()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._stopping.wait()
+
+
+async def _attempt(name: str, work: Work) -> None:
+    try:
+        await work()
+    except DashwrightError as error:
+        log.info("housekeeping_waits", work=name, error=error.message)
+    except Exception:
+        log.exception("housekeeping_failed", work=name)

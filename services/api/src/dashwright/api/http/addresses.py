@@ -1,0 +1,57 @@
+"""Where a caller comes from, through proxies that are trusted to say so."""
+
+import ipaddress
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+_Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class Addresses:
+    """``trusted`` are the networks of proxies whose ``X-Forwarded-For`` is believed. Without any, the peer is the caller."""
+
+    def __init__(self, trusted: Iterable[Network] = ()) -> None:
+        self._trusted = tuple(trusted)
+
+    def of(self, peer: str | None, forwarded: Sequence[str]) -> str:
+        """The caller's address, given the connection's peer and the values of ``X-Forwarded-For`` in their order.
+
+        Each proxy appends whom it was asked by, so the last that is no trusted proxy is the caller. "" where a trusted proxy names
+        nobody, or nothing readable.
+        """
+        if not self._trusted:
+            return peer or ""
+        known = _parsed(peer or "")
+        if known is None or not self._trusts(known):
+            return peer or ""
+        named = [part.strip() for value in forwarded for part in value.split(",") if part.strip()]
+        caller = ""
+        for text in reversed(named):
+            address = _parsed(text)
+            if address is None:
+                return ""
+            caller = str(address)
+            if not self._trusts(address):
+                break
+        return caller
+
+    def _trusts(self, address: _Address) -> bool:
+        return any(address in network for network in self._trusted)
+
+
+PEERS = Addresses()
+"""Trusts no proxy: the peer is the caller."""
+
+
+def _parsed(text: str) -> _Address | None:
+    """An address, perhaps with a port."""
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address

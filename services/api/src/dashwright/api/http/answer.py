@@ -1,0 +1,46 @@
+"""What a handler returns: a status, a body that is encoded already or comes in pieces, and headers."""
+
+from collections.abc import AsyncIterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import orjson
+from pydantic import BaseModel
+
+JSON: Final = "application/json"
+
+StreamedBody: TypeAlias = AsyncIterator[bytes]
+"""A body in pieces, each sent as it comes. It is closed when the answer ends, however it ends."""
+
+
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class Answer(NamedTuple):
+    """A body that is ``endless`` is ended by a stop of the server, as if its source had ended; others are sent to their end."""
+
+    status: int = 200
+    body: bytes | StreamedBody = b""
+    content_type: str = JSON
+    headers: Mapping[str, str] = _NONE
+    endless: bool = False
+
+
+def json_answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
+    """JSON of a value, which may hold models at any depth. A model's members are written by their aliases, and never as null."""
+    if isinstance(value, BaseModel):
+        body = value.model_dump_json(by_alias=True, exclude_none=True).encode()
+    else:
+        body = orjson.dumps(value, default=_plain)
+    return Answer(status, body, JSON, headers or _NONE)
+
+
+def message_answer(message: str, status: int = 200) -> Answer:
+    """The classic API's answer where there is nothing to return: ``{"message": …}``."""
+    return json_answer({"message": message}, status)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    raise TypeError(f"{type(value).__name__} has no JSON form")

@@ -1,0 +1,203 @@
+"""The request as handlers see it: who asks, what for, and a body that is read only within its limit."""
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+
+import orjson
+import structlog
+from aiohttp import ClientError, HttpVersion11, hdrs, web
+from aiohttp.http_exceptions import HttpProcessingError
+from multidict import MultiMapping
+from pydantic import BaseModel, ValidationError
+
+from dashwright.api.domain.actor import Actor
+from dashwright.api.http.denial import denied
+from dashwright.api.http.integers import integer_of
+from dashwright.api.http.shapes import Shape
+from dashwright.common.errors import BadRequest, Forbidden, Invalid, TooLarge, UnsupportedMediaType
+from dashwright.common.identity import Caller, Identity
+from dashwright.common.models.causes import causes_of
+
+log = structlog.get_logger()
+
+Model = TypeVar("Model", bound=BaseModel)
+
+# What aiohttp decompresses by itself, a bounded piece at a time; zstd and brotli would need libraries that are not installed.
+_ENCODINGS: Final = frozenset({"", "identity", "gzip", "deflate"})
+_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+
+
+class Call:
+    """One request after dispatch and authentication.
+
+    ``parameters`` are the decoded parameters of the path, ``template`` is the route's path, ``body_limit`` its limit in bytes.
+    ``identity`` is the caller in the current organization; ``evaluated`` is the caller as the route's permission looked at them, in
+    the organization of the path or globally. ``address`` is where the request came from.
+    """
+
+    __slots__ = (
+        "_body",
+        "_request",
+        "address",
+        "body_limit",
+        "evaluated",
+        "identity",
+        "parameters",
+        "request_id",
+        "shape",
+        "template",
+        "trace_id",
+    )
+
+    def __init__(
+        self,
+        request: web.BaseRequest,
+        *,
+        template: str,
+        parameters: Mapping[str, str],
+        identity: Identity,
+        evaluated: Identity,
+        address: str,
+        request_id: str,
+        trace_id: str,
+        body_limit: int,
+        shape: Shape,
+    ) -> None:
+        self._request = request
+        self._body: bytes | None = None
+        self.template = template
+        self.parameters = parameters
+        self.identity = identity
+        self.evaluated = evaluated
+        self.address = address
+        self.request_id = request_id
+        self.trace_id = trace_id
+        self.body_limit = body_limit
+        self.shape = shape
+
+    @property
+    def method(self) -> str:
+        return self._request.method
+
+    @property
+    def path(self) -> str:
+        """The path as the client sent it, without query, still percent-encoded."""
+        return self._request.raw_path.partition("?")[0]
+
+    @property
+    def headers(self) -> MultiMapping[str]:
+        return self._request.headers
+
+    @property
+    def query(self) -> MultiMapping[str]:
+        """The decoded parameters of the query. Raises BadRequest for a NUL character, which no stored text can hold."""
+        query = self._request.query
+        if "%00" in self._request.query_string or "\0" in self._request.query_string:
+            raise BadRequest("The query holds a NUL character, which no value may hold")
+        return query
+
+    @property
+    def actor(self) -> Actor:
+        """Who asks, for the audit and ``created_by``."""
+        return actor_of(self.identity, self.address, self.request_id, self.trace_id)
+
+    def demand(self, action: str, scope: str = "*") -> None:
+        """Raises Forbidden unless the caller may do ``action`` on ``scope``, as the route's permission looks at them.
+
+        For what a route cannot know before its body is read, or an object is found.
+        """
+        if not self.evaluated.may(action, scope):
+            raise denied(action)
+
+    def integer(self, parameter: str, fault: str, *, message_id: str | None = None) -> int:
+        """A parameter of the path as a whole number of 64 bits. Raises BadRequest with ``fault``."""
+        number = integer_of(self.parameters[parameter])
+        if number is None:
+            raise BadRequest(fault, message_id=message_id)
+        return number
+
+    def switch(self, name: str) -> bool:
+        """A parameter of the query as existing clients write a true one: ``1 t T TRUE true True``. All else is false."""
+        return self.query.get(name, "") in _TRUE
+
+    def number(self, name: str, default: int, *, least: int, most: int) -> int:
+        """A parameter of the query as a whole number; ``default`` where it is none or below ``least``, never more than ``most``."""
+        number = integer_of(self.query.get(name, ""))
+        return default if number is None or number < least else min(number, most)
+
+    async def body(self, limit: int | None = None) -> bytes:
+        """The whole body, decompressed; ``limit`` in bytes, by default the route's.
+
+        Raises TooLarge as soon as the limit is passed, UnsupportedMediaType for a coding that is not understood and BadRequest
+        where the body breaks off or does not decompress. A client that waits for ``100 Continue`` gets it here, after the first checks.
+        """
+        if self._body is None:
+            self._body = await self._read(self.body_limit if limit is None else limit)
+        return self._body
+
+    async def json(self) -> Any:
+        """The body as JSON. Raises BadRequest where it is none."""
+        try:
+            return orjson.loads(await self.body())
+        except orjson.JSONDecodeError as error:
+            raise BadRequest(f"The body is not JSON: {error}") from error
+
+    async def model(self, model: type[Model]) -> Model:
+        """The body as an object of ``model``.
+
+        Raises BadRequest where it is no JSON. A body against the model is Invalid (422) in the resource API and BadRequest (400) in
+        the classic one, as their clients know it; both carry a cause for each fault.
+        """
+        try:
+            return model.model_validate_json(await self.body())
+        except ValidationError as error:
+            causes = causes_of(error)
+            if causes is None:
+                raise BadRequest(f"The body is not JSON: {error.errors(include_url=False)[0]['msg']}") from error
+            text = "; ".join(f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in causes)
+            kind = Invalid if self.shape is Shape.STATUS else BadRequest
+            raise kind(f"The body does not fit: {text}", causes=causes) from error
+
+    async def fields(self, model: type[Model], *, fault: str, message_id: str | None = None) -> Model:
+        """The body as an object of ``model``, where every fault of it is told in one text. Raises BadRequest; the log has the causes."""
+        try:
+            return model.model_validate_json(await self.body())
+        except ValidationError as error:
+            causes = causes_of(error)
+            log.info("body_refused", causes=["not JSON"] if causes is None else [f"{cause.field}: {cause.reason}" for cause in causes])
+            raise BadRequest(fault, message_id=message_id) from error
+
+    async def _read(self, limit: int) -> bytes:
+        request = self._request
+        coding = request.headers.get(hdrs.CONTENT_ENCODING, "").lower()
+        if coding not in _ENCODINGS:
+            raise UnsupportedMediaType(f"A body in Content-Encoding {coding!r} is not understood; send gzip, deflate or none")
+        if (request.content_length or 0) > limit:
+            raise _too_large(limit)
+        if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue" and request.version >= HttpVersion11:
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            request.writer.output_size = 0  # aiohttp takes a count above zero for an answer that has begun
+        body = bytearray()
+        try:
+            while piece := await request.content.readany():
+                body += piece
+                if len(body) > limit:
+                    raise _too_large(limit)
+        except (web.RequestPayloadError, HttpProcessingError, ClientError, ConnectionError) as error:
+            raise BadRequest("The body broke off or does not match its headers; send it again whole") from error
+        return bytes(body)
+
+
+def actor_of(identity: Identity, address: str, request_id: str, trace_id: str) -> Actor:
+    return Actor(identity.uid, identity.login, identity.org_id, address, request_id, trace_id)
+
+
+def user_only(call: Call, *, lacks: str = "such data") -> int:
+    """The caller's number as a user. Raises Forbidden, naming the route and what others lack, where a token or key asks."""
+    if call.identity.kind is not Caller.USER:
+        raise Forbidden(f"{call.template} is about a signed-in user; a token or key has no {lacks}")
+    return call.identity.user_id
+
+
+def _too_large(limit: int) -> TooLarge:
+    return TooLarge(f"The body is larger than the {limit} bytes this path takes; send less at a time")

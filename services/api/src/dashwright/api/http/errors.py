@@ -1,0 +1,82 @@
+"""Every error as an answer, in the shape its API speaks. A failure of ours shows a trace id, never a stack or a secret."""
+
+import math
+from typing import Any, Final
+
+from dashwright.api.http.answer import Answer, json_answer
+from dashwright.api.http.denial import ACCESS_DENIED
+from dashwright.api.http.shapes import Shape
+from dashwright.common.errors import DashwrightError, MethodNotAllowed, TooManyRequests, Unauthorized, Unavailable
+
+_INTERNAL: Final = "Internal Server Error"
+_DETAILS: Final = ("name", "group", "kind", "uid")
+_RETRY_SECONDS: Final = 1.0
+
+
+def error_answer(error: DashwrightError, shape: Shape, trace_id: str, *, failure: str | None = None) -> Answer:
+    """The answer for an error.
+
+    Classic: ``{"message"}``, with ``messageId`` and ``statusCode`` where the error has an identifier of its own, ``extra`` where it has
+    any, and ``traceID`` from status 500 on; the title shape for a denied permission. Status: as in the Kubernetes API conventions.
+    ``failure`` is the prescribed text of a route for every failure of ours.
+    """
+    status = error.status
+    if failure is not None and status >= 500:
+        body: dict[str, Any] = {"message": failure, "traceID": trace_id}
+        return json_answer(body, 500)
+    headers = _headers(error)
+    body = _status(error, trace_id) if shape is Shape.STATUS else _classic(error, trace_id)
+    return json_answer(body, status, headers)
+
+
+def _text(error: DashwrightError) -> str:
+    return _INTERNAL if error.status == 500 else error.message
+
+
+def _classic(error: DashwrightError, trace_id: str) -> dict[str, Any]:
+    if error.message_id == ACCESS_DENIED:
+        digits = int(trace_id, 16) % 10**10
+        return {"accessErrorId": f"ACE{digits:010}", "message": error.message, "title": "Access denied"}
+    body: dict[str, Any] = {"message": _text(error)}
+    if error.message_id != error.code and error.status != 500:
+        body |= {"messageId": error.message_id, "statusCode": error.status, "traceID": ""}
+    if error.extra is not None and error.status != 500:
+        body["extra"] = error.extra
+    if error.status >= 500:
+        body["traceID"] = trace_id
+    return body
+
+
+def _status(error: DashwrightError, trace_id: str) -> dict[str, Any]:
+    message = _text(error)
+    if error.status == 500:
+        message = f"{message}; trace id {trace_id}"
+    details: dict[str, Any] = {key: error.details[key] for key in _DETAILS if key in error.details}
+    if error.causes:
+        details["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in error.causes]
+    if (seconds := _retry_after(error)) is not None:
+        details["retryAfterSeconds"] = seconds
+    body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message}
+    if error.reason:
+        body["reason"] = error.reason
+    if details:
+        body["details"] = details
+    return body | {"code": error.status}
+
+
+def _headers(error: DashwrightError) -> dict[str, str]:
+    headers = {}
+    if (seconds := _retry_after(error)) is not None:
+        headers["Retry-After"] = str(seconds)
+    if isinstance(error, Unauthorized):
+        headers["WWW-Authenticate"] = 'Basic realm="Dashwright", charset="UTF-8"'
+    if isinstance(error, MethodNotAllowed) and "allow" in error.details:
+        headers["Allow"] = error.details["allow"]
+    return headers
+
+
+def _retry_after(error: DashwrightError) -> int | None:
+    """Whole seconds, at least one. Only 429 and 503 invite a client to come back by themselves."""
+    if error.retry_after is None and not isinstance(error, TooManyRequests | Unavailable):
+        return None
+    return max(1, math.ceil(_RETRY_SECONDS if error.retry_after is None else error.retry_after))

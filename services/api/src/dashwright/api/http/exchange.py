@@ -1,0 +1,252 @@
+"""One request from head to answer: trace, dispatch, identity, permission, handler, answer, log and metrics."""
+
+import asyncio
+import re
+import time
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Final, Protocol
+
+import structlog
+from aiohttp import web
+from structlog.contextvars import bind_contextvars
+
+from dashwright.api.domain.actor import Actor
+from dashwright.api.http.addresses import PEERS, Addresses
+from dashwright.api.http.answer import Answer
+from dashwright.api.http.authentication import NOT_A_MEMBER, ORGANIZATION_MISMATCH, Authenticator, Credentials, not_a_member
+from dashwright.api.http.call import Call, actor_of
+from dashwright.api.http.deadlines import Deadlines
+from dashwright.api.http.denial import ACCESS_DENIED, denied
+from dashwright.api.http.dispatch import Dispatcher, Match
+from dashwright.api.http.errors import error_answer
+from dashwright.api.http.measures import Measures
+from dashwright.api.http.routing import Access, Permission, Route, Where
+from dashwright.api.http.running import Running
+from dashwright.api.http.shapes import shape_of
+from dashwright.api.http.streaming import Streams
+from dashwright.common.errors import DashwrightError, DeadlineExceeded, Forbidden, Unauthorized
+from dashwright.common.identity import Caller, Identity, Role, org_of
+from dashwright.common.observability import tracing
+
+log = structlog.get_logger()
+
+SERVER: Final = f"Dashwright/{version('dashwright-api')}"
+ANONYMOUS: Final = Identity(uid="anonymous", login="", org_id=1, role=Role.NONE, kind=Caller.ANONYMOUS)
+_REQUEST_ID: Final = re.compile(r"\A[A-Za-z0-9._:-]{1,64}\Z")
+_UNMATCHED: Final = "unmatched"
+_SAFE: Final = frozenset({"GET", "HEAD"})
+_FOREIGN: Final = frozenset({NOT_A_MEMBER, ORGANIZATION_MISMATCH})
+
+
+class Refusals(Protocol):
+    """Keeps a record of refused changes: answers 401 and 403 of routes that name an audit event."""
+
+    def note(self, actor: Actor, route: Route, status: int) -> None: ...
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """What the log and the metrics tell of a request, filled in as it becomes known."""
+
+    request_id: str
+    trace_id: str
+    started: float = field(default_factory=time.perf_counter)
+    template: str = _UNMATCHED
+    is_routine: bool = False
+    caller: Identity = ANONYMOUS
+
+
+class Exchange:
+    """Answers requests. ``deadlines`` bound the time to the start of an answer; a streamed body may take as long as it likes."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        authenticator: Authenticator,
+        streams: Streams,
+        deadlines: Deadlines,
+        running: Running,
+        refusals: Refusals | None = None,
+        addresses: Addresses = PEERS,
+    ) -> None:
+        self._refusals = refusals
+        self._addresses = addresses
+        self._running = running
+        self._dispatcher = dispatcher
+        self._authenticator = authenticator
+        self._streams = streams
+        self._deadlines = deadlines
+        self._measures = Measures()
+        self._access_log = log.bind()  # the module's logger would be bound anew for each line
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        self._running.begin()
+        try:
+            response = await self._exchange(request)
+        finally:
+            self._running.end()
+        if self._running.stopping:
+            response.force_close()
+        return response
+
+    async def _exchange(self, request: web.BaseRequest) -> web.StreamResponse:
+        headers = request.headers
+        trace = tracing.enter(headers.get(tracing.HEADER))
+        request_id = headers.get("X-Request-Id")
+        if request_id is None or not _REQUEST_ID.match(request_id):
+            request_id = trace.span_id
+        outcome = _Outcome(request_id, trace.trace_id)
+        path = _path(request)
+        bind_contextvars(request_id=request_id, method=request.method, path=_printable(path))
+        answer = await self._answer(request, path, outcome)
+        response = await self._respond(request, answer, outcome)
+        seconds = time.perf_counter() - outcome.started
+        self._measures.count(outcome.template, request.method, answer.status, seconds)
+        tell = self._access_log.debug if outcome.is_routine and answer.status < 400 else self._access_log.info
+        tell("request_answered", route=outcome.template, status=answer.status, ms=round(seconds * 1000, 3))
+        return response
+
+    async def _answer(self, request: web.BaseRequest, path: str, outcome: _Outcome) -> Answer:
+        route, shape, failure = None, None, None
+        try:
+            match = self._dispatcher.find(request.method, path)
+            route = match.route
+            outcome.template = route.path
+            outcome.is_routine = route.is_routine
+            shape, failure = match.shape, route.failure
+            return await self._handle(request, match, outcome)
+        except DashwrightError as error:
+            if error.status == 500:
+                log.exception("request_failed")
+            elif error.status > 500:
+                log.warning("request_refused", error=error.message, code=error.code, **error.details)
+            elif error.message_id == ACCESS_DENIED:
+                log.info("access_denied", needed=error.message)
+            if self._refusals is not None and route is not None and route.audit is not None and error.status in (401, 403):
+                actor = actor_of(outcome.caller, self._address(request), outcome.request_id, outcome.trace_id)
+                self._refusals.note(actor, route, error.status)
+            return error_answer(error, shape or shape_of(path), outcome.trace_id, failure=failure)
+        except Exception:
+            log.exception("request_failed")
+            return error_answer(DashwrightError("unexpected"), shape or shape_of(path), outcome.trace_id, failure=failure)
+
+    async def _handle(self, request: web.BaseRequest, match: Match, outcome: _Outcome) -> Answer:
+        task = asyncio.current_task()
+        assert task is not None
+        self._deadlines.begin(task)
+        try:
+            return await self._call(request, match, outcome)
+        except asyncio.CancelledError as error:
+            if not self._deadlines.is_over(task):
+                raise
+            raise DeadlineExceeded(f"No answer within {self._deadlines.seconds:g} seconds; ask for less, or try again") from error
+        finally:
+            self._deadlines.end(task)
+
+    async def _call(self, request: web.BaseRequest, match: Match, outcome: _Outcome) -> Answer:
+        route = match.route
+        address = self._address(request)
+        identity = evaluated = ANONYMOUS
+        if route.needs is not Access.PUBLIC:
+            _refuse_other_sites(request)
+            identity = outcome.caller = await self._identify(request, match, address)
+            evaluated = await self._evaluate(identity, match)
+        call = Call(
+            request,
+            template=route.path,
+            parameters=match.parameters,
+            identity=identity,
+            evaluated=evaluated,
+            address=address,
+            request_id=outcome.request_id,
+            trace_id=outcome.trace_id,
+            body_limit=route.body_limit,
+            shape=match.shape,
+        )
+        return await route.handler(call)
+
+    def _address(self, request: web.BaseRequest) -> str:
+        return self._addresses.of(request.remote, request.headers.getall("X-Forwarded-For", ()))
+
+    async def _identify(self, request: web.BaseRequest, match: Match, address: str) -> Identity:
+        """The caller, in the organization of the path's namespace or else of the header."""
+        given = request.headers.getall("Authorization", ())
+        if len(given) != 1 or not given[0]:
+            raise Unauthorized("Unauthorized")
+        namespace = match.parameters.get("namespace")
+        wanted = _header_org(request) if namespace is None else _namespace_org(namespace)
+        try:
+            identity = await self._authenticator.identify(Credentials(given[0], address), wanted)
+        except Unauthorized as error:
+            if namespace is None or error.message_id not in _FOREIGN:
+                raise
+            raise _not_in(namespace) from error
+        bind_contextvars(user=identity.login)
+        return identity
+
+    async def _evaluate(self, identity: Identity, match: Match) -> Identity:
+        """The caller as the route's permission looks at them, once they have it."""
+        needs = match.route.needs
+        if not isinstance(needs, Permission):
+            return identity
+        where, evaluated = needs.where, identity
+        if where is Where.CURRENT:
+            if not identity.org_id:
+                raise not_a_member()
+        elif where is Where.GLOBAL:
+            evaluated = await self._authenticator.seen_in(identity, 0)
+        else:
+            evaluated = await self._authenticator.seen_in(identity, where.org_of(match.parameters))
+        if needs.any_scope:
+            is_allowed = evaluated.holds(needs.action)
+        else:
+            is_allowed = evaluated.may(needs.action, needs.scope_for(match.parameters, identity.org_id))
+        if not is_allowed:
+            raise denied(needs.action)
+        return evaluated
+
+    async def _respond(self, request: web.BaseRequest, answer: Answer, outcome: _Outcome) -> web.StreamResponse:
+        headers = {"Content-Type": answer.content_type, "Server": SERVER, "X-Request-Id": outcome.request_id, **answer.headers}
+        if isinstance(answer.body, bytes):
+            if not answer.body:
+                del headers["Content-Type"]
+            return web.Response(status=answer.status, body=answer.body, headers=headers)
+        response = web.StreamResponse(status=answer.status, headers=headers)
+        await self._streams.send(request, response, answer.body, endless=answer.endless)
+        return response
+
+
+def _refuse_other_sites(request: web.BaseRequest) -> None:
+    """A browser that knows a password sends it along with whatever another site's page asks it to send."""
+    if request.method not in _SAFE and request.headers.get("Sec-Fetch-Site") == "cross-site":
+        raise Forbidden("A page of another site may not change anything here; send the request from a program or a page of this address")
+
+
+def _path(request: web.BaseRequest) -> str:
+    """The path as it stood in the request line. A proxy's absolute form names the host first."""
+    raw = request.raw_path
+    if not raw.startswith("/"):
+        return request.rel_url.raw_path
+    return raw.partition("?")[0].partition("#")[0]
+
+
+def _printable(path: str) -> str:
+    return path if path.isascii() else path.encode("ascii", "backslashreplace").decode()
+
+
+def _header_org(request: web.BaseRequest) -> int | None:
+    """``X-Grafana-Org-Id``; what is no positive integer is ignored, as existing clients expect."""
+    text = request.headers.get("X-Grafana-Org-Id", "")
+    return int(text) or None if text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
+def _namespace_org(namespace: str) -> int:
+    org_id = org_of(namespace)
+    if org_id is None:
+        raise _not_in(namespace)
+    return org_id
+
+
+def _not_in(namespace: str) -> Forbidden:
+    return Forbidden(f'You are not in the namespace "{namespace}"; use "default" or "org-N" with an organization of yours')

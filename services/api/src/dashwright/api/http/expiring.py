@@ -1,0 +1,40 @@
+"""A bounded memory of things that hold for a while only."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+class Expiring(Generic[Key, Value]):
+    """Keeps at most ``size`` values, each for ``seconds``; the oldest makes room. ``monotonic`` is the clock, in seconds."""
+
+    def __init__(self, size: int, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._size = size
+        self._seconds = seconds
+        self._monotonic = monotonic
+        self._entries: OrderedDict[Key, tuple[float, Value]] = OrderedDict()
+
+    def get(self, key: Key) -> Value | None:
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        if entry[0] <= self._monotonic():
+            del self._entries[key]
+            return None
+        return entry[1]
+
+    def put(self, key: Key, value: Value) -> None:
+        self._entries.pop(key, None)
+        if len(self._entries) >= self._size:
+            self._entries.popitem(last=False)
+        self._entries[key] = (self._monotonic() + self._seconds, value)
+
+    def clear(self) -> None:
+        self._entries.clear()
+
+    def __len__(self) -> int:
+        return len(self._entries)

@@ -1,0 +1,171 @@
+"""The listener: binds, bounds what a connection may send, and stops without losing an answer."""
+
+import asyncio
+import ssl
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from aiohttp import web
+from aiohttp.http_exceptions import ContentEncodingError
+from aiohttp.web_protocol import RequestHandler
+
+from dashwright.api.http.addresses import PEERS, Addresses
+from dashwright.api.http.authentication import Authenticator
+from dashwright.api.http.deadlines import Deadlines
+from dashwright.api.http.dispatch import Dispatcher
+from dashwright.api.http.errors import error_answer
+from dashwright.api.http.exchange import SERVER, Exchange, Refusals
+from dashwright.api.http.routing import Route
+from dashwright.api.http.running import Running
+from dashwright.api.http.shapes import Shape
+from dashwright.api.http.streaming import Streams
+from dashwright.common.errors import BadRequest, DashwrightError, UnsupportedMediaType
+from dashwright.common.observability import tracing
+
+log = structlog.get_logger()
+
+
+_LAST_WRITES = 2.0
+"""Seconds for what answers have still in their buffers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one listener. Times in seconds; ``line_bytes`` bounds the request line and each header, ``headers`` their number.
+
+    ``request_seconds`` is the time to the start of an answer, ``drain_seconds`` how long a stop waits for running requests,
+    ``linger_seconds`` how long an unread body is still taken in after its answer, so that the client can read that.
+    """
+
+    request_seconds: float = 60.0
+    keep_alive_seconds: float = 75.0
+    drain_seconds: float = 20.0
+    linger_seconds: float = 2.0
+    line_bytes: int = 16_384
+    headers: int = 128
+    backlog: int = 1024
+
+
+class Server:
+    """One gateway listener over a route table. ``start`` and ``stop`` belong to one event loop."""
+
+    def __init__(
+        self,
+        routes: Iterable[Route],
+        authenticator: Authenticator,
+        limits: Limits = Limits(),
+        refusals: Refusals | None = None,
+        addresses: Addresses = PEERS,
+    ) -> None:
+        self._limits = limits
+        self._streams = Streams()
+        self._deadlines = Deadlines(limits.request_seconds)
+        self._running = Running()
+        self._exchange = Exchange(Dispatcher(routes), authenticator, self._streams, self._deadlines, self._running, refusals, addresses)
+        self._runner: web.ServerRunner | None = None
+
+    async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
+        """Begins to serve; returns the port, which the system chooses for 0. Raises OSError where the address cannot be bound."""
+        limits = self._limits
+        listener = _Listener(
+            self._exchange,
+            self._streams,
+            access_log=None,
+            keepalive_timeout=limits.keep_alive_seconds,
+            lingering_time=limits.linger_seconds,
+            max_line_size=limits.line_bytes,
+            max_field_size=limits.line_bytes,
+            max_headers=limits.headers,
+        )
+        runner = web.ServerRunner(listener, shutdown_timeout=_LAST_WRITES)
+        await runner.setup()
+        site = web.TCPSite(runner, host, port, ssl_context=tls, backlog=limits.backlog)
+        try:
+            await site.start()
+        except OSError:
+            await runner.cleanup()
+            raise
+        self._runner = runner
+        log.info("listening", address=site.name)
+        return site.port
+
+    async def stop(self) -> None:
+        """Takes no new connections, ends endless streams, waits for running requests up to the limit, then closes.
+
+        The wait is ours: aiohttp's own takes in nothing more from a client that still sends its body.
+        """
+        runner, self._runner = self._runner, None
+        if runner is None:
+            return
+        for site in runner.sites:
+            await site.stop()
+        self._running.stopping = True
+        self._streams.stop()
+        for connection in runner.server.connections if runner.server else ():
+            if isinstance(connection, _Connection) and connection.is_idle:
+                connection.close()
+        finished = await self._running.ended(self._limits.drain_seconds)
+        await runner.cleanup()
+        self._deadlines.close()
+        log.info("stopped_listening", finished=finished)
+
+
+class _Listener(web.Server):
+    """aiohttp's low-level server, with connections of ours."""
+
+    def __init__(self, exchange: Exchange, streams: Streams, **options: Any) -> None:
+        super().__init__(exchange, **options)
+        self._streams = streams
+        self._options = options
+
+    def __call__(self) -> RequestHandler:
+        return _Connection(self, self._streams, loop=asyncio.get_running_loop(), **self._options)
+
+
+class _Connection(RequestHandler):
+    """A connection that answers unreadable requests in our shape and tells a stream when its client has gone."""
+
+    __slots__ = ("_streams",)
+
+    def __init__(self, listener: _Listener, streams: Streams, **options: Any) -> None:
+        super().__init__(listener, **options)
+        self._streams = streams
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request has begun."""
+        return self._waiter is not None and not self._waiter.done()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        super().connection_lost(exc)
+        self._streams.lost(self)
+
+    def handle_error(
+        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
+    ) -> web.StreamResponse:
+        """Answers a head that could not be parsed. Its path is unknown, so it is a Status, whose ``message`` classic clients read, too."""
+        if request.writer.output_size > 0:
+            raise ConnectionError("the answer had begun")
+        fault = _fault(status, exc, message)
+        if fault.status == 500:
+            log.error("request_failed", exc_info=exc)
+        else:
+            log.info("request_unreadable", fault=fault.message)
+        answer = error_answer(fault, Shape.STATUS, tracing.enter(None).trace_id)
+        assert isinstance(answer.body, bytes)
+        headers = {"Content-Type": answer.content_type, "Server": SERVER}
+        response = web.Response(status=answer.status, body=answer.body, headers=headers)
+        response.force_close()
+        return response
+
+
+def _fault(status: int, exc: BaseException | None, message: str | None) -> DashwrightError:
+    if status >= 500:
+        return DashwrightError("the exchange itself failed")
+    if isinstance(exc, ContentEncodingError):
+        return UnsupportedMediaType("The body's Content-Encoding is not understood; send gzip, deflate or none")
+    # The parser's own words; what follows their first line quotes the request.
+    words = (message or "unknown fault").partition("\n")[0].strip().rstrip(":")
+    return BadRequest(f"The request is not readable as HTTP/1.1: {words[:100]}")

@@ -1,0 +1,74 @@
+"""Answers that come in pieces: how they end when the source fails, the client goes or the server stops."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import structlog
+from aiohttp import web
+
+log = structlog.get_logger()
+
+
+class Streams:
+    """The streamed answers under way.
+
+    A stop ends each endless one cleanly, as if its source had ended. A source that fails breaks the connection off, so the client
+    cannot take a part for the whole. A lost connection ends the stream at once, also while its source is silent.
+    """
+
+    def __init__(self) -> None:
+        self._under_way: dict[object, asyncio.Task[object]] = {}
+        self._endless: set[asyncio.Task[object]] = set()
+        self._stopping = False
+
+    async def send(self, request: web.BaseRequest, response: web.StreamResponse, body: AsyncIterator[bytes], *, endless: bool) -> None:
+        """Sends the head and every piece. Runs in the request's own task."""
+        connection = request.protocol
+        task = asyncio.current_task()
+        assert task is not None
+        self._under_way[connection] = task
+        if endless:
+            self._endless.add(task)
+        try:
+            await self._pump(request, response, body, ended=endless and self._stopping)
+        except asyncio.CancelledError:
+            if not (endless and self._stopping) and not _is_gone(request):
+                raise
+            task.uncancel()
+        except ConnectionError:
+            log.debug("client_gone")
+        finally:
+            del self._under_way[connection]
+            self._endless.discard(task)
+            close = getattr(body, "aclose", None)
+            if close is not None:
+                await close()
+
+    async def _pump(self, request: web.BaseRequest, response: web.StreamResponse, body: AsyncIterator[bytes], *, ended: bool) -> None:
+        await response.prepare(request)
+        if request.method == "HEAD" or ended:
+            return
+        try:
+            async for piece in body:
+                await response.write(piece)
+        except ConnectionError:
+            raise
+        except Exception:
+            log.exception("stream_broken")
+            if request.transport is not None:
+                request.transport.abort()
+
+    def lost(self, connection: object) -> None:
+        """Called when a connection is gone."""
+        if (task := self._under_way.get(connection)) is not None:
+            task.cancel()
+
+    def stop(self) -> None:
+        """Ends every endless stream, and those that begin after this at once."""
+        self._stopping = True
+        for task in self._endless:
+            task.cancel()
+
+
+def _is_gone(request: web.BaseRequest) -> bool:
+    return request.transport is None or request.transport.is_closing()

@@ -1,0 +1,217 @@
+"""The gateway, composed: every part is made here, explicitly, and started and stopped in order."""
+
+import asyncio
+import ssl
+import sys
+
+import structlog
+
+from dashwright.api.accounts.grants import Grants
+from dashwright.api.accounts.members import Members
+from dashwright.api.accounts.organizations import Organizations
+from dashwright.api.accounts.rights import Rights
+from dashwright.api.accounts.service_accounts import ServiceAccounts
+from dashwright.api.accounts.users import Users
+from dashwright.api.commands import Jobs
+from dashwright.api.domain.token_life import LifeLimits
+from dashwright.api.gate import Gate
+from dashwright.api.housekeeping import Cleaning, Housekeeping
+from dashwright.api.http.addresses import Addresses
+from dashwright.api.http.routing import Route
+from dashwright.api.http.server import Limits, Server
+from dashwright.api.probing import RepositoryProbe
+from dashwright.api.queue_door import SubmissionDoor
+from dashwright.api.refusals import RefusalBuffer
+from dashwright.api.resources.classic import ClassicObjects
+from dashwright.api.resources.jobs import JobObjects
+from dashwright.api.resources.shelves import Shelf
+from dashwright.api.resources.stored import StoredObjects
+from dashwright.api.routes import (
+    access_control,
+    admin_server,
+    admin_users,
+    audit,
+    auth_keys,
+    description,
+    frontend,
+    health,
+    org_users,
+    orgs,
+    panels,
+    preferences,
+    provisioning,
+    query,
+    quotas,
+    service_account_tokens,
+    service_accounts,
+    teams,
+    user,
+    users,
+)
+from dashwright.api.routes import evaluations as evaluation_routes
+from dashwright.api.routes import resources as resource_routes
+from dashwright.api.routes.classic import dashboards, folders, search
+from dashwright.api.stores.users import ensure_first_user
+from dashwright.common import process
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.kinds import kind as kinds
+from dashwright.common.kinds.settings import AdmissionSettings
+from dashwright.common.messaging.amqp import AmqpBroker
+from dashwright.common.messaging.broker import Broker
+from dashwright.common.messaging.rpc import RpcClient
+from dashwright.common.observability.probes import Probes
+from dashwright.common.relay import Relay
+from dashwright.common.settings import Settings, SettingsError, listening_at, require
+
+log = structlog.get_logger()
+
+SERVICE = "dashwright-api"
+
+
+class Gateway:
+    """The gateway over a database and a broker that somebody else opened."""
+
+    def __init__(self, settings: Settings, database: Database, broker: Broker, clock: Clock) -> None:
+        self._settings = settings
+        self._database = database
+        self.gate = Gate(settings, database, clock)
+        self._rpc = RpcClient(broker)
+        self._relay = Relay(database, broker)
+        probe = RepositoryProbe(broker, self._rpc, clock)
+        jobs = Jobs(database, self._relay, probe, clock)
+        refusals = RefusalBuffer(database)
+        cleaning = Cleaning(database, clock, expired_token_days=settings.expired_token_days, audit_days=settings.audit_days)
+        flushes = {"last_used": self.gate.last_used.flush, "refusals": refusals.flush}
+        self._housekeeping = Housekeeping(flushes, cleaning.clean, flush_seconds=settings.last_used_seconds)
+        self._door = SubmissionDoor(broker, jobs, self.gate.authenticator, queue_identity=settings.queue_identity)
+        limits = Limits(request_seconds=settings.query_seconds + 5, drain_seconds=settings.shutdown_seconds)
+        self.routes = _routes(settings, database, self.gate, broker, self._rpc, jobs, clock)
+        self._server = Server(self.routes, self.gate.authenticator, limits, refusals, Addresses(settings.trusted_proxies))
+        self._tls = _tls(settings)
+
+    async def start(self) -> str:
+        """Serves; answers the address."""
+        settings = self._settings
+        hashed = await self.gate.passwords.hash(settings.admin_password.get_secret_value())
+        async with self._database.connection() as connection:
+            if await ensure_first_user(connection, settings.admin_user, hashed):
+                log.info("first_user_made", login=settings.admin_user)
+        await self.gate.start()
+        self._housekeeping.start()
+        await self._rpc.start()
+        self._relay.start()
+        await self._door.start()
+        with listening_at("HTTP", settings.http_host, settings.http_port):
+            port = await self._server.start(settings.http_host, settings.http_port, self._tls)
+        host = f"[{settings.http_host}]" if ":" in settings.http_host else settings.http_host
+        return f"{'https' if self._tls else 'http'}://{host}:{port}"
+
+    async def stop(self) -> None:
+        """Takes no new requests and submissions, finishes those it has, closes."""
+        await asyncio.gather(self._server.stop(), self._door.stop(drain=self._settings.shutdown_seconds))
+        await self._relay.stop()
+        await self._rpc.close()
+        await self._housekeeping.stop()
+        await self.gate.stop()
+
+
+def _routes(settings: Settings, database: Database, gate: Gate, broker: Broker, rpc: RpcClient, jobs: Jobs, clock: Clock) -> list[Route]:
+    probes = Probes()
+    probes.add(health.DATABASE_CHECK, database.check)
+    probes.add("broker", broker.check)
+    admission = AdmissionSettings(permitted_paths=tuple(str(path) for path in settings.local_paths))
+    shelves: dict[kinds.Shelf, Shelf] = {
+        kinds.Shelf.RESOURCES: StoredObjects(database, clock, admission, settings.quota_rules),
+        kinds.Shelf.JOBS: JobObjects(database, jobs),
+    }
+    evaluations = query.Evaluations(broker, rpc, seconds=settings.query_seconds)
+    classic = ClassicObjects(database, clock, admission, settings.quota_rules)
+    served = [
+        *health.routes(probes, reported_version=settings.reported_version),
+        *resource_routes.routes(shelves),
+        *provisioning.routes(jobs),
+        *evaluation_routes.routes(database),
+        *query.routes(evaluations, body_limit=settings.max_body_bytes),
+        *panels.routes(evaluations, body_limit=settings.max_body_bytes),
+        *_account_routes(settings, database, gate, clock),
+        *_key_routes(settings, database, gate, clock),
+        *quotas.routes(database, settings.quota_rules),
+        *audit.routes(database),
+        *teams.routes(database),
+        *preferences.routes(database),
+        *search.routes(database),
+        *folders.routes(database, classic),
+        *dashboards.routes(database, classic),
+    ]
+    return [*served, *description.routes(served, version=health.PRODUCT_VERSION)]
+
+
+def _account_routes(settings: Settings, database: Database, gate: Gate, clock: Clock) -> list[Route]:
+    """Organizations, users, and what a client asks before anything else."""
+    rights, rules = Rights(database, gate.memory), settings.quota_rules
+    use = Users(database, rights, gate.passwords, rules)
+    return [
+        *frontend.routes(settings),
+        *orgs.routes(database, Organizations(rights, rules)),
+        *org_users.routes(database, Members(database, rights, rules), clock),
+        *users.routes(database, use, clock),
+        *user.routes(database, use, gate.throttle),
+        *admin_users.routes(use),
+        *admin_server.routes(database, settings),
+        *access_control.routes(database, Grants(rights)),
+    ]
+
+
+def _key_routes(settings: Settings, database: Database, gate: Gate, clock: Clock) -> list[Route]:
+    """What programs log in with, and the accounts they log in as."""
+    limits = LifeLimits(settings.api_key_max_seconds_to_live, settings.token_expiration_day_limit)
+    accounts = ServiceAccounts(database, gate.authenticator, gate.key_hashes, gate.memory, settings.quota_rules, limits, clock)
+    return [
+        *auth_keys.routes(database, gate.memory, clock),
+        *service_accounts.routes(database, accounts, clock),
+        *service_account_tokens.routes(database, accounts, clock),
+    ]
+
+
+def _tls(settings: Settings) -> ssl.SSLContext | None:
+    if settings.tls:
+        raise SettingsError("DASHWRIGHT_TLS=self-signed is not served yet; give DASHWRIGHT_TLS_CERT and DASHWRIGHT_TLS_KEY")
+    if settings.tls_cert is None or settings.tls_key is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(settings.tls_cert, settings.tls_key)
+    except (OSError, ssl.SSLError) as error:
+        raise SettingsError(f"DASHWRIGHT_TLS_CERT and DASHWRIGHT_TLS_KEY cannot be used: {error}") from error
+    return context
+
+
+async def serve(settings: Settings) -> None:
+    """One gateway process, until a signal stops it."""
+    url = require(settings.database_url, "DATABASE_URL")
+    stopped = process.stop_signal()
+    broker = AmqpBroker(require(settings.amqp_url, "AMQP_URL"), connect_timeout=settings.start_seconds)
+    database = await process.patiently(
+        "database",
+        lambda: Database.open(url, application_name=SERVICE, max_size=settings.database_pool_size),
+        stopped,
+        seconds=settings.start_seconds,
+    )
+    try:
+        await process.patiently("schema", lambda: process.require_schema(url), stopped, seconds=settings.start_seconds)
+        await process.patiently("broker", broker.start, stopped, seconds=settings.start_seconds)
+        gateway = Gateway(settings, database, broker, Clock())
+        try:
+            address = await gateway.start()
+            log.info("serving", address=address)
+            await stopped.wait()
+        finally:
+            await gateway.stop()
+    finally:
+        await broker.close()
+        await database.close()
+
+
+def main() -> None:
+    sys.exit(process.run(SERVICE, serve))

@@ -1,0 +1,22 @@
+"""The tables that objects lie in, behind one face: what the verbs of the resource API need of them."""
+
+from typing import Protocol
+
+from dashwright.api.resources.options import Preconditions
+from dashwright.api.resources.pages import ListedPage
+from dashwright.common.identity import Identity
+from dashwright.common.kinds.kind import Kind
+
+
+class Shelf(Protocol):
+    """Objects of the kinds of one table, encoded in a version of their kind."""
+
+    async def get(self, kind: Kind, namespace: str, name: str, version: str) -> bytes: ...
+
+    async def list_page(self, kind: Kind, namespace: str, version: str, after: str, limit: int) -> ListedPage: ...
+
+    async def create(self, kind: Kind, namespace: str, version: str, body: bytes, caller: Identity) -> bytes: ...
+
+    async def delete(self, kind: Kind, namespace: str, name: str, preconditions: Preconditions) -> str:
+        """Answers the uid of what was removed."""
+        ...

@@ -1,0 +1,1 @@
+"""The route tables, one module an area: functions that take what they need and return routes."""

@@ -1,0 +1,171 @@
+"""Permissions: those of the caller, and the explicit grants of users and service accounts."""
+
+from typing import Final
+
+from dashwright.api.accounts import grants as events
+from dashwright.api.accounts.grants import Grants
+from dashwright.api.accounts.users import not_found
+from dashwright.api.domain.access.scopes import Grant, normalise
+from dashwright.api.http.answer import Answer, json_answer, message_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.integers import integer_of
+from dashwright.api.http.routing import SIGNED_IN, Operation, Permission, Route, Where
+from dashwright.api.stores import grants, members, people
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.errors import BadRequest, Forbidden, NotFound
+from dashwright.common.models.answering import Message
+from dashwright.common.models.users import GrantList, GrantsForm, GrantShape
+
+TAG: Final = "access_control"
+_BAD_BODY: Final = "bad request data"
+_ORG: Final = {"orgId": "the organization they hold in, the caller's own unless given; 0: in all, and globally"}
+
+
+def routes(database: Database, use: Grants) -> list[Route]:
+    async def actions(call: Call) -> Answer:
+        return json_answer(dict.fromkeys(sorted(call.identity.permissions), True))
+
+    async def scopes(call: Call) -> Answer:
+        return json_answer({action: sorted(granted) for action, granted in sorted(call.identity.permissions.items())})
+
+    async def user(connection: Connection, call: Call) -> tuple[int, int]:
+        user_id, org_id = call.integer("id", "id is invalid"), _org(call)
+        if await people.get(connection, user_id) is None or (org_id and await members.role(connection, org_id, user_id) is None):
+            raise not_found()
+        return user_id, org_id
+
+    async def service_account(connection: Connection, call: Call) -> tuple[int, int]:
+        account_id, org_id = call.integer("id", "Service Account ID is invalid"), _org(call)
+        own = await grants.service_account_org(connection, account_id)
+        if own is None or own != call.identity.org_id:
+            raise _no_service_account()
+        if org_id not in (0, own):
+            raise BadRequest("A service account holds permissions in its own organization, or with orgId=0 in all")
+        return account_id, org_id
+
+    async def listed(connection: Connection, account_id: int, org_id: int) -> Answer:
+        held = await grants.of_account(connection, account_id, org_id)
+        return json_answer(GrantList(permissions=[GrantShape(action=action, scope=scope) for action, scope in held]))
+
+    async def of_user(call: Call) -> Answer:
+        async with database.connection() as connection:
+            return await listed(connection, *await user(connection, call))
+
+    async def of_service_account(call: Call) -> Answer:
+        async with database.connection() as connection:
+            return await listed(connection, *await service_account(connection, call))
+
+    async def grant_user(call: Call) -> Answer:
+        wanted = await _wanted(call)
+        async with database.connection() as connection:
+            user_id, org_id = await user(connection, call)
+        await use.replace(call.actor, call.identity, f"user:{user_id}", user_id, org_id, wanted, unknown=not_found())
+        return message_answer("Permissions updated")
+
+    async def grant_service_account(call: Call) -> Answer:
+        wanted = await _wanted(call)
+        async with database.connection() as connection:
+            account_id, org_id = await service_account(connection, call)
+        holder = f"service-account:{account_id}"
+        await use.replace(call.actor, call.identity, holder, account_id, org_id, wanted, unknown=_no_service_account())
+        return message_answer("Permissions updated")
+
+    of_users, of_accounts = "/api/access-control/users/{id}/permissions", "/api/access-control/serviceaccounts/{id}/permissions"
+    one_user, one_account = "global.users:{id}", "serviceaccounts:id:{id}"
+    types: dict[str, type] = {"id": int, "orgId": int}
+    listing, said = {200: GrantList}, {200: Message}
+    return [
+        Route(
+            "GET",
+            "/api/access-control/user/actions",
+            actions,
+            SIGNED_IN,
+            Operation("getUserActions", "what the caller may do at all", TAG, answers={200: dict[str, bool]}),
+        ),
+        Route(
+            "GET",
+            "/api/access-control/user/permissions",
+            scopes,
+            SIGNED_IN,
+            Operation("getUserPermissions", "what the caller may do, and on what", TAG, answers={200: dict[str, list[str]]}),
+        ),
+        Route(
+            "GET",
+            of_users,
+            of_user,
+            Permission("users.permissions:read", one_user, Where.GLOBAL),
+            Operation("listUserGrants", "a user's explicit grants", TAG, answers=listing, query=_ORG, parameters=types, errors=(404,)),
+        ),
+        Route(
+            "PUT",
+            of_users,
+            grant_user,
+            Permission("users.permissions:write", one_user, Where.GLOBAL),
+            Operation(
+                "setUserGrants",
+                "replace a user's explicit grants",
+                TAG,
+                request=GrantsForm,
+                answers=said,
+                query=_ORG,
+                parameters=types,
+                errors=(404,),
+            ),
+            audit=events.UPDATE,
+        ),
+        Route(
+            "GET",
+            of_accounts,
+            of_service_account,
+            Permission("serviceaccounts.permissions:read", one_account),
+            Operation(
+                "listServiceAccountGrants",
+                "a service account's explicit grants",
+                TAG,
+                answers=listing,
+                query=_ORG,
+                parameters=types,
+                errors=(404,),
+            ),
+        ),
+        Route(
+            "PUT",
+            of_accounts,
+            grant_service_account,
+            Permission("serviceaccounts.permissions:write", one_account),
+            Operation(
+                "setServiceAccountGrants",
+                "replace a service account's explicit grants",
+                TAG,
+                request=GrantsForm,
+                answers=said,
+                query=_ORG,
+                parameters=types,
+                errors=(404,),
+            ),
+            audit=events.UPDATE,
+        ),
+    ]
+
+
+async def _wanted(call: Call) -> list[Grant]:
+    """The body's grants by their canonical names, each once. Raises BadRequest naming an unknown action or a scope that does not fit."""
+    form = await call.fields(GrantsForm, fault=_BAD_BODY)
+    return sorted({normalise(grant.action, grant.scope) for grant in form.permissions})
+
+
+def _org(call: Call) -> int:
+    """The organization the query names. Raises BadRequest, or Forbidden where it is not the caller's own and they are no server admin."""
+    text = call.query.get("orgId")
+    if text is None:
+        return call.identity.org_id
+    org_id = integer_of(text)
+    if org_id is None:
+        raise BadRequest("orgId is invalid")
+    if org_id != call.identity.org_id and not call.identity.is_server_admin:
+        raise Forbidden("Permissions in other organizations, and with orgId=0 in all, are the business of server admins only")
+    return org_id
+
+
+def _no_service_account() -> NotFound:
+    return NotFound("service account not found", message_id="serviceaccounts.ErrNotFound")

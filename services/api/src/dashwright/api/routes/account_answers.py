@@ -1,0 +1,89 @@
+"""Organizations, members and users as answers."""
+
+from datetime import datetime
+
+from dashwright.api.domain import times
+from dashwright.api.domain.access.metadata import Subject, access_control
+from dashwright.api.domain.avatars import avatar_url
+from dashwright.api.domain.last_seen import age, last_seen
+from dashwright.api.stores.members import Member, Membership
+from dashwright.api.stores.orgs import Organization
+from dashwright.api.stores.people import Person
+from dashwright.common.identity import Identity
+from dashwright.common.models.organizations import AddressShape, MemberFound, MemberShape, MembershipShape, OrganizationShape
+from dashwright.common.models.users import ProfileShape, UserItem
+
+
+def organization(found: Organization) -> OrganizationShape:
+    address = found.address
+    shown = AddressShape(
+        address1=address.address1,
+        address2=address.address2,
+        city=address.city,
+        zip_code=address.zip_code,
+        state=address.state,
+        country=address.country,
+    )
+    return OrganizationShape(id=found.id, name=found.name, address=shown)
+
+
+def membership(found: Membership) -> MembershipShape:
+    return MembershipShape(org_id=found.org_id, name=found.name, role=found.role.value)
+
+
+def member(found: Member, now: datetime, caller: Identity | None) -> MemberShape:
+    """``caller`` where the answer tells what they may do with the member."""
+    seen = last_seen(found.last_seen_at, found.created)
+    return MemberShape(
+        org_id=found.org_id,
+        user_id=found.user_id,
+        uid=found.uid,
+        email=found.email,
+        name=found.name,
+        avatar_url=avatar_url(found.email, found.name),
+        login=found.login,
+        role=found.role.value,
+        last_seen_at=times.shown(seen),
+        last_seen_at_age=age(seen, now),
+        is_disabled=found.is_disabled,
+        access_control=None if caller is None else access_control(caller, Subject.MEMBER, found.user_id),
+    )
+
+
+def found_member(found: Member) -> MemberFound:
+    return MemberFound(user_id=found.user_id, uid=found.uid, login=found.login, avatar_url=avatar_url(found.email, found.name))
+
+
+def profile(found: Person, *, org_id: int | None = None, caller: Identity | None = None) -> ProfileShape:
+    """``org_id`` where it is that of the request; ``caller`` where the answer tells what they may do with the user."""
+    return ProfileShape(
+        id=found.id,
+        uid=found.uid,
+        email=found.email,
+        name=found.name,
+        login=found.login,
+        theme=found.theme,
+        org_id=org_id or found.org_id,
+        is_grafana_admin=found.is_admin,
+        is_disabled=found.is_disabled,
+        updated_at=times.shown(found.updated),
+        created_at=times.shown(found.created),
+        avatar_url=avatar_url(found.email, found.name),
+        access_control=None if caller is None else access_control(caller, Subject.USER, found.id),
+    )
+
+
+def user_item(found: Person, now: datetime) -> UserItem:
+    seen = last_seen(found.last_seen_at, found.created)
+    return UserItem(
+        id=found.id,
+        uid=found.uid,
+        name=found.name,
+        login=found.login,
+        email=found.email,
+        avatar_url=avatar_url(found.email, found.name),
+        is_admin=found.is_admin,
+        is_disabled=found.is_disabled,
+        last_seen_at=times.shown(seen),
+        last_seen_at_age=age(seen, now),
+    )

@@ -1,0 +1,86 @@
+"""What server admins see of the server: how it is set, and how much there is."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from dashwright.api.http.answer import Answer, json_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import Operation, Permission, Route, Where
+from dashwright.api.stores import statistics
+from dashwright.common.database.losses import place_of
+from dashwright.common.database.pool import Database
+from dashwright.common.settings import Settings
+
+TAG: Final = "admin"
+_SECRET: Final = "*********"  # noqa: S105
+_NOT_KEPT: Final = ("snapshots", "tags", "datasources", "playlists", "alerts", "activeSessions")
+
+
+def routes(database: Database, settings: Settings) -> list[Route]:
+    shown = sections(settings)
+
+    async def set_how(_: Call) -> Answer:
+        return json_answer(shown)
+
+    async def stats(_: Call) -> Answer:
+        async with database.connection() as connection:
+            counted = await statistics.server(connection)
+        return json_answer({**dict.fromkeys(_NOT_KEPT, 0), **{_camel(name): number for name, number in counted.items()}})
+
+    return [
+        Route(
+            "GET",
+            "/api/admin/settings",
+            set_how,
+            Permission("settings:read", where=Where.GLOBAL),
+            Operation("adminGetSettings", "settings in sections, secrets masked", TAG, answers={200: dict[str, dict[str, str]]}),
+        ),
+        Route(
+            "GET",
+            "/api/admin/stats",
+            stats,
+            Permission("server.stats:read", where=Where.GLOBAL),
+            Operation("adminGetStats", "how much there is; 0 for what is not kept here", TAG, answers={200: dict[str, int]}),
+        ),
+    ]
+
+
+def sections(settings: Settings) -> Mapping[str, Mapping[str, str]]:
+    """The settings as existing clients look for them: texts, in sections. No secret is among them, only that there is one."""
+    url = settings.database_url
+    return {
+        "DEFAULT": {"app_mode": "production", "instance_name": settings.http_host},
+        "server": {
+            "protocol": "https" if settings.tls_cert else "http",
+            "http_addr": settings.http_host,
+            "http_port": str(settings.http_port),
+        },
+        "database": {
+            "type": "postgres",
+            "name": "" if url is None else place_of(url.get_secret_value()),
+            "password": _SECRET,
+            "max_open_conn": str(settings.database_pool_size),
+        },
+        "security": {
+            "admin_user": settings.admin_user,
+            "admin_password": _SECRET,
+            "secret_key": _SECRET,
+            "disable_brute_force_login_protection": _text(settings.login_attempts == 0),
+            "brute_force_login_protection_max_attempts": str(settings.login_attempts),
+        },
+        "plugins": {"enable_alpha": "false"},
+        "users": {"allow_sign_up": "false", "allow_org_create": "false", "auto_assign_org": "true", "auto_assign_org_role": "Viewer"},
+        "auth.basic": {"enabled": _text(settings.basic_auth)},
+        "auth.anonymous": {"enabled": "false"},
+        "quota": {"enabled": _text(settings.quotas_enabled), **{name: str(limit) for name, limit in settings.quota_defaults.items()}},
+        "log": {"level": settings.log_level, "mode": settings.log_format},
+    }
+
+
+def _text(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)

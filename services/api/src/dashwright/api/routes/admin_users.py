@@ -1,0 +1,140 @@
+"""What server admins do with users: make, disable, delete them, set their passwords and permissions."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from dashwright.api.accounts import users as events
+from dashwright.api.accounts.users import SHORTEST_PASSWORD, NewUser, Users
+from dashwright.api.domain.names import fitting
+from dashwright.api.http.answer import Answer, json_answer, message_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import Operation, Permission, Route, Where
+from dashwright.api.routes.expected_failures import answered_500
+from dashwright.api.routes.user import check_length
+from dashwright.common.errors import BadRequest, NotFound
+from dashwright.common.identity import Caller
+from dashwright.common.models.answering import Message
+from dashwright.common.models.users import NewUserForm, PasswordForm, ServerAdminForm, UserMade
+
+TAG: Final = "admin_users"
+_BAD_BODY: Final = "bad request data"
+_FIRST_ORG: Final = 1
+
+
+def routes(use: Users) -> list[Route]:
+    async def create(call: Call) -> Answer:
+        form = await call.fields(NewUserForm, fault=_BAD_BODY)
+        login, email, name = fitting("login", form.login), fitting("email", form.email), fitting("name", form.name)
+        if not login and not email:
+            raise BadRequest("Validation error, need specify either username or email")
+        if len(form.password) < SHORTEST_PASSWORD:
+            raise BadRequest("Password is missing or too short")
+        check_length(form.password)
+        wanted = NewUser(login or email, email or login, name, form.password, form.org_id or _FIRST_ORG)
+        user_id, uid = await use.create(call.actor, wanted)
+        return json_answer(UserMade(id=user_id, uid=uid, message="User created"))
+
+    async def set_password(call: Call) -> Answer:
+        form = await call.fields(PasswordForm, fault=_BAD_BODY)
+        user_id = _user(call)
+        if len(form.password) < SHORTEST_PASSWORD:
+            raise BadRequest("New password too short")
+        check_length(form.password)
+        try:
+            await use.set_password(call.actor, call.evaluated, user_id, form.password)
+        except NotFound:
+            return answered_500("Could not read user from database")
+        return message_answer("User password updated")
+
+    async def set_permissions(call: Call) -> Answer:
+        form = await call.fields(ServerAdminForm, fault=_BAD_BODY)
+        await use.set_server_admin(call.actor, call.evaluated, _user(call), is_admin=form.is_grafana_admin)
+        return message_answer("User permissions updated")
+
+    async def delete(call: Call) -> Answer:
+        await use.remove(call.actor, call.evaluated, _user(call))
+        return message_answer("User deleted")
+
+    async def disable(call: Call) -> Answer:
+        await use.set_disabled(call.actor, call.evaluated, _user(call), is_disabled=True)
+        return message_answer("User disabled")
+
+    async def enable(call: Call) -> Answer:
+        await use.set_disabled(call.actor, call.evaluated, _user(call), is_disabled=False)
+        return message_answer("User enabled")
+
+    async def log_out(call: Call) -> Answer:
+        user_id = _user(call)
+        if call.identity.kind is Caller.USER and call.identity.user_id == user_id:
+            raise BadRequest("You cannot logout yourself")
+        await use.log_out(call.actor, user_id)
+        return message_answer("User logged out")
+
+    one = "/api/admin/users/{id}"
+    number: dict[str, type] = {"id": int}
+    said = {200: Message}
+
+    def act(path: str, handler: Callable[[Call], Awaitable[Answer]], action: str, operation: str, summary: str, audit: str) -> Route:
+        described = Operation(operation, summary, TAG, answers=said, parameters=number, errors=(404,))
+        return Route("POST", f"{one}/{path}", handler, _needs(action), described, audit=audit)
+
+    return [
+        Route(
+            "POST",
+            "/api/admin/users",
+            create,
+            Permission("users:create", "global.users:*", Where.GLOBAL),
+            Operation(
+                "adminCreateUser",
+                "make a user, Viewer of one organization",
+                TAG,
+                request=NewUserForm,
+                answers={200: UserMade},
+                errors=(412,),
+            ),
+            audit=events.CREATE,
+        ),
+        Route(
+            "PUT",
+            f"{one}/password",
+            set_password,
+            _needs("users.password:write"),
+            Operation("adminUpdateUserPassword", "an unknown user is 500", TAG, request=PasswordForm, answers=said, parameters=number),
+            audit=events.PASSWORD,
+        ),
+        Route(
+            "PUT",
+            f"{one}/permissions",
+            set_permissions,
+            _needs("users.permissions:write"),
+            Operation(
+                "adminUpdateUserPermissions",
+                "make or unmake a server admin",
+                TAG,
+                request=ServerAdminForm,
+                answers=said,
+                parameters=number,
+                errors=(404,),
+            ),
+            audit=events.PERMISSIONS,
+        ),
+        Route(
+            "DELETE",
+            one,
+            delete,
+            _needs("users:delete"),
+            Operation("adminDeleteUser", "delete a user", TAG, answers=said, parameters=number, errors=(404,)),
+            audit=events.DELETE,
+        ),
+        act("disable", disable, "users:disable", "adminDisableUser", "a disabled user cannot log in", events.DISABLE),
+        act("enable", enable, "users:enable", "adminEnableUser", "a disabled user can log in again", events.ENABLE),
+        act("logout", log_out, "users:logout", "adminLogoutUser", "look at a user anew; there are no sessions", events.LOGOUT),
+    ]
+
+
+def _needs(action: str) -> Permission:
+    return Permission(action, "global.users:{id}", Where.GLOBAL)
+
+
+def _user(call: Call) -> int:
+    return call.integer("id", "id is invalid")

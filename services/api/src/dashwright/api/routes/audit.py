@@ -1,0 +1,117 @@
+"""The audit: who did what to what, newest first. Nothing changes it but time."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from dashwright.api.domain import times
+from dashwright.api.http.answer import Answer, json_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.denial import denied
+from dashwright.api.http.integers import integer_of
+from dashwright.api.http.routing import Operation, Permission, Route
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import BadRequest
+from dashwright.common.models.audit import AuditEvent, AuditPage
+from dashwright.common.stores import audit
+from dashwright.common.stores.audit import Filter, Outcome, Recorded
+
+_READ: Final = "audit:read"
+_PAGE, _LARGEST_PAGE = 100, 1000
+_FILTERS: Final = {
+    "from": "events of that time and later; RFC 3339",
+    "to": "events before that time; RFC 3339",
+    "actor": "who did it: user:1, service-account:7, api-key:3, anonymous",
+    "action": "what was done: token.create",
+    "object": "to what: org:5",
+    "outcome": ", ".join(Outcome),
+    "requestId": "by which request",
+    "orgId": "in which organization; another than one's own is for server admins, who see all without it",
+    "before": "the next of the page before",
+    "limit": f"events on a page, {_PAGE} unless given, at most {_LARGEST_PAGE}",
+}
+
+
+def routes(database: Database) -> list[Route]:
+    """Admins see their organization's events, server admins everybody's."""
+
+    async def listed(call: Call) -> Answer:
+        wanted, before = _filter(call), _number(call, "before")
+        limit = call.number("limit", _PAGE, least=1, most=_LARGEST_PAGE)
+        async with database.connection() as connection:
+            page = await audit.query(connection, wanted, before=before, limit=limit)
+        return json_answer(AuditPage(events=[_shown(event) for event in page.events], next=page.next).members())
+
+    operation = Operation(
+        "listAuditEvents",
+        "who did what to what",
+        "audit",
+        answers={200: AuditPage},
+        query=_FILTERS,
+        parameters={"orgId": int, "before": int, "limit": int},
+    )
+    return [Route("GET", "/api/audit", listed, Permission(_READ), operation)]
+
+
+def _filter(call: Call) -> Filter:
+    outcome = call.query.get("outcome")
+    if outcome is not None and outcome not in set(Outcome):
+        raise BadRequest(f"outcome is one of {', '.join(Outcome)}")
+    return Filter(
+        org_id=_organization(call),
+        since=_time(call, "from"),
+        until=_time(call, "to"),
+        actor=call.query.get("actor"),
+        action=call.query.get("action"),
+        object=call.query.get("object"),
+        outcome=None if outcome is None else Outcome(outcome),
+        request_id=call.query.get("requestId"),
+    )
+
+
+def _organization(call: Call) -> int | None:
+    """Raises Forbidden for an organization that the caller may not look into."""
+    wanted, own = _number(call, "orgId"), call.identity.org_id
+    if call.identity.is_server_admin:
+        return wanted
+    if wanted not in (None, own):
+        raise denied(_READ)
+    return own
+
+
+def _number(call: Call, name: str) -> int | None:
+    text = call.query.get(name)
+    if text is None:
+        return None
+    number = integer_of(text)
+    if number is None:
+        raise BadRequest(f"{name} is no whole number")
+    return number
+
+
+def _time(call: Call, name: str) -> datetime | None:
+    text = call.query.get(name)
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise BadRequest(f"{name} is no time; write it as 2026-01-31T12:00:00Z") from error
+
+
+def _shown(event: Recorded) -> AuditEvent:
+    return AuditEvent(
+        id=event.id,
+        at=times.shown(event.at),
+        org_id=event.org_id,
+        actor=event.actor,
+        login=event.login,
+        action=event.action,
+        object=event.object,
+        outcome=event.outcome.value,
+        status=event.status,
+        address=event.address,
+        request_id=event.request_id,
+        trace_id=event.trace_id,
+        details=dict(event.details),
+    )

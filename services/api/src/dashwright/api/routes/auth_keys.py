@@ -1,0 +1,114 @@
+"""Legacy API keys, deprecated: listed and deleted. Making one is gone; service accounts and their tokens replace them."""
+
+from typing import Final
+
+import structlog
+
+from dashwright.api.domain import times
+from dashwright.api.domain.access.metadata import Subject, access_control
+from dashwright.api.http.answer import Answer, json_answer, message_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.memory import Forget
+from dashwright.api.http.routing import PUBLIC, Operation, Permission, Route
+from dashwright.api.stores import keys
+from dashwright.api.stores.keys import LegacyKey
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import NotFound
+from dashwright.common.identity import Identity
+from dashwright.common.models.answering import Message
+from dashwright.common.models.keys import ApiKey
+from dashwright.common.stores import audit
+
+log = structlog.get_logger()
+
+GONE: Final = "this endpoint has been removed, please use POST /api/serviceaccounts and POST /api/serviceaccounts/{id}/tokens instead"
+_NOT_DELETED: Final = "Failed to delete API key"
+_TO_READ: Final = "Deprecated: use GET /api/serviceaccounts and GET /api/serviceaccounts/{id}/tokens instead."
+_TO_DELETE: Final = "Deprecated: use GET /api/serviceaccounts and DELETE /api/serviceaccounts/{id}/tokens/{tokenId} instead."
+_TO_MAKE: Final = "Removed: use POST /api/serviceaccounts and POST /api/serviceaccounts/{id}/tokens instead."
+
+
+def routes(database: Database, memory: Forget, clock: Clock) -> list[Route]:
+    """``GET`` and ``DELETE`` know the caller's organization only, and no token of a service account. ``POST`` answers 410 to everybody."""
+
+    async def listed(call: Call) -> Answer:
+        not_before = None if call.switch("includeExpired") else int(clock.seconds())
+        ids = call.identity.ids("apikeys:read", Subject.API_KEY.prefix)
+        async with database.connection() as connection:
+            found = await keys.legacy(connection, call.identity.org_id, not_before=not_before, ids=ids)
+        caller = call.identity if call.switch("accesscontrol") else None
+        return json_answer([_shown(key, caller).members() for key in found])
+
+    async def delete(call: Call) -> Answer:
+        key_id = call.integer("id", "id is invalid")
+        try:
+            async with database.transaction() as connection:
+                name = await keys.delete_legacy(connection, call.identity.org_id, key_id)
+                if name is None:
+                    raise NotFound(_NOT_DELETED)
+                await audit.record(connection, call.actor, "api-key.delete", f"api-key:{key_id}", details={"name": name})
+        finally:
+            memory.forget(f"key:{key_id}")
+        return message_answer("API key deleted")
+
+    async def create(call: Call) -> Answer:
+        log.warning("removed_endpoint_called")
+        return message_answer(GONE, 410)
+
+    return [
+        Route(
+            "GET",
+            "/api/auth/keys",
+            listed,
+            Permission("apikeys:read", any_scope=True),
+            Operation(
+                "getAPIkeys",
+                "the organization's legacy keys, by name",
+                "api_keys",
+                answers={200: list[ApiKey]},
+                query={"includeExpired": "expired keys, too", "accesscontrol": "what the caller may do with each"},
+                parameters={"includeExpired": bool, "accesscontrol": bool},
+                description=_TO_READ,
+                deprecated=True,
+            ),
+            failure="Failed to list api keys",
+        ),
+        Route(
+            "DELETE",
+            "/api/auth/keys/{id}",
+            delete,
+            Permission("apikeys:delete", Subject.API_KEY.prefix + "{id}"),
+            Operation(
+                "deleteAPIkey",
+                "delete a legacy key",
+                "api_keys",
+                answers={200: Message},
+                parameters={"id": int},
+                errors=(404,),
+                description=_TO_DELETE,
+                deprecated=True,
+            ),
+            failure=_NOT_DELETED,
+            audit="api-key.delete",
+        ),
+        Route(
+            "POST",
+            "/api/auth/keys",
+            create,
+            PUBLIC,
+            Operation("addAPIkey", "gone", "api_keys", answers={410: Message}, description=_TO_MAKE, deprecated=True),
+        ),
+    ]
+
+
+def _shown(key: LegacyKey, caller: Identity | None) -> ApiKey:
+    """``caller`` where the answer tells what they may do with the key."""
+    members: dict[str, object] = {"id": key.id, "name": key.name, "role": key.role.value}
+    if key.expires is not None:
+        members["expiration"] = times.shown_seconds(key.expires)
+    if key.last_used_at is not None:
+        members["last_used_at"] = times.shown(key.last_used_at)
+    if caller is not None and (allowed := access_control(caller, Subject.API_KEY, key.id)):
+        members["access_control"] = allowed
+    return ApiKey.model_validate(members)

@@ -1,0 +1,51 @@
+"""The outcome of an evaluation, streamed from the store a piece at a time: it never lies in the gateway's memory at once."""
+
+import uuid
+from collections.abc import AsyncIterator
+
+from dashwright.api.http.answer import JSON, Answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import Content, Operation, Permission, Route
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import Conflict, Gone
+from dashwright.common.kinds.registry import EVALUATION
+from dashwright.common.models.provisioning import State
+from dashwright.common.stores import evaluations, jobs
+from dashwright.common.stores.evaluations import Format
+
+ARROW = "application/vnd.apache.arrow.stream"
+
+
+def routes(database: Database) -> list[Route]:
+    """``GET …/evaluations/{name}/result``: the frames as JSON, or as Arrow by ``Accept``."""
+    path = f"/apis/{EVALUATION.api_version()}/namespaces/{{namespace}}/{EVALUATION.plural}/{{name}}/result"
+
+    async def result(call: Call) -> Answer:
+        name = call.parameters["name"]
+        async with database.connection() as connection:
+            job = await jobs.get(connection, EVALUATION, call.parameters["namespace"], name)
+            status = await evaluations.find(connection, job.uid)
+        if job.state in (State.PENDING, State.WORKING):
+            raise Conflict(f'{EVALUATION.key} "{name}" is {job.state}; its result is here when it has ended', retry_after=1)
+        if status is None:
+            raise Gone(f'{EVALUATION.key} "{name}" has no result: it failed as its status says, or the result has expired')
+        as_arrow = ARROW in call.headers.get("Accept", "")
+        pieces = _pieces(database, job.uid, "arrow" if as_arrow else "json")
+        return Answer(status, pieces, ARROW if as_arrow else JSON)
+
+    frames = Content(None, (JSON, ARROW))
+    answers = {200: frames, 400: frames}
+    operation = Operation("getEvaluationResult", "the frames of an evaluation", EVALUATION.group, answers=answers, errors=(404, 409, 410))
+    return [Route("GET", path, result, Permission(EVALUATION.actions["get"]), operation)]
+
+
+async def _pieces(database: Database, uid: uuid.UUID, form: Format) -> AsyncIterator[bytes]:
+    """Each piece is read when the one before has been sent; no connection is held between."""
+    number = 0
+    while True:
+        async with database.connection() as connection:
+            body = await evaluations.piece(connection, uid, form, number)
+        if body is None:
+            return
+        yield body
+        number += 1

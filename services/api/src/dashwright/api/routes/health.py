@@ -1,0 +1,78 @@
+"""How the service says that it is well and what it is: the probes, the metrics, and the versions clients ask for."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from importlib.metadata import version
+from platform import machine, python_implementation, python_version, system
+from types import MappingProxyType
+from typing import Final
+
+from dashwright.api.http.answer import Answer, json_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import PUBLIC, Content, Handler, Operation, Route
+from dashwright.common.observability import metrics
+from dashwright.common.observability.probes import Probes, Report
+
+PRODUCT_VERSION: Final = version("dashwright-api")
+DATABASE_CHECK: Final = "database"
+_TEXT: Final = "text/plain; charset=utf-8"
+_PLAIN: Final = Content(str, ("text/plain",))
+_WORDS: Final = Content(dict[str, str])
+_PROBED: Final = {200: _PLAIN, 500: _PLAIN}
+_CHECKED: Final = {200: _WORDS, 503: _WORDS}
+_VERBOSE: Final = {"verbose": "tell of every check"}
+_NO_QUERY: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+def routes(probes: Probes, *, reported_version: str, commit: str = "unknown") -> list[Route]:
+    """The routes of health. ``probes`` has a check named ``database``; ``reported_version`` is what existing clients parse."""
+
+    async def database_health(_: Call) -> Answer:
+        is_well = await probes.passes(DATABASE_CHECK)
+        body = {"commit": commit, "database": "ok" if is_well else "failing", "version": reported_version}
+        return json_answer(body) if is_well else json_answer(body, 503, {"Retry-After": "1"})
+
+    return [
+        _get("/livez", _probe(probes.live), "livez", "Whether the process lives; no reason to restart it", _PROBED, _VERBOSE),
+        _get("/readyz", _probe(probes.ready), "readyz", "Whether the process can do its work; names what is down", _PROBED, _VERBOSE),
+        _get("/healthz", _probe(lambda: probes.ready("healthz")), "healthz", "The same as readyz", _PROBED, _VERBOSE),
+        _get("/metrics", _metrics, "metrics", "Metrics as Prometheus text", {200: _PLAIN}),
+        _get("/version", _version, "version", "The version of this server, as Kubernetes clients read it", {200: _WORDS}),
+        _get("/api/health", database_health, "health", "Whether the database answers, and the version of the API", _CHECKED),
+    ]
+
+
+def _get(
+    path: str, handler: Handler, identifier: str, summary: str, answers: Mapping[int, Content], query: Mapping[str, str] = _NO_QUERY
+) -> Route:
+    operation = Operation(identifier, summary, tag="health", answers=answers, query=query)
+    return Route("GET", path, handler, PUBLIC, operation, is_routine=True)
+
+
+def _probe(report: Callable[[], Awaitable[Report]]) -> Handler:
+    async def answer(call: Call) -> Answer:
+        outcome = await report()
+        text = outcome.text(verbose="verbose" in call.query)
+        return Answer(outcome.status, text.encode(), _TEXT, {"Cache-Control": "no-cache"})
+
+    return answer
+
+
+async def _metrics(_: Call) -> Answer:
+    return Answer(200, metrics.exposition(), metrics.CONTENT_TYPE)
+
+
+async def _version(_: Call) -> Answer:
+    major, minor, *_rest = PRODUCT_VERSION.split(".")
+    return json_answer(
+        {
+            "major": major,
+            "minor": minor,
+            "gitVersion": f"v{PRODUCT_VERSION}",
+            "gitCommit": "",
+            "gitTreeState": "",
+            "buildDate": "",
+            "goVersion": "",
+            "compiler": f"{python_implementation()} {python_version()}",
+            "platform": f"{system().lower()}/{machine()}",
+        }
+    )

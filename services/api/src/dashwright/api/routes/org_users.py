@@ -1,0 +1,218 @@
+"""Members of the caller's organization (``/api/org/users``) and of any (``/api/orgs/{org_id}/users``)."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from dashwright.api.accounts import members as events
+from dashwright.api.accounts.members import Members
+from dashwright.api.accounts.organizations import not_found
+from dashwright.api.domain.access.metadata import Subject
+from dashwright.api.http.answer import Answer, json_answer, message_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import InPath, Operation, Permission, Route, Where
+from dashwright.api.routes.account_answers import found_member, member
+from dashwright.api.routes.expected_failures import answered_500
+from dashwright.api.routes.orgs import BAD_BODY, IN_PATH, TAG
+from dashwright.api.stores import members, orgs
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import BadRequest, NotFound
+from dashwright.common.identity import Role
+from dashwright.common.models.answering import Message
+from dashwright.common.models.organizations import MemberAdded, MemberForm, MemberFound, MemberPage, MemberShape, RoleForm
+
+_READ: Final = "org.users:read"
+_ALL: Final = 10_000
+_LOOKED_UP: Final = 50
+_PAGE, _LARGEST_PAGE, _LAST_PAGE = 1000, 5000, 1_000_000
+_QUERY: Final = "text in login, e-mail or name, in any case of letters"
+_SHOWN: Final = "what the caller may do with each"
+_BAD_USER: Final = "userId is invalid"
+
+Org = Callable[[Call], int]
+
+
+def routes(database: Database, use: Members, clock: Clock) -> list[Route]:
+    """The same calls twice, but for ``lookup``, which is the caller's organization's only."""
+    return [
+        *_routes(database, use, clock, "/api/org/users", Where.CURRENT, _current_org, "CurrentOrg"),
+        _lookup(database),
+        *_routes(database, use, clock, "/api/orgs/{org_id}/users", IN_PATH, _org_of_path, "Org"),
+    ]
+
+
+def _current_org(call: Call) -> int:
+    return call.identity.org_id
+
+
+def _org_of_path(call: Call) -> int:
+    return call.integer("org_id", IN_PATH.fault)
+
+
+def _routes(database: Database, use: Members, clock: Clock, path: str, where: Where | InPath, org_of: Org, name: str) -> list[Route]:
+    async def listed(call: Call) -> Answer:
+        limit = call.number("limit", _ALL, least=1, most=_ALL)
+        async with database.connection() as connection:
+            if await orgs.get(connection, org_of(call)) is None:
+                raise not_found()
+            found = await members.page(connection, org_of(call), containing=_query(call), limit=limit, only=_readable(call))
+        return json_answer(_shown(call, found))
+
+    async def search(call: Call) -> Answer:
+        page, per_page = call.number("page", 1, least=1, most=_LAST_PAGE), call.number("perpage", _PAGE, least=1, most=_LARGEST_PAGE)
+        org_id, containing, only, offset = org_of(call), _query(call), _readable(call), (page - 1) * per_page
+        async with database.connection() as connection:
+            if await orgs.get(connection, org_id) is None:
+                raise not_found()
+            found = await members.page(connection, org_id, containing=containing, limit=per_page, offset=offset, only=only)
+            total = await members.count(connection, org_id, containing=containing, only=only)
+        return json_answer(MemberPage(total_count=total, org_users=_shown(call, found), page=page, per_page=per_page))
+
+    def _shown(call: Call, found: Sequence[members.Member]) -> list[MemberShape]:
+        caller = call.evaluated if call.switch("accesscontrol") else None
+        now = clock.now()
+        return [member(one, now, caller) for one in found]
+
+    async def add(call: Call) -> Answer:
+        form = await call.fields(MemberForm, fault=BAD_BODY)
+        if not form.login_or_email.strip():
+            raise BadRequest(BAD_BODY)
+        user_id = await use.add(call.actor, call.evaluated, org_of(call), form.login_or_email.strip(), _role(form.role))
+        return json_answer(MemberAdded(message="User added to organization", user_id=user_id))
+
+    async def change(call: Call) -> Answer:
+        role = _role((await call.fields(RoleForm, fault=BAD_BODY)).role)
+        try:
+            await use.change_role(call.actor, call.evaluated, org_of(call), call.integer("user_id", _BAD_USER), role)
+        except NotFound:
+            return answered_500("Failed update org user")
+        return message_answer("Organization user updated")
+
+    async def remove(call: Call) -> Answer:
+        await use.remove(call.actor, call.evaluated, org_of(call), call.integer("user_id", _BAD_USER))
+        return message_answer("User removed from organization")
+
+    org: dict[str, type] = {"org_id": int} if isinstance(where, InPath) else {}
+    one = f"{path}/{{user_id}}"
+    read = Permission(_READ, where=where, any_scope=True)
+    return [
+        Route(
+            "GET",
+            path,
+            listed,
+            read,
+            Operation(
+                f"get{name}Users",
+                "members, by e-mail and login",
+                TAG,
+                answers={200: list[MemberShape]},
+                query={"query": _QUERY, "limit": f"at most, {_ALL} unless given", "accesscontrol": _SHOWN},
+                parameters={**org, "limit": int, "accesscontrol": bool},
+                errors=(404,),
+            ),
+        ),
+        Route(
+            "GET",
+            f"{path}/search",
+            search,
+            read,
+            Operation(
+                f"search{name}Users",
+                "members in pages, by e-mail and login",
+                TAG,
+                answers={200: MemberPage},
+                query={
+                    "query": _QUERY,
+                    "page": "from 1",
+                    "perpage": f"members on a page, {_PAGE} unless given, at most {_LARGEST_PAGE}",
+                    "accesscontrol": _SHOWN,
+                },
+                parameters={**org, "page": int, "perpage": int, "accesscontrol": bool},
+                errors=(404,),
+            ),
+        ),
+        Route(
+            "POST",
+            path,
+            add,
+            Permission("org.users:add", "users:*", where),
+            Operation(
+                f"add{name}User",
+                "make a user a member",
+                TAG,
+                request=MemberForm,
+                answers={200: MemberAdded},
+                parameters=org,
+                errors=(404, 409),
+            ),
+            audit=events.ADD,
+        ),
+        Route(
+            "PATCH",
+            one,
+            change,
+            Permission("org.users:write", "users:id:{user_id}", where),
+            Operation(
+                f"update{name}User",
+                "give a member another role; who is none is 500",
+                TAG,
+                request=RoleForm,
+                answers={200: Message},
+                parameters={**org, "user_id": int},
+            ),
+            audit=events.UPDATE,
+        ),
+        Route(
+            "DELETE",
+            one,
+            remove,
+            Permission("org.users:remove", "users:id:{user_id}", where),
+            Operation(
+                f"remove{name}User",
+                "end a membership; the user stays",
+                TAG,
+                answers={200: Message},
+                parameters={**org, "user_id": int},
+                errors=(404,),
+            ),
+            audit=events.REMOVE,
+        ),
+    ]
+
+
+def _lookup(database: Database) -> Route:
+    async def lookup(call: Call) -> Answer:
+        limit = call.number("limit", _LOOKED_UP, least=1, most=_LOOKED_UP)
+        async with database.connection() as connection:
+            found = await members.page(connection, call.identity.org_id, containing=_query(call), limit=limit, only=_readable(call))
+        return json_answer([found_member(one) for one in found])
+
+    return Route(
+        "GET",
+        "/api/org/users/lookup",
+        lookup,
+        Permission(_READ, any_scope=True),
+        Operation(
+            "lookupCurrentOrgUsers",
+            "members to name somewhere",
+            TAG,
+            answers={200: list[MemberFound]},
+            query={"query": _QUERY, "limit": f"at most, {_LOOKED_UP} unless given"},
+            parameters={"limit": int},
+        ),
+    )
+
+
+def _query(call: Call) -> str:
+    return call.query.get("query", "")
+
+
+def _readable(call: Call) -> frozenset[int] | None:
+    return call.evaluated.ids(_READ, Subject.MEMBER.prefix)
+
+
+def _role(text: str) -> Role:
+    try:
+        return Role(text)
+    except ValueError as error:
+        raise BadRequest("Invalid role specified") from error

@@ -1,0 +1,45 @@
+"""Panels with expression targets: evaluated by the strict door, examined without running anything, and described as JSON Schema."""
+
+from functools import cache
+from typing import Any
+
+import orjson
+
+from dashwright.api.http.answer import Answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import Content, Operation, Route
+from dashwright.api.routes.query import ANY_OBJECT, EXPLAIN, NEEDS, RESULTS, Evaluations
+from dashwright.common.errors import NotFound
+from dashwright.common.models.asking import Door
+from dashwright.common.models.expressions import TARGETS
+from dashwright.common.models.schema import panel_schema, target_schema
+
+_SCHEMA_TYPE = "application/schema+json"
+
+
+def routes(evaluations: Evaluations, *, body_limit: int) -> list[Route]:
+    """``body_limit``: the bytes of a request."""
+    query = Operation("queryPanel", "evaluate a panel's targets, strictly", "panels", ANY_OBJECT, RESULTS, EXPLAIN)
+    validate = Operation("validatePanel", "tell every fault of a panel and run nothing", "panels", ANY_OBJECT, {200: ANY_OBJECT})
+    found = {200: Content(dict[str, Any], (_SCHEMA_TYPE,))}
+    schema = Operation("getPanelSchema", "JSON Schema of a panel", "panels", answers=found)
+    target = Operation("getTargetSchema", "JSON Schema of one kind of expression target", "panels", answers=found, errors=(404,))
+    return [
+        Route("POST", "/api/panels/query", evaluations.by(Door.PANEL), NEEDS, query, body_limit=body_limit),
+        Route("POST", "/api/panels/validate", evaluations.by(Door.VALIDATION), NEEDS, validate, body_limit=body_limit),
+        Route("GET", "/api/panels/schema", _schema, NEEDS, schema),
+        Route("GET", "/api/panels/schema/{type}", _schema, NEEDS, target),
+    ]
+
+
+async def _schema(call: Call) -> Answer:
+    kind = call.parameters.get("type", "")
+    if kind and kind not in TARGETS:
+        raise NotFound(f"There is no kind of expression target {kind[:40]!r}; there are {', '.join(TARGETS)}")
+    return Answer(200, _document(kind), _SCHEMA_TYPE)
+
+
+@cache
+def _document(kind: str) -> bytes:
+    """Of the panel for the empty kind. The documents change with the program only."""
+    return orjson.dumps(target_schema(kind) if kind else panel_schema())

@@ -1,0 +1,135 @@
+"""Preferences of the caller, of a team and of the current organization."""
+
+import zoneinfo
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Final
+
+from pydantic import AfterValidator, Field
+
+from dashwright.api.accounts.preferences import UPDATE, PreferenceChanges
+from dashwright.api.http.answer import Answer, json_answer, message_answer
+from dashwright.api.http.authentication import not_a_member
+from dashwright.api.http.call import Call, user_only
+from dashwright.api.http.routing import SIGNED_IN, Access, Operation, Permission, Route
+from dashwright.api.routes import teams
+from dashwright.api.stores import preferences
+from dashwright.api.stores.preferences import Owner
+from dashwright.common.database.pool import Database
+from dashwright.common.document import check_depth, check_texts
+from dashwright.common.errors import Invalid
+from dashwright.common.models.answering import Message
+from dashwright.common.models.classic import ClassicBody, Name
+from dashwright.common.models.preferences import PreferencesShape
+
+_TAG: Final = "preferences"
+_LIMIT: Final = 64 * 1024
+"""Bytes of a body: what clients keep in ``navbar`` and ``queryHistory`` is read with every page."""
+
+OwnerOf = Callable[[Call, bool], Awaitable[Owner]]
+"""Whose preferences a call is about, and whether it changes them. Raises Forbidden and NotFound."""
+
+
+def _storable(tree: dict[str, Any]) -> dict[str, Any]:
+    try:
+        check_depth(tree)
+        check_texts(tree)
+    except Invalid as error:
+        raise ValueError(error.message) from error
+    return tree
+
+
+_Tree = Annotated[dict[str, Any], AfterValidator(_storable)]
+
+
+class PreferencesBody(ClassicBody):
+    """An empty text takes a choice back."""
+
+    theme: Name | None = None
+    home_dashboard_uid: Name | None = Field(default=None, alias="homeDashboardUID")
+    home_dashboard_id: int | None = None
+    timezone: Name | None = None
+    week_start: Name | None = None
+    language: Name | None = None
+    query_history: _Tree | None = None
+    navbar: _Tree | None = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What was sent, by its name in the API."""
+        return self.model_dump(by_alias=True, exclude_unset=True)
+
+
+class _Handlers:
+    """The three verbs on the preferences of one kind of owner."""
+
+    def __init__(self, database: Database, changes: PreferenceChanges, owner: OwnerOf) -> None:
+        self._database = database
+        self._changes = changes
+        self._owner = owner
+
+    async def get(self, call: Call) -> Answer:
+        owner = await self._owner(call, False)
+        async with self._database.connection() as connection:
+            found = await preferences.get(connection, owner)
+        shown = PreferencesShape(
+            theme=found.theme,
+            home_dashboard_uid=found.home_dashboard_uid,
+            timezone=found.timezone,
+            week_start=found.week_start,
+            language=found.extra.get("language"),
+            query_history=found.extra.get("queryHistory"),
+            navbar=found.extra.get("navbar"),
+        )
+        return json_answer(shown)
+
+    async def replace(self, call: Call) -> Answer:
+        return await self._change(call, keep=False)
+
+    async def change(self, call: Call) -> Answer:
+        return await self._change(call, keep=True)
+
+    async def _change(self, call: Call, *, keep: bool) -> Answer:
+        owner = await self._owner(call, True)
+        body = await call.fields(PreferencesBody, fault="bad request data")
+        await self._changes.put(call.actor, owner, body.given, keep=keep)
+        return message_answer("Preferences updated")
+
+
+def routes(database: Database) -> list[Route]:
+    """GET, PUT (replaces all) and PATCH (changes what is given) of ``/api/user|org|teams/{team_id}/preferences``."""
+    changes = PreferenceChanges(database, frozenset(zoneinfo.available_timezones()))
+
+    async def user(call: Call, _changes: bool) -> Owner:
+        user_id = user_only(call, lacks="preferences")
+        if not call.identity.org_id:
+            raise not_a_member()
+        return Owner(call.identity.org_id, user_id=user_id)
+
+    async def org(call: Call, _changes: bool) -> Owner:
+        return Owner(call.identity.org_id)
+
+    async def team(call: Call, is_change: bool) -> Owner:
+        found = await teams.find(database, call, "teams:write" if is_change else "teams:read")
+        return Owner(found.org_id, team_id=found.id)
+
+    in_org = "org:id:{current_org}"
+    read, write = Permission("orgs.preferences:read", in_org), Permission("orgs.preferences:write", in_org)
+    team_read, team_write = Permission("teams:read", any_scope=True), Permission("teams:write", any_scope=True)
+    return [
+        *_routes("/api/user/preferences", "User", SIGNED_IN, SIGNED_IN, _Handlers(database, changes, user), (403, 404)),
+        *_routes("/api/org/preferences", "Org", read, write, _Handlers(database, changes, org), (404,)),
+        *_routes("/api/teams/{team_id}/preferences", "Team", team_read, team_write, _Handlers(database, changes, team), (404,)),
+    ]
+
+
+def _routes(
+    path: str, whose: str, read: Access | Permission, write: Access | Permission, handlers: _Handlers, errors: tuple[int, ...]
+) -> list[Route]:
+    get = Operation(f"get{whose}Preferences", "what is preferred; only what is set", _TAG, answers={200: PreferencesShape}, errors=errors)
+    replace = Operation(f"update{whose}Preferences", "replace all preferences", _TAG, PreferencesBody, {200: Message}, errors=errors)
+    change = Operation(f"patch{whose}Preferences", "change the preferences given", _TAG, PreferencesBody, {200: Message}, errors=errors)
+    return [
+        Route("GET", path, handlers.get, read, get),
+        Route("PUT", path, handlers.replace, write, replace, body_limit=_LIMIT, audit=UPDATE),
+        Route("PATCH", path, handlers.change, write, change, body_limit=_LIMIT, audit=UPDATE),
+    ]

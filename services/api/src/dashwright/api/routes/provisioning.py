@@ -1,0 +1,88 @@
+"""Routes below one repository: asking for jobs, and looking at them."""
+
+import uuid
+from typing import Any
+
+import orjson
+
+from dashwright.api.commands import Jobs
+from dashwright.api.domain import submissions
+from dashwright.api.http.answer import Answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import Operation, Permission, Route
+from dashwright.api.resources import described
+from dashwright.api.resources.jobs import encode, encode_list
+from dashwright.common.errors import BadRequest
+from dashwright.common.kinds.registry import JOB, REPOSITORY
+from dashwright.common.models.provisioning import Action, ExportJobOptions, JobSpec, SyncJobOptions
+
+_LISTED = 100
+
+
+def routes(jobs: Jobs) -> list[Route]:
+    """``sync`` and ``export`` take the options of that action; ``jobs`` takes a JobSpec or a list of them. All answer 202."""
+    repository = f"/apis/{REPOSITORY.api_version()}/namespaces/{{namespace}}/{REPOSITORY.plural}/{{name}}"
+
+    async def sync(call: Call) -> Answer:
+        return await _submit_options(jobs, call, Action.SYNC)
+
+    async def export(call: Call) -> Answer:
+        return await _submit_options(jobs, call, Action.EXPORT)
+
+    async def submit(call: Call) -> Answer:
+        return await _submit(jobs, call, await call.body())
+
+    async def recent(call: Call) -> Answer:
+        found = await jobs.of_repository(call.parameters["namespace"], call.parameters["name"], limit=_LISTED)
+        return Answer(200, encode_list(found))
+
+    async def one(call: Call) -> Answer:
+        text = call.parameters["uid"]
+        try:
+            uid = uuid.UUID(text)
+        except ValueError as error:
+            raise BadRequest(f"invalid job uid: {text}") from error
+        job = await jobs.by_uid(call.parameters["namespace"], call.parameters["name"], uid)
+        return Answer(200, job.encode())
+
+    create, read, limit = Permission("jobs:create"), Permission("jobs:read"), submissions.LARGEST_BODY
+    job, job_list = described.shown(JOB), described.listed(JOB)
+    return [
+        Route("POST", f"{repository}/sync", sync, create, _asking("syncRepository", "ask for a sync job", SyncJobOptions, job)),
+        Route("POST", f"{repository}/export", export, create, _asking("exportRepository", "ask for an export job", ExportJobOptions, job)),
+        Route(
+            "POST",
+            f"{repository}/jobs",
+            submit,
+            create,
+            _asking("submitJobs", "ask for jobs", JobSpec | list[JobSpec], job | job_list),
+            body_limit=limit,
+        ),
+        Route("GET", f"{repository}/jobs", recent, read, _telling("listRepositoryJobs", "recent jobs", job_list)),
+        Route("GET", f"{repository}/jobs/{{uid}}", one, read, _telling("getRepositoryJob", "one job, also after it ended", job)),
+    ]
+
+
+def _asking(identifier: str, summary: str, request: Any, answer: Any) -> Operation:
+    return Operation(identifier, summary, JOB.group, request, {202: answer}, errors=(404, 409, 422, 424))
+
+
+def _telling(identifier: str, summary: str, answer: Any) -> Operation:
+    return Operation(identifier, summary, JOB.group, answers={200: answer}, errors=(404,))
+
+
+async def _submit_options(jobs: Jobs, call: Call, action: Action) -> Answer:
+    """A body without anything takes the defaults of the action."""
+    body = await call.body()
+    try:
+        options = orjson.loads(body) if body.strip() else {}
+    except orjson.JSONDecodeError as error:
+        raise BadRequest(f"the body is not JSON: {error}") from error
+    return await _submit(jobs, call, orjson.dumps({"action": action.value, action.value: options}))
+
+
+async def _submit(jobs: Jobs, call: Call, body: bytes) -> Answer:
+    namespace = call.parameters["namespace"]
+    wanted = submissions.read_jobs(body, namespace, repository=call.parameters["name"])
+    submitted = await jobs.submit(call.identity, namespace, wanted.specs, is_list=wanted.is_list)
+    return Answer(202, encode(submitted, is_list=wanted.is_list))

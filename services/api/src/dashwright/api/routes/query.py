@@ -1,0 +1,77 @@
+"""``POST /api/ds/query``: hands the request to the expressions service and the worker's bytes to the client, both untouched."""
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from typing import Any
+
+from dashwright.api.http.answer import JSON, Answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import Content, Operation, Permission, Route
+from dashwright.common.errors import BadRequest
+from dashwright.common.messaging.broker import Broker
+from dashwright.common.messaging.rpc import Answer as RpcReply
+from dashwright.common.messaging.rpc import RpcClient
+from dashwright.common.models.asking import Asking, Door
+from dashwright.common.observability import metrics
+
+NEEDS = Permission("datasources:query")
+
+Handler = Callable[[Call], Awaitable[Answer]]
+_FLAGS = {"": False, "false": False, "true": True}
+ANY_OBJECT = Content(dict[str, Any])
+_FRAMES = Content(dict[str, Any], (JSON, "application/vnd.apache.arrow.stream"))
+RESULTS = {200: _FRAMES, 400: _FRAMES}
+EXPLAIN = {"explain": "true: tell in meta.explain how the results came about"}
+
+
+class Evaluations:
+    """Asks the expressions service; ``seconds`` is the deadline of a query."""
+
+    def __init__(self, broker: Broker, rpc: RpcClient, *, seconds: float) -> None:
+        self._queue = broker.topology.query
+        self._rpc = rpc
+        self._seconds = seconds
+
+    def by(self, door: Door) -> Handler:
+        """A handler for requests that come by ``door``."""
+
+        async def ask(call: Call) -> Answer:
+            started = time.perf_counter()
+            headers = _asking(call, door).headers()
+            reply = await self._rpc.call(self._queue, await call.body(), timeout=self._seconds, headers=headers)
+            status = int(reply.headers.get("status", 200))
+            content_type = str(reply.headers.get("content_type", "application/json"))
+            metrics.rpc_seconds.labels(queue=self._queue, outcome="first-piece").observe(time.perf_counter() - started)
+            complete = reply.complete
+            return Answer(status, complete if complete is not None else _pieces(reply), content_type)
+
+        return ask
+
+
+def routes(evaluations: Evaluations, *, body_limit: int) -> list[Route]:
+    """``body_limit``: the bytes of a request."""
+    flags = {"lenient": "true: an unlisted property of a target is a warning, no error", **EXPLAIN}
+    summary = "evaluate queries and expressions"
+    operation = Operation("queryMetricsWithExpressions", summary, "ds", request=ANY_OBJECT, answers=RESULTS, query=flags)
+    return [Route("POST", "/api/ds/query", evaluations.by(Door.QUERY), NEEDS, operation, body_limit=body_limit)]
+
+
+def _asking(call: Call, door: Door) -> Asking:
+    # The worker decides what it can encode.
+    accept = ",".join(call.headers.getall("Accept", []))
+    return Asking(door, _flag(call, "lenient"), _flag(call, "explain"), accept)
+
+
+def _flag(call: Call, name: str) -> bool:
+    given = call.query.get(name, "")
+    if given not in _FLAGS:
+        raise BadRequest(f"The parameter {name} is {given[:40]!r}; give true or false")
+    return _FLAGS[given]
+
+
+async def _pieces(reply: RpcReply) -> AsyncIterator[bytes]:
+    """The pieces at the client's pace; a client that leaves stops the worker."""
+    async with aclosing(reply):
+        async for piece in reply.chunks():
+            yield piece

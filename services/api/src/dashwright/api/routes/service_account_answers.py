@@ -1,0 +1,69 @@
+"""Service accounts as answers, and which account a path names."""
+
+from dashwright.api.domain import times
+from dashwright.api.domain.access.metadata import Subject, access_control
+from dashwright.api.domain.avatars import avatar_url
+from dashwright.api.http.call import Call
+from dashwright.api.http.integers import integer_of
+from dashwright.api.stores import service_accounts
+from dashwright.api.stores.service_accounts import ServiceAccount
+from dashwright.common.database.pool import Connection
+from dashwright.common.errors import BadRequest
+from dashwright.common.identity import Identity
+from dashwright.common.models import service_accounts as shapes
+
+
+async def account_of(connection: Connection, call: Call, action: str, *, fault: str = "Service Account ID is invalid") -> int:
+    """The number of the account that ``{id}`` names, by number or uid; a number may be nobody's.
+
+    Raises Forbidden unless the caller may do ``action`` on it, then BadRequest with ``fault`` where it is neither.
+    """
+    text = call.parameters["id"]
+    account_id = integer_of(text)
+    if account_id is None:
+        account_id = await service_accounts.number_of(connection, call.identity.org_id, text)
+    call.demand(action, f"{Subject.SERVICE_ACCOUNT.prefix}{account_id or 0}")
+    if account_id is None:
+        raise BadRequest(fault)
+    return account_id
+
+
+def item(account: ServiceAccount, caller: Identity | None = None) -> shapes.ServiceAccount:
+    """``caller`` where the answer tells what they may do with it."""
+    shown = shapes.ServiceAccount(
+        id=account.id,
+        uid=account.uid,
+        name=account.name,
+        login=account.login,
+        org_id=account.org_id,
+        is_disabled=account.is_disabled,
+        role=account.role.value,
+        tokens=account.tokens,
+        avatar_url=avatar_url(account.email, account.name),
+    )
+    allowed = _allowed(account, caller)
+    return shown.model_copy(update={"access_control": allowed}) if allowed else shown
+
+
+def profile(account: ServiceAccount, caller: Identity | None = None) -> shapes.ServiceAccountProfile:
+    """``caller`` where the answer tells what they may do with it."""
+    shown = shapes.ServiceAccountProfile(
+        id=account.id,
+        uid=account.uid,
+        name=account.name,
+        login=account.login,
+        org_id=account.org_id,
+        is_disabled=account.is_disabled,
+        created_at=times.shown(account.created),
+        updated_at=times.shown(account.updated),
+        avatar_url=avatar_url(account.email, account.name),
+        role=account.role.value,
+        teams=None,
+    )
+    allowed = _allowed(account, caller)
+    optional = {**({"tokens": account.tokens} if account.tokens else {}), **({"access_control": allowed} if allowed else {})}
+    return shown.model_copy(update=optional)
+
+
+def _allowed(account: ServiceAccount, caller: Identity | None) -> dict[str, bool] | None:
+    return None if caller is None else access_control(caller, Subject.SERVICE_ACCOUNT, account.id)

@@ -1,0 +1,99 @@
+"""Tokens of service accounts. The text that a token's holder sends is answered once, when it is made."""
+
+from typing import Final
+
+from dashwright.api.accounts.service_accounts import ADD_TOKEN, REMOVE_TOKEN, NewToken, ServiceAccounts
+from dashwright.api.domain import times
+from dashwright.api.http.answer import Answer, json_answer, message_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import Operation, Permission, Route
+from dashwright.api.routes.service_account_answers import account_of
+from dashwright.api.stores import keys
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.models import keys as shapes
+from dashwright.common.models.answering import Message
+
+TAG: Final = "service_accounts"
+_READ, _WRITE = "serviceaccounts:read", "serviceaccounts:write"
+_SOON_SECONDS: Final = 7 * 86_400
+
+
+def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[Route]:
+    """All are about an account of the caller's organization; ``{id}`` is a number or a uid."""
+
+    async def listed(call: Call) -> Answer:
+        async with database.connection() as connection:
+            account_id = await account_of(connection, call, _READ)
+            found = await keys.tokens(connection, call.identity.org_id, account_id)
+        now = clock.seconds()
+        return json_answer([_shown(token, now).members() for token in found])
+
+    async def create(call: Call) -> Answer:
+        async with database.connection() as connection:
+            account_id = await account_of(connection, call, _WRITE)
+        form = await call.fields(shapes.NewToken, fault="Bad request data")
+        token_id, text = await accounts.add_token(call.actor, call.identity, account_id, NewToken(form.name, form.seconds_to_live))
+        return json_answer(shapes.MadeToken(id=token_id, name=form.name, key=text).members())
+
+    async def delete(call: Call) -> Answer:
+        async with database.connection() as connection:
+            account_id = await account_of(connection, call, _WRITE)
+        await accounts.remove_token(call.actor, account_id, call.integer("tokenId", "Token ID is invalid"))
+        return message_answer("Service account token deleted")
+
+    tokens = "/api/serviceaccounts/{id}/tokens"
+    read, write = Permission(_READ, any_scope=True), Permission(_WRITE, any_scope=True)
+    return [
+        Route(
+            "GET",
+            tokens,
+            listed,
+            read,
+            Operation("listTokens", "an account's tokens, by name; none for an unknown account", TAG, answers={200: list[shapes.Token]}),
+        ),
+        Route(
+            "POST",
+            tokens,
+            create,
+            write,
+            Operation(
+                "createToken",
+                "make a token; its text is told here only",
+                TAG,
+                request=shapes.NewToken,
+                answers={200: shapes.MadeToken},
+                errors=(404,),
+            ),
+            audit=ADD_TOKEN,
+        ),
+        Route(
+            "DELETE",
+            f"{tokens}/{{tokenId}}",
+            delete,
+            write,
+            Operation(
+                "deleteToken",
+                "delete a token, at once everywhere",
+                TAG,
+                answers={200: Message},
+                parameters={"tokenId": int},
+                errors=(404,),
+            ),
+            audit=REMOVE_TOKEN,
+        ),
+    ]
+
+
+def _shown(token: keys.Token, now: float) -> shapes.Token:
+    left = 0.0 if token.expires is None else max(token.expires - now, 0.0)
+    return shapes.Token(
+        id=token.id,
+        name=token.name,
+        created=times.shown(token.created),
+        last_used_at=None if token.last_used_at is None else times.shown(token.last_used_at),
+        expiration=None if token.expires is None else times.shown_seconds(token.expires),
+        seconds_until_expiration=left if left < _SOON_SECONDS else 0.0,
+        has_expired=token.expires is not None and token.expires <= now,
+        is_revoked=token.is_revoked,
+    )

@@ -1,0 +1,206 @@
+"""Service accounts: found, made, read, changed and deleted; and legacy keys moved over to them."""
+
+from typing import Final
+
+from dashwright.api.accounts.service_accounts import CREATE, DELETE, MIGRATE, UPDATE, Changes, ServiceAccounts, unknown_account
+from dashwright.api.domain.access.metadata import Subject
+from dashwright.api.http.answer import Answer, json_answer, message_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import Operation, Permission, Route
+from dashwright.api.routes.service_account_answers import account_of, item, profile
+from dashwright.api.stores import service_accounts
+from dashwright.api.stores.service_accounts import Search
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.models.answering import Message
+from dashwright.common.models.service_accounts import (
+    Migration,
+    NewServiceAccount,
+    ServiceAccount,
+    ServiceAccountChange,
+    ServiceAccountChanged,
+    ServiceAccountPage,
+    ServiceAccountProfile,
+)
+
+TAG: Final = "service_accounts"
+_BAD_BODY: Final = "Bad request data"
+_PAGE, _LARGEST_PAGE, _LAST_PAGE = 1000, 5000, 1_000_000
+_READ, _WRITE, _DELETE = "serviceaccounts:read", "serviceaccounts:write", "serviceaccounts:delete"
+_SEARCHED: Final = {
+    "query": "text in name, login or e-mail, in any case of letters",
+    "page": "from 1",
+    "perpage": f"accounts on a page, {_PAGE} unless given, at most {_LARGEST_PAGE}",
+    "disabled": "disabled accounts only",
+    "expiredTokens": "accounts with an expired token only",
+    "external": "accounts that others manage only; there are none",
+    "accesscontrol": "what the caller may do with each",
+}
+_TYPES: Final[dict[str, type]] = {
+    "page": int,
+    "perpage": int,
+    "disabled": bool,
+    "expiredTokens": bool,
+    "external": bool,
+    "accesscontrol": bool,
+}
+
+
+def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[Route]:
+    """All are about the caller's organization. ``{id}`` is a number or a uid."""
+
+    async def search(call: Call) -> Answer:
+        page = call.number("page", 1, least=1, most=_LAST_PAGE)
+        per_page = call.number("perpage", _PAGE, least=1, most=_LARGEST_PAGE)
+        wanted = _search(call, clock)
+        async with database.connection() as connection:
+            org_id, offset = call.identity.org_id, (page - 1) * per_page
+            found, total = await service_accounts.matching(connection, org_id, wanted, limit=per_page, offset=offset)
+        caller = call.identity if call.switch("accesscontrol") else None
+        shown = [item(account, caller) for account in found]
+        return json_answer(ServiceAccountPage(total_count=total, service_accounts=shown, page=page, per_page=per_page).members())
+
+    async def create(call: Call) -> Answer:
+        form = await call.fields(NewServiceAccount, fault=_BAD_BODY)
+        made = await accounts.create(call.actor, call.identity, Changes(form.name, form.role, form.is_disabled))
+        return json_answer(item(made).members(), 201)
+
+    async def one(call: Call) -> Answer:
+        async with database.connection() as connection:
+            account_id = await account_of(connection, call, _READ)
+            account = await service_accounts.find(connection, call.identity.org_id, account_id)
+        if account is None:
+            raise unknown_account()
+        return json_answer(profile(account, call.identity if call.switch("accesscontrol") else None).members())
+
+    async def change(call: Call) -> Answer:
+        async with database.connection() as connection:
+            account_id = await account_of(connection, call, _WRITE)
+        form = await call.fields(ServiceAccountChange, fault=_BAD_BODY)
+        changed = await accounts.change(call.actor, call.identity, account_id, Changes(form.name, form.role, form.is_disabled))
+        shown = profile(changed)
+        text = "Service account updated"
+        return json_answer(ServiceAccountChanged(message=text, id=changed.id, name=changed.name, serviceaccount=shown).members())
+
+    async def delete(call: Call) -> Answer:
+        async with database.connection() as connection:
+            account_id = await account_of(connection, call, _DELETE, fault="Service account ID is invalid")
+        await accounts.remove(call.actor, account_id)
+        return message_answer("Service account deleted")
+
+    async def migrate(call: Call) -> Answer:
+        done = await accounts.migrate(call.actor, call.identity)
+        details = [f"{name}: every login for it is taken" for name in done.failed.values()]
+        migrated, failed = done.total - len(done.failed), list(done.failed)
+        answer = Migration(total=done.total, migrated=migrated, failed=len(failed), failed_apikey_ids=failed, failed_details=details)
+        return json_answer(answer.members())
+
+    async def migrate_one(call: Call) -> Answer:
+        done = await accounts.migrate(call.actor, call.identity, call.integer("keyId", "Key ID is invalid"))
+        if done.failed:
+            return message_answer("Error migrating API key: every login for it is taken", 409)
+        return message_answer("Service accounts migrated")
+
+    one_account = "/api/serviceaccounts/{id}"
+    read, write = Permission(_READ, any_scope=True), Permission(_WRITE, any_scope=True)
+    write_all = Permission(_WRITE, "serviceaccounts:*")
+    page_answer = {200: ServiceAccountPage}
+    return [
+        Route(
+            "GET",
+            "/api/serviceaccounts",
+            search,
+            read,
+            Operation("listServiceAccounts", "as search", TAG, answers=page_answer, query=_SEARCHED, parameters=_TYPES),
+        ),
+        Route(
+            "GET",
+            "/api/serviceaccounts/search",
+            search,
+            read,
+            Operation(
+                "searchOrgServiceAccountsWithPaging",
+                "service accounts, by e-mail and login",
+                TAG,
+                answers=page_answer,
+                query=_SEARCHED,
+                parameters=_TYPES,
+            ),
+        ),
+        Route(
+            "POST",
+            "/api/serviceaccounts",
+            create,
+            Permission("serviceaccounts:create", any_scope=True),
+            Operation("createServiceAccount", "make one", TAG, request=NewServiceAccount, answers={201: ServiceAccount}),
+            audit=CREATE,
+        ),
+        Route(
+            "GET",
+            one_account,
+            one,
+            read,
+            Operation(
+                "retrieveServiceAccount",
+                "read one",
+                TAG,
+                answers={200: ServiceAccountProfile},
+                query={"accesscontrol": _SEARCHED["accesscontrol"]},
+                parameters={"accesscontrol": bool},
+                errors=(404,),
+            ),
+        ),
+        Route(
+            "PATCH",
+            one_account,
+            change,
+            write,
+            Operation(
+                "updateServiceAccount",
+                "change what is given",
+                TAG,
+                request=ServiceAccountChange,
+                answers={200: ServiceAccountChanged},
+                errors=(404,),
+            ),
+            audit=UPDATE,
+        ),
+        Route(
+            "DELETE",
+            one_account,
+            delete,
+            Permission(_DELETE, any_scope=True),
+            Operation("deleteServiceAccount", "delete one with its tokens", TAG, answers={200: Message}, errors=(404,)),
+            audit=DELETE,
+        ),
+        Route(
+            "POST",
+            "/api/serviceaccounts/migrate",
+            migrate,
+            write_all,
+            Operation("migrateAPIKeysToServiceAccounts", "give every legacy key a service account", TAG, answers={200: Migration}),
+            audit=MIGRATE,
+        ),
+        Route(
+            "POST",
+            "/api/serviceaccounts/migrate/{keyId}",
+            migrate_one,
+            write_all,
+            Operation(
+                "migrateAPIKeyToServiceAccount",
+                "give one legacy key a service account",
+                TAG,
+                answers={200: Message},
+                parameters={"keyId": int},
+                errors=(404, 409),
+            ),
+            audit=MIGRATE,
+        ),
+    ]
+
+
+def _search(call: Call, clock: Clock) -> Search:
+    ids = call.identity.ids(_READ, Subject.SERVICE_ACCOUNT.prefix)
+    only_disabled = call.switch("disabled") or call.switch("Disabled")
+    expired_at = int(clock.seconds()) if call.switch("expiredTokens") else None
+    return Search(call.query.get("query", ""), only_disabled, expired_at, frozenset[int]() if call.switch("external") else ids)

@@ -1,0 +1,169 @@
+"""The caller as a user: who they are, their organizations, password and stars. Most of it is for people only; keys and tokens get 403."""
+
+from typing import Final
+
+from dashwright.api.accounts import users as events
+from dashwright.api.accounts.users import LONGEST_PASSWORD, SHORTEST_PASSWORD, Users, not_found
+from dashwright.api.http.answer import Answer, json_answer, message_answer
+from dashwright.api.http.call import Call, user_only
+from dashwright.api.http.routing import SIGNED_IN, Operation, Route
+from dashwright.api.http.throttle import Throttle
+from dashwright.api.routes.account_answers import membership, profile
+from dashwright.api.routes.users import TAG, changes_of
+from dashwright.api.stores import members, orgs, people, stars
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import BadRequest, NotFound
+from dashwright.common.identity import Caller
+from dashwright.common.kinds.registry import DASHBOARD
+from dashwright.common.models.answering import Message
+from dashwright.common.models.organizations import MembershipShape
+from dashwright.common.models.users import KeyProfile, OwnPasswordForm, ProfileShape, UserForm
+from dashwright.common.stores import audit, resources
+
+STAR: Final = "star.add"
+UNSTAR: Final = "star.remove"
+
+
+def routes(database: Database, use: Users, throttle: Throttle) -> list[Route]:
+    async def current(call: Call) -> Answer:
+        caller = call.identity
+        if caller.kind is Caller.API_KEY:
+            return json_answer(KeyProfile(uid=caller.uid, login=caller.login, name=caller.login, org_id=caller.org_id))
+        async with database.connection() as connection:
+            found = await people.account(connection, caller.user_id)
+        if found is None:
+            raise not_found()
+        return json_answer(profile(found, org_id=caller.org_id))
+
+    async def change(call: Call) -> Answer:
+        user_id = user_only(call, lacks="profile to change")
+        await use.change(call.actor, call.identity, user_id, await changes_of(call))
+        return message_answer("User updated")
+
+    async def organizations(call: Call) -> Answer:
+        caller = call.identity
+        async with database.connection() as connection:
+            if caller.kind is Caller.API_KEY:
+                org = await orgs.get(connection, caller.org_id)
+                found = [] if org is None else [members.Membership(org.id, org.name, caller.role)]
+            else:
+                found = list(await members.organizations(connection, caller.user_id))
+        return json_answer([membership(one) for one in found])
+
+    async def switch(call: Call) -> Answer:
+        user_id = user_only(call, lacks="other organizations")
+        await use.switch(call.actor, user_id, call.integer("orgId", "id is invalid"))
+        return message_answer("Active organization changed")
+
+    async def change_password(call: Call) -> Answer:
+        user_id = user_only(call, lacks="password")
+        form = await call.fields(OwnPasswordForm, fault="bad request data")
+        login, address = call.identity.login, call.address
+        is_refused = throttle.refuses(login, address)
+        # Counted before it is checked: guesses made at once must not all be checked as the first one.
+        throttle.failed(login, address)
+        fits = len(form.old_password.encode()) <= LONGEST_PASSWORD and await use.fits(user_id, form.old_password)
+        if is_refused or not fits:
+            raise BadRequest("Invalid old password")
+        throttle.succeeded(login, address)
+        if len(form.new_password) < SHORTEST_PASSWORD:
+            raise BadRequest("New password is too short")
+        check_length(form.new_password)
+        await use.set_password(call.actor, call.identity, user_id, form.new_password)
+        return message_answer("User password changed")
+
+    async def star(call: Call) -> Answer:
+        user_id, dashboard, caller = user_only(call, lacks="stars"), call.parameters["uid"], call.identity
+        missing = NotFound("Dashboard not found")
+        if not caller.may("dashboards:read", f"dashboards:uid:{dashboard}"):
+            raise missing
+        async with database.transaction() as connection:
+            if not await resources.owners(connection, DASHBOARD, caller.namespace, [dashboard]):
+                raise missing
+            await stars.add(connection, user_id, caller.org_id, dashboard)
+            await audit.record(connection, call.actor, STAR, f"dashboard:{dashboard}")
+        return message_answer("Dashboard starred!")
+
+    async def unstar(call: Call) -> Answer:
+        user_id, dashboard = user_only(call, lacks="stars"), call.parameters["uid"]
+        async with database.transaction() as connection:
+            await stars.remove(connection, user_id, call.identity.org_id, dashboard)
+            await audit.record(connection, call.actor, UNSTAR, f"dashboard:{dashboard}")
+        return message_answer("Dashboard unstarred")
+
+    starred = "/api/user/stars/dashboard/uid/{uid}"
+    said = {200: Message}
+    return [
+        Route(
+            "GET",
+            "/api/user",
+            current,
+            SIGNED_IN,
+            Operation(
+                "getSignedInUser",
+                "who the caller is; a legacy key is nobody, and gets a few members only",
+                TAG,
+                answers={200: ProfileShape | KeyProfile},
+                errors=(404,),
+            ),
+        ),
+        Route(
+            "PUT",
+            "/api/user",
+            change,
+            SIGNED_IN,
+            Operation("updateSignedInUser", "change login, e-mail, name or theme", TAG, request=UserForm, answers=said, errors=(404, 409)),
+            audit=events.UPDATE,
+        ),
+        Route(
+            "GET",
+            "/api/user/orgs",
+            organizations,
+            SIGNED_IN,
+            Operation("getSignedInUserOrgList", "what the caller is a member of", TAG, answers={200: list[MembershipShape]}),
+        ),
+        Route(
+            "POST",
+            "/api/user/using/{orgId}",
+            switch,
+            SIGNED_IN,
+            Operation(
+                "userSetUsingOrg",
+                "change the current organization; 401 where the caller is no member",
+                TAG,
+                answers=said,
+                parameters={"orgId": int},
+            ),
+            audit=events.SWITCH,
+        ),
+        Route(
+            "PUT",
+            "/api/user/password",
+            change_password,
+            SIGNED_IN,
+            Operation("changeUserPassword", "a new password for the old one", TAG, request=OwnPasswordForm, answers=said, errors=(404,)),
+            audit=events.PASSWORD,
+        ),
+        Route(
+            "POST",
+            starred,
+            star,
+            SIGNED_IN,
+            Operation("starDashboardByUID", "star a dashboard", TAG, answers=said, errors=(404,)),
+            audit=STAR,
+        ),
+        Route(
+            "DELETE",
+            starred,
+            unstar,
+            SIGNED_IN,
+            Operation("unstarDashboardByUID", "take a star away, also where there is none", TAG, answers=said),
+            audit=UNSTAR,
+        ),
+    ]
+
+
+def check_length(password: str) -> None:
+    """Raises BadRequest for one that would only make the hashing longer."""
+    if len(password.encode()) > LONGEST_PASSWORD:
+        raise BadRequest(f"New password is longer than {LONGEST_PASSWORD} bytes")

@@ -1,0 +1,187 @@
+"""Users as those see them who may see all: listed, looked up, changed. ``{id}`` is a number; anything else is nobody (404)."""
+
+from typing import Final
+
+from dashwright.api.accounts import users as events
+from dashwright.api.accounts.users import Users, not_found
+from dashwright.api.domain.access.metadata import Subject
+from dashwright.api.domain.names import fitting
+from dashwright.api.http.answer import Answer, json_answer, message_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.integers import integer_of
+from dashwright.api.http.routing import Operation, Permission, Route, Where
+from dashwright.api.routes.account_answers import membership, profile, user_item
+from dashwright.api.stores import members, people
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import BadRequest, NotFound
+from dashwright.common.models.answering import Message
+from dashwright.common.models.organizations import MembershipShape
+from dashwright.common.models.users import ProfileShape, UserForm, UserItem, UserPage
+
+TAG: Final = "users"
+_READ, _WRITE = "users:read", "users:write"
+_ONE: Final = "global.users:{id}"
+_PAGE, _LARGEST_PAGE, _LAST_PAGE = 1000, 5000, 1_000_000
+_THEMES: Final = ("", "light", "dark", "system")
+_LISTED: Final = {
+    "query": "text in login, e-mail or name, in any case of letters",
+    "page": "from 1",
+    "perpage": f"users on a page, {_PAGE} unless given, at most {_LARGEST_PAGE}",
+}
+_PAGING: Final[dict[str, type]] = {"page": int, "perpage": int}
+
+
+def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
+    async def search(call: Call) -> UserPage:
+        page, per_page = call.number("page", 1, least=1, most=_LAST_PAGE), call.number("perpage", _PAGE, least=1, most=_LARGEST_PAGE)
+        containing, only = call.query.get("query", ""), call.evaluated.ids(_READ, Subject.USER.prefix)
+        async with database.connection() as connection:
+            found = await people.page(connection, containing=containing, limit=per_page, offset=(page - 1) * per_page, only=only)
+            total = await people.count(connection, containing=containing, only=only)
+        now = clock.now()
+        return UserPage(total_count=total, users=[user_item(one, now) for one in found], page=page, per_page=per_page)
+
+    async def listed(call: Call) -> Answer:
+        return json_answer((await search(call)).users)
+
+    async def searched(call: Call) -> Answer:
+        return json_answer(await search(call))
+
+    async def lookup(call: Call) -> Answer:
+        async with database.connection() as connection:
+            found = await people.find(connection, call.query.get("loginOrEmail", ""))
+        if found is None or not call.evaluated.may(_READ, f"{Subject.USER.prefix}{found.id}"):
+            raise not_found()
+        return json_answer(profile(found))
+
+    async def person(call: Call, missing: NotFound) -> people.Person:
+        number = integer_of(call.parameters["id"])
+        if number is None:
+            raise missing
+        async with database.connection() as connection:
+            found = await people.get(connection, number)
+        if found is None:
+            raise missing
+        return found
+
+    async def one(call: Call) -> Answer:
+        found = await person(call, not_found())
+        return json_answer(profile(found, caller=call.evaluated if call.switch("accesscontrol") else None))
+
+    async def change(call: Call) -> Answer:
+        user_id = (await person(call, NotFound("User not found"))).id
+        await use.change(call.actor, call.evaluated, user_id, await changes_of(call))
+        return message_answer("User updated")
+
+    async def organizations(call: Call) -> Answer:
+        user_id = (await person(call, not_found())).id
+        async with database.connection() as connection:
+            return json_answer([membership(found) for found in await members.organizations(connection, user_id)])
+
+    async def switch(call: Call) -> Answer:
+        org_id = call.integer("orgId", "orgId is invalid")
+        user_id = integer_of(call.parameters["id"])
+        if user_id is None:
+            raise not_found()
+        await use.switch(call.actor, user_id, org_id)
+        return message_answer("Active organization changed")
+
+    anybody = Permission(_READ, where=Where.GLOBAL, any_scope=True)
+    read, write = Permission(_READ, _ONE, Where.GLOBAL), Permission(_WRITE, _ONE, Where.GLOBAL)
+    number: dict[str, type] = {"id": int}
+    return [
+        Route(
+            "GET",
+            "/api/users",
+            listed,
+            anybody,
+            Operation("searchUsers", "users, by login", TAG, answers={200: list[UserItem]}, query=_LISTED, parameters=_PAGING),
+        ),
+        Route(
+            "GET",
+            "/api/users/search",
+            searched,
+            anybody,
+            Operation("searchUsersWithPaging", "users in pages, by login", TAG, answers={200: UserPage}, query=_LISTED, parameters=_PAGING),
+        ),
+        Route(
+            "GET",
+            "/api/users/lookup",
+            lookup,
+            anybody,
+            Operation(
+                "getUserByLoginOrEmail",
+                "the user with a login or e-mail",
+                TAG,
+                answers={200: ProfileShape},
+                query={"loginOrEmail": "either, in any case of letters"},
+                errors=(404,),
+            ),
+        ),
+        Route(
+            "GET",
+            "/api/users/{id}",
+            one,
+            read,
+            Operation(
+                "getUserByID",
+                "one",
+                TAG,
+                answers={200: ProfileShape},
+                query={"accesscontrol": "what the caller may do with the user"},
+                parameters={**number, "accesscontrol": bool},
+                errors=(404,),
+            ),
+        ),
+        Route(
+            "PUT",
+            "/api/users/{id}",
+            change,
+            write,
+            Operation(
+                "updateUser",
+                "change login, e-mail, name or theme; what is missing stays",
+                TAG,
+                request=UserForm,
+                answers={200: Message},
+                parameters=number,
+                errors=(404, 409),
+            ),
+            audit=events.UPDATE,
+        ),
+        Route(
+            "GET",
+            "/api/users/{id}/orgs",
+            organizations,
+            read,
+            Operation("getUserOrgList", "a user's own", TAG, answers={200: list[MembershipShape]}, parameters=number, errors=(404,)),
+        ),
+        Route(
+            "POST",
+            "/api/users/{id}/using/{orgId}",
+            switch,
+            write,
+            Operation(
+                "switchOrgOfUser",
+                "change a user's current organization; 401 where they are no member",
+                TAG,
+                answers={200: Message},
+                parameters={**number, "orgId": int},
+                errors=(404,),
+            ),
+            audit=events.SWITCH,
+        ),
+    ]
+
+
+async def changes_of(call: Call) -> people.Changes:
+    """What a body asks to change about a user. Raises BadRequest where it names neither login nor e-mail."""
+    form = await call.fields(UserForm, fault="bad request data")
+    login, email = fitting("login", form.login), fitting("email", form.email)
+    if not login and not email:
+        raise BadRequest("Need to specify either username or email")
+    if form.theme is not None and form.theme not in _THEMES:
+        raise BadRequest("Invalid theme")
+    name = None if form.name is None else fitting("name", form.name)
+    return people.Changes(login or None, email or None, name, form.theme)

@@ -1,0 +1,59 @@
+"""Keys and tokens as a credential finds them: with their holder, in one round trip. Listing and making them is elsewhere."""
+
+from dataclasses import dataclass
+
+from dashwright.api.domain.access.roles import permissions_of
+from dashwright.api.domain.access.scopes import with_grants
+from dashwright.common.database.pool import Database
+from dashwright.common.database.queries import load
+from dashwright.common.identity import Caller, Identity, Role
+
+_sql = load(__package__, "key_lookup.sql")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundKey:
+    """A key on record. ``identity`` is its holder in the key's own organization; ``is_disabled``: its service account."""
+
+    stored: str
+    is_revoked: bool
+    is_disabled: bool
+    identity: Identity
+
+
+class KeyLookup:
+    """The keys of the database, for whoever verifies credentials."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def by_hash(self, stored: str) -> FoundKey | None:
+        """By what is stored of its secret. Raises Unavailable."""
+        return await self._find(stored, None, None)
+
+    async def by_name(self, org_id: int, name: str) -> FoundKey | None:
+        """By organization and name, whether or not it was handed over to a service account. Raises Unavailable."""
+        return await self._find(None, org_id, name)
+
+    async def _find(self, stored: str | None, org_id: int | None, name: str | None) -> FoundKey | None:
+        async with self._database.connection() as connection:
+            row = await connection.fetchrow(_sql.find, stored, org_id, name)
+        if row is None:
+            return None
+        account_id = row["service_account_id"]
+        if account_id is None:
+            kind, holder, login, role = Caller.API_KEY, row["id"], row["name"], Role(row["role"])
+        else:
+            kind, holder, login, role = Caller.SERVICE_ACCOUNT, account_id, row["login"], Role(row["account_role"] or Role.NONE)
+        identity = Identity(
+            uid=f"{kind}:{holder}",
+            login=login,
+            org_id=row["org_id"],
+            role=role,
+            user_id=account_id or 0,
+            permissions=with_grants(permissions_of(role), zip(row["actions"] or (), row["scopes"] or (), strict=True)),
+            kind=kind,
+            key_id=row["id"],
+            expires_at=row["expires"],
+        )
+        return FoundKey(row["key"], row["is_revoked"], row["is_disabled"], identity)

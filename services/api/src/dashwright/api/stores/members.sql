@@ -1,0 +1,58 @@
+-- name: page
+-- The people of an organization; $2 is contained in login, e-mail or name, in any case of letters.
+select m.org_id, m.role, p.id, p.uid, p.login, p.email, p.name, p.is_disabled, p.created, p.last_seen_at
+from org_user m join person p on p.id = m.user_id
+where m.org_id = $1
+  and ($2 = '' or position(lower($2) in lower(p.login)) > 0 or position(lower($2) in lower(p.email)) > 0
+       or position(lower($2) in lower(p.name)) > 0)
+  and ($5::bigint[] is null or p.id = any($5))
+order by lower(p.email), lower(p.login)
+limit $3 offset $4
+
+-- name: count
+select count(*)
+from org_user m join person p on p.id = m.user_id
+where m.org_id = $1
+  and ($2 = '' or position(lower($2) in lower(p.login)) > 0 or position(lower($2) in lower(p.email)) > 0
+       or position(lower($2) in lower(p.name)) > 0)
+  and ($3::bigint[] is null or p.id = any($3))
+
+-- name: organizations
+-- What a user or service account is a member of.
+select o.id, o.name, m.role
+from org_user m join org o on o.id = m.org_id
+where m.user_id = $1
+order by o.name, o.id
+
+-- name: lock_admins
+-- Held by whoever takes a role of Admin or server admin from somebody, from before the count to the commit. After (1, 1) and (1, 2).
+select pg_advisory_xact_lock(3, hashtext('admins'))
+
+-- name: role
+-- The role of a person in an organization; no row where they are no member.
+select m.role from org_user m join person p on p.id = m.user_id where m.org_id = $1 and m.user_id = $2
+
+-- name: admins
+-- The people who are Admin of an organization.
+select m.user_id from org_user m join person p on p.id = m.user_id where m.org_id = $1 and m.role = 'Admin'
+
+-- name: only_admin_of
+-- The first organization that has this person as its only Admin.
+select o.name
+from org_user m join org o on o.id = m.org_id
+where m.user_id = $1 and m.role = 'Admin'
+  and not exists (
+      select from org_user other join person p on p.id = other.user_id
+      where other.org_id = m.org_id and other.role = 'Admin' and other.user_id <> $1
+  )
+order by o.name
+limit 1
+
+-- name: insert
+insert into org_user (org_id, user_id, role) values ($1, $2, $3)
+
+-- name: set_role
+update org_user set role = $3, updated = now() where org_id = $1 and user_id = $2
+
+-- name: delete
+delete from org_user where org_id = $1 and user_id = $2

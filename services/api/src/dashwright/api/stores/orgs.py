@@ -1,0 +1,79 @@
+"""Organizations. What hangs on one goes with it by foreign key or trigger; its objects and jobs are removed by their own stores."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dashwright.common.database.pool import Connection
+from dashwright.common.database.queries import load
+from dashwright.common.database.unique import unique
+from dashwright.common.errors import DashwrightError
+
+_sql = load(__package__, "orgs.sql")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    address1: str = ""
+    address2: str = ""
+    city: str = ""
+    zip_code: str = ""
+    state: str = ""
+    country: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Organization:
+    id: int
+    name: str
+    address: Address
+
+
+async def get(connection: Connection, org_id: int) -> Organization | None:
+    return _organization(await connection.fetchrow(_sql.get, org_id))
+
+
+async def by_name(connection: Connection, name: str) -> Organization | None:
+    """By the exact name: two that differ in case are two."""
+    return _organization(await connection.fetchrow(_sql.by_name, name))
+
+
+async def page(connection: Connection, *, containing: str, name: str, limit: int, offset: int) -> Sequence[tuple[int, str]]:
+    """(id, name) in the order of names; an empty text asks for nothing."""
+    return [(row["id"], row["name"]) for row in await connection.fetch(_sql.page, containing, name, limit, offset)]
+
+
+async def hold(connection: Connection, org_id: int) -> bool:
+    """Keeps an organization from being deleted until the transaction ends; False where there is none."""
+    return await connection.fetchval(_sql.hold, org_id) is not None
+
+
+async def insert(connection: Connection, name: str, *, taken: DashwrightError) -> int:
+    """Makes one and answers its id. Raises ``taken``."""
+    with unique(otherwise={"org_name_key": taken}):
+        return int(await connection.fetchval(_sql.insert, name))
+
+
+async def rename(connection: Connection, org_id: int, name: str, *, taken: DashwrightError) -> bool:
+    """False where there is none. Raises ``taken``."""
+    with unique(otherwise={"org_name_key": taken}):
+        return await connection.fetchval(_sql.rename, org_id, name) is not None
+
+
+async def move(connection: Connection, org_id: int, address: Address) -> bool:
+    """Replaces the address; False where there is no such organization."""
+    values = (address.address1, address.address2, address.city, address.zip_code, address.state, address.country)
+    return await connection.fetchval(_sql.move, org_id, *values) is not None
+
+
+async def delete(connection: Connection, org_id: int) -> bool:
+    """Removes an organization with its service accounts, memberships and all that names it; False where there is none."""
+    await connection.execute(_sql.delete_service_accounts, org_id)
+    return await connection.fetchval(_sql.delete, org_id) is not None
+
+
+def _organization(row: Any) -> Organization | None:
+    if row is None:
+        return None
+    parts = ("address1", "address2", "city", "zip_code", "state", "country")
+    return Organization(row["id"], row["name"], Address(*(row[part] or "" for part in parts)))

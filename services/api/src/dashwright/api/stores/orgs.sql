@@ -1,0 +1,35 @@
+-- name: get
+select id, name, address1, address2, city, zip_code, state, country from org where id = $1
+
+-- name: by_name
+select id, name, address1, address2, city, zip_code, state, country from org where name = $1
+
+-- name: page
+-- Those whose name contains $1 (in any case of letters) and is $2; an empty text asks for nothing.
+select id, name from org
+where ($1 = '' or position(lower($1) in lower(name)) > 0) and ($2 = '' or name = $2)
+order by name, id
+limit $3 offset $4
+
+-- name: hold
+-- Keeps an organization from being deleted until the transaction ends; no row where there is none.
+select id from org where id = $1 for key share
+
+-- name: insert
+insert into org (name) values ($1) returning id
+
+-- name: rename
+update org set name = $2, version = version + 1, updated = now() where id = $1 returning id
+
+-- name: move
+update org
+set address1 = $2, address2 = $3, city = $4, zip_code = $5, state = $6, country = $7, version = version + 1, updated = now()
+where id = $1
+returning id
+
+-- name: delete_service_accounts
+-- They belong to their organization, as people do not.
+delete from "user" where is_service_account and org_id = $1
+
+-- name: delete
+delete from org where id = $1 returning id

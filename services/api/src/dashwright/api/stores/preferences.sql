@@ -1,0 +1,24 @@
+-- name: get
+-- Of a user ($2) or team ($3) in an organization, or of the organization (both 0). A home dashboard that has gone is none.
+select p.theme, p.timezone, p.week_start, p.extra,
+       (select r.name from resource r
+        where r.namespace = namespace_of(p.org_id) and r.api_group = 'dashboard.grafana.app' and r.resource = 'dashboards'
+          and r.name = p.home_dashboard_uid) as home_dashboard_uid
+from preferences p
+where p.org_id = $1 and p.user_id = $2 and p.team_id = $3
+
+-- name: hold
+-- Makes the row where there is none, and keeps others from changing it until the transaction ends.
+insert into preferences (org_id, user_id, team_id) values ($1, $2, $3)
+on conflict (org_id, user_id, team_id) do update set updated = now()
+
+-- name: put
+update preferences
+set home_dashboard_uid = $4, theme = $5, timezone = $6, week_start = $7, extra = $8::text::jsonb, updated = now()
+where org_id = $1 and user_id = $2 and team_id = $3
+
+-- name: dashboard_exists
+select exists (
+    select from resource
+    where namespace = namespace_of($1) and api_group = 'dashboard.grafana.app' and resource = 'dashboards' and name = $2
+)

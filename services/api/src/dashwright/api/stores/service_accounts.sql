@@ -1,0 +1,82 @@
+-- name: matching
+-- Service accounts of an organization, one page. $2: text in name, login or e-mail; $3: disabled ones only; $4: those with a token
+-- that has ended by $5 only; $6: the only accounts to show, null for all.
+select u.id, u.uid, u.name, u.login, u.email, u.org_id, u.is_disabled, u.created, u.updated, m.role,
+  (select count(*) from api_key k where k.service_account_id = u.id) as tokens
+from "user" u join org_user m on m.user_id = u.id and m.org_id = u.org_id
+where u.is_service_account and u.org_id = $1
+  and ($2 = '' or strpos(lower(u.name), lower($2)) > 0 or strpos(lower(u.login), lower($2)) > 0 or strpos(lower(u.email), lower($2)) > 0)
+  and (not $3::boolean or u.is_disabled)
+  and (not $4::boolean or exists (select from api_key k where k.service_account_id = u.id and k.expires <= $5::bigint))
+  and ($6::bigint[] is null or u.id = any($6))
+order by lower(u.email), lower(u.login), u.id
+limit $7 offset $8;
+
+-- name: count_matching
+-- How many there are on all pages; parameters as for matching.
+select count(*)
+from "user" u join org_user m on m.user_id = u.id and m.org_id = u.org_id
+where u.is_service_account and u.org_id = $1
+  and ($2 = '' or strpos(lower(u.name), lower($2)) > 0 or strpos(lower(u.login), lower($2)) > 0 or strpos(lower(u.email), lower($2)) > 0)
+  and (not $3::boolean or u.is_disabled)
+  and (not $4::boolean or exists (select from api_key k where k.service_account_id = u.id and k.expires <= $5::bigint))
+  and ($6::bigint[] is null or u.id = any($6));
+
+-- name: find
+-- One service account of an organization.
+select u.id, u.uid, u.name, u.login, u.email, u.org_id, u.is_disabled, u.created, u.updated, m.role,
+  (select count(*) from api_key k where k.service_account_id = u.id) as tokens
+from "user" u join org_user m on m.user_id = u.id and m.org_id = u.org_id
+where u.is_service_account and u.org_id = $1 and u.id = $2;
+
+-- name: role_held
+-- The role of a service account, which stays where it is until the transaction ends.
+select m.role from "user" u join org_user m on m.user_id = u.id and m.org_id = u.org_id
+where u.is_service_account and u.org_id = $1 and u.id = $2
+for key share of u;
+
+-- name: number_of
+-- The number of the service account with a uid.
+select id from "user" where is_service_account and org_id = $1 and uid = $2;
+
+-- name: one_at_a_time
+-- Names of an organization's service accounts are given one after the other; the lock ends with the transaction.
+select pg_advisory_xact_lock(3, hashtext('org/' || $1::bigint || '/service_account'));
+
+-- name: is_named
+-- Whether another service account of the organization has the name: case does not tell names apart, nor blank from dash.
+select exists (
+  select from "user"
+  where is_service_account and org_id = $1 and replace(lower(name), ' ', '-') = replace(lower($2), ' ', '-') and id <> $3
+);
+
+-- name: insert_where_free
+-- Makes those service accounts whose login nobody has: logins ($2), names ($3), each disabled or not ($4). The login is the e-mail.
+-- The uid begins with a letter: where a number may stand for it, it cannot be taken for one.
+insert into "user" (login, email, name, uid, org_id, is_service_account, is_disabled)
+select wanted.login, wanted.login, wanted.name, 's' || substr(replace(gen_random_uuid()::text, '-', ''), 1, 13), $1, true, $4
+from unnest($2::text[], $3::text[]) with ordinality as wanted (login, name, position)
+order by wanted.position
+on conflict do nothing
+returning id, login;
+
+-- name: insert_roles
+-- The memberships of new service accounts ($2) with their roles ($3).
+insert into org_user (org_id, user_id, role)
+select $1, given.user_id, given.role from unnest($2::bigint[], $3::text[]) as given (user_id, role);
+
+-- name: login_of
+-- The login for a service account of that name in an organization.
+select 'sa-' || $1::bigint || '-' || replace(lower($2::text), ' ', '-');
+
+-- name: change
+-- Null leaves a member as it is.
+update "user" set name = coalesce($3, name), is_disabled = coalesce($4, is_disabled), updated = now()
+where is_service_account and org_id = $1 and id = $2;
+
+-- name: change_role
+update org_user set role = $3, updated = now() where org_id = $1 and user_id = $2 and role <> $3;
+
+-- name: delete
+-- The name of the account that went, with its tokens, memberships and grants; no row where there is none.
+delete from "user" where is_service_account and org_id = $1 and id = $2 returning name;

@@ -1,0 +1,15 @@
+"""How much there is on this server, counted."""
+
+from collections.abc import Mapping
+
+from dashwright.common.database.pool import Connection
+from dashwright.common.database.queries import load
+
+_sql = load(__package__, "statistics.sql")
+
+
+async def server(connection: Connection) -> Mapping[str, int]:
+    """Each count by its column's name."""
+    row = await connection.fetchrow(_sql.server)
+    assert row is not None
+    return dict(row)

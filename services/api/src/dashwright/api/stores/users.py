@@ -1,0 +1,113 @@
+"""Accounts, organizations and memberships, as far as knowing a caller needs them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from dashwright.api.domain.access.roles import permissions_of
+from dashwright.api.domain.access.scopes import with_grants
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.database.queries import load
+from dashwright.common.errors import Unauthorized
+from dashwright.common.identity import Caller, Identity, Role
+
+_queries = load(__package__, "users.sql")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A person as a login finds them. ``identity`` is None where they are no member of the wanted organization.
+
+    ``salt`` stands beside hashes of imported databases only.
+    """
+
+    user_id: int
+    login: str
+    password_hash: str | None
+    salt: str | None
+    is_disabled: bool
+    identity: Identity | None
+
+
+class UserAccounts:
+    """The accounts of the database, for whoever verifies credentials."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def find(self, login: str, org_id: int | None) -> Account | None:
+        """By login or e-mail, in any case of letters. Raises Unavailable."""
+        async with self._database.connection() as connection:
+            return await find_for_login(connection, login, org_id)
+
+    async def replace_password(self, user_id: int, *, old: str, new: str) -> bool:
+        """Stores a new hash, without salt, where ``old`` is still the stored one. Raises Unavailable."""
+        async with self._database.connection() as connection:
+            return await connection.fetchval(_queries.replace_password, user_id, old, new) is not None
+
+    async def seen_in(self, identity: Identity, org_id: int) -> Identity:
+        """The caller as organization ``org_id`` sees them, with no role where they are no member; 0 is globally.
+
+        In another organization than its own a service account has what it was granted everywhere, and a legacy key nothing. Raises
+        Unauthorized for who has gone meanwhile, and Unavailable.
+        """
+        if identity.kind not in (Caller.USER, Caller.SERVICE_ACCOUNT):
+            return replace(identity, org_id=org_id, role=Role.NONE, permissions=permissions_of(Role.NONE))
+        async with self._database.connection() as connection:
+            row = await connection.fetchrow(_queries.seen_in, identity.user_id, org_id, identity.kind is Caller.SERVICE_ACCOUNT)
+        if row is None:
+            raise Unauthorized("Unauthorized")
+        role = Role(row["role"] or Role.NONE)
+        is_server_admin = row["is_admin"] and identity.kind is Caller.USER
+        permissions = _permissions(role, row, is_server_admin=is_server_admin)
+        return replace(identity, org_id=org_id, role=role, is_server_admin=is_server_admin, permissions=permissions)
+
+
+async def find_for_login(connection: Connection, login_or_email: str, org_id: int | None = None) -> Account | None:
+    """The person, in organization ``org_id`` or else their current one, or else the first they are a member of.
+
+    Without a wish, who is a member of none is seen globally, as in organization 0.
+    """
+    row = await connection.fetchrow(_queries.find_for_login, login_or_email, org_id)
+    if row is None:
+        return None
+    identity = None
+    if row["org_id"] is not None or org_id is None:
+        role = Role(row["role"] or Role.NONE)
+        identity = Identity(
+            uid=f"user:{row['id']}",
+            login=row["login"],
+            org_id=row["org_id"] or 0,
+            role=role,
+            user_id=row["id"],
+            is_server_admin=row["is_admin"],
+            permissions=_permissions(role, row, is_server_admin=row["is_admin"]),
+        )
+    return Account(row["id"], row["login"], row["password"], row["salt"], row["is_disabled"], identity)
+
+
+def _permissions(role: Role, row: Any, *, is_server_admin: bool) -> Mapping[str, frozenset[str]]:
+    """Of a role and a row's ``actions`` and ``scopes``."""
+    grants = zip(row["actions"] or (), row["scopes"] or (), strict=True)
+    return with_grants(permissions_of(role, is_server_admin=is_server_admin), grants)
+
+
+async def role_in(connection: Connection, org_id: int, user_id: int) -> Role | None:
+    """The role of a user in an organization, None where they are no member."""
+    role = cast("str | None", await connection.fetchval(_queries.role_in, org_id, user_id))
+    return None if role is None else Role(role)
+
+
+async def ensure_first_user(connection: Connection, login: str, password_hash: str) -> bool:
+    """Makes organization 1, ``Main Org.``, and user 1, its Admin and server admin, where the database has neither.
+
+    Returns whether it did. Two gateways may call it at once. An ``@`` in the login makes it the e-mail, too.
+    """
+    email = login if "@" in login else f"{login}@localhost"
+    async with connection.transaction():
+        await connection.execute(_queries.claim_first_user)
+        if not await connection.fetchval(_queries.is_empty):
+            return False
+        await connection.execute(_queries.insert_first, login, email, password_hash)
+        await connection.execute(_queries.pass_first_numbers)
+    return True

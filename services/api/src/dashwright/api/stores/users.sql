@@ -1,0 +1,60 @@
+-- name: claim_first_user
+-- One gateway at a time makes the first user; the lock ends with the transaction.
+select pg_advisory_xact_lock(hashtext('dashwright.first_user'));
+
+-- name: is_empty
+-- Whether nobody has been made yet.
+select not exists (select from "user") and not exists (select from org);
+
+-- name: insert_first
+-- Organization 1, user 1 and the membership. The numbers are given: an attempt that was rolled back has used up drawn ones.
+with main as (
+    insert into org (id, name) overriding system value values (1, 'Main Org.') returning id
+), first as (
+    insert into "user" (id, login, email, password, org_id, is_admin) overriding system value
+    select 1, $1, $2, $3, id, true from main returning id, org_id
+)
+insert into org_user (org_id, user_id, role) select org_id, id, 'Admin' from first;
+
+-- name: pass_first_numbers
+-- Moves both sequences past the numbers given by hand.
+select setval(pg_get_serial_sequence('org', 'id'), 1), setval(pg_get_serial_sequence('"user"', 'id'), 1);
+
+-- name: find_for_login
+-- The person of a login or e-mail, their membership in the wanted organization ($2), or in the current or else the first one, and what
+-- they were granted there and everywhere. A login wins over another account's e-mail.
+select u.id, u.login, u.password, u.salt, u.is_admin, u.is_disabled, m.org_id, m.role, g.actions, g.scopes
+from person u
+left join lateral (
+    select org_id, role from org_user
+    where user_id = u.id and ($2::bigint is null or org_id = $2)
+    order by org_id = u.org_id desc, org_id
+    limit 1
+) m on true
+cross join lateral (
+    select array_agg(action order by action, scope) as actions, array_agg(scope order by action, scope) as scopes
+    from permission where user_id = u.id and org_id in (0, coalesce(m.org_id, 0))
+) g
+where lower(u.login) = lower($1) or lower(u.email) = lower($1)
+order by lower(u.login) = lower($1) desc
+limit 1;
+
+-- name: seen_in
+-- Somebody's role in an organization ($2) and what they were granted there and everywhere; of a service account ($3) what it was granted
+-- everywhere only. No row where they have gone or are disabled.
+select u.is_admin, m.role, g.actions, g.scopes
+from "user" u
+left join org_user m on m.user_id = u.id and m.org_id = $2 and not $3
+cross join lateral (
+    select array_agg(action order by action, scope) as actions, array_agg(scope order by action, scope) as scopes
+    from permission where user_id = u.id and (org_id = 0 or (org_id = $2 and not $3))
+) g
+where u.id = $1 and not u.is_disabled;
+
+-- name: replace_password
+-- A new hash, where the old one ($2) is still stored; no row where it is not.
+update "user" set password = $3, salt = null where id = $1 and password = $2 returning id;
+
+-- name: role_in
+-- The role of a user in an organization; no row where they are no member.
+select role from org_user where org_id = $1 and user_id = $2;

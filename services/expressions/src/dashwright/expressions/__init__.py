@@ -1,0 +1,1 @@
+"""The worker that evaluates expression queries. Knows no other service."""

@@ -1,0 +1,148 @@
+"""The single entry of the service: the bytes of a request to the bytes of its answer. Knows no messaging."""
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar
+
+import structlog
+
+from dashwright.common.clock import Clock
+from dashwright.common.errors import DashwrightError
+from dashwright.common.models.asking import Asking, Door
+from dashwright.common.observability import metrics
+from dashwright.expressions import arrow, response
+from dashwright.expressions.codec import FRAME, PIECE, pieces
+from dashwright.expressions.engine.deadline import Deadline
+from dashwright.expressions.engine.frame import FieldType, Frame
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.evaluation import Evaluation, evaluated
+from dashwright.expressions.fetching import Fetched, SourceOf, fetch, served
+from dashwright.expressions.request import Request, read
+from dashwright.expressions.validation import faults_of
+
+_log = structlog.get_logger()
+
+Outcome = TypeVar("Outcome")
+
+_SMALL = 2_000
+"""Bytes up to which a body is read on the event loop: of one long expression, that is work for a few milliseconds."""
+
+_FEW = 1_000
+"""Points of a query up to which expressions are evaluated on the event loop."""
+
+_GROWING = frozenset({"resample"})
+"""Kinds whose outcome may have more points than their inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP answer. ``pieces`` is a list where the body is small, else made while it is read."""
+
+    status: int
+    content_type: str
+    pieces: AsyncIterator[bytes] | list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What an answer may cost, how many ``seconds`` its evaluation may take, what time it is, and which sources answer queries."""
+
+    limits: Limits = field(default_factory=Limits)
+    seconds: float = 25
+    clock: Clock = field(default_factory=Clock)
+    source_of: SourceOf = served
+
+
+_DEFAULTS = Settings()
+
+
+async def answer(body: bytes, asking: Asking | None = None, settings: Settings | None = None, left: float = math.inf) -> Answer:
+    """The answer to a request: 200, or 400 where the request is refused or a shown refId has an error.
+
+    ``left``: the seconds that the caller still waits. A refused request and a validation are always JSON, frames are Arrow streams for a
+    client that accepts them.
+    """
+    asking, settings = asking or Asking(), settings or _DEFAULTS
+    limits = replace(settings.limits, deadline=Deadline.of(settings.seconds, left))
+    try:
+        if asking.door is Door.VALIDATION:
+            faults = await _run(len(body) > _SMALL, limits, partial(faults_of, body, asking, settings.clock.now(), limits))
+            return _counted(Answer(200, response.CONTENT_TYPE, [response.validation(faults)]))
+        evaluation = await _evaluate(body, asking, settings, limits)
+    except DashwrightError as error:
+        _log.info("query_refused", reason=error.message)
+        return _counted(Answer(error.status, response.CONTENT_TYPE, [response.classic_error(error)]))
+    return _counted(encoded(evaluation, asking.accept))
+
+
+async def evaluate(body: bytes, asking: Asking, settings: Settings) -> Evaluation:
+    """What every shown refId of a request came to. Raises BadRequest where the request is refused."""
+    return await _evaluate(body, asking, settings, replace(settings.limits, deadline=Deadline(settings.seconds)))
+
+
+async def _evaluate(body: bytes, asking: Asking, settings: Settings, limits: Limits) -> Evaluation:
+    large = len(body) > _SMALL
+    request = await _run(large, limits, partial(read, body, asking, settings.clock.now(), limits))
+    fetched = await fetch(request, limits, settings.source_of)
+    large = large or not _is_brief(request, fetched)
+    evaluation = await _run(large, limits, partial(evaluated, request, fetched, limits, explain=asking.explain))
+    for ref_id, result in evaluation.shown.items():
+        if result.error and result.error.status == response.OURS:
+            _log.error("ref_id_failed", ref_id=ref_id, exc_info=result.error)
+    return evaluation
+
+
+async def _run(large: bool, limits: Limits, work: Callable[[], Outcome]) -> Outcome:
+    """The outcome of the work; what is large is done in a thread, which ends by its deadline when nobody waits any more."""
+    if not large:
+        return work()
+    try:
+        return await asyncio.to_thread(work)
+    except asyncio.CancelledError:
+        limits.deadline.end()
+        raise
+
+
+def _is_brief(request: Request, fetched: Fetched) -> bool:
+    """Whether evaluating is brief whatever the expressions say: no more than one item a query, because unions multiply them."""
+    if not _GROWING.isdisjoint(request.kinds.values()):
+        return False
+    return all(len(result.frames) <= 1 and all(map(_is_single, result.frames)) for result in fetched.results.values())
+
+
+def _is_single(frame: Frame) -> bool:
+    if frame.rows > _FEW or len(frame.fields) > 2:
+        return False
+    return frame.rows <= 1 or [item.type for item in frame.fields[:1]] == [FieldType.TIME]
+
+
+def encoded(evaluation: Evaluation, accept: str) -> Answer:
+    """The answer in the format the client accepts."""
+    shown = evaluation.shown
+    if arrow.is_wanted(accept):
+        content_type, fragments = arrow.CONTENT_TYPE, arrow.fragments(shown)
+    else:
+        content_type, fragments = response.CONTENT_TYPE, response.fragments(shown, evaluation.explanation)
+    cut = pieces(fragments)
+    return Answer(response.status_of(shown), content_type, list(cut) if _is_small(shown) else _yielding(cut))
+
+
+def _is_small(shown: Mapping[str, response.Result]) -> bool:
+    # Very many frames are not even counted one by one.
+    frames = sum(len(result.frames) for result in shown.values())
+    return frames * FRAME <= PIECE and sum(result.values for result in shown.values()) <= PIECE
+
+
+def _counted(answered: Answer) -> Answer:
+    metrics.queries_evaluated.labels(str(answered.status)).inc()
+    return answered
+
+
+async def _yielding(encoded: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """The pieces, with a turn for others on the event loop after each."""
+    for piece in encoded:
+        yield piece
+        await asyncio.sleep(0)

@@ -1,0 +1,241 @@
+"""Data frames as Arrow IPC streams, for clients that ask for them: columns go out as they lie in memory.
+
+Every frame is one complete stream, one after the other in the body; a refId that failed has a stream without fields. What a stream
+cannot say by itself is metadata of the schema (``refId``, ``name``, ``meta``; ``status``, ``error``, ``errorSource``) and of the fields
+(``labels``, ``config``), each JSON where it is no plain text. Null is Arrow null and NaN is NaN; times are timestamp[ns, UTC]; an enum is
+its uint16 with the texts in ``config``; JSON is text of the extension type ``arrow.json``.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import nanoarrow
+import numpy as np
+import orjson
+from nanoarrow.c_array_stream import CArrayStream
+from nanoarrow.ipc import StreamWriter
+from numpy.typing import NDArray
+
+from dashwright.expressions import response
+from dashwright.expressions.codec import PIECE, Fragment, meta_of
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.values import Mask
+from dashwright.expressions.response import Result
+
+CONTENT_TYPE: Final = "application/vnd.apache.arrow.stream"
+
+_LEAST_ROWS = 1000
+"""Rows of a record batch, however many columns there are: a batch has a cost of its own for each."""
+
+_FRAME = 2000
+"""What a frame costs beside its values, in values: they are cheap here."""
+
+_TEMPLATES = 1000
+"""Streams kept as templates at most: those of series that differ in their number of nulls and in how long their labels are."""
+
+_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+"""The last bytes of a stream."""
+
+_EXTENSIONS = {FieldType.JSON: {b"ARROW:extension:name": b"arrow.json", b"ARROW:extension:metadata": b""}}
+
+
+def is_wanted(accept: str) -> bool:
+    """Whether a client with this ``Accept`` header gets Arrow: it names it, and no lower than JSON."""
+    weights = dict(_weight(part) for part in accept.lower().split(","))
+    weight = weights.get(CONTENT_TYPE, 0.0)
+    return weight > 0 and weight >= weights.get("application/json", 0.0)
+
+
+def fragments(results: Mapping[str, Result]) -> Iterator[Fragment]:
+    """The body: the frames of every refId in the order of ``results``, then its error where it has one."""
+    writer = FrameWriter()
+    for ref_id, result in results.items():
+        for frame in result.frames:
+            yield from writer.write(frame)
+        if result.error is not None:
+            told = {key: str(value) for key, value in response.error_members(result.error).items()}
+            yield _whole(_schema({"refId": ref_id, **told}, []), []), 0
+
+
+class FrameWriter:
+    """Encodes frames one after the other.
+
+    Making schema and batch header costs as much as encoding a thousand points as JSON. Series of one answer mostly differ in labels and
+    values alone, so the first stream serves as a template for the others.
+    """
+
+    def __init__(self) -> None:
+        self._meta: Mapping[str, Any] | None = None
+        self._meta_text = ""
+        self._templates: dict[tuple[Any, ...], tuple[bytes, bytes]] = {}
+
+    def write(self, frame: Frame) -> Iterator[Fragment]:
+        """One stream, a batch of rows at a time."""
+        count = frame.rows
+        height = max(_LEAST_ROWS, PIECE // max(1, len(frame.fields)))
+        if count <= height:
+            yield self._series(frame) if _is_series(frame) else self._whole(frame), _FRAME + count * len(frame.fields)
+            return
+        types = [_type(item) for item in frame.fields]
+        schema = _schema(self._told(frame), types)
+        sink = _Sink()
+        writer = StreamWriter.from_writable(sink)
+        for start in range(0, count, height):
+            rows = slice(start, min(count, start + height))
+            writer.write_array(
+                _batch(schema, rows.stop - start, [_column(*column, rows) for column in zip(frame.fields, types, strict=True)])
+            )
+            yield sink.taken(), (rows.stop - start) * len(frame.fields)
+        writer.close()
+        yield sink.taken(), 0
+
+    def _whole(self, frame: Frame) -> bytes:
+        """All rows of a frame as one batch."""
+        types = [_type(item) for item in frame.fields]
+        schema = _schema(self._told(frame), types)
+        return _whole(schema, [_batch(schema, frame.rows, [_column(*column) for column in zip(frame.fields, types, strict=True)])])
+
+    def _series(self, frame: Frame) -> bytes:
+        """The same bytes as ``_whole``, from a template where there is one."""
+        times, values = frame.fields
+        labels = b"" if values.labels is None else orjson.dumps(dict(values.labels.pairs))
+        validity, null_count = b"", -1
+        if values.nulls is not None:
+            validity, null_count = _validity(values.nulls).tobytes(), int(np.count_nonzero(values.nulls))
+            validity += bytes(-len(validity) % 8)
+        body = (np.ascontiguousarray(times.values).data, validity, np.ascontiguousarray(values.values).data, _END)
+        # Whatever else a stream says; and how long the labels are, for lengths are all over its bytes.
+        shape = len(times.values), null_count, len(labels), values.nullable, times.nullable
+        key = *shape, values.name, times.name, frame.name, frame.ref_id, self._meta_of(frame)
+        if key in self._templates:
+            before, behind = self._templates[key]
+            return b"".join((before, labels, behind, *body))
+        whole = self._whole(frame)
+        if len(self._templates) < _TEMPLATES:
+            # Unless the text of the labels is elsewhere, too.
+            end = b"".join(body)
+            around = whole.removesuffix(end).split(labels) if labels else [whole.removesuffix(end), b""]
+            if whole.endswith(end) and len(around) == 2:
+                self._templates[key] = around[0], around[1]
+        return whole
+
+    def _told(self, frame: Frame) -> dict[str, str]:
+        return {"refId": frame.ref_id, "name": frame.name, "meta": self._meta_of(frame)}
+
+    def _meta_of(self, frame: Frame) -> str:
+        if frame.meta is not self._meta:
+            self._meta, self._meta_text = frame.meta, "" if frame.meta is None else orjson.dumps(meta_of(frame)).decode()
+        return self._meta_text
+
+
+def _is_series(frame: Frame) -> bool:
+    """Times and numbers of 8 bytes each, which lie in a stream one behind the other, and nothing said of them but names and labels."""
+    if len(frame.fields) != 2:
+        return False
+    times, values = frame.fields
+    return (
+        times.type is FieldType.TIME
+        and times.nulls is None
+        and times.labels is None
+        and times.config is None
+        and values.type is FieldType.FLOAT64
+        and values.config is None
+    )
+
+
+def _weight(part: str) -> tuple[str, float]:
+    """A media range and its weight; one that cannot be read is none."""
+    name, *parameters = (piece.strip() for piece in part.split(";"))
+    for parameter in parameters:
+        key, _, value = parameter.partition("=")
+        if key.strip() == "q":
+            try:
+                return name, float(value)
+            except ValueError:
+                return name, 0.0
+    return name, 1.0
+
+
+def _schema(metadata: Mapping[str, str], types: Sequence[Any]) -> Any:
+    """Metadata without a text is left out."""
+    return _RECORD.modify(metadata={key.encode(): value.encode() for key, value in metadata.items() if value}, children=types)
+
+
+def _batch(schema: Any, count: int, columns: Sequence[Any]) -> Any:
+    return nanoarrow.c_array_from_buffers(schema, count, [None], children=columns, null_count=0)
+
+
+def _whole(schema: Any, batches: Sequence[Any]) -> bytes:
+    """A stream at once, which takes the writer half the time."""
+    sink = _Sink()
+    StreamWriter.from_writable(sink).serialize_stream(CArrayStream.from_c_arrays(list(batches), schema))
+    return sink.taken()
+
+
+class _Sink:
+    """What a writer wrote since it was last taken."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def write(self, part: Any) -> int:
+        # The buffer is the writer's own and ends with the call.
+        self._parts.append(bytes(part))
+        return len(self._parts[-1])
+
+    def taken(self) -> bytes:
+        parts, self._parts = self._parts, []
+        return b"".join(parts)
+
+
+def _bare(kind: FieldType) -> Any:
+    """The Arrow type of columns of this type."""
+    match kind:
+        case FieldType.TIME:
+            return nanoarrow.c_schema(nanoarrow.timestamp("ns", "UTC"))
+        case FieldType.STRING | FieldType.JSON:
+            return nanoarrow.c_schema(nanoarrow.string())
+        case FieldType.BOOL:
+            return nanoarrow.c_schema(nanoarrow.bool_())
+        case _:
+            return nanoarrow.c_schema(getattr(nanoarrow, kind.dtype.name)())
+
+
+_BARE = {kind: _bare(kind) for kind in FieldType}
+_RECORD = nanoarrow.c_schema(nanoarrow.struct([], nullable=False))
+
+
+def _type(item: Field) -> Any:
+    """The Arrow type of a column, with its name and metadata."""
+    metadata = dict(_EXTENSIONS.get(item.type, {}))
+    if item.labels is not None:
+        metadata[b"labels"] = orjson.dumps(dict(item.labels.pairs))
+    if item.config is not None:
+        metadata[b"config"] = orjson.dumps(item.config)
+    return _BARE[item.type].modify(name=item.name, nullable=item.nullable or item.nulls is not None, metadata=metadata)
+
+
+def _column(item: Field, kind: Any, rows: slice = slice(None)) -> Any:
+    values = item.values[rows]
+    nulls = None if item.nulls is None else item.nulls[rows]
+    buffers = [None if nulls is None else _validity(nulls), *_buffers(item.type, values, nulls)]
+    count = 0 if nulls is None else int(np.count_nonzero(nulls))
+    return nanoarrow.c_array_from_buffers(kind, len(values), buffers, null_count=count)
+
+
+def _validity(nulls: Mask) -> NDArray[np.uint8]:
+    return np.packbits(~nulls, bitorder="little")
+
+
+def _buffers(kind: FieldType, values: NDArray[Any], nulls: Mask | None) -> list[Any]:
+    """The buffers of a column beside its validity."""
+    if kind is FieldType.BOOL:
+        return [np.packbits(values, bitorder="little")]
+    if kind not in {FieldType.STRING, FieldType.JSON}:
+        return [np.ascontiguousarray(values)]
+    missing = np.zeros(len(values), np.bool_) if nulls is None else nulls
+    encode = str.encode if kind is FieldType.STRING else orjson.dumps
+    texts = [b"" if null else encode(value) for value, null in zip(values.tolist(), missing.tolist(), strict=True)]
+    offsets = np.zeros(len(texts) + 1, np.int32)
+    np.cumsum([len(text) for text in texts], out=offsets[1:])
+    return [offsets, b"".join(texts)]

@@ -1,0 +1,123 @@
+"""One query or target of a request, bound to its model: what it is, or everything that is wrong with its shape."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from dashwright.common.models.asking import Asking, Door
+from dashwright.common.models.expressions import TARGETS, SourceQuery, Target
+from dashwright.expressions.tolerance import forgiven, is_expression, source_of
+
+REF_ID = "A"
+"""The refId of a query that has none."""
+
+_KINDS = ", ".join(TARGETS)
+_MOST_FAULTS = 200
+_TOLD = {"missing": "is required", "extra_forbidden": "is no property that is known here; leave it out"}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong, and where: ``pointer`` is a JSON pointer into the body (RFC 6901). ``details`` may hold ``position`` and ``caret``."""
+
+    pointer: str
+    message: str
+    message_id: str = "query.invalid"
+    ref_id: str = ""
+    details: dict[str, str] | None = None
+
+    @property
+    def text(self) -> str:
+        named = f"query {self.ref_id}: " if self.ref_id else ""
+        return f"{named}{self.pointer or 'the body'}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """``notices`` are warnings about what was ignored."""
+
+    pointer: str
+    query: Target | SourceQuery
+    notices: tuple[str, ...] = ()
+
+
+def bind(query: Any, pointer: str, asking: Asking) -> Bound | list[Fault]:
+    """The query that lies at ``pointer``, or its faults."""
+    if not isinstance(query, dict):
+        return [Fault(pointer, "must be an object", "bad-request")]
+    lenient = asking.lenient and asking.door is Door.QUERY
+    if not is_expression(query):
+        return _source_query(query, pointer, lenient=lenient)
+    if asking.door is Door.QUERY:
+        query = forgiven(query if query.get("refId") else {**query, "refId": REF_ID})
+    return _target(query, pointer, lenient=lenient)
+
+
+def _target(query: dict[str, Any], pointer: str, *, lenient: bool) -> Bound | list[Fault]:
+    model = TARGETS.get(query["type"]) if isinstance(query.get("type"), str) else None
+    if model is None:
+        told = "is required" if query.get("type") is None else "is no kind of expression"
+        return [Fault(f"{pointer}/type", f"{told}; use one of {_KINDS}", ref_id=_ref_id(query))]
+    return _validated(model, query, pointer, lenient=lenient)
+
+
+def _validated(model: type[Target | SourceQuery], query: dict[str, Any], pointer: str, *, lenient: bool) -> Bound | list[Fault]:
+    try:
+        return Bound(pointer, model.model_validate(query))
+    except ValidationError as error:
+        if error.error_count() > _MOST_FAULTS:
+            return [Fault(pointer, f"has {error.error_count()} faults; see the schema of its type", ref_id=_ref_id(query))]
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+    unlisted = [fault["loc"] for fault in found if fault["type"] == "extra_forbidden"]
+    if not (lenient and unlisted):
+        return [_fault(fault, pointer, query) for fault in found]
+    for place in unlisted:
+        query = _without(query, place)
+    bound = _validated(model, query, pointer, lenient=False)
+    if isinstance(bound, Bound):
+        texts = tuple(f"{_pointer(pointer, place)} is no property that is known here and was ignored" for place in unlisted)
+        return Bound(pointer, bound.query, texts)
+    return bound
+
+
+def _source_query(query: dict[str, Any], pointer: str, *, lenient: bool) -> Bound | list[Fault]:
+    query = query if query.get("refId") else {**query, "refId": REF_ID}
+    source = source_of(query)
+    if source is None:
+        return [_sourceless(query, pointer)]
+    return _validated(SourceQuery, {**query, "datasource": source}, pointer, lenient=lenient)
+
+
+def _sourceless(query: dict[str, Any], pointer: str) -> Fault:
+    advice = f"give query {_ref_id(query)} a datasource with type and uid, or as type one of {_KINDS}"
+    if query.get("type") is not None and query.get("datasourceId") is None:
+        return Fault(f"{pointer}/type", f"is no kind of expression; {advice}", "query.invalidDatasourceId")
+    message = f"Query does not contain a valid data source identifier: {advice}"
+    return Fault(f"{pointer}/datasource", message, "query.invalidDatasourceId")
+
+
+def _without(value: Any, place: tuple[int | str, ...]) -> Any:
+    """A copy without the member at ``place``; what lies beside the way there is shared, however deep it is."""
+    step, *rest = place
+    if not rest:
+        return {key: item for key, item in value.items() if key != step}
+    changed = _without(value[step], tuple(rest))
+    if isinstance(value, list):
+        return [changed if number == step else item for number, item in enumerate(value)]
+    return {**value, step: changed}
+
+
+def _fault(fault: Any, pointer: str, query: dict[str, Any]) -> Fault:
+    message = _TOLD.get(fault["type"]) or fault["msg"].removeprefix("Value error, ")
+    return Fault(_pointer(pointer, fault["loc"]), message, ref_id=_ref_id(query))
+
+
+def _pointer(pointer: str, place: Iterable[int | str]) -> str:
+    return pointer + "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in place)
+
+
+def _ref_id(query: dict[str, Any]) -> str:
+    ref_id = query.get("refId")
+    return ref_id[:80] if isinstance(ref_id, str) else ""

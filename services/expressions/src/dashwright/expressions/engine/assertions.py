@@ -1,0 +1,43 @@
+"""What a target expects of its result: the type and version of its frames, and how many there may be."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dashwright.common.errors import BadRequest
+from dashwright.expressions.engine.frame import Frame
+
+_ANY_VERSION = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """The empty type, version 0.0 and a ``max_frames`` of 0 or less assert nothing."""
+
+    type: str = ""
+    version: tuple[int, int] = _ANY_VERSION
+    max_frames: int = 0
+
+    def check(self, ref_id: str, frames: Sequence[Frame]) -> None:
+        """Raises BadRequest where a frame is of another type or version, or there are too many. A frame without fields has no type."""
+        if 0 < self.max_frames < len(frames):
+            raise _failed(ref_id, f"more than expected frames found: {len(frames)}, at most {self.max_frames} are asserted (maxFrames)")
+        for frame in frames:
+            if frame.fields:
+                self._check_kind(ref_id, frame)
+
+    def _check_kind(self, ref_id: str, frame: Frame) -> None:
+        meta = frame.meta or {}
+        if self.type and meta.get("type") != self.type:
+            found = f"found [{meta['type']}]" if meta.get("type") else "the type is unknown"
+            raise _failed(ref_id, f"expected frame type [{self.type}], but {found}")
+        version = tuple(meta.get("typeVersion") or _ANY_VERSION)
+        if self.version not in (_ANY_VERSION, version):
+            raise _failed(ref_id, f"type versions do not match: expected {_dotted(self.version)}, found {_dotted(version)}")
+
+
+def _failed(ref_id: str, text: str) -> BadRequest:
+    return BadRequest(f"the result of {ref_id} is not as its resultAssertions say: {text}", message_id="sse.resultAssertion")
+
+
+def _dotted(version: Sequence[int]) -> str:
+    return ".".join(map(str, version))

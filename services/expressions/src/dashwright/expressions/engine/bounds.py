@@ -1,0 +1,50 @@
+"""Holds a request's graph and its outcomes to their limits."""
+
+from collections.abc import Mapping, Sequence
+
+from dashwright.common.errors import DashwrightError
+from dashwright.expressions.engine.graph import Node
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.values import NoData, Scalar, Series, Values
+
+
+def too_deep(nodes: Sequence[Node], order: Sequence[str], limits: Limits) -> Mapping[str, DashwrightError]:
+    """The refusal of each node that stands at the end of too long a chain of expressions, by refId."""
+    if len(nodes) <= limits.query_depth:
+        return {}
+    by_ref_id = {node.ref_id: node for node in nodes}
+    depths: dict[str, int] = {}
+    refusals = {}
+    for ref_id in order:
+        node = by_ref_id[ref_id]
+        depths[ref_id] = 0 if node.expression is None else 1 + max((depths.get(name, 0) for name in node.inputs), default=0)
+        if depths[ref_id] > limits.query_depth:
+            found = f"expression '{ref_id}' stands at the end of a chain of {depths[ref_id]} expressions"
+            refusals[ref_id] = limits.refusal("query_depth", found, "shorten the chain")
+    return refusals
+
+
+def size_of(values: Values) -> tuple[int, int]:
+    """How many items the values have, and how many points these have together."""
+    match values:
+        case Series(blocks=blocks):
+            return len(values), sum(block.cells.values.size for block in blocks)
+        case NoData():
+            return 0, 0
+        case Scalar():
+            return 1, 1
+    return len(values), len(values)
+
+
+def check_size(ref_id: str, values: Values, limits: Limits) -> None:
+    """Raises TooLarge where the values of ``ref_id`` have too many series, points or labels."""
+    items, points = size_of(values)
+    if items > limits.query_series:
+        raise limits.refusal("query_series", f"{ref_id} has {items} series", "select fewer, or reduce them first")
+    if points > limits.query_points:
+        raise limits.refusal("query_points", f"{ref_id} has {points} points", "ask for a shorter time range or a larger interval")
+    if isinstance(values, NoData | Scalar):
+        return
+    most = max(map(len, values.labels), default=0)
+    if most > limits.query_labels:
+        raise limits.refusal("query_labels", f"a series of {ref_id} has {most} labels", "let the query drop those that are not needed")

@@ -1,0 +1,101 @@
+"""Runs the expressions of a request. An error stays on its refId and marks whatever needs that refId; everything else runs."""
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dashwright.common.errors import DashwrightError, TooLarge
+from dashwright.expressions.engine.bounds import check_size, too_deep
+from dashwright.expressions.engine.expression import Expression, Outcome
+from dashwright.expressions.engine.graph import Node, Plan, plan
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.live import Live
+from dashwright.expressions.engine.present import frames_of
+from dashwright.expressions.engine.values import Values
+
+Results = dict[str, Outcome | DashwrightError]
+
+
+@dataclass(slots=True)
+class Trace:
+    """What an evaluation did: the order in which its nodes ran, and the seconds that each expression took."""
+
+    order: tuple[str, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def bounded_plan(nodes: Sequence[Node], limits: Limits) -> Plan:
+    """The plan, with too long a chain as a fault of whoever stands at its end."""
+    planned = plan(nodes)
+    return Plan(planned.order, {**too_deep(nodes, planned.order, limits), **planned.faults})
+
+
+def evaluate(
+    nodes: Sequence[Node],
+    given: Mapping[str, Values | DashwrightError],
+    limits: Limits,
+    trace: Trace | None = None,
+    kept: Collection[str] | None = None,
+) -> Results:
+    """The outcome of every expression that is ``kept`` (all, unless told) and every error, by refId in request order.
+
+    ``given`` holds what the ordinary queries answered, for each that some expression reads. ``trace`` is filled.
+    """
+    planned = bounded_plan(nodes, limits)
+    trace = trace or Trace()
+    trace.order = planned.order
+    by_ref_id = {node.ref_id: node for node in nodes}
+    kept = by_ref_id.keys() if kept is None else kept
+    live = Live(nodes, given, kept, limits)
+    results: Results = {}
+    for ref_id in planned.order:
+        result: Outcome | DashwrightError
+        if ref_id in planned.faults:
+            result = planned.faults[ref_id]
+        elif (node := by_ref_id[ref_id]).expression:
+            started = time.perf_counter()
+            result = _run(node, node.expression, live, limits)
+            trace.seconds[ref_id] = time.perf_counter() - started
+        else:
+            continue
+        if ref_id in kept or not isinstance(result, Outcome):
+            results[ref_id] = result
+        live.add(ref_id, result.values if isinstance(result, Outcome) else result)
+        live.read(by_ref_id[ref_id])
+    return {node.ref_id: results[node.ref_id] for node in nodes if node.ref_id in results}
+
+
+def _run(node: Node, expression: Expression, live: Live, limits: Limits) -> Outcome | DashwrightError:
+    ref_id = node.ref_id
+    inputs: dict[str, Values] = {}
+    for name in node.inputs:
+        value = live[name]
+        if isinstance(value, DashwrightError):
+            return _not_run(ref_id, name, value)
+        inputs[name] = value
+    try:
+        limits.deadline.check()
+        outcome = expression.evaluate(inputs, limits)
+        check_size(ref_id, outcome.values, limits)
+        live.check(ref_id, outcome.values)
+        if node.assertion:
+            node.assertion.check(ref_id, frames_of(outcome, ref_id))
+    except DashwrightError as error:
+        return error
+    except MemoryError as error:
+        return _out_of_memory(ref_id, error)
+    return outcome
+
+
+def _not_run(ref_id: str, name: str, cause: DashwrightError) -> DashwrightError:
+    """Of the cause's own class, so that the status says the same: the caller's to mend, or not."""
+    return type(cause)(
+        f"did not execute expression [{ref_id}] due to a failure of the dependent expression or query [{name}]; see the error of {name}",
+        message_id="sse.dependencyError",
+    )
+
+
+def _out_of_memory(ref_id: str, error: MemoryError) -> DashwrightError:
+    refusal = TooLarge(f"expression [{ref_id}] needs more memory than there is; reduce its inputs or their time range")
+    refusal.__cause__ = error
+    return refusal

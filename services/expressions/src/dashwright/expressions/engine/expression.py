@@ -1,0 +1,53 @@
+"""What every expression kind gives the graph: the inputs it reads and a pure function of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.values import Values
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Items of ``operand`` that found no partner in the union of ``operation``, both as text."""
+
+    operation: str
+    operand: str
+    labels: tuple[Labels, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A value that made a classic condition hold: what it was (None for null), of which field and with which labels."""
+
+    value: float | None
+    metric: str
+    labels: Labels
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an expression came to; ``warnings`` are shown on its first frame, ``dropped`` to who asks for an explanation.
+
+    ``matches`` are there for classic conditions only.
+    """
+
+    values: Values
+    warnings: tuple[str, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+    matches: tuple[Match, ...] | None = None
+
+
+class Expression(Protocol):
+    """``stands_alone``: it reads ordinary queries only, and no other expression may read it."""
+
+    stands_alone: ClassVar[bool]
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The refIds it reads, each once, in the order they are named."""
+
+    def evaluate(self, inputs: Mapping[str, Values], limits: Limits) -> Outcome:
+        """Raises an error of the tree where the inputs do not suit."""

@@ -1,0 +1,82 @@
+"""Data frames: typed columns with labels, as data sources answer them and clients read them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.engine.values import Mask
+
+
+class FieldType(StrEnum):
+    """The type of a column, by its name on the wire."""
+
+    TIME = "time.Time"
+    INT8 = "int8"
+    INT16 = "int16"
+    INT32 = "int32"
+    INT64 = "int64"
+    UINT8 = "uint8"
+    UINT16 = "uint16"
+    UINT32 = "uint32"
+    UINT64 = "uint64"
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+    BOOL = "bool"
+    STRING = "string"
+    ENUM = "enum"
+    JSON = "json.RawMessage"
+
+    @property
+    def is_numeric(self) -> bool:
+        return self in NUMERIC
+
+    @property
+    def is_float(self) -> bool:
+        return self in {FieldType.FLOAT32, FieldType.FLOAT64}
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """How a column lies in memory: times as int64 nanoseconds, text and JSON as objects."""
+        return np.dtype(_DTYPES.get(self, self.value))
+
+
+NUMERIC = frozenset(item for item in FieldType if item.value.startswith(("int", "uint", "float")))
+_DTYPES = {FieldType.TIME: "int64", FieldType.STRING: "object", FieldType.JSON: "object", FieldType.ENUM: "uint16"}
+
+
+@dataclass(slots=True, eq=False)
+class Field:
+    """One column. ``nulls`` marks nulls and is None where there are none; the slot of a null is NaN, 0, False or None by its type.
+
+    Not frozen, which would make it three times as dear, and there may be one for every series; treat it as if it were.
+    """
+
+    name: str
+    type: FieldType
+    values: NDArray[Any]
+    nulls: Mask | None = None
+    nullable: bool = False
+    labels: Labels | None = None
+    config: Mapping[str, Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass(slots=True, eq=False)
+class Frame:
+    """Columns of one length; treat it as frozen. ``meta`` is the JSON object of the interface (``type``, ``notices``, …) as it came."""
+
+    fields: Sequence[Field] = ()
+    name: str = ""
+    ref_id: str = ""
+    meta: Mapping[str, Any] | None = field(default=None)
+
+    @property
+    def rows(self) -> int:
+        return len(self.fields[0]) if self.fields else 0

@@ -1,0 +1,116 @@
+"""The graph of a request: in which order its nodes run, and which cannot run at all.
+
+A fault belongs to the node that has it. Nothing here refuses the request as a whole.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
+
+from dashwright.common.errors import BadRequest, DashwrightError
+from dashwright.expressions.engine.assertions import Assertion
+from dashwright.expressions.engine.cycles import cycles
+from dashwright.expressions.engine.expression import Expression
+
+_SHOWN_STEPS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A query of the request: an expression, an ordinary query (neither), or one that could not be read (``fault``).
+
+    ``inputs`` are the refIds that the expression reads.
+    """
+
+    ref_id: str
+    expression: Expression | None = None
+    fault: DashwrightError | None = None
+    assertion: Assertion | None = None
+    inputs: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Asked for often, and for some kinds a walk over the whole expression.
+        object.__setattr__(self, "inputs", self.expression.inputs if self.expression else ())
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """``order`` holds every refId once, ordinary queries first, then each expression after its inputs; ``faults`` by refId."""
+
+    order: tuple[str, ...]
+    faults: dict[str, DashwrightError] = field(default_factory=dict)
+
+
+def plan(nodes: Sequence[Node]) -> Plan:
+    """The plan of nodes with distinct refIds, in request order."""
+    by_ref_id = {node.ref_id: node for node in nodes}
+    faults = {node.ref_id: fault for node in nodes if (fault := node.fault or _wrong_input(node, by_ref_id))}
+    graph = {node.ref_id: _edges(node, by_ref_id) for node in nodes}
+    for ref_id, path in cycles(graph).items():
+        graph[ref_id] = []
+        cyclic = BadRequest(
+            f"expression '{ref_id}' is part of cyclic components: {_told(path)}; take one of the references out",
+            message_id="sse.cycle",
+        )
+        # An input that does not suit would not suit without the cycle either.
+        faults.setdefault(ref_id, cyclic)
+    sources = [node.ref_id for node in nodes if node.expression is None and node.fault is None]
+    return Plan(tuple(dict.fromkeys([*sources, *_sorted(graph)])), faults)
+
+
+def _told(path: Sequence[str]) -> str:
+    if len(path) <= _SHOWN_STEPS:
+        return " -> ".join(path)
+    return f"{' -> '.join(path[: _SHOWN_STEPS - 1])} -> ... {len(path) - _SHOWN_STEPS} more ... -> {path[-1]}"
+
+
+def _wrong_input(node: Node, known: dict[str, Node]) -> BadRequest | None:
+    """The first of its inputs that the node cannot have."""
+    for ref_id in node.inputs:
+        if ref_id not in known:
+            return BadRequest(
+                f"unable to find dependent node '{ref_id}' that expression '{node.ref_id}' reads; add it or correct the reference",
+                message_id="sse.dependencyNotFound",
+            )
+        if ref_id == node.ref_id:
+            return BadRequest(
+                f"expression '{ref_id}' cannot reference itself. Must be query or another expression", message_id="sse.selfReference"
+            )
+        if fault := _unsuited(node, known[ref_id]):
+            return fault
+    return None
+
+
+def _unsuited(node: Node, source: Node) -> BadRequest | None:
+    if source.expression is None:
+        return None
+    if node.expression and node.expression.stands_alone:
+        return BadRequest(
+            f"only data source queries may be inputs to a classic condition, {source.ref_id} is a Expression; "
+            f"let '{node.ref_id}' read the query itself, or use a threshold",
+            message_id="sse.classicInput",
+        )
+    if source.expression.stands_alone:
+        return BadRequest(
+            f"classic conditions may not be the input for other expressions, but {source.ref_id} is the input for {node.ref_id}; "
+            "use a threshold there",
+            message_id="sse.classicOutput",
+        )
+    return None
+
+
+def _edges(node: Node, known: dict[str, Node]) -> list[str]:
+    return [ref_id for ref_id in node.inputs if ref_id in known and ref_id != node.ref_id]
+
+
+def _sorted(graph: dict[str, list[str]]) -> list[str]:
+    """Topological order, ties by request order. Raises CycleError."""
+    place = {ref_id: number for number, ref_id in enumerate(graph)}
+    sorter = TopologicalSorter(graph)
+    sorter.prepare()
+    order: list[str] = []
+    while sorter.is_active():
+        ready = sorter.get_ready()
+        order.extend(sorted(ready, key=place.__getitem__))
+        sorter.done(*ready)
+    return order

@@ -1,0 +1,57 @@
+"""Which items were firing before, and what keeps them firing: the recovery threshold of an alert rule."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dashwright.common.errors import BadRequest
+from dashwright.expressions.engine.deadline import Deadline
+from dashwright.expressions.engine.fingerprint import fingerprint
+from dashwright.expressions.engine.frame import FieldType, Frame
+from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.engine.predicates import Predicate
+from dashwright.expressions.engine.values import Floats, Mask
+
+_FRAME_TYPE = "fingerprints"
+_NEWEST_VERSION = (1, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Hysteresis:
+    """``loaded`` holds the fingerprints of items that were firing; they stop where ``unload`` holds."""
+
+    unload: Predicate
+    loaded: frozenset[int]
+
+    def loaded_among(self, labels: tuple[Labels, ...], deadline: Deadline) -> Mask:
+        """Which of the label sets are loaded."""
+        found = np.zeros(len(labels), np.bool_)
+        for position, item in enumerate(labels) if self.loaded else ():
+            deadline.check()
+            found[position] = fingerprint(item) in self.loaded
+        return found
+
+    def holds_on(self, values: Floats) -> Mask:
+        """Where a loaded item goes on firing. NaN, which no bound holds for, goes on."""
+        mask: Mask = np.logical_not(self.unload.holds(values))
+        return mask
+
+
+def fingerprints_of(frame: Frame) -> frozenset[int]:
+    """What a frame of fingerprints holds. Raises BadRequest where it is none."""
+    meta = frame.meta or {}
+    version = tuple(meta.get("typeVersion") or (0, 0))
+    if meta.get("type") != _FRAME_TYPE:
+        raise _invalid(f"expected meta.type {_FRAME_TYPE}, got {str(meta.get('type'))[:40]}")
+    if version > _NEWEST_VERSION:
+        raise _invalid(f"meta.typeVersion {list(version)} is newer than {list(_NEWEST_VERSION)}")
+    if len(frame.fields) != 1:
+        raise _invalid(f"expected a single field but got {len(frame.fields)}")
+    field = frame.fields[0]
+    if field.type is not FieldType.UINT64 or field.nullable:
+        raise _invalid(f"the field type must be uint64 and not nullable, got {field.type}{' nullable' if field.nullable else ''}")
+    return frozenset(field.values.tolist())
+
+
+def _invalid(what: str) -> BadRequest:
+    return BadRequest(f"invalid format of loaded dimensions frame: {what}")

@@ -1,0 +1,58 @@
+"""What the refIds of a request hold while it is evaluated: each until its last reader ran, all together within one budget."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+
+from dashwright.common.errors import DashwrightError
+from dashwright.expressions.engine.bounds import size_of
+from dashwright.expressions.engine.graph import Node
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.values import Values
+
+_ITEM = 32
+"""What the labels and frame of an item take, in points."""
+
+
+class Live:
+    """``given`` is there from the start. What is ``kept`` is there to the end."""
+
+    def __init__(self, nodes: Sequence[Node], given: Mapping[str, Values | DashwrightError], kept: Collection[str], limits: Limits) -> None:
+        self._values = dict(given)
+        self._readers = Counter(name for node in nodes for name in node.inputs)
+        self._kept = frozenset(kept) | given.keys()
+        self._limits = limits
+        self._points = sum(map(_points_of, given.values()))
+
+    def __getitem__(self, ref_id: str) -> Values | DashwrightError:
+        return self._values[ref_id]
+
+    def check(self, ref_id: str, values: Values) -> None:
+        """Raises TooLarge where there is no room for the outcome of ``ref_id`` beside all that is held."""
+        points = self._points + _points_of(values)
+        if points > self._limits.request_points:
+            found = f"with {ref_id} the queries and expressions of the request hold {points} points at once"
+            raise self._limits.refusal(
+                "request_points", f"{found}, each series counted as {_ITEM} more", "ask for less at a time, or reduce earlier"
+            )
+
+    def add(self, ref_id: str, values: Values | DashwrightError) -> None:
+        self._values[ref_id] = values
+        self._points += _points_of(values)
+        self._drop_unread(ref_id)
+
+    def read(self, node: Node) -> None:
+        """The node ran: what nobody else reads is given up."""
+        for name in node.inputs:
+            self._readers[name] -= 1
+            self._drop_unread(name)
+
+    def _drop_unread(self, ref_id: str) -> None:
+        if ref_id in self._values and not self._readers[ref_id] and ref_id not in self._kept:
+            self._points -= _points_of(self._values.pop(ref_id))
+
+
+def _points_of(values: Values | DashwrightError) -> int:
+    if isinstance(values, DashwrightError):
+        return 0
+    items, points = size_of(values)
+    return points + _ITEM * items

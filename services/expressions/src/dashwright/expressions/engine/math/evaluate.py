@@ -1,0 +1,108 @@
+"""The kind ``math``: a parsed expression over the results of other queries."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dashwright.expressions.engine.expression import Dropped, Outcome
+from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.math.ast import Binary, Call, Node, Number, Unary, Variable, spine, variables
+from dashwright.expressions.engine.math.functions import FUNCTIONS
+from dashwright.expressions.engine.math.matching import Unpaired, combine
+from dashwright.expressions.engine.math.operators import apply_unary
+from dashwright.expressions.engine.math.parser import parse
+from dashwright.expressions.engine.math.printer import text_of
+from dashwright.expressions.engine.values import NoData, Scalar, Values
+
+_SHOWN_DROPS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Math:
+    """``tree`` is checked whole, so evaluating it fails on limits only."""
+
+    stands_alone: ClassVar[bool] = False
+
+    tree: Node
+
+    @staticmethod
+    def parsed(text: str, limits: Limits | None = None) -> "Math":
+        """Raises BadRequest, with the place of the fault, where the text is no expression."""
+        limits = limits or Limits()
+        return Math(parse(text, limits.expression_length, limits.expression_depth, limits.deadline))
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(variable.ref_id for variable in variables(self.tree)))
+
+    def evaluate(self, inputs: Mapping[str, Values], limits: Limits) -> Outcome:
+        run = _Run(inputs, limits)
+        values = run.value(self.tree)
+        return Outcome(values, run.warnings(), run.dropped())
+
+
+class _Run:
+    """One evaluation: collects what the unions drop on the way."""
+
+    def __init__(self, inputs: Mapping[str, Values], limits: Limits) -> None:
+        self._inputs = inputs
+        self._limits = limits
+        self._drops: list[tuple[Binary, Unpaired]] = []
+
+    def value(self, node: Node) -> Values:
+        first, chain = spine(node)
+        values = self._operand(first)
+        for binary in chain:
+            values = self._binary(binary, values)
+        return values
+
+    def _operand(self, node: Node) -> Values:
+        match node:
+            case Number(value=value):
+                return Scalar.of(value)
+            case Variable(ref_id=ref_id):
+                return self._inputs[ref_id]
+            case Call(function=function, arguments=arguments):
+                return FUNCTIONS[function].apply(*map(self.value, arguments))
+            case Unary(symbol=symbol, operand=operand):
+                values = self.value(operand)
+                return values if isinstance(values, NoData) else values.map(lambda cells: apply_unary(symbol, cells))
+            case Binary():
+                return self.value(node)
+
+    def _binary(self, binary: Binary, left: Values) -> Values:
+        self._limits.deadline.check()
+        values, unpaired = combine(binary.symbol, left, self.value(binary.right), self._limits, lambda: _sides(binary))
+        if unpaired.left or unpaired.right:
+            self._drops.append((binary, unpaired))
+        return values
+
+    def warnings(self) -> tuple[str, ...]:
+        if not self._drops:
+            return ()
+        count = sum(len(unpaired.left) + len(unpaired.right) for _, unpaired in self._drops)
+        shown = " ".join(f"[{_drop(binary, unpaired)}]" for binary, unpaired in self._drops)
+        return (f"{count} items dropped from union(s): {shown}",)
+
+    def dropped(self) -> tuple[Dropped, ...]:
+        found = []
+        for binary, unpaired in self._drops:
+            sides = zip(_sides(binary), (unpaired.left, unpaired.right), strict=True)
+            found += [Dropped(text_of(binary), operand, labels) for operand, labels in sides if labels]
+        return tuple(found)
+
+
+def _sides(binary: Binary) -> tuple[str, str]:
+    return text_of(binary.left), text_of(binary.right)
+
+
+def _drop(binary: Binary, unpaired: Unpaired) -> str:
+    sides = zip(_sides(binary), (unpaired.left, unpaired.right), strict=True)
+    return f'"{text_of(binary)}": ' + " ".join(f"({side}: {_items(labels)})" for side, labels in sides if labels)
+
+
+def _items(labels: tuple[Labels, ...]) -> str:
+    shown = " ".join(f"{{{item}}}" for item in labels[:_SHOWN_DROPS])
+    more = len(labels) - _SHOWN_DROPS
+    return f"{shown} ...{more} more..." if more > 0 else shown

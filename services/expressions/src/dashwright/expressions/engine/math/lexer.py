@@ -1,0 +1,92 @@
+"""Text to tokens. Symbols are read as the longest known one, so ``$A+-1`` and ``!!$A`` need no spaces."""
+
+import re
+from collections.abc import Iterator
+
+from dashwright.expressions.engine.math.faults import fault
+from dashwright.expressions.engine.math.tokens import Kind, Token
+
+_SPACE = re.compile(r"\s*")
+_SYMBOL = re.compile(r"\*\*|==|!=|>=|<=|&&|\|\||[!<>+\-*/%]")
+_SYMBOL_RUN = re.compile(r"[!<>=&|+\-*/%]+")
+_NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NUMBER_RUN = re.compile(r"[\w.]+")
+_WORD = re.compile(r"[^\W\d]\w*")
+_VARIABLE = re.compile(r"\$\w+")
+_BRACED = re.compile(r"\$\{([^{}]*)\}")
+_PUNCTUATION = {"(": Kind.OPEN, ")": Kind.CLOSE, ",": Kind.COMMA}
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """The tokens of ``text``, the last one of kind END. Raises BadRequest at the first character that fits nowhere."""
+    position = _skip(text, 0)
+    while position < len(text):
+        token = _token(text, position)
+        yield token
+        position = _skip(text, position + len(token.text))
+    yield Token(Kind.END, "", len(text))
+
+
+def _skip(text: str, position: int) -> int:
+    space = _SPACE.match(text, position)
+    return space.end() if space else position
+
+
+def _token(text: str, position: int) -> Token:
+    char = text[position]
+    if char in _PUNCTUATION:
+        return Token(_PUNCTUATION[char], char, position)
+    if char == "$":
+        return _variable(text, position)
+    if char == '"':
+        return _string(text, position)
+    if char.isascii() and (char.isdigit() or char == "."):
+        return _number(text, position)
+    if word := _WORD.match(text, position):
+        return Token(Kind.FUNCTION, word.group(), position)
+    if symbol := _SYMBOL.match(text, position):
+        return Token(Kind.OPERATOR, symbol.group(), position)
+    if run := _SYMBOL_RUN.match(text, position):
+        raise fault(f"unexpected {run.group()} in input: F(); it is no operator", text, position)
+    raise fault(f"invalid character: {char}", text, position)
+
+
+def _variable(text: str, position: int) -> Token:
+    if text.startswith("${", position):
+        closed = _BRACED.match(text, position)
+        if closed is None:
+            end = text.find("}", position)
+            if end < 0:
+                raise fault("unterminated variable missing closing }", text, position)
+            raise fault("unsupported variable character", text, text.index("{", position + 2))
+        if not closed.group(1).strip():
+            raise fault("incomplete variable", text, position)
+        return _checked(closed.group(), text, position)
+    named = _VARIABLE.match(text, position)
+    if named is None:
+        raise fault("incomplete variable; write $A or ${my query}", text, position)
+    return Token(Kind.VARIABLE, named.group(), position)
+
+
+def _checked(variable: str, text: str, position: int) -> Token:
+    for offset, char in enumerate(variable):
+        if not (char.isprintable() or char.isspace()):
+            raise fault("unsupported variable character", text, position + offset)
+    return Token(Kind.VARIABLE, variable, position)
+
+
+def _string(text: str, position: int) -> Token:
+    end = text.find('"', position + 1)
+    if end < 0:
+        raise fault("unterminated string", text, position)
+    return Token(Kind.STRING, text[position : end + 1], position)
+
+
+def _number(text: str, position: int) -> Token:
+    number = _NUMBER.match(text, position)
+    end = number.end() if number else position
+    rest = _NUMBER_RUN.match(text, end)
+    if number is None or rest is not None:
+        wrong = text[position : rest.end() if rest else end]
+        raise fault(f'illegal number syntax: "{wrong}"', text, position)
+    return Token(Kind.NUMBER, number.group(), position)

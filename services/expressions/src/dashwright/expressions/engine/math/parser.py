@@ -1,0 +1,145 @@
+"""Tokens to a tree, checked whole: whatever parses has known functions with the right arguments.
+
+Precedence, lowest first: ``||``, ``&&``, comparisons, ``+ -``, ``* / %``, ``**``, unary ``!`` and ``-``. Everything associates to the left.
+"""
+
+import math
+
+from dashwright.expressions.engine.deadline import Deadline
+from dashwright.expressions.engine.limits import EXPRESSION_DEPTH, EXPRESSION_LENGTH
+from dashwright.expressions.engine.math.ast import Binary, Call, Node, Number, Unary, Variable
+from dashwright.expressions.engine.math.faults import fault
+from dashwright.expressions.engine.math.functions import FUNCTIONS
+from dashwright.expressions.engine.math.lexer import tokens
+from dashwright.expressions.engine.math.operators import BINARY, UNARY
+from dashwright.expressions.engine.math.tokens import Kind, Token
+
+_STRETCH = 500
+"""Tokens that are read between two looks at the deadline."""
+
+
+def parse(text: str, longest: int = EXPRESSION_LENGTH, deepest: int = EXPRESSION_DEPTH, deadline: Deadline | None = None) -> Node:
+    """The tree of ``text``, of at most ``longest`` characters and ``deepest`` levels.
+
+    Raises BadRequest with the place of the fault (see ``faults``), and DeadlineExceeded.
+    """
+    if len(text) > longest:
+        message = f"the expression has {len(text)} characters, more than the {longest} allowed"
+        raise fault(f"{message} (setting DASHWRIGHT_EXPRESSION_LENGTH); split it", text, longest)
+    return _Parser(text, deepest, deadline or Deadline()).root()
+
+
+class _Parser:
+    def __init__(self, text: str, deepest: int, deadline: Deadline) -> None:
+        self._text = text
+        self._deepest = deepest
+        self._deadline = deadline
+        self._taken = 0
+        self._tokens = tokens(text)
+        self._next = next(self._tokens)
+        self._depth = 0
+
+    def root(self) -> Node:
+        node = self._binary(0)
+        if self._next.kind is not Kind.END:
+            raise self._unexpected("root input")
+        return node
+
+    def _take(self) -> Token:
+        if self._taken % _STRETCH == 0:
+            self._deadline.check()
+        self._taken += 1
+        token = self._next
+        self._next = next(self._tokens)
+        return token
+
+    def _unexpected(self, where: str) -> Exception:
+        return fault(f"unexpected {self._next} in {where}", self._text, self._next.position)
+
+    def _binary(self, lowest: int) -> Node:
+        left = self._operand()
+        while self._next.kind is Kind.OPERATOR and (operator := BINARY.get(self._next.text)) and operator.precedence >= lowest:
+            token = self._take()
+            left = Binary(token.text, left, self._binary(operator.precedence + 1), token.position)
+        return left
+
+    def _operand(self) -> Node:
+        self._depth += 1
+        if self._depth > self._deepest:
+            message = f"the expression nests deeper than {self._deepest} levels (setting DASHWRIGHT_EXPRESSION_DEPTH)"
+            raise fault(f"{message}; simplify it", self._text, self._next.position)
+        node = self._unary() if self._next.text in UNARY else self._primary()
+        self._depth -= 1
+        return node
+
+    def _unary(self) -> Node:
+        token = self._take()
+        return Unary(token.text, self._operand(), token.position)
+
+    def _primary(self) -> Node:
+        match self._next.kind:
+            case Kind.NUMBER:
+                token = self._take()
+                return Number(self._number(token), token.position)
+            case Kind.VARIABLE:
+                token = self._take()
+                return Variable(token.text.removeprefix("$").removeprefix("{").removesuffix("}"), token.position)
+            case Kind.FUNCTION:
+                return self._call()
+            case Kind.OPEN:
+                self._take()
+                node = self._binary(0)
+                self._expect(Kind.CLOSE, "input: F()")
+                return node
+        raise self._unexpected("input: F()")
+
+    def _expect(self, kind: Kind, where: str) -> None:
+        if self._next.kind is not kind:
+            raise self._unexpected(where)
+        self._take()
+
+    def _number(self, token: Token) -> float:
+        try:
+            value = _value(token.text)
+        except OverflowError:
+            value = math.inf
+        if math.isinf(value):
+            raise fault(f"illegal number syntax: {token} is out of range; write inf() for infinity", self._text, token.position)
+        return value
+
+    def _call(self) -> Node:
+        name = self._take()
+        function = FUNCTIONS.get(name.text)
+        if function is None:
+            known = ", ".join(FUNCTIONS)
+            raise fault(f"non existent function {name.text}; known are {known}", self._text, name.position)
+        self._expect(Kind.OPEN, "func")
+        arguments = self._arguments()
+        if len(arguments) != function.arity:
+            few_or_many = "not enough" if len(arguments) < function.arity else "too many"
+            raise fault(f"parse: {few_or_many} arguments for {name.text}, it takes {function.arity}", self._text, name.position)
+        return Call(name.text, arguments, name.position)
+
+    def _arguments(self) -> tuple[Node, ...]:
+        arguments: list[Node] = []
+        while self._next.kind not in {Kind.CLOSE, Kind.END}:
+            # A comma between arguments is optional: expressions saved for parsers without commas keep their meaning.
+            if arguments and self._next.kind is Kind.COMMA:
+                self._take()
+            arguments.append(self._argument(len(arguments)))
+        self._expect(Kind.CLOSE, "func")
+        return tuple(arguments)
+
+    def _argument(self, index: int) -> Node:
+        if self._next.kind is Kind.STRING:
+            message = f"parse: expected numberSet or seriesSet for argument {index}, got string"
+            raise fault(message, self._text, self._next.position)
+        return self._binary(0)
+
+
+def _value(number: str) -> float:
+    if number[:2] in {"0x", "0X"}:
+        return float(int(number, 16))
+    if len(number) > 1 and number[0] == "0" and set(number) <= set("01234567"):
+        return float(int(number, 8))
+    return float(number)

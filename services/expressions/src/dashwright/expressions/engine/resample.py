@@ -1,0 +1,108 @@
+"""The kind ``resample``: every series onto evenly spaced stamps, from the beginning of the time range in steps of the window.
+
+A stamp takes the points behind the stamp before it, up to its own time; the first takes every older point, too. Points are put in the
+order of their times first (of equal times the order they came in), so that no point is counted for a time that is not its own.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar
+
+import numpy as np
+
+from dashwright.common.errors import BadRequest
+from dashwright.expressions.engine.axis import ALL, Axis, Grid
+from dashwright.expressions.engine.duration import nanoseconds
+from dashwright.expressions.engine.expression import Outcome
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.sampling import DOWNSAMPLERS, UPSAMPLERS, Buckets, sampled
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.engine.values import Block, Cells, NoData, Numbers, Series, Values
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_LAST_NANOSECOND = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Resample:
+    """``input`` is a refId, ``stamps`` the times that every series gets."""
+
+    stands_alone: ClassVar[bool] = False
+
+    input: str
+    stamps: Grid
+    downsampler: str
+    upsampler: str
+
+    @staticmethod
+    def of(ref_id: str, window: str, downsampler: str, upsampler: str, span: TimeRange, limits: Limits) -> "Resample":
+        """From the words of a target. Raises BadRequest where they are not understood, TooLarge for too many stamps."""
+        if downsampler not in DOWNSAMPLERS:
+            raise BadRequest(f"downsampling {downsampler} not implemented; use one of {', '.join(DOWNSAMPLERS)}")
+        if upsampler not in UPSAMPLERS:
+            raise BadRequest(f"upsampling {upsampler} not implemented; use one of {', '.join(UPSAMPLERS)}")
+        return Resample(ref_id, _stamps(_step(window), span, limits), downsampler, upsampler)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return (self.input,)
+
+    def evaluate(self, inputs: Mapping[str, Values], limits: Limits) -> Outcome:
+        values = inputs[self.input]
+        if isinstance(values, NoData):
+            return Outcome(values)
+        if isinstance(values, Series | Numbers) and not len(values):
+            return Outcome(Series.stacked((), ()))
+        if not isinstance(values, Series):
+            raise BadRequest(f"can only resample type series, got type {values.kind}; resample ${self.input} before it is reduced")
+        if self.stamps.n < 2:
+            raise BadRequest(
+                "the series cannot be sampled further; the time range is shorter than the interval: "
+                "take a shorter window or a longer time range"
+            )
+        points = len(values) * self.stamps.n
+        if points > limits.query_points:
+            found = f"{len(values)} series at {self.stamps.n} stamps each have {points} points"
+            raise limits.refusal("query_points", found, "take a longer window or a shorter time range")
+        return Outcome(self._resampled(values, limits))
+
+    def _resampled(self, series: Series, limits: Limits) -> Series:
+        times = self.stamps.start + self.stamps.step * np.arange(self.stamps.n)
+        values, nulls = np.empty((len(series), len(times))), np.empty((len(series), len(times)), np.bool_)
+        for block, members in series.by_block():
+            limits.deadline.check()
+            block = _ascending(block)
+            cells = sampled(block.cells, Buckets.of(block.axis.times, times), self.downsampler, self.upsampler, limits.deadline)
+            rows = series.row_of[members]
+            values[members], nulls[members] = cells.values[rows], cells.is_null()[rows]
+        return Series.stacked(series.labels, [Block(Axis(times), Cells.of(values, nulls))])
+
+
+def _step(window: str) -> int:
+    try:
+        step = nanoseconds(window)
+    except BadRequest as error:
+        raise BadRequest(f'failed to parse resample "window" duration field: {error.message}') from error
+    if step <= 0:
+        raise BadRequest(f'the resample "window" must be longer than 0, got "{window}"; write it like 30s or 5m')
+    return step
+
+
+def _stamps(step: int, span: TimeRange, limits: Limits) -> Grid:
+    start, end = ((instant - _EPOCH) // _MICROSECOND * 1000 for instant in (span.start, span.end))
+    if min(start, -end) < -_LAST_NANOSECOND:
+        raise BadRequest("the time range to resample reaches beyond the years 1678 to 2261; take one within them")
+    count = (end - start) // step + 1
+    if count > limits.resample_buckets:
+        found = f"the time range holds {count} windows"
+        raise limits.refusal("resample_buckets", found, "take a longer window or a shorter time range")
+    return Grid(start, step, count)
+
+
+def _ascending(block: Block) -> Block:
+    if block.axis.is_ordered:
+        return block
+    order = np.argsort(block.axis.times, kind="stable")
+    return Block(Axis(block.axis.times[order]), block.cells.at((ALL, order)))

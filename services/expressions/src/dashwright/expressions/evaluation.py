@@ -1,0 +1,106 @@
+"""A request whose data is there, evaluated: what every shown refId came to. Works on values only, so it may run in a thread."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dashwright.common.errors import DashwrightError
+from dashwright.expressions.engine import shape
+from dashwright.expressions.engine.bounds import check_size
+from dashwright.expressions.engine.convert import values_of
+from dashwright.expressions.engine.evaluate import Results, Trace, evaluate
+from dashwright.expressions.engine.expression import Outcome
+from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.graph import Node
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.present import frames_of
+from dashwright.expressions.engine.values import Values
+from dashwright.expressions.explain import explanation
+from dashwright.expressions.fetching import Fetched
+from dashwright.expressions.request import Request
+from dashwright.expressions.response import Result, notices_of
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """``shown`` by refId in request order; ``explanation`` of how it came about, where one was asked for."""
+
+    shown: dict[str, Result]
+    explanation: dict[str, Any] | None = None
+
+
+def evaluated(request: Request, fetched: Fetched, limits: Limits, *, explain: bool = False) -> Evaluation:
+    checked = {node.ref_id: _checked(node, fetched.results[node.ref_id]) for node in request.nodes if node.ref_id in fetched.results}
+    wanted = {ref_id for node in request.nodes for ref_id in node.inputs}
+    given = {ref_id: _read(ref_id, request, result, limits) for ref_id, result in checked.items() if ref_id in wanted}
+    trace = Trace()
+    # An explanation tells of hidden outcomes, too.
+    kept = {node.ref_id for node in request.nodes if explain or node.ref_id not in request.hidden}
+    outcomes = evaluate(request.nodes, given, limits, trace, kept)
+    results = {ref_id: _shown_source(ref_id, result, given.get(ref_id)) for ref_id, result in checked.items()}
+    results |= _shown_expressions(outcomes)
+    shown = {node.ref_id: results[node.ref_id] for node in request.nodes if node.ref_id not in request.hidden}
+    for ref_id, result in shown.items():
+        if texts := [*request.notices.get(ref_id, ()), *(_of_a_newer_kind(result.frames) if ref_id in given else ())]:
+            shown[ref_id] = _noticed(result, texts)
+    return Evaluation(shown, explanation(request, given, outcomes, trace, fetched.seconds) if explain else None)
+
+
+def _checked(node: Node, result: Result) -> Result:
+    """With an error beside the frames where they are not as the query asserts."""
+    if node.assertion is None or result.error:
+        return result
+    try:
+        node.assertion.check(node.ref_id, result.frames)
+    except DashwrightError as error:
+        return Result(result.frames, error)
+    return result
+
+
+def _read(ref_id: str, request: Request, result: Result, limits: Limits) -> Values | DashwrightError:
+    if result.error:
+        return result.error
+    try:
+        limits.deadline.check()
+        values = values_of(result.frames, request.sources[ref_id].datasource.type)
+        check_size(ref_id, values, limits)
+    except DashwrightError as error:
+        unreadable = type(error)(f"failed to read data from query {ref_id}: {error.message}", message_id="sse.readDataError")
+        unreadable.__cause__ = error
+        return unreadable
+    return values
+
+
+def _shown_source(ref_id: str, result: Result, read_as: Values | DashwrightError | None) -> Result:
+    frames = [Frame(frame.fields, frame.name, ref_id, frame.meta) for frame in result.frames]
+    return Result(frames, read_as if isinstance(read_as, DashwrightError) else result.error)
+
+
+def _shown_expressions(outcomes: Results) -> dict[str, Result]:
+    return {
+        ref_id: _shown_outcome(ref_id, outcome) if isinstance(outcome, Outcome) else Result(error=outcome)
+        for ref_id, outcome in outcomes.items()
+    }
+
+
+def _shown_outcome(ref_id: str, outcome: Outcome) -> Result:
+    frames = frames_of(outcome, ref_id)
+    return Result(frames, warnings=() if frames else outcome.warnings)
+
+
+def _of_a_newer_kind(frames: Sequence[Frame]) -> list[str]:
+    """A warning where frames that expressions read declare a version that is not known here."""
+    newer = shape.newer_version(frames[0]) if frames else ""
+    known = ".".join(map(str, shape.NEWEST_VERSION))
+    return [f"the frames declare version {newer} of their type; they were read as {known}, the newest known here"] if newer else []
+
+
+def _noticed(result: Result, texts: Sequence[str]) -> Result:
+    """With the texts as warnings on the first frame, or on the result where there is none."""
+    if not result.frames:
+        return replace(result, warnings=[*result.warnings, *texts])
+    first, *others = result.frames
+    meta = dict(first.meta or {})
+    given = meta.get("notices")
+    notices = [*(given if isinstance(given, list) else ()), *notices_of(texts)]
+    return replace(result, frames=[replace(first, meta={**meta, "notices": notices}), *others])

@@ -1,0 +1,86 @@
+"""Runs evaluations that came as jobs: a panel, evaluated by the strict door, its frames kept in both formats until they expire."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import orjson
+
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import DashwrightError
+from dashwright.common.jobs import verdicts
+from dashwright.common.models.asking import Asking, Door
+from dashwright.common.models.evaluation import EvaluationSpec
+from dashwright.common.models.provisioning import JobStatus, State
+from dashwright.common.stores import evaluations, jobs
+from dashwright.common.stores.evaluations import PIECE_BYTES, Format
+from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.work.execution import Execution, LeaseLost
+from dashwright.expressions import arrow, response
+from dashwright.expressions.answer import Answer, Settings, encoded, evaluate
+from dashwright.expressions.evaluation import Evaluation
+
+_FORMATS: tuple[tuple[Format, str], ...] = (("json", response.CONTENT_TYPE), ("arrow", arrow.CONTENT_TYPE))
+
+
+class EvaluationRunner:
+    """``keep``: how long a result can be read."""
+
+    def __init__(self, database: Database, settings: Settings, *, keep: timedelta) -> None:
+        self._database = database
+        self._settings = settings
+        self._keep = keep
+
+    async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
+        spec = EvaluationSpec.model_validate_json(job.spec)
+        evaluation = await evaluate(_body(spec), Asking(door=Door.PANEL), self._settings)
+        await self._store(job, execution, evaluation)
+        return _status(execution, evaluation)
+
+    async def _store(self, job: StoredJob, execution: Execution, evaluation: Evaluation) -> None:
+        """In one transaction, with the lease as its last word: a result is whole, or not there."""
+        async with self._database.transaction() as connection:
+            await evaluations.open_outcome(connection, job.uid, status=response.status_of(evaluation.shown), keep=self._keep)
+            for form, accept in _FORMATS:
+                number = 0
+                async for piece in _pieces(encoded(evaluation, accept)):
+                    await evaluations.add_piece(connection, job.uid, form, number, piece)
+                    number += 1
+            if not await jobs.holds(connection, job.uid, owner=execution.owner):
+                raise LeaseLost
+
+
+def _body(spec: EvaluationSpec) -> bytes:
+    """The body that the panel door takes."""
+    beside = spec.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"panel"})
+    return orjson.dumps({**spec.panel, **beside})
+
+
+def _status(execution: Execution, evaluation: Evaluation) -> JobStatus:
+    errors = [
+        f"{ref_id}: {result.error.message}" for ref_id, result in evaluation.shown.items() if isinstance(result.error, DashwrightError)
+    ]
+    ended = execution.failed(verdicts.COMPLETED_WITH_ERRORS)
+    if not errors:
+        return ended.model_copy(update={"state": State.SUCCESS, "message": verdicts.COMPLETED, "errors": None, "progress": 100.0})
+    return ended.model_copy(update={"errors": errors, "progress": 100.0})
+
+
+async def _pieces(answer: Answer) -> AsyncIterator[bytes]:
+    """The body in pieces of at most 1 MiB."""
+    held = bytearray()
+    async for part in _parts(answer):
+        held += part
+        while len(held) >= PIECE_BYTES:
+            yield bytes(held[:PIECE_BYTES])
+            del held[:PIECE_BYTES]
+    if held:
+        yield bytes(held)
+
+
+async def _parts(answer: Answer) -> AsyncIterator[bytes]:
+    if isinstance(answer.pieces, list):
+        for part in answer.pieces:
+            yield part
+    else:
+        async for part in answer.pieces:
+            yield part

@@ -1,0 +1,106 @@
+"""The expression kinds that are served: how each target becomes an expression of the engine. A new kind is one line here."""
+
+from collections.abc import Callable
+from typing import Any
+
+from dashwright.common.document import write_json
+from dashwright.common.errors import BadRequest, Invalid
+from dashwright.common.models.expressions import (
+    ClassicConditionsTarget,
+    MathTarget,
+    ReduceTarget,
+    ResampleTarget,
+    Target,
+    ThresholdCondition,
+    ThresholdTarget,
+)
+from dashwright.expressions.engine.classic import ClassicConditions, Condition
+from dashwright.expressions.engine.expression import Expression
+from dashwright.expressions.engine.hysteresis import Hysteresis, fingerprints_of
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.math.evaluate import Math
+from dashwright.expressions.engine.reduce import Reduce
+from dashwright.expressions.engine.reference import ref_id_of
+from dashwright.expressions.engine.resample import Resample
+from dashwright.expressions.engine.threshold import Threshold, predicate_of
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.frame_reader import read_frames
+
+
+def _math(target: MathTarget, _span: TimeRange, limits: Limits) -> Expression:
+    try:
+        return Math.parsed(target.expression, limits)
+    except BadRequest as error:
+        raise BadRequest(f"invalid math command: {error.message}", details=error.details) from error
+
+
+def _reduce(target: ReduceTarget, _span: TimeRange, _limits: Limits) -> Expression:
+    settings = target.settings
+    if settings is None:
+        return Reduce.of(target.expression, target.reducer)
+    return Reduce.of(target.expression, target.reducer, settings.mode, settings.replace_with_value)
+
+
+def _resample(target: ResampleTarget, span: TimeRange, limits: Limits) -> Expression:
+    return Resample.of(_input(target), target.window, target.downsampler, target.upsampler, span, limits)
+
+
+def _classic(target: ClassicConditionsTarget, _span: TimeRange, _limits: Limits) -> Expression:
+    return ClassicConditions.of(
+        [
+            Condition.of(number, item.operator.type, item.query.params, item.reducer.type, item.evaluator.type, item.evaluator.params)
+            for number, item in enumerate(target.conditions, 1)
+        ]
+    )
+
+
+def _threshold(target: ThresholdTarget, _span: TimeRange, _limits: Limits) -> Expression:
+    if len(target.conditions) != 1:
+        raise BadRequest(f"threshold expression requires exactly one condition, got {len(target.conditions)}")
+    condition = target.conditions[0]
+    return Threshold(_input(target), predicate_of(condition.evaluator.type, condition.evaluator.params), _hysteresis(condition))
+
+
+def _hysteresis(condition: ThresholdCondition) -> Hysteresis | None:
+    if condition.unload_evaluator is None:
+        return None
+    unload = predicate_of(condition.unload_evaluator.type, condition.unload_evaluator.params)
+    return Hysteresis(unload, _loaded(condition.loaded_dimensions) if condition.loaded_dimensions else frozenset())
+
+
+def _loaded(dimensions: dict[str, Any]) -> frozenset[int]:
+    try:
+        return fingerprints_of(read_frames(write_json([dimensions]))[0])
+    except (BadRequest, Invalid) as error:
+        raise BadRequest(f"failed to parse loaded dimensions: {error.message}") from error
+
+
+def _input(target: ResampleTarget | ThresholdTarget) -> str:
+    return ref_id_of(target.expression, f"no variable specified to reference for refId {target.ref_id}")
+
+
+_BUILDERS: dict[type[Target], Callable[[Any, TimeRange, Limits], Expression]] = {
+    MathTarget: _math,
+    ReduceTarget: _reduce,
+    ResampleTarget: _resample,
+    ClassicConditionsTarget: _classic,
+    ThresholdTarget: _threshold,
+}
+
+
+def expression_of(target: Target, span: TimeRange, limits: Limits) -> Expression:
+    """``span`` is the target's time range. Raises an error of the caller's where its words cannot be understood or are too long."""
+    text = getattr(target, "expression", "")
+    if len(text) > limits.expression_length:
+        raise limits.refusal("expression_length", f"the expression of '{target.ref_id}' has {len(text)} characters", "split it")
+    build = _BUILDERS.get(type(target))
+    if build is None:
+        raise BadRequest(
+            f"the expression kind '{target.type}' of '{target.ref_id}' is not served yet; use one of the other kinds",
+            message_id="sse.kindNotServed",
+        )
+    try:
+        return build(target, span, limits)
+    except BadRequest as error:
+        text = f"failed to parse expression '{target.ref_id}': {error.message}"
+        raise BadRequest(text, message_id="sse.parseError", details=error.details) from error

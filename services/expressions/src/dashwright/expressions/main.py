@@ -1,0 +1,94 @@
+"""The expressions worker, composed: queries by RPC, evaluations as jobs."""
+
+import asyncio
+import gc
+import sys
+from datetime import timedelta
+
+import structlog
+
+from dashwright.common import process
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.jobs.routing import EVALUATE
+from dashwright.common.messaging.amqp import AmqpBroker
+from dashwright.common.messaging.broker import Broker
+from dashwright.common.observability.probes import Probes, ProbeServer
+from dashwright.common.relay import Relay
+from dashwright.common.settings import Settings, listening_at, require
+from dashwright.common.work.consumer import JobConsumer
+from dashwright.expressions.consumer import QueryConsumer, answer_settings
+from dashwright.expressions.jobs import EvaluationRunner
+
+log = structlog.get_logger()
+
+SERVICE = "dashwright-expressions"
+
+
+class ExpressionsWorker:
+    """The worker over a database and a broker that somebody else opened."""
+
+    def __init__(self, settings: Settings, database: Database, broker: Broker, clock: Clock) -> None:
+        self._drain = settings.shutdown_seconds
+        self._relay = Relay(database, broker)
+        self._queries = QueryConsumer(broker, slots=settings.query_slots, settings=settings)
+        keep = timedelta(seconds=settings.evaluation_result_seconds)
+        self._jobs = JobConsumer(
+            database,
+            broker,
+            self._relay,
+            {EVALUATE: EvaluationRunner(database, answer_settings(settings), keep=keep)},
+            clock,
+            queue=broker.topology.evaluate,
+            slots=settings.job_slots,
+            lease=timedelta(seconds=settings.job_lease_seconds),
+        )
+
+    async def start(self) -> None:
+        self._relay.start()
+        await self._queries.start()
+        await self._jobs.start()
+
+    async def stop(self) -> None:
+        """Takes nothing more, finishes what it has or hands it back, closes."""
+        await asyncio.gather(self._queries.stop(drain=self._drain), self._jobs.stop(drain=self._drain))
+        await self._relay.stop()
+
+
+async def serve(settings: Settings) -> None:
+    """One worker process, until a signal stops it."""
+    url = require(settings.database_url, "DATABASE_URL")
+    stopped = process.stop_signal()
+    broker = AmqpBroker(require(settings.amqp_url, "AMQP_URL"), connect_timeout=settings.start_seconds)
+    database = await process.patiently(
+        "database",
+        lambda: Database.open(url, application_name=SERVICE, max_size=settings.database_pool_size),
+        stopped,
+        seconds=settings.start_seconds,
+    )
+    probes = Probes()
+    probes.add("database", database.check)
+    probes.add("broker", broker.check)
+    probe_server = ProbeServer(probes)
+    try:
+        await process.patiently("schema", lambda: process.require_schema(url), stopped, seconds=settings.start_seconds)
+        await process.patiently("broker", broker.start, stopped, seconds=settings.start_seconds)
+        worker = ExpressionsWorker(settings, database, broker, Clock())
+        try:
+            await worker.start()
+            with listening_at("PROBE", settings.probe_host, settings.probe_port):
+                await probe_server.start(settings.probe_host, settings.probe_port)
+            # What is there now stays: full collections need not look at it, and so stall no query.
+            gc.freeze()
+            log.info("serving")
+            await stopped.wait()
+        finally:
+            await worker.stop()
+            await probe_server.stop()
+    finally:
+        await broker.close()
+        await database.close()
+
+
+def main() -> None:
+    sys.exit(process.run(SERVICE, serve))

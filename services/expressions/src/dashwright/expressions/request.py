@@ -1,0 +1,160 @@
+"""The body of a request as something that can run. What is wrong with its shape refuses the request before anything runs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from dashwright.common.errors import BadRequest, Cause, DashwrightError
+from dashwright.common.models.asking import Asking
+from dashwright.common.models.expressions import SourceQuery, Target
+from dashwright.expressions.binding import Bound, Fault, bind
+from dashwright.expressions.engine.assertions import Assertion
+from dashwright.expressions.engine.graph import Node
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.timerange import TimeRange, time_range
+from dashwright.expressions.envelope import Envelope, opened
+from dashwright.expressions.kinds import expression_of
+
+_TOLD_FAULTS = 5
+_LISTED_FAULTS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """``nodes`` in request order, without those that are hidden and that nothing shown reads.
+
+    The rest by refId: ordinary queries, ranges, the kind of each, warnings, and which are not shown.
+    """
+
+    nodes: tuple[Node, ...]
+    sources: dict[str, SourceQuery]
+    ranges: dict[str, TimeRange]
+    kinds: dict[str, str]
+    notices: dict[str, tuple[str, ...]]
+    hidden: frozenset[str]
+
+
+@dataclass(slots=True)
+class Draft:
+    """A request while it is read: what could be bound, in request order, and everything that is wrong with its shape."""
+
+    bound: dict[str, Bound] = field(default_factory=dict)
+    ranges: dict[str, TimeRange] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+
+
+def read(body: bytes, asking: Asking, now: datetime, limits: Limits) -> Request:
+    """Raises BadRequest that tells every fault of shape: its place, its refId and what to do; DeadlineExceeded while shapes are read."""
+    draft = drafted(body, asking, now, limits)
+    if draft.faults:
+        raise _refusal(draft.faults)
+    if not draft.bound:
+        raise BadRequest("No queries found; give at least one", message_id="query.noQueries")
+    queries = {ref_id: bound.query for ref_id, bound in draft.bound.items()}
+    nodes = _needed([node_of(ref_id, query, draft.ranges[ref_id], limits) for ref_id, query in queries.items()], queries)
+    queries = {node.ref_id: queries[node.ref_id] for node in nodes}
+    return Request(
+        nodes,
+        {ref_id: query for ref_id, query in queries.items() if isinstance(query, SourceQuery)},
+        draft.ranges,
+        {ref_id: query.datasource.type if isinstance(query, SourceQuery) else query.type for ref_id, query in queries.items()},
+        {ref_id: bound.notices for ref_id, bound in draft.bound.items() if bound.notices},
+        frozenset(ref_id for ref_id, query in queries.items() if query.hide),
+    )
+
+
+def _needed(nodes: Sequence[Node], queries: Mapping[str, Target | SourceQuery]) -> tuple[Node, ...]:
+    """Those that are shown, and what they read, however far down."""
+    inputs = {node.ref_id: node.inputs for node in nodes}
+    needed: set[str] = set()
+    reached = [ref_id for ref_id, query in queries.items() if not query.hide]
+    while reached:
+        ref_id = reached.pop()
+        if ref_id not in needed:
+            needed.add(ref_id)
+            reached += inputs.get(ref_id, ())
+    return tuple([node for node in nodes if node.ref_id in needed])
+
+
+def drafted(body: bytes, asking: Asking, now: datetime, limits: Limits) -> Draft:
+    """Raises BadRequest where the body is no JSON, and DeadlineExceeded."""
+    envelope = opened(body, asking.door)
+    draft = Draft(faults=envelope.faults)
+    whole = _whole_range(envelope, now, draft)
+    if len(envelope.items) > limits.query_targets:
+        refusal = limits.refusal("query_targets", f"there are {len(envelope.items)} queries and targets", "ask for less at a time")
+        draft.faults.append(Fault(envelope.items[limits.query_targets][0], refusal.message, refusal.message_id))
+        return draft
+    for pointer, item in envelope.items:
+        limits.deadline.check()
+        bound = bind(item, pointer, asking)
+        if isinstance(bound, Bound):
+            _add(bound, whole, now, draft)
+        else:
+            draft.faults += bound
+    _check_expressions(draft, limits)
+    return draft
+
+
+def _check_expressions(draft: Draft, limits: Limits) -> None:
+    """One fault, at the first target whose expression goes beyond what may be parsed for one request."""
+    total = 0
+    for ref_id, bound in draft.bound.items():
+        total += len(getattr(bound.query, "expression", "") if isinstance(bound.query, Target) else "")
+        if total > limits.request_expressions:
+            found = f"the expressions up to this one have {total} characters together"
+            refusal = limits.refusal("request_expressions", found, "send fewer at a time")
+            draft.faults.append(Fault(f"{bound.pointer}/expression", refusal.message, refusal.message_id, ref_id))
+            return
+
+
+def node_of(ref_id: str, query: Target | SourceQuery, span: TimeRange, limits: Limits) -> Node:
+    """The node of the graph; a target whose words cannot be understood is a node with that fault."""
+    assertion = _assertion(query)
+    if isinstance(query, SourceQuery):
+        return Node(ref_id, assertion=assertion)
+    try:
+        limits.deadline.check()
+        return Node(ref_id, expression_of(query, span, limits), assertion=assertion)
+    except DashwrightError as error:
+        return Node(ref_id, fault=error)
+
+
+def _whole_range(envelope: Envelope, now: datetime, draft: Draft) -> TimeRange:
+    try:
+        return time_range(envelope.start, envelope.end, now)
+    except BadRequest as error:
+        draft.faults += [Fault(f"/{cause.field}", cause.message, error.message_id) for cause in error.causes]
+        return TimeRange(now, now)
+
+
+def _add(bound: Bound, whole: TimeRange, now: datetime, draft: Draft) -> None:
+    query = bound.query
+    if query.ref_id in draft.bound:
+        message = f"refId {query.ref_id} is used by more than one query; give each its own"
+        draft.faults.append(Fault(f"{bound.pointer}/refId", message, "query.duplicateRefId"))
+        return
+    draft.bound[query.ref_id] = bound
+    draft.ranges[query.ref_id] = whole
+    if query.time_range is None:
+        return
+    try:
+        draft.ranges[query.ref_id] = time_range(query.time_range.from_, query.time_range.to, now)
+    except BadRequest as error:
+        pointer = f"{bound.pointer}/timeRange"
+        draft.faults += [Fault(f"{pointer}/{cause.field}", cause.message, error.message_id, query.ref_id) for cause in error.causes]
+
+
+def _assertion(query: Target | SourceQuery) -> Assertion | None:
+    asserted = query.result_assertions
+    if asserted is None:
+        return None
+    major, minor = asserted.type_version
+    return Assertion(asserted.type or "", (major, minor), asserted.max_frames or 0)
+
+
+def _refusal(faults: Sequence[Fault]) -> BadRequest:
+    told = "; ".join(fault.text for fault in faults[:_TOLD_FAULTS])
+    more = f"; and {len(faults) - _TOLD_FAULTS} more" if len(faults) > _TOLD_FAULTS else ""
+    causes = [Cause(fault.pointer, "FieldValueInvalid", fault.message) for fault in faults[:_LISTED_FAULTS]]
+    return BadRequest(f"{told}{more}", message_id=faults[0].message_id, causes=causes)

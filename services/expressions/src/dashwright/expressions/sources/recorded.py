@@ -1,0 +1,46 @@
+"""Frames that were recorded before, in place of what data sources would answer now."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from dashwright.common.document import write_json
+from dashwright.common.errors import BadRequest, Invalid
+from dashwright.common.models.expressions import SourceQuery
+from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.frame_reader import read_frames
+
+
+class Recorded:
+    """Answers each query by its refId, whatever its data source and the time range."""
+
+    def __init__(self, frames: Mapping[str, Sequence[Frame]]) -> None:
+        self._frames = frames
+
+    @classmethod
+    def of_answer(cls, text: bytes) -> "Recorded":
+        """The frames of an answer of ``/api/ds/query``, ``{"results": {refId: {"frames": […]}}}``. Raises BadRequest."""
+        try:
+            document = orjson.loads(text)
+        except orjson.JSONDecodeError as error:
+            raise BadRequest(f"the recorded frames are no JSON: {error}") from error
+        results = document.get("results") if isinstance(document, dict) else None
+        if not isinstance(results, dict):
+            raise BadRequest('the recorded frames must be an answer of /api/ds/query: {"results": {"A": {"frames": […]}}}')
+        return cls({ref_id: _frames(ref_id, result) for ref_id, result in results.items()})
+
+    def __contains__(self, ref_id: object) -> bool:
+        return ref_id in self._frames
+
+    async def query(self, query: SourceQuery, time_range: TimeRange) -> Sequence[Frame]:
+        return self._frames[query.ref_id]
+
+
+def _frames(ref_id: str, result: Any) -> list[Frame]:
+    frames = result.get("frames", []) if isinstance(result, dict) else None
+    try:
+        return read_frames(write_json(frames))
+    except (BadRequest, Invalid) as error:
+        raise BadRequest(f"the frames recorded for {ref_id} cannot be read: {error.message}") from error

@@ -1,0 +1,1 @@
+"""What a job does: use cases over ports only, one module an action."""

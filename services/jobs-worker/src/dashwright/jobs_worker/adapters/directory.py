@@ -1,0 +1,236 @@
+"""A checkout of a folder on this machine.
+
+The folder may lie anywhere below a permitted one, but nothing in it leads out: symbolic links are not followed, neither on the way to the
+folder nor inside it, and what is no regular file is never opened. Every step goes through the descriptor of the directory before it,
+so a link that is put in place meanwhile is refused as well.
+
+A file or directory that may not be read is an entry with a fault, which costs nothing of what is stored. A disk or a process that fails
+is no fault of one file: it ends the sync.
+"""
+
+import asyncio
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from threading import Event
+
+from dashwright.common.errors import Forbidden, NotFound, SourceFailed, TooLarge
+from dashwright.common.jobs import paths
+from dashwright.jobs_worker.domain.objects import Entry, File
+from dashwright.jobs_worker.domain.resource import LARGEST_FILE, check_size
+
+MOST_ENTRIES = 50_000
+MOST_BYTES = 1 << 30
+
+# Non-blocking: a pipe that takes a file's place between look and open must not hold the worker.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_DIRECTORY = _FILE | os.O_DIRECTORY
+# On the way down, where the system has it, the right to search is enough.
+_STEP = _DIRECTORY | getattr(os, "O_PATH", 0)
+
+_SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+_DISK_FAILURES = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.ENOTCONN})
+
+
+class DirectoryCheckout:
+    """``path`` absolute or relative to the first permitted folder. Raises Forbidden when it does not lie in a permitted one.
+
+    ``most_entries`` bounds files and directories together, ``largest`` the bytes of a file that is read, ``most_bytes`` those of all.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        permitted: Sequence[Path],
+        *,
+        most_entries: int = MOST_ENTRIES,
+        most_bytes: int = MOST_BYTES,
+        largest: int = LARGEST_FILE,
+    ) -> None:
+        self._root = _permitted_root(path, permitted)
+        self._most_entries = most_entries
+        self._most_bytes = most_bytes
+        self._largest = largest
+
+    async def look(self) -> None:
+        """Returns when the folder is there and may be read. Raises NotFound, Forbidden or SourceFailed."""
+        os.close(await asyncio.to_thread(self._open_root))
+
+    async def entries(self) -> Sequence[Entry]:
+        """Cancelled, it leaves off after the file it is at."""
+        cancelled = Event()
+        try:
+            return await asyncio.to_thread(self._entries, cancelled)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    async def read(self, path: str) -> File:
+        return await asyncio.to_thread(self._read, path)
+
+    def _entries(self, cancelled: Event) -> list[Entry]:
+        found: list[Entry] = []
+        read = 0
+        root = self._open_root()
+        try:
+            for entry in self._walk(root, ""):
+                if cancelled.is_set():
+                    break
+                found.append(entry)
+                read += entry.size if entry.checksum else 0
+                self._check_limits(len(found), read)
+        except OSError as fault:
+            raise _root_refusal(self._root, fault) from fault
+        finally:
+            os.close(root)
+        return found
+
+    def _check_limits(self, entries: int, read: int) -> None:
+        if entries > self._most_entries:
+            raise TooLarge(
+                f"the folder holds more than {self._most_entries} files and directories: split it or raise DASHWRIGHT_REPOSITORY_FILES"
+            )
+        if read > self._most_bytes:
+            raise TooLarge(
+                f"the resource files of the folder have more than {self._most_bytes} bytes: split it or raise DASHWRIGHT_REPOSITORY_BYTES"
+            )
+
+    def _open_root(self) -> int:
+        try:
+            return _open_below(os.open("/", _STEP), self._root.parts[1:], _DIRECTORY)
+        except OSError as fault:
+            raise _root_refusal(self._root, fault) from fault
+
+    def _walk(self, descriptor: int, above: str) -> Iterator[Entry]:
+        """Raises OSError where the directory itself cannot be listed or searched."""
+        for name in sorted(os.listdir(descriptor)):
+            path = above + _printable(name)
+            try:
+                status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+            except FileNotFoundError:
+                # It went away while the folder was read: as if it had never been there.
+                continue
+            if stat.S_ISDIR(status.st_mode):
+                yield from self._descend(descriptor, name, path + "/")
+            else:
+                yield from self._look_at(descriptor, name, path, status)
+
+    def _look_at(self, descriptor: int, name: str, path: str, status: os.stat_result) -> Iterator[Entry]:
+        try:
+            if not stat.S_ISREG(status.st_mode):
+                yield Entry(path, fault=_special(status.st_mode))
+            elif not paths.is_resource(path) or paths.is_hidden(path):
+                yield Entry(path, size=status.st_size)
+            else:
+                check_size(status.st_size, self._largest)
+                file = _read_at(descriptor, (name,), self._largest)
+                yield Entry(path, file.checksum, len(file.body))
+        except FileNotFoundError:
+            return
+        except OSError as fault:
+            yield Entry(path, fault=_reason(path, fault))
+        except TooLarge as fault:
+            yield Entry(path, fault=fault.message)
+
+    def _descend(self, descriptor: int, name: str, path: str) -> Iterator[Entry]:
+        """Hidden directories are named but not entered, and neither are those too deep for any file in them."""
+        yield Entry(path)
+        if paths.is_hidden(path) or path.count("/") >= paths.DEEPEST_PATH:
+            return
+        try:
+            inside = os.open(name, _DIRECTORY, dir_fd=descriptor)
+            try:
+                yield from self._walk(inside, path)
+            finally:
+                os.close(inside)
+        except FileNotFoundError:
+            return
+        except OSError as fault:
+            yield Entry(path, fault=_reason(path, fault))
+
+    def _read(self, path: str) -> File:
+        root = self._open_root()
+        try:
+            return _read_at(root, path.split("/"), self._largest)
+        except FileNotFoundError as fault:
+            raise NotFound("file went away during the sync; the next one will see to it") from fault
+        except OSError as fault:
+            raise Forbidden(_reason(path, fault)) from fault
+        finally:
+            os.close(root)
+
+
+def _permitted_root(path: str, permitted: Sequence[Path]) -> Path:
+    """Checked twice, as written and with every link resolved, so that neither ``..`` nor a linked parent leads out."""
+    if not permitted:
+        raise Forbidden("no folder is permitted for local repositories: set DASHWRIGHT_PERMITTED_PATHS")
+    written = Path(os.path.normpath(permitted[0] / path))
+    for folder in permitted:
+        if written.is_relative_to(os.path.normpath(folder)):
+            resolved = written.resolve()
+            if resolved.is_relative_to(folder.resolve()):
+                return resolved
+    allowed = ", ".join(str(folder) for folder in permitted)
+    raise Forbidden(f"path {path!r} is not in a permitted folder: use one of {allowed}, or set DASHWRIGHT_PERMITTED_PATHS")
+
+
+def _open_below(descriptor: int, parts: Iterable[str], flags: int) -> int:
+    """Opens step by step, taking over ``descriptor``: links anywhere on the way are refused with ELOOP or ENOTDIR."""
+    steps = list(parts)
+    for index, part in enumerate(steps):
+        try:
+            below = os.open(part, flags if index == len(steps) - 1 else _STEP, dir_fd=descriptor)
+        finally:
+            os.close(descriptor)
+        descriptor = below
+    return descriptor
+
+
+def _read_at(descriptor: int, parts: Sequence[str], largest: int) -> File:
+    opened = _open_below(os.dup(descriptor), parts, _FILE)
+    with open(opened, "rb") as file:  # noqa: PTH123 - a descriptor, not a path
+        mode = os.fstat(opened).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, _special(mode))
+        body = file.read(largest + 1)
+    check_size(len(body), largest)
+    return File(body, hashlib.sha1(body, usedforsecurity=False).hexdigest())
+
+
+def _root_refusal(root: Path, fault: OSError) -> NotFound | Forbidden:
+    if fault.errno == errno.ENOENT:
+        return NotFound(f"directory not found: {root}")
+    return Forbidden(f"directory {root} cannot be read: {_reason(f'directory {root}', fault)}")
+
+
+def _reason(what: str, fault: OSError) -> str:
+    """Why this one cannot be read. Raises SourceFailed where the fault lies not with it, but with the disk or the worker."""
+    if fault.errno in _SHORTAGES:
+        raise SourceFailed(f"{what} cannot be read: {os.strerror(fault.errno)}; give the worker more, or fewer jobs at once") from fault
+    if fault.errno in _DISK_FAILURES:
+        raise SourceFailed(f"{what} cannot be read: {os.strerror(fault.errno)}; look after the disk or mount it lies on") from fault
+    if fault.errno in (errno.ELOOP, errno.EMLINK):
+        return _special(stat.S_IFLNK)
+    if fault.errno in (errno.EACCES, errno.EPERM):
+        return "the worker may not read it: give its user the right to"
+    return fault.strerror or str(fault)
+
+
+def _special(mode: int) -> str:
+    kinds = {
+        stat.S_IFLNK: "a symbolic link",
+        stat.S_IFIFO: "a pipe",
+        stat.S_IFSOCK: "a socket",
+        stat.S_IFBLK: "a device",
+        stat.S_IFCHR: "a device",
+        stat.S_IFDIR: "a directory",
+    }
+    return f"{kinds.get(stat.S_IFMT(mode), 'no regular file')} is not followed or opened: put the file itself there"
+
+
+def _printable(name: str) -> str:
+    """A name that is not UTF-8, with its bytes written out: it is refused later, but can be shown."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")

@@ -1,0 +1,64 @@
+"""The folders that stand for the directories of a repository."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dashwright.common.document import write_json
+from dashwright.common.jobs import paths
+from dashwright.common.jobs.names import folder_name
+from dashwright.common.kinds.registry import FOLDER
+from dashwright.jobs_worker.domain.objects import Key, Managed, Write
+from dashwright.jobs_worker.domain.ownership import annotations
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Names and parents of one repository's folders.
+
+    ``rooted``: everything lies in a folder named like the repository, with its title; otherwise the top directories are at the root.
+    """
+
+    repository: str
+    title: str
+    rooted: bool
+
+    def name(self, directory: str) -> str:
+        """The folder of a directory; of the root directory the root folder's, or empty where there is none."""
+        if directory:
+            return folder_name(self.repository, directory)
+        return self.repository if self.rooted else ""
+
+    def key(self, directory: str) -> Key:
+        return Key(FOLDER.group, FOLDER.plural, self.name(directory))
+
+    def write(self, directory: str, *, is_new: bool) -> Write:
+        """The folder as it must be stored."""
+        title, above = self._title(directory), self._above(directory)
+        return Write(
+            key=self.key(directory),
+            kind=FOLDER.kind,
+            version=FOLDER.version,
+            title=title,
+            folder=above,
+            spec=write_json({"title": title}),
+            is_new=is_new,
+            annotations=annotations(self.repository, directory, "", above),
+        )
+
+    def is_current(self, directory: str, stored: Managed) -> bool:
+        return (
+            stored.title == self._title(directory)
+            and stored.folder == self._above(directory)
+            and stored.path.rstrip("/") == directory.rstrip("/")
+        )
+
+    def _title(self, directory: str) -> str:
+        return directory.rstrip("/").rpartition("/")[2] if directory else self.title
+
+    def _above(self, directory: str) -> str:
+        return self.name(paths.parent(directory)) if directory else ""
+
+
+def shallow_first(directories: Iterable[str]) -> list[str]:
+    """An order in which every folder comes after the one it lies in."""
+    return sorted(directories, key=lambda directory: (directory.count("/"), directory))

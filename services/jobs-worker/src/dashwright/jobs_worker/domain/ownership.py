@@ -1,0 +1,42 @@
+"""Who manages an object: the annotations that say so, and what a repository may do with what is already there."""
+
+from dashwright.common.kinds.annotations import FOLDER as IN_FOLDER
+from dashwright.common.kinds.annotations import (
+    MANAGED_BY,
+    MANAGER_ID,
+    REPOSITORY,
+    SET_BY_MANAGER,
+    SET_BY_STORE,
+    SOURCE_CHECKSUM,
+    SOURCE_PATH,
+)
+from dashwright.common.kinds.registry import FOLDER
+from dashwright.jobs_worker.domain.objects import Key, Owner
+
+SET_BY_US = SET_BY_STORE | SET_BY_MANAGER | {IN_FOLDER}
+"""Annotations that a file cannot set: the store and the sync do."""
+
+
+def annotations(repository: str, path: str, checksum: str, folder: str) -> dict[str, str]:
+    """What a managed object carries; empty values are left out, and the path of a directory has no slash at its end."""
+    carried = {
+        MANAGED_BY: REPOSITORY,
+        MANAGER_ID: repository,
+        SOURCE_PATH: path.rstrip("/"),
+        SOURCE_CHECKSUM: checksum,
+        IN_FOLDER: folder,
+    }
+    return {name: value for name, value in carried.items() if value}
+
+
+def refusal(key: Key, owner: Owner | None, repository: str) -> str:
+    """Why ``repository`` may not write the object, or empty. None as owner is an object that does not exist."""
+    if owner is None or (owner.kind == REPOSITORY and owner.identity == repository) or (owner.kind and owner.allows_edits):
+        return ""
+    if key.group == FOLDER.group:
+        if not owner.kind:
+            return "target folder is not managed by a repository"
+        return f"target folder is managed by a different repository ({owner.identity})"
+    if not owner.kind:
+        return f"resource '{key.name}' already exists and is not managed"
+    return f"resource '{key.name}' is managed by {owner.kind} '{owner.identity}' and cannot be modified by repo '{repository}'"

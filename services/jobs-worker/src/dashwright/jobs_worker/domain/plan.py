@@ -1,0 +1,168 @@
+"""What a sync will do: every conflict decided before anything is written, so that all of it can be written at once.
+
+A file that cannot go in never costs what is stored of it, and two files never overwrite one another.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dashwright.common.errors import Conflict
+from dashwright.common.jobs import paths
+from dashwright.common.kinds.registry import FOLDER
+from dashwright.jobs_worker.domain.folders import Folders, shallow_first
+from dashwright.jobs_worker.domain.objects import Key, Managed, Owner, Write
+from dashwright.jobs_worker.domain.ownership import annotations, refusal
+from dashwright.jobs_worker.domain.resource import Resource
+from dashwright.jobs_worker.domain.survey import Candidate, Fault, Survey
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A file that was read. The body waits elsewhere under ``ticket``: ``resource.spec`` is empty."""
+
+    candidate: Candidate
+    resource: Resource
+    checksum: str
+    ticket: int
+
+    @property
+    def path(self) -> str:
+        return self.candidate.path
+
+    @property
+    def key(self) -> Key:
+        return self.resource.key
+
+    def write(self, folders: Folders, spec: bytes, *, is_new: bool) -> Write:
+        folder = folders.name(paths.parent(self.path))
+        return Write(
+            key=self.key,
+            kind=self.resource.kind,
+            version=self.resource.version,
+            title=self.resource.title,
+            folder=folder,
+            spec=spec,
+            is_new=is_new,
+            labels=self.resource.labels,
+            annotations={**self.resource.annotations, **annotations(folders.repository, self.path, self.checksum, folder)},
+        )
+
+
+@dataclass(slots=True)
+class Plan:
+    """``directories`` to make or update, parents first; ``writes`` in plan order; ``removals`` of objects, then of folders, deepest first.
+
+    ``ours`` is what the repository owns before, ``existing`` the keys that are stored, its own and others'; ``unchanged`` what already is
+    as it must be.
+    """
+
+    ours: Mapping[Key, Managed]
+    existing: frozenset[Key]
+    directories: list[str] = field(default_factory=list)
+    writes: list[Prepared] = field(default_factory=list)
+    removals: list[Managed] = field(default_factory=list)
+    unchanged: list[Managed] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+
+    @property
+    def changes(self) -> int:
+        return len(self.directories) + len(self.writes) + len(self.removals)
+
+
+def unknown_keys(found: Survey, prepared: Iterable[Prepared], managed: Iterable[Managed], folders: Folders) -> list[Key]:
+    """The objects that would be created: somebody else may own them."""
+    ours = {item.key for item in managed}
+    keys = {file.key for file in prepared} | {folders.key(directory) for directory in found.wanted}
+    return sorted(keys - ours)
+
+
+def make_plan(
+    found: Survey, prepared: Sequence[Prepared], managed: Sequence[Managed], owners: Mapping[Key, Owner], folders: Folders
+) -> Plan:
+    """``found.faults`` holds the faults of reading as well. Raises Conflict when the root folder belongs to somebody else."""
+    ours = {item.key: item for item in managed}
+    plan = Plan(ours, frozenset(ours.keys() | owners.keys()), unchanged=list(found.unchanged), faults=list(found.faults))
+    blocked = _plan_folders(plan, found, owners, folders)
+    plan.faults += _refuse_foreign(prepared, plan.ours, owners, blocked, folders.repository)
+    refused = {fault.path for fault in plan.faults}
+    held = {item.key: item.path for item in found.unchanged}
+    held |= {item.key: fault.path for fault in plan.faults for item in fault.stored}
+    losers = _refuse_duplicates([file for file in prepared if file.path not in refused], held)
+    plan.faults += losers
+    refused |= {fault.path for fault in losers}
+    plan.writes = [file for file in prepared if file.path not in refused]
+    staying = held.keys() | {item.key for fault in losers for item in fault.stored} | {file.key for file in plan.writes}
+    gone = [item for item in managed if item.key.group != FOLDER.group and item.key not in staying]
+    plan.removals = sorted(gone, key=_plan_order) + plan.removals
+    return plan
+
+
+def _plan_order(item: Managed) -> tuple[int, str]:
+    return paths.plan_order(item.path)
+
+
+def _plan_folders(plan: Plan, found: Survey, owners: Mapping[Key, Owner], folders: Folders) -> dict[str, str]:
+    """Fills in folders to write and to remove; answers the directories that cannot have one, with the reason."""
+    blocked: dict[str, str] = {}
+    for directory in shallow_first(found.wanted):
+        key = folders.key(directory)
+        stored = plan.ours.get(key)
+        reason = refusal(key, owners.get(key), folders.repository) if stored is None else ""
+        if reason and not directory:
+            raise Conflict(f"{reason}: folder '{key.name}' exists; rename the repository, or remove the folder")
+        reason = reason or (blocked.get(paths.parent(directory), "") if directory else "")
+        if reason:
+            blocked[directory] = reason
+            plan.faults.append(Fault(directory, reason, name=key.name))
+        elif stored is not None and folders.is_current(directory, stored):
+            plan.unchanged.append(stored)
+        else:
+            plan.directories.append(directory)
+    staying = {folders.key(directory) for directory in found.wanted | found.kept}
+    gone = [item for item in plan.ours.values() if item.key.group == FOLDER.group and item.key not in staying]
+    plan.removals = sorted(gone, key=_plan_order)
+    return blocked
+
+
+def _refuse_foreign(
+    prepared: Iterable[Prepared], ours: Mapping[Key, Managed], owners: Mapping[Key, Owner], blocked: Mapping[str, str], repository: str
+) -> list[Fault]:
+    faults = []
+    for file in prepared:
+        reason = refusal(file.key, owners.get(file.key), repository) if file.key not in ours else ""
+        reason = reason or blocked.get(paths.parent(file.path), "")
+        if reason:
+            faults.append(Fault(file.path, reason, file.candidate.stored, file.key.name))
+    return faults
+
+
+def _refuse_duplicates(prepared: Iterable[Prepared], held: Mapping[Key, str]) -> list[Fault]:
+    """Leaves one file a name: who has it keeps it, else the first in plan order.
+
+    A refused file goes on holding what is stored of it, which may refuse the next one: each is looked at once.
+    """
+    rivals: dict[Key, list[Prepared]] = {}
+    for file in prepared:
+        rivals.setdefault(file.key, []).append(file)
+    faults: dict[str, Fault] = {}
+    holding = deque(held.items())
+
+    def refuse(files: Iterable[Prepared], other: str) -> None:
+        for file in files:
+            message = f"duplicate resource name: {file.key.name}, {file.path} and {other}"
+            faults.setdefault(file.path, Fault(file.path, message, file.candidate.stored, file.key.name))
+            holding.extend((item.key, file.path) for item in file.candidate.stored)
+
+    def settle_held() -> None:
+        while holding:
+            key, path = holding.popleft()
+            refuse(rivals.pop(key, ()), path)
+
+    settle_held()
+    for key, files in list(rivals.items()):
+        winner = next((file for file in files if any(item.key == key for item in file.candidate.stored)), files[0])
+        rivals[key] = [winner]
+        refuse((file for file in files if file is not winner), winner.path)
+    settle_held()
+    return sorted(faults.values(), key=lambda fault: paths.plan_order(fault.path))

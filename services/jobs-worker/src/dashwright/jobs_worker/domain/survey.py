@@ -1,0 +1,115 @@
+"""A checkout beside what is stored: which files are unchanged, which must be read, which are refused unread, which directories count."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from dashwright.common.errors import BadRequest, Invalid
+from dashwright.common.jobs import paths
+from dashwright.common.kinds.registry import FOLDER
+from dashwright.jobs_worker.domain.folders import Folders
+from dashwright.jobs_worker.domain.objects import Entry, Managed
+
+_KEEP = ".keep"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A file that is new or differs; ``stored`` is what it stands for so far."""
+
+    path: str
+    checksum: str
+    stored: tuple[Managed, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A file or directory that cannot go in, and why. What is stored of it, or came from below it, stays."""
+
+    path: str
+    message: str
+    stored: tuple[Managed, ...] = ()
+    name: str = ""
+
+
+@dataclass(slots=True)
+class Survey:
+    """``candidates`` and ``faults`` in plan order. A folder is made for ``wanted`` directories and stays for those in ``kept``."""
+
+    unchanged: list[Managed] = field(default_factory=list)
+    candidates: list[Candidate] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    wanted: set[str] = field(default_factory=set)
+    kept: set[str] = field(default_factory=set)
+
+
+def survey(entries: Sequence[Entry], managed: Iterable[Managed], folders: Folders) -> Survey:
+    """Compares by checksum and folder, without reading a file. Raises Invalid for a stored object that came from no file."""
+    found = Survey()
+    stored = _stored_by_path(found, managed, {_as_directory(entry.path) for entry in entries if entry.fault})
+    for entry in sorted(entries, key=lambda entry: paths.plan_order(entry.path)):
+        found.kept.update(paths.directories(entry.path))
+        if paths.is_hidden(entry.path):
+            _note_hidden(found, entry.path)
+        else:
+            _sort_in(found, entry, stored, folders)
+    if folders.rooted:
+        found.wanted.add("")
+    return found
+
+
+def _stored_by_path(found: Survey, managed: Iterable[Managed], unread: AbstractSet[str]) -> Mapping[str, Sequence[Managed]]:
+    """What came from each path, and under an ``unread`` directory what came from anywhere below it, whose folders are kept."""
+    stored: defaultdict[str, list[Managed]] = defaultdict(list)
+    for item in managed:
+        is_folder = item.key.group == FOLDER.group
+        if not item.path and not is_folder:
+            raise Invalid("empty path on a non folder", details={"name": item.key.name})
+        above = list(paths.directories(_as_directory(item.path) if is_folder and item.path else item.path))
+        unread_above = unread & set(above)
+        if unread_above:
+            found.kept.update(above)
+        if not is_folder:
+            for path in (item.path, *unread_above):
+                stored[path].append(item)
+    return stored
+
+
+def _as_directory(path: str) -> str:
+    return path.rstrip("/") + "/"
+
+
+def _note_hidden(found: Survey, path: str) -> None:
+    """Hidden files are no resources, but their folder exists; a lone ``.keep`` only keeps what is there."""
+    visible = paths.visible_directory(path)
+    if path != visible + _KEEP:
+        found.wanted.update(paths.directories(visible))
+
+
+def _sort_in(found: Survey, entry: Entry, stored: Mapping[str, Sequence[Managed]], folders: Folders) -> None:
+    so_far = tuple(stored.get(entry.path, ()))
+    try:
+        paths.check_path(entry.path, spaces=True)
+    except BadRequest as refusal:
+        if paths.is_directory(entry.path) or paths.is_resource(entry.path):
+            found.faults.append(Fault(entry.path, refusal.message, so_far))
+        return
+    found.wanted.update(paths.directories(entry.path))
+    if entry.fault:
+        if not paths.is_directory(entry.path):
+            # Something that is refused may have taken the place of a directory.
+            so_far = (*so_far, *stored.get(_as_directory(entry.path), ()))
+        if so_far or paths.is_directory(entry.path) or paths.is_resource(entry.path):
+            found.faults.append(Fault(entry.path, entry.fault, so_far))
+    elif paths.is_resource(entry.path):
+        if _is_unchanged(entry, so_far, folders):
+            found.unchanged.extend(so_far)
+        else:
+            found.candidates.append(Candidate(entry.path, entry.checksum, so_far))
+
+
+def _is_unchanged(entry: Entry, stored: tuple[Managed, ...], folders: Folders) -> bool:
+    if len(stored) != 1 or not entry.checksum or stored[0].checksum != entry.checksum:
+        return False
+    return stored[0].folder == folders.name(paths.parent(entry.path))

@@ -1,0 +1,61 @@
+"""Reads dead wake-ups: a job or evaluation whose wake-up died ends as ``error`` with the reason, so that nobody waits for it."""
+
+import uuid
+
+import orjson
+import structlog
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import DashwrightError
+from dashwright.common.messaging.broker import Broker, Subscription
+from dashwright.common.messaging.message import REASON, Delivery
+from dashwright.common.messaging.verdict import Done, Verdict
+from dashwright.common.models.provisioning import JobStatus, State
+from dashwright.common.relay import Relay
+from dashwright.common.stores import jobs, mirror, resources
+
+log = structlog.get_logger()
+
+
+class DeadLetters:
+    def __init__(self, database: Database, broker: Broker, relay: Relay, clock: Clock) -> None:
+        self._database = database
+        self._broker = broker
+        self._relay = relay
+        self._clock = clock
+        self._subscription: Subscription | None = None
+
+    async def start(self) -> None:
+        self._subscription = await self._broker.consume(self._broker.topology.dead_work, self.handle, prefetch=1)
+
+    async def stop(self, *, drain: float) -> None:
+        if self._subscription is not None:
+            await self._subscription.cancel(drain=drain)
+
+    async def handle(self, delivery: Delivery) -> Verdict:
+        reason = str(delivery.message.headers.get(REASON, "delivered too often"))
+        log.error("dead_letter", routing_key=delivery.routing_key, reason=reason)
+        try:
+            uid = uuid.UUID(orjson.loads(delivery.message.body)["uid"])
+        except (ValueError, KeyError, TypeError):
+            return Done()
+        message = f"the wake-up of this job could not be handled: {reason}"
+        try:
+            await self._fail(uid, message)
+        except DashwrightError as error:
+            # The row stays pending, and the rescuer wakes it again.
+            log.warning("dead_letter_not_recorded", error=error.message)
+        return Done()
+
+    async def _fail(self, uid: uuid.UUID, message: str) -> None:
+        status = JobStatus(state=State.ERROR, finished=self._clock.milliseconds(), message=message, errors=[message])
+        async with self._database.transaction() as connection:
+            await resources.lock(connection)
+            await jobs.lock(connection)
+            job = next(iter(await jobs.get_many(connection, [uid])), None)
+            if job is None or job.state != State.PENDING:
+                return
+            wakeups = await jobs.fail_pending(connection, uid, status=status.to_json())
+            await mirror.mirror(connection, job, status)
+        self._relay.publish_soon(wakeups)

@@ -1,0 +1,61 @@
+"""Looks whether repositories can be read, and keeps their health status. Asked by the gateway, and by every job before its work."""
+
+from collections.abc import Awaitable, Callable
+
+import structlog
+from pydantic import ValidationError
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import BadRequest, DashwrightError
+from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.messaging.rpc import Reply, Request
+from dashwright.common.models.probe import ProbeRequest
+from dashwright.common.models.provisioning import HealthStatus, RepositorySpec, RepositoryStatus
+from dashwright.common.stores import resources, statuses
+
+log = structlog.get_logger()
+
+Look = Callable[[RepositorySpec], Awaitable[None]]
+"""Returns when a repository can be read; raises an error below 500 that says why it cannot."""
+
+
+class Prober:
+    def __init__(self, database: Database, clock: Clock, look: Look) -> None:
+        self._database = database
+        self._clock = clock
+        self._look = look
+
+    async def answer(self, request: Request) -> Reply:
+        """The RPC: a ProbeRequest in, a HealthStatus out."""
+        try:
+            wanted = ProbeRequest.model_validate_json(request.body)
+        except ValidationError as error:
+            raise BadRequest("the request names no repository to probe") from error
+        health = await self.probe(wanted.namespace, wanted.name)
+        return Reply(body=health.to_json())
+
+    async def probe(self, namespace: str, name: str) -> HealthStatus:
+        """Looks now and records what was seen. NotFound for an unknown repository."""
+        async with self._database.connection() as connection:
+            repository = await resources.get(connection, REPOSITORY, namespace, name)
+        health = await self._health(RepositorySpec.model_validate_json(repository.spec))
+
+        def change(status: RepositoryStatus, _generation: int) -> None:
+            if status.health.healthy != health.healthy:
+                log.info("repository_health_changed", repository=name, healthy=health.healthy, reasons=health.message)
+            status.health = health
+
+        async with self._database.transaction() as connection:
+            await statuses.change(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
+        return health
+
+    async def _health(self, spec: RepositorySpec) -> HealthStatus:
+        checked = self._clock.milliseconds()
+        try:
+            await self._look(spec)
+        except DashwrightError as error:
+            if error.status >= 500:
+                raise
+            return HealthStatus(healthy=False, checked=checked, message=[error.message])
+        return HealthStatus(healthy=True, checked=checked)

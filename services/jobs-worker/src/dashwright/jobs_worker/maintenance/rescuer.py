@@ -1,0 +1,94 @@
+"""Finds jobs that nobody works on: taken up again when their lease has lapsed, woken when their wake-up was lost."""
+
+import uuid
+from collections.abc import Sequence
+from datetime import timedelta
+
+import orjson
+import structlog
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.errors import DashwrightError
+from dashwright.common.jobs import verdicts
+from dashwright.common.models.provisioning import JobStatus, State
+from dashwright.common.observability import metrics
+from dashwright.common.relay import Relay
+from dashwright.common.stores import jobs, mirror, resources
+from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.stores.outbox import Wakeup
+
+log = structlog.get_logger()
+
+_BATCH = 100
+_SUPERSEDED = "the worker of this job was lost, and an equal job that waits does its work"
+
+
+class Rescuer:
+    """``attempts``: how often a job is taken up before it ends as ``error``; ``stale``: when a pending job has waited too long."""
+
+    def __init__(self, database: Database, relay: Relay, clock: Clock, *, attempts: int, stale: timedelta) -> None:
+        self._database = database
+        self._relay = relay
+        self._clock = clock
+        self._attempts = attempts
+        self._stale = stale
+
+    async def rescue(self) -> None:
+        """One round. A job that cannot be rescued now does not keep the others waiting."""
+        async with self._database.connection() as connection:
+            lapsed = await jobs.lapsed(connection, limit=_BATCH)
+        for job in lapsed:
+            try:
+                await self._rescue_one(job)
+            except DashwrightError as error:
+                log.warning("job_not_rescued", job=job.name, error=error.message)
+        await self.wake(older_than=self._stale)
+
+    async def _rescue_one(self, job: StoredJob) -> None:
+        async with self._database.transaction() as connection:
+            if mirror.concerns(job):
+                await resources.lock(connection)
+            await jobs.lock(connection)
+            if await jobs.has_pending_equal(connection, job):
+                wakeups = await self._end(connection, job, _SUPERSEDED)
+            elif job.attempts >= self._attempts:
+                wakeups = await self._end(connection, job, f"{verdicts.LEASE_LAPSED}; given up after {job.attempts} attempts")
+            else:
+                wakeups = await self._return(connection, job)
+        if wakeups is not None:
+            self._relay.publish_soon(wakeups)
+            log.warning("job_rescued", job=job.name, repository=job.repository, attempts=job.attempts)
+
+    async def _return(self, connection: Connection, job: StoredJob) -> Sequence[Wakeup] | None:
+        wakeups = await jobs.take_up_again(connection, job)
+        if not wakeups:
+            return None
+        await mirror.mirror(connection, job, JobStatus(state=State.PENDING))
+        metrics.jobs_taken_up_again.inc()
+        return wakeups
+
+    async def _end(self, connection: Connection, job: StoredJob, message: str) -> Sequence[Wakeup] | None:
+        before = JobStatus.model_validate_json(job.status)
+        status = JobStatus(
+            state=State.ERROR, started=before.started, finished=self._clock.milliseconds(), message=message, errors=[message]
+        )
+        wakeups = await jobs.end_lapsed(connection, job, status=status.to_json())
+        if wakeups is not None:
+            await mirror.mirror(connection, job, status)
+        return wakeups
+
+    async def wake(self, *, older_than: timedelta) -> None:
+        """Wakes the pending jobs that nothing holds back, a batch at a time."""
+        woken = 0
+        last: uuid.UUID | None = None
+        while True:
+            async with self._database.transaction() as connection:
+                wakeups = await jobs.wake_stale(connection, older_than=older_than, limit=_BATCH, after=last)
+            self._relay.publish_soon(wakeups)
+            woken += len(wakeups)
+            if len(wakeups) < _BATCH:
+                break
+            last = uuid.UUID(orjson.loads(wakeups[-1].body)["uid"])
+        if woken:
+            log.info("pending_jobs_woken", jobs=woken)

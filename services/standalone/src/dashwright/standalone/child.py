@@ -1,0 +1,100 @@
+"""Programs this process starts and that must not outlive it, as an unprivileged user where they refuse root.
+
+The file is also the script that stands between: it changes the user, asks the kernel for a signal at the parent's end, and
+becomes the program. That order matters, since changing the user drops the request; and code run between fork and exec of this
+process (``preexec_fn``) is not safe beside threads.
+"""
+
+import ctypes
+import os
+import pwd
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The user a child runs as."""
+
+    name: str
+    uid: int
+    gid: int
+
+
+def current_account() -> Account:
+    uid = os.getuid()
+    try:
+        return Account(pwd.getpwuid(uid).pw_name, uid, os.getgid())
+    except KeyError:
+        return Account(f"user {uid}", uid, os.getgid())
+
+
+def named_account(name: str) -> Account | None:
+    try:
+        entry = pwd.getpwnam(name)
+    except KeyError:
+        return None
+    return Account(name, entry.pw_uid, entry.pw_gid)
+
+
+def spawn(
+    command: Sequence[str | Path],
+    *,
+    account: Account,
+    output: IO[bytes],
+    at_parents_end: signal.Signals,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.Popen[bytes]:
+    """Starts ``command`` in a session of its own, so that Ctrl-C in the terminal does not reach it.
+
+    On Linux it gets ``at_parents_end`` when the *thread* that called this ends: call it from the main thread. Elsewhere it lives on
+    when this process is killed. Raises OSError where this process may not start programs.
+    """
+    head = [sys.executable, "-I", "-S", __file__, str(os.getpid()), str(int(at_parents_end)), str(account.uid), str(account.gid)]
+    return subprocess.Popen(  # noqa: S603 (the callers name the programs)
+        [*head, *map(str, command)],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        cwd="/",
+        env={"PATH": os.defpath, "LC_ALL": "C", **(environment or {})},
+        start_new_session=True,
+    )
+
+
+def wait(process: subprocess.Popen[bytes], *signals: signal.Signals, patience: float) -> int:
+    """Sends the signals one after another, giving the process ``patience`` seconds after each, and kills it after the last."""
+    for number in signals:
+        if process.poll() is None:
+            process.send_signal(number)
+        try:
+            return process.wait(patience)
+        except subprocess.TimeoutExpired:
+            continue
+    process.kill()
+    return process.wait()
+
+
+def _become(numbers: list[int], command: list[str]) -> None:
+    parent, at_parents_end, uid, gid = numbers
+    if os.geteuid() != uid:
+        os.setgroups([])
+        os.setgid(gid)
+        os.setuid(uid)
+    os.umask(0o077)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, at_parents_end)
+        if os.getppid() != parent:  # it ended before the kernel was asked
+            sys.exit(1)
+    os.execv(command[0], command)  # noqa: S606 (no shell is wanted)
+
+
+if __name__ == "__main__":
+    _become([int(word) for word in sys.argv[1:5]], sys.argv[5:])

@@ -1,0 +1,42 @@
+"""The command line for people: ``dashwright …``."""
+
+import asyncio
+import sys
+from importlib.metadata import version
+
+from cyclopts import App
+
+from dashwright.common import process
+from dashwright.common.database import schema
+from dashwright.common.errors import DashwrightError
+from dashwright.common.observability import logging
+from dashwright.common.settings import SettingsError, load, require
+from dashwright.standalone import serve as standalone
+
+app = App(name="dashwright", version=version("dashwright-standalone"), help="The HTTP API of a dashboard platform.")
+
+
+@app.command
+def serve() -> int:
+    """Start the whole system in this process; settings come from DASHWRIGHT_… variables."""
+    return process.run(standalone.SERVICE, standalone.serve)
+
+
+@app.command
+def migrate() -> int:
+    """Bring the database that DASHWRIGHT_DATABASE_URL names to this version's schema."""
+    logging.configure(standalone.SERVICE)
+    try:
+        applied = asyncio.run(schema.migrate(require(load().database_url, "DATABASE_URL")))
+    except (SettingsError, DashwrightError) as error:
+        print(f"dashwright migrate: {error}", file=sys.stderr)
+        return 1
+    print(f"applied: {', '.join(applied)}" if applied else "nothing to do: the schema is current")
+    return 0
+
+
+app.command("dashwright.standalone.evaluate:evaluate", name="eval")
+
+
+def main() -> None:
+    sys.exit(app())

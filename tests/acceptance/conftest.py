@@ -1,0 +1,85 @@
+"""The product's own processes over a real database and a real broker."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from tests.acceptance.cable import Cable
+from tests.acceptance.client import Client
+from tests.acceptance.log_laws import check_logs
+from tests.acceptance.processes import Stack
+from tests.acceptance.records import Records, looking
+from tests.servers import databases
+from tests.servers.virtual_hosts import VirtualHosts
+
+MakeStack = Callable[..., Stack]
+
+
+@pytest.fixture
+async def make_stack(database_url: str, amqp_url: str, tmp_path: Path) -> AsyncIterator[MakeStack]:
+    """Makes stacks with settings of their own, not started yet; stops them in the end and holds their logs to the laws of logs."""
+    made: list[Stack] = []
+
+    def make(*, database: str = database_url, broker: str = amqp_url, **settings: str) -> Stack:
+        made.append(Stack(database, broker, tmp_path, **settings))
+        return made[-1]
+
+    yield make
+    for stack in made:
+        await stack.stop()
+    for stack in made:
+        check_logs(stack)
+
+
+@pytest.fixture
+async def stack(make_stack: MakeStack) -> Stack:
+    """A gateway, a jobs worker and an expressions worker, each a process."""
+    return await make_stack().start()
+
+
+@pytest.fixture
+async def client(stack: Stack) -> AsyncIterator[Client]:
+    async with Client(stack.address) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def records(database_url: str) -> AsyncIterator[Records]:
+    async with looking(database_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def database_cable(database_url: str) -> AsyncIterator[Cable]:
+    async with Cable(database_url) as cable:
+        yield cable
+
+
+@pytest.fixture
+async def broker_cable(amqp_url: str) -> AsyncIterator[Cable]:
+    async with Cable(amqp_url) as cable:
+        yield cable
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared(
+    postgres_dsn: str, _template: str, _virtual_hosts: VirtualHosts, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Stack]:
+    """One stack for the tests of a module, each with repositories and names of its own. Such a module runs on one loop."""
+    async with AsyncExitStack() as held:
+        database_url = await held.enter_async_context(databases.fresh(postgres_dsn, _template))
+        amqp_url = await _virtual_hosts.make()
+        held.push_async_callback(_virtual_hosts.remove, amqp_url)
+        stack = Stack(database_url, amqp_url, tmp_path_factory.mktemp("stack"))
+        held.push_async_callback(stack.stop)
+        yield await stack.start()
+    check_logs(stack)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def user(shared: Stack) -> AsyncIterator[Client]:
+    """The first user of the shared stack."""
+    async with Client(shared.address) as opened:
+        yield opened

@@ -1,0 +1,38 @@
+"""What holds of every line that any service logs, whatever happened to it. Checked at the end of every stack."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from urllib.parse import urlsplit
+
+import aiohttp
+from tests.acceptance.processes import Service, Stack
+
+PASSWORD = "admin"
+_HEADER = aiohttp.encode_basic_auth("admin", PASSWORD).partition(" ")[2]
+_LEVELS = {"debug", "info", "warning", "error", "critical"}
+
+
+def check_logs(stack: Stack) -> None:
+    """Raises AssertionError with the first line that breaks a law."""
+    secrets = {_HEADER, *(password for url in stack.urls if (password := urlsplit(url).password))}
+    for service in stack.services:
+        check_lines(service, secrets)
+
+
+def check_lines(service: Service, secrets: Iterable[str] = (_HEADER,)) -> None:
+    """The same for one process."""
+    for line, event in zip(service.lines, service.events, strict=True):
+        _check_line(service, line, event)
+        for secret in secrets:
+            # A short password is a word of every log: then it counts only where it stands in an address.
+            shown = secret if len(secret) > 7 else f":{secret}@"
+            assert shown not in line, f"{service.name} logged a secret: {line}"
+
+
+def _check_line(service: Service, line: str, event: dict[str, object]) -> None:
+    assert event.get("event") != "text", f"{service.name} wrote a line that is no JSON: {line}"
+    assert isinstance(event.get("event"), str), line
+    assert event.get("level") in _LEVELS, line
+    assert event.get("service") == service.name, line
+    datetime.fromisoformat(str(event.get("timestamp")))
+    assert "exception" not in event, f"{service.name} logged an unexpected failure: {line}"

@@ -1,0 +1,192 @@
+"""Real service processes for tests and benchmarks: started, listened to by their logs, stopped or killed."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+
+Event = dict[str, Any]
+
+_START_SECONDS = 60.0
+_LONGEST_LINE = 4 * 1024 * 1024
+
+
+class Service:
+    """One process of the product. What it logs is read as it comes, so that a test can wait for an event and never sleeps."""
+
+    def __init__(self, name: str, settings: Mapping[str, str], *arguments: str) -> None:
+        self.name = name
+        self.events: list[Event] = []
+        self.lines: list[str] = []
+        self.said: list[str] = []
+        """What it wrote on standard output, for people."""
+        self._settings = settings
+        self._arguments = arguments
+        self._process: asyncio.subprocess.Process | None = None
+        self._news = asyncio.Condition()
+        self._reader: asyncio.Task[None] | None = None
+        self._listener: asyncio.Task[None] | None = None
+
+    async def start(self, *, until: str = "serving") -> Self:
+        """Starts the process and waits for an event of its log."""
+        await self.launch()
+        await self.event(until)
+        return self
+
+    async def launch(self) -> Self:
+        """Starts the process, at the head of a process group of its own."""
+        program = Path(sys.executable).with_name(self.name)
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("DASHWRIGHT_")}
+        environment |= {f"DASHWRIGHT_{name}": value for name, value in self._settings.items()} | {"DASHWRIGHT_LOG_FORMAT": "json"}
+        self._process = await asyncio.create_subprocess_exec(
+            program,
+            *self._arguments,
+            env=environment,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=_LONGEST_LINE,
+            start_new_session=True,
+        )
+        self._reader = asyncio.create_task(self._read())
+        self._listener = asyncio.create_task(self._listen())
+        return self
+
+    async def event(self, name: str, *, after: int = 0, seconds: float = _START_SECONDS, **fields: object) -> Event:
+        """The first event of that name and those fields at or after a position in ``events``, waited for if it has not come yet."""
+        try:
+            async with asyncio.timeout(seconds), self._news:
+                while True:
+                    if found := self.logged(name, after=after, **fields):
+                        return found[0]
+                    if self._reader is not None and self._reader.done():
+                        raise AssertionError(f"{self.name} ended without {name}: {self.events[-5:]}")
+                    await self._news.wait()
+        except TimeoutError as error:
+            raise AssertionError(f"{self.name} did not log {name} {fields} within {seconds:g} s; last: {self.events[-5:]}") from error
+
+    def logged(self, name: str, *, after: int = 0, **fields: object) -> list[Event]:
+        """The events of that name and those fields that have come so far."""
+        return [
+            event
+            for event in self.events[after:]
+            if event.get("event") == name and all(event.get(key) == value for key, value in fields.items())
+        ]
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def runs(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    async def stop(self) -> int:
+        """SIGTERM, and the exit status."""
+        return await self._end(signal.SIGTERM)
+
+    async def kill(self) -> None:
+        """SIGKILL: the process has no last word."""
+        await self._end(signal.SIGKILL)
+
+    async def interrupt(self) -> int:
+        """SIGINT to the whole process group, as Ctrl-C in a terminal sends it, and the exit status."""
+        os.killpg(self.pid, signal.SIGINT)
+        return await self.ended()
+
+    def send(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    async def ended(self, *, seconds: float = _START_SECONDS) -> int:
+        """The exit status, waited for. A process that goes on running is killed, and the test fails."""
+        assert self._process is not None
+        try:
+            async with asyncio.timeout(seconds):
+                status = await self._process.wait()
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
+            raise AssertionError(f"{self.name} did not end within {seconds:g} s; last: {self.events[-5:]}") from None
+        if self._reader is not None and self._listener is not None:
+            await asyncio.gather(self._reader, self._listener)
+        return status
+
+    async def _end(self, number: signal.Signals) -> int:
+        with suppress(ProcessLookupError):
+            self.send(number)
+        return await self.ended()
+
+    async def _listen(self) -> None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        async for line in self._process.stdout:
+            self.said.append(line.decode(errors="replace").rstrip("\n"))
+
+    async def _read(self) -> None:
+        assert self._process is not None
+        assert self._process.stderr is not None
+        async for line in self._process.stderr:
+            text = line.decode(errors="replace").rstrip("\n")
+            try:
+                event = json.loads(text)
+            except ValueError:
+                event = {"event": "text", "text": text}
+            async with self._news:
+                self.lines.append(text)
+                self.events.append(event)
+                self._news.notify_all()
+        async with self._news:
+            self._news.notify_all()
+
+
+class Stack:
+    """A gateway and its workers over one database and broker."""
+
+    def __init__(self, database_url: str, amqp_url: str, folder: Path, **settings: str) -> None:
+        self.repositories = folder / "repositories"
+        self.repositories.mkdir(parents=True, exist_ok=True)
+        self.amqp_url = amqp_url
+        self.urls = (database_url, amqp_url)
+        self.settings = {
+            "DATABASE_URL": database_url,
+            "AMQP_URL": amqp_url,
+            "HTTP_PORT": "0",
+            "PROBE_PORT": "0",
+            "PERMITTED_PATHS": str(self.repositories),
+            "JOB_LEASE_SECONDS": "3",
+            **settings,
+        }
+        self.services: list[Service] = []
+        """Every process that was started, also those that have ended."""
+        self.gateway = self._service("dashwright-api")
+        self.jobs_worker = self._service("dashwright-jobs-worker")
+        self.expressions = self._service("dashwright-expressions")
+        self.address = ""
+
+    async def start(self) -> Self:
+        await asyncio.gather(*(service.start() for service in self.services))
+        self.address = str((await self.gateway.event("serving"))["address"])
+        return self
+
+    async def another_jobs_worker(self, **settings: str) -> Service:
+        """One more; it is ``jobs_worker`` from now on."""
+        self.jobs_worker = await self._service("dashwright-jobs-worker", **settings).start()
+        return self.jobs_worker
+
+    async def another_gateway(self, **settings: str) -> Service:
+        return await self._service("dashwright-api", **settings).start()
+
+    async def stop(self) -> None:
+        await asyncio.gather(*(service.stop() for service in self.services if service.runs))
+
+    def _service(self, name: str, **settings: str) -> Service:
+        service = Service(name, self.settings | settings)
+        self.services.append(service)
+        return service

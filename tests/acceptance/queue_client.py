@@ -1,0 +1,72 @@
+"""A batch submitter: publishes to the queue door and reads its answers. It knows docs/reference/queue.md and nothing of the product."""
+
+import asyncio
+import json
+import uuid
+from types import TracebackType
+from typing import Any, Self
+
+import aio_pika
+from aio_pika.abc import AbstractIncomingMessage
+
+EXCHANGE, DEAD = "dashwright.jobs", "dashwright.dead"
+JOB_SPEC: dict[str, object] = {"action": "sync", "sync": {"incremental": False}}
+
+
+class Submitter:
+    """One connection with a queue for answers."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._answered: dict[str, asyncio.Future[AbstractIncomingMessage]] = {}
+
+    async def __aenter__(self) -> Self:
+        self._connection = await aio_pika.connect(self._url)
+        self.channel = await self._connection.channel(on_return_raises=True)
+        self._answers = await self.channel.declare_queue(exclusive=True)
+        await self._answers.consume(self._take, no_ack=True)
+        self._exchange = await self.channel.get_exchange(EXCHANGE)
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self._connection.close()
+
+    async def ask(
+        self, body: object, *, namespace: str = "default", message_id: str | None = None, seconds: float = 30, **headers: str
+    ) -> Any:
+        """Publishes a submission (bytes as they are, else as JSON) and answers the decoded answer, which must carry its correlation id."""
+        correlation_id = uuid.uuid4().hex
+        await self.publish(body, namespace=namespace, message_id=message_id, correlation_id=correlation_id, answered=True, **headers)
+        return await self.answer_to(correlation_id, seconds=seconds)
+
+    async def answer_to(self, correlation_id: str, *, seconds: float = 30) -> Any:
+        """The decoded answer that carries this correlation id."""
+        async with asyncio.timeout(seconds):
+            return json.loads((await self._answer(correlation_id)).body)
+
+    async def publish(
+        self,
+        body: object,
+        *,
+        namespace: str = "default",
+        message_id: str | None = None,
+        correlation_id: str | None = None,
+        answered: bool = False,
+        **headers: str,
+    ) -> None:
+        """Publishes a submission; returns when the broker has confirmed it."""
+        message = aio_pika.Message(
+            body if isinstance(body, bytes) else json.dumps(body).encode(),
+            delivery_mode=aio_pika.DeliveryMode.PERSISTENT,
+            message_id=message_id,
+            correlation_id=correlation_id,
+            reply_to=self._answers.name if answered else None,
+            headers=dict(headers),
+        )
+        await self._exchange.publish(message, routing_key=f"submit.{namespace}")
+
+    async def _take(self, message: AbstractIncomingMessage) -> None:
+        self._answer(message.correlation_id or "").set_result(message)
+
+    def _answer(self, correlation_id: str) -> asyncio.Future[AbstractIncomingMessage]:
+        return self._answered.setdefault(correlation_id, asyncio.get_running_loop().create_future())

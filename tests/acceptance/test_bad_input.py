@@ -1,0 +1,236 @@
+"""Whatever clients send over HTTP, the answer is a refusal that says what is wrong, in the shape of its API."""
+
+import asyncio
+import gzip
+import io
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.acceptance import trees
+from tests.acceptance.client import DASHBOARDS, FOLDERS, PROVISIONING, Client, counts
+from tests.acceptance.processes import Stack
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+REPOSITORIES = f"{PROVISIONING}/repositories"
+MEBIBYTE = 1024 * 1024
+
+
+def repository(name: str, path: str, *, target: str = "folder", enabled: bool = True) -> dict[str, Any]:
+    sync = {"enabled": enabled, "target": target}
+    spec = {"title": name, "workflows": [], "type": "local", "local": {"path": path}, "sync": sync}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def check_status(answer: Any, code: int) -> None:
+    assert (answer["kind"], answer["apiVersion"], answer["status"], answer["code"]) == ("Status", "v1", "Failure", code), answer
+    assert 0 < len(answer["message"]) < 10_000
+
+
+@pytest.mark.parametrize("path", [DASHBOARDS, FOLDERS, REPOSITORIES, f"{PROVISIONING}/jobs"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"\xff",
+        b"null",
+        b"7",
+        b"[]",
+        b'["x"]',
+        b'"text"',
+        b"[" * 200_000,
+        b'{"a":' * 200_000,
+        b'{"metadata": []}',
+        b'{"metadata": {"name": 7}, "spec": {}}',
+        b'{"metadata": {"name": "a", "labels": {"x": 1}}, "spec": {}}',
+        b'{"spec": null}',
+        b'{"kind": 3}',
+    ],
+    ids=lambda body: repr(body[:40]),
+)
+async def test_a_body_that_is_no_object_of_the_kind_is_refused(user: Client, path: str, body: bytes) -> None:
+    """Malformed, too deep, of another type: 400 or 422 as a Status."""
+    status, answer, _ = await user.answer("POST", path, data=body)
+    assert status in (400, 422), answer
+    check_status(answer, status)
+
+
+@pytest.mark.parametrize(
+    ("path", "limit"), [(DASHBOARDS, 5), (REPOSITORIES, 5), (f"{REPOSITORIES}/any/jobs", 2), (f"{REPOSITORIES}/any/sync", 1)]
+)
+async def test_a_body_over_the_limit_is_refused(user: Client, path: str, limit: int) -> None:
+    """413 that names the limit, also where the body is small until it is decompressed."""
+    body = b'{"spec": "' + b"x" * (limit * MEBIBYTE) + b'"}'
+    for data, headers in ((body, {}), (gzip.compress(body), {"Content-Encoding": "gzip"})):
+        status, answer, _ = await user.answer("POST", path, data=io.BytesIO(data), headers=headers)
+        assert status == 413
+        check_status(answer, 413)
+        assert str(limit * MEBIBYTE) in answer["message"]
+
+
+async def test_a_large_query_is_refused_in_the_classic_shape(user: Client) -> None:
+    """The classic API answers {"message"}, whatever was wrong."""
+    for body, status in ((b"x" * 17 * MEBIBYTE, 413), (b"{", 400), (b"null", 400), (b"[]", 400), (b"[" * 100_000, 400), (b"{}", 400)):
+        found, answer, _ = await user.answer("POST", "/api/ds/query", data=io.BytesIO(body))
+        assert found == status, answer
+        assert answer["message"]
+        assert "kind" not in answer
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/apis/dashboard.grafana.app/v9/namespaces/default/dashboards", 404),
+        ("/apis/dashboard.grafana.app/v2alpha1/namespaces/default/pictures", 404),
+        ("/apis/strange.example/v1/namespaces/default/dashboards", 404),
+        ("/apis/dashboard.grafana.app/v2alpha1/namespaces/elsewhere/dashboards", 403),
+        ("/apis/dashboard.grafana.app/v2alpha1/namespaces/org-2/dashboards", 403),
+        (f"{DASHBOARDS}/none", 404),
+        (f"{DASHBOARDS}/%00", 400),
+        (f"{DASHBOARDS}/%ff", 400),
+        (f"{DASHBOARDS}/..%2F..%2Fetc", 404),
+        (f"{DASHBOARDS}/a%27%3B%20drop%20table%20job", 404),
+        (f"{DASHBOARDS}/" + "x" * 5000, 404),
+        (f"{DASHBOARDS}/%F0%9F%90%98", 404),
+        (f"{REPOSITORIES}/none", 404),
+        (f"{REPOSITORIES}/none/jobs", 404),
+        (f"{PROVISIONING}/jobs/none", 404),
+    ],
+)
+async def test_what_is_not_there_is_said_not_to_be(user: Client, path: str, code: int) -> None:
+    """Unknown groups, versions, kinds, namespaces and names, also with odd characters."""
+    status, answer, _ = await user.answer("GET", path)
+    assert status == code, answer
+    check_status(answer, code)
+
+
+@pytest.mark.parametrize("query", ["limit=-1", "limit=x", "limit=9999999999", "limit=1.5", "continue=!", "continue=e30", "watch=true"])
+async def test_a_parameter_that_cannot_be_honoured_is_refused(user: Client, query: str) -> None:
+    """A list that would answer something else than asked for is a 400."""
+    status, answer, _ = await user.answer("GET", f"{DASHBOARDS}?{query}")
+    if query != "watch=true" or status != 200:
+        check_status(answer, 400)
+
+
+async def test_unlisted_parameters_slashes_and_heads_do_no_harm(shared: Stack, user: Client) -> None:
+    """An unlisted parameter is ignored, a trailing slash accepted without a redirect, and HEAD answers the headers of GET."""
+    plain = await user.call("GET", REPOSITORIES)
+    for path in (f"{REPOSITORIES}/", f"{REPOSITORIES}?pretty=true&x=1", f"{REPOSITORIES}/?timeout=32s"):
+        assert (await user.call("GET", path))["items"] == plain["items"]
+    assert (await user.call("GET", "/api/health/"))["database"] == "ok"
+    async with user.request("HEAD", REPOSITORIES, allow_redirects=False) as response:
+        assert (response.status, await response.read()) == (200, b"")
+        assert response.content_type == "application/json"
+    for method, path in (("PUT", DASHBOARDS), ("TRACE", REPOSITORIES), ("GET", f"{REPOSITORIES}/any/sync")):
+        status, answer, headers = await user.answer(method, path)
+        check_status(answer, 405)
+        assert (status, bool(headers["Allow"])) == (405, True)
+
+
+@pytest.mark.parametrize("name", ["Upper", "-dash", "a" * 64, "ü", "with space", "a/b", "..", "new", "sql", "x\u0000y"])
+async def test_a_repository_with_an_odd_name_is_refused(user: Client, name: str) -> None:
+    """Names follow Kubernetes; some are reserved."""
+    status, answer, _ = await user.answer("POST", REPOSITORIES, json=repository(name, "odd"))
+    assert status in (400, 422), answer
+    check_status(answer, status)
+
+
+@pytest.mark.parametrize("path", ["/etc", "..", "../..", "a/../../..", "./a", "", "a/./b", "/"])
+async def test_a_folder_outside_the_permitted_ones_is_refused(user: Client, path: str) -> None:
+    """Where the path itself leads out, the repository is not even created."""
+    status, answer, _ = await user.answer("POST", REPOSITORIES, json=repository("outside", path))
+    check_status(answer, 422)
+    assert [cause["field"] for cause in answer["details"]["causes"]] == ["spec.local.path"], (status, answer)
+
+
+@pytest.fixture
+def secret(shared: Stack, tmp_path: Path) -> Iterator[Path]:
+    """A dashboard outside the permitted folders, and links to it from inside."""
+    trees.write(tmp_path / "secret.json", trees.classic("secret", "Secret"))
+    linked = shared.repositories / "linked"
+    linked.symlink_to(tmp_path, target_is_directory=True)
+    inside = shared.repositories / "inside"
+    inside.mkdir()
+    (inside / "leak.json").symlink_to(tmp_path / "secret.json")
+    (inside / "leak").symlink_to(tmp_path, target_is_directory=True)
+    os.mkfifo(inside / "pipe.json")
+    trees.write(inside / "good.json", trees.classic("good", "Good"))
+    yield tmp_path
+    linked.unlink()
+
+
+@pytest.mark.usefixtures("secret")
+async def test_no_link_leads_out_of_the_permitted_folders(user: Client) -> None:
+    """A folder that is a link makes the repository unhealthy (424); linked files and pipes inside one are errors of their own."""
+    for name, path in (("linked", "linked"), ("through", "inside/leak")):
+        await user.call("POST", REPOSITORIES, status=201, json=repository(name, path))
+        status, answer, _ = await user.answer("POST", f"{REPOSITORIES}/{name}/sync")
+        check_status(answer, 424)
+        assert status == 424
+        assert "permitted folder" in answer["message"]
+        health = (await user.call("GET", f"{REPOSITORIES}/{name}"))["status"]["health"]
+        assert (health["healthy"], len(health["message"])) == (False, 1)
+    await user.create_repository("inside", "inside")
+    status = await user.synced("inside")
+    assert (status["state"], counts(status, "dashboards")) == ("error", {"total": 3, "create": 1, "write": 1, "error": 2})
+    for name in ("leak.json", "pipe.json"):
+        assert [error for error in status["errors"] if f"file: {name}," in error and "not followed or opened" in error], name
+    assert "secret" not in await user.dashboards()
+
+
+async def test_a_sync_that_cannot_be_is_refused_at_once(user: Client) -> None:
+    """Sync switched off: 422 with the field; a folder that is not there: 424 with the reason; an unknown repository: 404."""
+    await user.call("POST", REPOSITORIES, status=201, json=repository("disabled", "disabled", enabled=False))
+    _, answer, _ = await user.answer("POST", f"{REPOSITORIES}/disabled/sync")
+    check_status(answer, 422)
+    assert "not enabled" in answer["message"]
+    await user.create_repository("missing", "missing")
+    _, answer, _ = await user.answer("POST", f"{REPOSITORIES}/missing/sync")
+    check_status(answer, 424)
+    assert "not found" in answer["message"]
+    _, answer, _ = await user.answer("POST", f"{REPOSITORIES}/nobody/sync")
+    check_status(answer, 404)
+
+
+async def test_one_of_two_repositories_gets_the_instance(user: Client) -> None:
+    """Twelve requests at once to own the whole instance: one is created, the others are refused and name it."""
+    wanted = [repository(f"instance-{number}", "instance", target="instance") for number in range(12)]
+    answers = await asyncio.gather(*(user.answer("POST", REPOSITORIES, json=body) for body in wanted))
+    (winner,) = [body["metadata"]["name"] for status, body, _ in answers if status == 201]
+    for status, body, _ in answers:
+        if status != 201:
+            check_status(body, 422)
+            assert winner in body["message"]
+    await user.call("DELETE", f"{REPOSITORIES}/{winner}")
+
+
+async def test_one_of_many_creations_of_a_name_wins(user: Client) -> None:
+    """Twelve creations of one name at once: one 201, the others 409."""
+    answers = await asyncio.gather(*(user.answer("POST", REPOSITORIES, json=repository("same", "same")) for _ in range(12)))
+    assert sorted(status for status, _, _ in answers) == [201] + [409] * 11
+
+
+async def test_equal_syncs_asked_for_at_once_are_few_jobs(shared: Stack, user: Client) -> None:
+    """Forty requests for the same sync at once: all 202, at most one pending job at any time, and all that were made end well."""
+    trees.make_team(shared.repositories / "popular")
+    await user.create_repository("popular", "popular")
+    jobs = await asyncio.gather(*(user.sync("popular") for _ in range(40)))
+    names = {job["metadata"]["name"] for job in jobs}
+    assert len(names) < 40
+    for job in jobs:
+        assert (await user.ended(job))["status"]["state"] == "success"
+
+
+async def test_nobody_without_credentials_gets_in(shared: Stack) -> None:
+    """Without credentials, with wrong and with unreadable ones: 401 and how to authenticate, in the shape of the API."""
+    async with Client(shared.address, authorization=None) as nobody:
+        for path, field in ((DASHBOARDS, "kind"), ("/api/ds/query", "message")):
+            method = "POST" if path.startswith("/api/") else "GET"
+            for header in ({}, {"Authorization": "Basic !"}, {"Authorization": "Basic YTpi"}, {"Authorization": "Bearer x"}):
+                status, answer, headers = await nobody.answer(method, path, headers=header)
+                assert (status, field in answer) == (401, True), answer
+                assert headers["WWW-Authenticate"].startswith("Basic")

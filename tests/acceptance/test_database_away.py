@@ -1,0 +1,164 @@
+"""PostgreSQL goes away and comes back under running processes: refusals say so, work goes on afterwards, nobody is restarted."""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+
+import aiohttp
+import asyncpg
+import pytest
+from tests.acceptance import trees
+from tests.acceptance.cable import Cable
+from tests.acceptance.client import DASHBOARDS, FOLDERS, PROVISIONING, Client
+from tests.acceptance.conftest import MakeStack
+from tests.acceptance.processes import Stack
+from tests.acceptance.queries import QUERY
+from tests.acceptance.queue_client import JOB_SPEC, Submitter
+from tests.acceptance.records import looking
+from tests.acceptance.waiting import until
+from tests.servers import databases, postgres
+
+from dashwright.common.database import schema
+
+Act = Callable[[], Awaitable[None]]
+
+REPOSITORY = f"{PROVISIONING}/repositories/team"
+LOCAL = {"title": "New", "workflows": [], "type": "local", "local": {"path": "new"}, "sync": {"enabled": True, "target": "folder"}}
+OBJECT = {"metadata": {"generateName": "new-"}, "spec": LOCAL}
+ROUTES: list[tuple[str, str, object]] = [
+    ("GET", DASHBOARDS, None),
+    ("GET", f"{DASHBOARDS}/shop-prod-0", None),
+    ("POST", DASHBOARDS, OBJECT),
+    ("DELETE", f"{DASHBOARDS}/shop-prod-0", None),
+    ("GET", FOLDERS, None),
+    ("POST", FOLDERS, OBJECT),
+    ("GET", f"{PROVISIONING}/repositories", None),
+    ("POST", f"{PROVISIONING}/repositories", OBJECT),
+    ("GET", REPOSITORY, None),
+    ("DELETE", REPOSITORY, None),
+    ("GET", f"{REPOSITORY}/status", None),
+    ("POST", f"{REPOSITORY}/sync", {}),
+    ("POST", f"{REPOSITORY}/export", {}),
+    ("POST", f"{REPOSITORY}/jobs", [JOB_SPEC]),
+    ("GET", f"{REPOSITORY}/jobs", None),
+    ("GET", f"{PROVISIONING}/jobs", None),
+    ("POST", f"{PROVISIONING}/jobs", JOB_SPEC | {"repository": "team"}),
+    ("DELETE", f"{PROVISIONING}/jobs/any", None),
+]
+STRANGER = {"Authorization": aiohttp.encode_basic_auth("nobody", "wrong")}
+QUICK_SECONDS = 6.0
+"""A connection is waited for 5 s at most."""
+
+
+async def outlive_the_database(stack: Stack, database_url: str, broker_url: str, away: Act, back: Act) -> None:
+    """The laws of this module, however the database goes away."""
+    async with Client(stack.address) as client, Submitter(broker_url) as submitter:
+        trees.make_team(stack.repositories / "team")
+        await client.create_repository("team", "team")
+        await client.synced("team")
+        pids = [service.pid for service in stack.services]
+        await client.call("POST", "/api/ds/query", json=QUERY)
+        await away()
+
+        status, answer, _ = await client.answer("POST", "/api/ds/query", json=QUERY)
+        assert status == 200, f"the identity was known a moment ago: {answer}"
+        for method, path, body in ROUTES:
+            await check_refused(client, method, path, body)
+        await check_down(client)
+        await submitter.publish(JOB_SPEC | {"repository": "team"}, message_id="kept", correlation_id="kept", answered=True)
+        await stack.gateway.event("submission_waits")
+
+        await back()
+        answer = await submitter.answer_to("kept")
+        assert answer["kind"] == "Job"
+        assert (await client.ended(answer))["status"]["state"] == "success"
+        await until(lambda: _is(client, "/readyz", 200))
+        await client.call("GET", "/api/health")
+        assert len(await client.dashboards()) == 21
+        async with looking(database_url) as records:
+            assert len(await records.jobs()) == 2
+        assert [service.pid for service in stack.services if service.runs] == pids
+
+
+async def check_refused(client: Client, method: str, path: str, sent: object) -> None:
+    """503 with Retry-After, as a Status that tells what is down and not where."""
+    async with asyncio.timeout(QUICK_SECONDS):
+        status, body, headers = await client.answer(method, path, json=sent)
+    assert status == 503, f"{method} {path}: {status} {body}"
+    assert int(headers["Retry-After"]) >= 1
+    assert (body["kind"], body["status"], body["reason"], body["code"]) == ("Status", "Failure", "ServiceUnavailable", 503)
+    assert "database is not available" in body["message"]
+    assert "127.0.0.1" not in body["message"]
+
+
+async def check_down(client: Client) -> None:
+    """The probes name the database, and a credential nobody knows is refused by 503, never by 401."""
+    status, text, _ = await client.answer("GET", "/readyz")
+    assert status == 503
+    assert "[-]database failed" in text
+    assert "[+]broker ok" in text
+    assert (await client.answer("GET", "/livez"))[0] == 200
+    status, health, headers = await client.answer("GET", "/api/health")
+    assert (status, health["database"]) == (503, "failing")
+    assert int(headers["Retry-After"]) >= 1
+    status, body, headers = await client.answer("POST", "/api/ds/query", json=QUERY, headers=STRANGER)
+    assert (status, list(body)) == (503, ["message", "traceID"])
+    assert int(headers["Retry-After"]) >= 1
+
+
+async def _is(client: Client, path: str, status: int) -> bool:
+    return (await client.answer("GET", path))[0] == status
+
+
+async def test_everything_says_that_the_database_cannot_be_reached(
+    make_stack: MakeStack, database_url: str, amqp_url: str, database_cable: Cable
+) -> None:
+    """With every connection to PostgreSQL cut, each route answers 503 and says why; a submission through the queue is kept and answered."""
+    stack = await make_stack(database=database_cable.url).start()
+    await outlive_the_database(stack, database_url, amqp_url, database_cable.cut, database_cable.mend)
+
+
+@pytest.mark.faults
+async def test_everything_says_that_the_database_is_stopped(
+    make_stack: MakeStack, amqp_url: str, private_postgres: postgres.Private
+) -> None:
+    """The same with a server that is really stopped and started."""
+    url = await _migrated(private_postgres)
+    stack = await make_stack(database=url).start()
+    await outlive_the_database(stack, url, amqp_url, private_postgres.stop, private_postgres.start)
+
+
+async def _migrated(server: postgres.Private) -> str:
+    connection = await asyncpg.connect(server.dsn)
+    await connection.execute("create database dashwright")
+    await connection.close()
+    url = databases.with_database(server.dsn, "dashwright")
+    await schema.migrate(url)
+    return url
+
+
+async def test_a_sync_outlives_a_blink_of_the_database(make_stack: MakeStack, database_url: str, database_cable: Cable) -> None:
+    """A job whose database goes away in the middle ends well once it is back, though nobody told the worker, and writes everything once."""
+    stack = await make_stack(database=database_cable.url, JOB_LEASE_SECONDS="1.5").start()
+    async with Client(stack.address) as client, looking(database_url) as records:
+        names = trees.make_many(stack.repositories / "many", 300)
+        await client.create_repository("many", "many")
+        async with records.syncs_held():
+            job = await client.sync("many")
+            await until(records.waiting_syncs)
+            await database_cable.cut()
+            await stack.jobs_worker.event("job_left_to_rescuer")
+        await database_cable.mend()
+        assert (await client.ended(job))["status"]["state"] == "success"
+        once = dict.fromkeys(names, 1)
+        assert await records.additions() == once
+        assert await records.generations() == once
+
+
+async def test_processes_stop_while_the_database_is_away(make_stack: MakeStack, database_cable: Cable) -> None:
+    """SIGTERM is obeyed within seconds, with exit status 0, though nothing can be written."""
+    stack = await make_stack(database=database_cable.url).start()
+    await database_cable.cut()
+    for service in stack.services:
+        service.send(signal.SIGTERM)
+    assert [await service.ended(seconds=15) for service in stack.services] == [0, 0, 0]

@@ -1,0 +1,43 @@
+"""A gateway that is stopped in the middle of its answers: each one that has begun comes whole."""
+
+import asyncio
+import json
+import signal
+from typing import Any
+
+import pytest
+from aiohttp import ClientResponse
+from tests.acceptance.client import Client
+from tests.acceptance.conftest import MakeStack
+
+POINTS = 50_000
+CLIENTS = 4
+
+
+def large_query() -> dict[str, Any]:
+    """Its answer is some 10 MB: more than the buffers between a worker and a client that does not read."""
+    fields = [{"name": "t", "type": "time"}, {"name": "v", "type": "number"}]
+    frame = {"schema": {"fields": fields}, "data": {"values": [list(range(POINTS)), list(range(POINTS))]}}
+    source = {"refId": "A", "datasource": {"type": "grafana-testdata-datasource"}, "hide": True}
+    shown = [{"refId": f"B{number}", "type": "math", "expression": f"$A / {number + 3}"} for number in range(10)]
+    return {"queries": [source | {"scenarioId": "raw_frame", "rawFrameContent": json.dumps([frame])}, *shown]}
+
+
+@pytest.mark.parametrize("accept", ["application/json", "application/vnd.apache.arrow.stream"])
+async def test_answers_that_have_begun_come_whole(make_stack: MakeStack, accept: str) -> None:
+    """SIGTERM when every client has the head of its answer and none has read it; the gateway ends with exit status 0 when all have."""
+    stack = await make_stack().start()
+    query = large_query()
+    async with Client(stack.address) as client:
+
+        async def ask() -> ClientResponse:
+            return await client.request("POST", "/api/ds/query", json=query, headers={"Accept": accept})
+
+        whole = await (await ask()).read()
+        begun = await asyncio.gather(*(ask() for _ in range(CLIENTS)))
+        stack.gateway.send(signal.SIGTERM)
+        await stack.gateway.event("stopping")
+        answers = await asyncio.gather(*(response.read() for response in begun))
+        assert [response.status for response in begun] == [200] * CLIENTS
+        assert [answer == whole for answer in answers] == [True] * CLIENTS
+    assert await stack.gateway.ended() == 0

@@ -1,0 +1,56 @@
+"""Two gateways, two jobs workers, sixty repositories: much at once, and still one job of a repository at a time."""
+
+import asyncio
+from collections.abc import Iterable
+
+import asyncpg
+from tests.acceptance import trees
+from tests.acceptance.client import Client
+from tests.acceptance.conftest import MakeStack
+from tests.acceptance.queue_client import JOB_SPEC, Submitter
+from tests.acceptance.records import Records
+from tests.acceptance.waiting import until
+
+NAMES = [f"team-{number:02}" for number in range(60)]
+
+
+def check_one_at_a_time(feed: Iterable[asyncpg.Record]) -> int:
+    """Raises AssertionError where two jobs of a repository are at work at once in the feed; answers how many were at work."""
+    at_work: dict[str, str] = {}
+    begun = 0
+    for change in feed:
+        repository, job = change["repository"], change["name"]
+        if change["state"] == "working" and at_work.get(repository) != job:
+            assert repository not in at_work, f"{job} was at work beside {at_work[repository]}"
+            at_work[repository] = job
+            begun += 1
+        elif change["state"] != "working" and at_work.get(repository) == job:
+            del at_work[repository]
+    assert not at_work
+    return begun
+
+
+async def test_sixty_repositories_sync_at_once(make_stack: MakeStack, records: Records, amqp_url: str) -> None:
+    """A batch of all, three times over from both gateways: each repository's jobs run one after the other, all succeed, nothing is left."""
+    stack = await make_stack().start()
+    first = stack.jobs_worker
+    second = await stack.another_jobs_worker()
+    await stack.another_gateway()
+    async with Client(stack.address) as client, Submitter(amqp_url) as submitter:
+        for name in NAMES:
+            for number in range(5):
+                trees.write(stack.repositories / name / f"{name}-{number}.json", trees.classic(f"{name}-{number}", name))
+        await asyncio.gather(*(client.create_repository(name, name) for name in NAMES))
+        batch = [JOB_SPEC | {"repository": name} for name in NAMES]
+        answers = [await submitter.ask(batch) for _ in range(3)]
+        await until(records.nothing_at_work, seconds=60)
+        await until(records.nothing_to_publish)
+        jobs = await records.jobs()
+        assert {job["name"] for job in jobs} == {item["metadata"]["name"] for answer in answers for item in answer["items"]}
+        assert {job["repository"] for job in jobs} == set(NAMES)
+        assert {(job["state"], job["attempts"]) for job in jobs} == {("success", 1)}
+        assert check_one_at_a_time(await records.job_feed()) == len(jobs)
+        assert await records.additions() == {f"{name}-{number}": 1 for name in NAMES for number in range(5)}
+        assert len(await client.dashboards()) == 300
+    for worker in (first, second):
+        assert worker.logged("job_ended"), "one worker did all the work"

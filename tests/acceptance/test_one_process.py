@@ -1,0 +1,186 @@
+"""``dashwright serve``: the whole system in one process, on a data folder of its own or over a database that is there."""
+
+import asyncio
+import shutil
+import signal
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from tests.acceptance import trees
+from tests.acceptance.client import Client
+from tests.acceptance.conftest import MakeStack
+from tests.acceptance.log_laws import check_lines
+from tests.acceptance.processes import Service
+from tests.acceptance.queries import QUERY
+from tests.acceptance.records import Records
+from tests.acceptance.waiting import until
+
+LISTENING = "listening"
+BACKLOG = 250
+
+
+class Home:
+    """One data folder, and the processes that were started on it."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        self.repositories = data / "repositories"
+        self._started: list[Service] = []
+
+    def service(self, **settings: str) -> Service:
+        usual = {"DATA_DIR": str(self.data), "HTTP_PORT": "0", "JOB_LEASE_SECONDS": "1.5"}
+        self._started.append(Service("dashwright", usual | settings, "serve"))
+        return self._started[-1]
+
+    async def serving(self, **settings: str) -> Service:
+        return await self.service(**settings).start(until=LISTENING)
+
+    async def close(self) -> None:
+        for service in self._started:
+            if service.runs:
+                await service.stop()
+
+
+@pytest.fixture
+def data_dir() -> Iterator[Path]:
+    """A folder that the database's own user can reach where tests run as root."""
+    folder = Path(tempfile.mkdtemp(prefix="dashwright-data-"))
+    folder.chmod(0o711)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+async def home(data_dir: Path) -> AsyncIterator[Home]:
+    home = Home(data_dir)
+    yield home
+    await home.close()
+
+
+def client_of(service: Service) -> Client:
+    return Client(service.logged(LISTENING)[0]["address"])
+
+
+def family(pid: int) -> set[int]:
+    """A process and all it has started, however far down."""
+    parents: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+    found: set[int] = set()
+    members = {pid}
+    while members - found:
+        found |= members
+        members = found | {child for child, parent in parents.items() if parent in found}
+    return found
+
+
+def alive(pids: set[int]) -> set[int]:
+    return {pid for pid in pids if Path(f"/proc/{pid}").exists()}
+
+
+async def test_data_outlives_a_restart(home: Home) -> None:
+    """A first start makes everything and prints its address; after SIGTERM a second one is there within seconds, with all data."""
+    names = trees.make_team(home.repositories / "team")
+    first = await home.serving()
+    async with client_of(first) as client:
+        await client.create_repository("team", "team")
+        assert (await client.synced("team"))["message"] == "completed successfully"
+        await client.call("POST", "/api/ds/query", json=QUERY)
+        before = await client.dashboards()
+        assert sorted(before) == sorted(names)
+    pids = family(first.pid)
+    assert len(pids) > 2
+    assert await first.stop() == 0
+    assert alive(pids) == set()
+    assert len(first.said) == 1
+    assert first.said[0].startswith(f"Dashwright serves at {first.logged(LISTENING)[0]['address']} ")
+
+    async with asyncio.timeout(30):
+        second = await home.serving()
+    async with client_of(second) as client:
+        assert await client.dashboards() == before
+        assert (await client.synced("team"))["message"] == "no changes to sync"
+    assert await second.interrupt() == 0
+    for service in (first, second):
+        check_lines(service)
+
+
+async def test_a_killed_system_goes_on_where_it_was(home: Home) -> None:
+    """SIGKILL in the middle of a sync, another one waiting: the next start ends both, and no process of the first is left."""
+    names = trees.make_many(home.repositories / "many", 300)
+    trees.make_team(home.repositories / "team")
+    killed = await home.serving(JOB_SLOTS="1")
+    async with client_of(killed) as client:
+        await client.create_repository("many", "many")
+        await client.create_repository("team", "team")
+        jobs = [await client.sync("many"), await client.sync("team")]
+        await killed.event("job_started")
+        pids = family(killed.pid)
+        await killed.kill()
+    second = await home.serving()
+    assert alive(pids) == set()
+    async with client_of(second) as client:
+        for job in jobs:
+            assert (await client.ended(job))["status"]["state"] == "success"
+        assert len(await client.dashboards()) == len(names) + 21
+
+
+async def test_ctrl_c_leaves_nothing_running(home: Home) -> None:
+    """SIGINT to the whole process group, as a terminal sends it, while a sync is at work: exit status 0 and no process left."""
+    trees.make_many(home.repositories / "many", 300)
+    service = await home.serving(SHUTDOWN_SECONDS="5")
+    async with client_of(service) as client:
+        await client.create_repository("many", "many")
+        await client.sync("many")
+        await service.event("job_started")
+    pids = family(service.pid)
+    assert await service.interrupt() == 0
+    assert alive(pids) == set()
+    check_lines(service)
+
+
+async def test_a_start_can_be_interrupted(home: Home) -> None:
+    """SIGTERM while the first start still makes its database: the process ends with status 0 and leaves no other; the next one serves."""
+    service = await home.service().launch()
+    await until(lambda: _has_children(service))
+    pids = family(service.pid)
+    service.send(signal.SIGTERM)
+    assert await service.ended(seconds=20) == 0
+    assert alive(pids) == set()
+    await home.serving()
+
+
+async def _has_children(service: Service) -> bool:
+    return len(family(service.pid)) > 1
+
+
+async def test_one_data_folder_has_one_system(home: Home) -> None:
+    """A second start on the folder of a running one is refused in one sentence that says what to do; the first one goes on."""
+    first = await home.serving()
+    second = await home.service().launch()
+    assert await second.ended() == 1
+    (said,) = [event["text"] for event in second.events if event["event"] == "text"]
+    assert f"process {first.pid}" in said
+    assert "DASHWRIGHT_DATA_DIR" in said
+    async with client_of(first) as client:
+        await client.call("GET", "/api/health")
+
+
+async def test_a_long_backlog_is_woken_at_the_start(home: Home, make_stack: MakeStack, records: Records, database_url: str) -> None:
+    """However many jobs wait, a start over a broker that remembers nothing runs all of them, not only the first hundred."""
+    stack = make_stack(PERMITTED_PATHS=str(home.repositories))
+    await stack.gateway.start()
+    trees.make_team(home.repositories / "team")
+    async with Client(stack.gateway.logged("serving")[0]["address"]) as client:
+        await client.create_repository("team", "team")
+        await client.sync("team")
+    assert await stack.gateway.stop() == 0
+    await records.clone_pending_job(BACKLOG)
+    await home.serving(DATABASE_URL=database_url)
+    await until(records.nothing_at_work, seconds=90)
+    assert {job["state"] for job in await records.jobs()} == {"success"}
+    await until(records.nothing_to_publish)

@@ -1,0 +1,36 @@
+"""The queue door where anonymous submission is switched off, and what becomes of what nobody reads."""
+
+import aiohttp
+from tests.acceptance import trees
+from tests.acceptance.client import Client
+from tests.acceptance.conftest import MakeStack
+from tests.acceptance.queue_client import DEAD, JOB_SPEC, Submitter
+
+
+async def test_without_a_queue_identity_a_message_needs_credentials(make_stack: MakeStack, amqp_url: str) -> None:
+    """QUEUE_IDENTITY=false: no authorization is a 401 Status, a good one a Job."""
+    stack = await make_stack(QUEUE_IDENTITY="false").start()
+    async with Client(stack.address) as client, Submitter(amqp_url) as submitter:
+        trees.make_team(stack.repositories / "team")
+        await client.create_repository("team", "team")
+        wanted = JOB_SPEC | {"repository": "team"}
+        refusal = await submitter.ask(wanted)
+        assert (refusal["kind"], refusal["code"], refusal["reason"]) == ("Status", 401, "Unauthorized")
+        assert "authorization" in refusal["message"]
+        job = await submitter.ask(wanted, authorization=aiohttp.encode_basic_auth("admin", "admin"))
+        assert (await client.ended(job))["status"]["state"] == "success"
+
+
+async def test_dead_letters_keep_their_reason(make_stack: MakeStack, amqp_url: str) -> None:
+    """Where no worker reads the dead letters, a refused submission without reply_to lies there with its reason and its body."""
+    stack = make_stack()
+    await stack.gateway.start()
+    async with Submitter(amqp_url) as submitter:
+        await submitter.publish(b"no json at all", namespace="default")
+        queue = await submitter.channel.get_queue(DEAD)
+        async with queue.iterator(timeout=20) as letters:
+            letter = await anext(letters)
+            async with letter.process():
+                assert letter.body == b"no json at all"
+                assert letter.routing_key == "submit.default"
+                assert "not JSON" in str(letter.headers["dashwright-reason"])

@@ -1,0 +1,182 @@
+"""The queue door over a real RabbitMQ, as docs/reference/queue.md promises it to batch submitters."""
+
+import asyncio
+import json
+import sys
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import pytest_asyncio
+from tests.acceptance import trees
+from tests.acceptance.client import PROVISIONING, Client
+from tests.acceptance.processes import Stack
+from tests.acceptance.queue_client import JOB_SPEC, Submitter
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+ROOT = Path(__file__).parents[2]
+GOOD = aiohttp.encode_basic_auth("admin", "admin")
+BAD = aiohttp.encode_basic_auth("admin", "wrong")
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def submitter(shared: Stack) -> AsyncIterator[Submitter]:
+    async with Submitter(shared.amqp_url) as opened:
+        yield opened
+
+
+async def make(shared: Stack, user: Client, *names: str) -> None:
+    for name in names:
+        trees.write(shared.repositories / name / f"{name}.json", trees.classic(name, name))
+        await user.create_repository(name, name)
+
+
+def spec(repository: str) -> dict[str, object]:
+    return JOB_SPEC | {"repository": repository}
+
+
+def causes(status: Any) -> list[tuple[str, str]]:
+    return [(cause["field"], cause["reason"]) for cause in status["details"]["causes"]]
+
+
+async def jobs_of(user: Client, repository: str) -> list[Any]:
+    found: list[Any] = (await user.call("GET", f"{PROVISIONING}/repositories/{repository}/jobs"))["items"]
+    return found
+
+
+async def test_each_form_of_a_submission_is_answered_in_kind(shared: Stack, user: Client, submitter: Submitter) -> None:
+    """A JobSpec and a whole Job are answered by a pending Job, a list by a JobList in its order; all of them run."""
+    await make(shared, user, "spec", "whole", "list-a", "list-b")
+    one = await submitter.ask(spec("spec"))
+    assert (one["kind"], one["status"], one["spec"]["repository"]) == ("Job", {"state": "pending"}, "spec")
+    job = {"kind": "Job", "apiVersion": one["apiVersion"], "metadata": {}, "spec": spec("whole")}
+    whole = await submitter.ask(job)
+    assert (whole["kind"], whole["spec"]["repository"]) == ("Job", "whole")
+    several = await submitter.ask([spec("list-b"), spec("list-a"), spec("list-b")])
+    assert several["kind"] == "JobList"
+    assert [item["spec"]["repository"] for item in several["items"]] == ["list-b", "list-a", "list-b"]
+    assert several["items"][0]["metadata"]["uid"] == several["items"][2]["metadata"]["uid"]
+    for submitted in (one, whole, *several["items"]):
+        assert (await user.ended(submitted))["status"]["state"] == "success"
+
+
+async def test_a_list_with_one_bad_item_makes_nothing(shared: Stack, user: Client, submitter: Submitter) -> None:
+    """Every fault of every item is a cause named by its place, and not one job is made."""
+    await make(shared, user, "innocent")
+    refusal = await submitter.ask([spec("innocent"), spec("nowhere"), {"repository": "innocent"}, 7])
+    assert (refusal["kind"], refusal["status"], refusal["code"]) == ("Status", "Failure", 422)
+    assert causes(refusal) == [("[2].action", "FieldValueRequired"), ("[3]", "FieldValueTypeInvalid")]
+    refusal = await submitter.ask([spec("innocent"), spec("nowhere")])
+    assert causes(refusal) == [("[1].repository", "FieldValueNotFound")]
+    assert await jobs_of(user, "innocent") == []
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "says"),
+    [
+        (b'{"action": ', 400, "not JSON"),
+        (b"\xff\xfe", 400, "not JSON"),
+        (b"", 400, "not JSON"),
+        ([], 400, "at least one"),
+        ([JOB_SPEC] * 1001, 400, "1000"),
+        ({"kind": "Job", "apiVersion": "v9", "spec": {}}, 400, "known: Job of"),
+        ({"kind": "Dashboard"}, 400, "known: Job of"),
+        ({"kind": "Job", "metadata": {"namespace": "org-2"}, "spec": {}}, 400, "must agree"),
+        ({"kind": "Job", "metadata": 3, "spec": {}}, 400, "must be an object"),
+        ({"kind": "Job", "spec": None}, 422, "must be a JobSpec"),
+        ({"kind": None, **JOB_SPEC}, 400, "known: Job of"),
+        (None, 422, "must be a JobSpec"),
+        (3.5, 422, "must be a JobSpec"),
+        ("text", 422, "must be a JobSpec"),
+        ({"action": "dance", "repository": "any"}, 422, "action"),
+        ({"action": "sync", "repository": 7, "sync": {}}, 422, "repository"),
+        ({"action": "sync", "repository": "nobody-here", "sync": {}}, 404, "nobody-here"),
+        (b"[" * 100_000, 400, "not JSON"),
+    ],
+)
+async def test_what_cannot_be_done_is_refused_with_the_reason(submitter: Submitter, body: object, code: int, says: str) -> None:
+    """Whatever is wrong with a submission, the answer is a Status that says what."""
+    refusal = await submitter.ask(body)
+    assert (refusal["kind"], refusal["status"], refusal["code"]) == ("Status", "Failure", code), refusal
+    assert says in refusal["message"]
+
+
+@pytest.mark.parametrize(("size", "code"), [(1_000_000, 422), (8_000_000, 413)])
+async def test_a_very_large_body_is_refused_in_few_words(submitter: Submitter, size: int, code: int) -> None:
+    """What is large is not repeated, neither to the submitter nor in the log; beyond two mebibytes it is not even read."""
+    refusal = await submitter.ask({"action": "sync", "repository": "x" * size, "sync": {}})
+    assert (refusal["status"], refusal["code"]) == ("Failure", code)
+    assert len(refusal["message"]) < 1000
+    refusal = await submitter.ask({"kind": "x" * size, "apiVersion": "y" * size})
+    assert len(refusal["message"]) < 1000
+
+
+async def test_the_header_decides_who_submits(shared: Stack, user: Client, submitter: Submitter) -> None:
+    """A good authorization acts as that user, a bad one is refused by 401, none is the namespace's queue identity."""
+    await make(shared, user, "identified")
+    assert (await submitter.ask(spec("identified"), authorization=GOOD))["kind"] == "Job"
+    assert (await submitter.ask(spec("identified")))["kind"] == "Job"
+    for header in (BAD, "Basic !!!", "Bearer nothing"):
+        refusal = await submitter.ask(spec("identified"), authorization=header)
+        assert (refusal["kind"], refusal["code"], refusal["reason"]) == ("Status", 401, "Unauthorized"), header
+
+
+@pytest.mark.parametrize("namespace", ["org-1", "org-x", "elsewhere", "default.more", "org-99"])
+async def test_an_unknown_namespace_is_refused(submitter: Submitter, namespace: str) -> None:
+    """A routing key that names no namespace is a 400 that says which there are; one without the repository a 404."""
+    refusal = await submitter.ask(spec("identified"), namespace=namespace)
+    assert refusal["code"] == (404 if namespace == "org-99" else 400), refusal
+
+
+async def test_one_message_id_is_one_submission(shared: Stack, user: Client, submitter: Submitter) -> None:
+    """The same message again gets the same job, also after it ended; the same id with another body is refused."""
+    await make(shared, user, "once")
+    name = str(uuid.uuid4())
+    first = await submitter.ask(spec("once"), message_id=name)
+    await user.ended(first)
+    again = await submitter.ask(spec("once"), message_id=name)
+    assert (again["metadata"]["uid"], again["status"]["state"]) == (first["metadata"]["uid"], "success")
+    refusal = await submitter.ask([spec("once")], message_id=name)
+    assert (refusal["code"], causes(refusal)) == (422, [("message_id", "FieldValueDuplicate")])
+    assert len(await jobs_of(user, "once")) == 1
+
+
+async def test_two_gateways_make_one_job_of_one_message(shared: Stack, user: Client, submitter: Submitter) -> None:
+    """Twenty copies of a message, consumed by two gateways at once, are one job that runs once, and each copy is answered with it."""
+    await make(shared, user, "copied")
+    second = await shared.another_gateway()
+    name = str(uuid.uuid4())
+    answers = await asyncio.gather(*(submitter.ask(spec("copied"), message_id=name) for _ in range(20)))
+    assert len({answer["metadata"]["uid"] for answer in answers}) == 1
+    await user.ended(answers[0])
+    assert len(await jobs_of(user, "copied")) == 1
+    assert await second.stop() == 0
+
+
+async def test_a_refusal_nobody_waits_for_is_kept_as_a_dead_letter(submitter: Submitter) -> None:
+    """Without reply_to a refused submission is not lost silently: it lies in the queue dashwright.dead with its reason."""
+    await submitter.publish(spec("nobody-here-either"))
+    dead = await submitter.channel.get_queue("dashwright.dead")
+    async with dead.iterator(timeout=30) as letters:
+        async for letter in letters:
+            await letter.ack()
+            if "nobody-here-either" in str(letter.headers):
+                break
+    assert letter.routing_key == "submit.default"
+
+
+async def test_the_example_runs_as_documented(shared: Stack, user: Client) -> None:
+    """examples/submit_jobs.py prints the pending job of the repository it was given."""
+    await make(shared, user, "examples")
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, ROOT / "examples/submit_jobs.py", shared.amqp_url, "examples", stdout=asyncio.subprocess.PIPE
+    )
+    output, _ = await asyncio.wait_for(process.communicate(), 30)
+    assert process.returncode == 0
+    job = json.loads(output)
+    assert (job["kind"], job["spec"]["repository"], job["status"]) == ("Job", "examples", {"state": "pending"})
+    assert (await user.ended(job))["status"]["state"] == "success"

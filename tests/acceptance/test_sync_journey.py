@@ -1,0 +1,88 @@
+"""From files in a folder to dashboards that clients read, through real processes."""
+
+from tests.acceptance import trees
+from tests.acceptance.client import DASHBOARDS, PROVISIONING, Client, counts
+from tests.acceptance.processes import Stack
+
+
+async def test_a_folder_of_dashboards_syncs_changes_and_empties(stack: Stack, client: Client) -> None:
+    """A first sync creates all in its folders, a second finds nothing to do, a changed file is one update, a removed one a delete."""
+    names = trees.make_team(stack.repositories / "team")
+    await client.create_repository("team", "team")
+
+    status = await client.synced("team")
+    assert (status["state"], status["message"], status["progress"]) == ("success", "completed successfully", 100)
+    assert counts(status, "dashboards") == {"total": 21, "create": 21, "write": 21}
+    assert counts(status, "folders") == {"total": 8, "create": 8, "write": 8}
+    dashboards, folders = await client.dashboards(), await client.folders()
+    assert sorted(dashboards) == sorted(names)
+    assert len(folders) == 9
+    assert folders["team"]["spec"]["title"] == "Team"
+    titles = {name: folder["spec"]["title"] for name, folder in folders.items()}
+    annotations = dashboards["shop-prod-0"]["metadata"]["annotations"]
+    assert titles[annotations["grafana.app/folder"]] == "prod"
+    assert annotations["grafana.app/managerId"] == "team"
+    assert annotations["grafana.app/sourcePath"] == "shop/prod/shop-prod-0.json"
+
+    status = await client.synced("team")
+    assert (status["state"], status["message"]) == ("success", "no changes to sync")
+    assert counts(status, "dashboards") == {"total": 21, "noop": 21}
+    assert counts(status, "folders") == {"total": 8, "noop": 8}
+    assert await client.dashboards() == dashboards
+
+    trees.write(stack.repositories / "team/shop/prod/shop-prod-0.json", trees.classic("shop-prod-0", "New title"))
+    assert counts(await client.synced("team"), "dashboards") == {"total": 21, "update": 1, "write": 1, "noop": 20}
+    changed = await client.call("GET", f"{DASHBOARDS}/shop-prod-0")
+    assert (changed["spec"]["title"], changed["metadata"]["generation"]) == ("New title", 2)
+
+    (stack.repositories / "team/shop/prod/shop-prod-0.json").unlink()
+    assert counts(await client.synced("team"), "dashboards") == {"total": 21, "delete": 1, "noop": 20}
+    assert sorted(await client.dashboards()) == sorted(set(names) - {"shop-prod-0"})
+
+    repository = await client.call("GET", f"{PROVISIONING}/repositories/team")
+    assert repository["status"]["sync"]["state"] == "success"
+    assert repository["status"]["health"]["healthy"]
+    assert {item["resource"]: item["count"] for item in repository["status"]["stats"]} == {"dashboards": 20, "folders": 9}
+
+
+async def test_one_bad_file_spoils_only_itself(stack: Stack, client: Client) -> None:
+    """A broken file is an error in the summary while the others go in; two files with one name are one dashboard and one error."""
+    root = stack.repositories / "mixed"
+    trees.write(root / "good.json", trees.classic("good", "Good"))
+    (root / "broken.json").write_text('{"title": ')
+    (root / "broken.yaml").write_text("apiVersion: [")
+    trees.write(root / "a.json", trees.classic("twin", "A"))
+    trees.write(root / "b.json", trees.classic("twin", "B"))
+    await client.create_repository("mixed", "mixed")
+    status = await client.synced("mixed")
+    assert (status["state"], status["message"]) == ("error", "completed with errors")
+    assert counts(status, "dashboards") == {"total": 5, "create": 2, "write": 2, "error": 3}
+    complaints = "\n".join(status["errors"])
+    assert "broken.json" in complaints
+    assert "broken.yaml" in complaints
+    assert "duplicate resource name: twin" in complaints
+    assert sorted(await client.dashboards()) == ["good", "twin"]
+
+
+async def test_a_job_is_found_by_name_and_uid_after_it_ended(stack: Stack, client: Client) -> None:
+    """GET by name and by uid below the repository answer a job that has left the queue; a uid that is none is 400, an unknown one 404."""
+    trees.write(stack.repositories / "r/a.json", trees.classic("a", "A"))
+    await client.create_repository("r", "r")
+    job = await client.ended(await client.sync("r"))
+    uid = job["metadata"]["uid"]
+    jobs = f"{PROVISIONING}/repositories/r/jobs"
+    assert await client.call("GET", f"{jobs}/{uid}") == job
+    assert [item["metadata"]["uid"] for item in (await client.call("GET", jobs))["items"]] == [uid]
+    assert (await client.call("GET", f"{jobs}/none", status=400))["message"] == "invalid job uid: none"
+    await client.call("GET", f"{jobs}/00000000-0000-4000-8000-000000000000", status=404)
+
+
+async def test_deleting_a_repository_removes_what_it_manages(stack: Stack, client: Client) -> None:
+    """With a repository go its dashboards and folders; those of others stay."""
+    for name in ("one", "two"):
+        trees.write(stack.repositories / name / f"{name}.json", trees.classic(name, name))
+        await client.create_repository(name, name)
+        await client.synced(name)
+    await client.call("DELETE", f"{PROVISIONING}/repositories/one")
+    assert list(await client.dashboards()) == ["two"]
+    assert list(await client.folders()) == ["two"]

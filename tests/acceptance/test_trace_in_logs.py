@@ -1,0 +1,52 @@
+"""One trace id leads from a request through every service it touches."""
+
+import pytest
+from tests.acceptance import trees
+from tests.acceptance.client import PROVISIONING, Client
+from tests.acceptance.processes import Service, Stack
+from tests.acceptance.queries import QUERY
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+SPAN = "00f067aa0ba902b7"
+
+
+def traced(service: Service, trace_id: str) -> list[str]:
+    return [str(event["event"]) for event in service.events if event.get("trace_id") == trace_id]
+
+
+async def test_a_sync_is_one_trace_in_gateway_and_worker(shared: Stack, user: Client) -> None:
+    """The traceparent of the request is in the gateway's lines of it, beside the request's id, and in the worker's lines of the job."""
+    trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
+    trees.make_team(shared.repositories / "team")
+    await user.create_repository("team", "team")
+    headers = {"traceparent": f"00-{trace_id}-{SPAN}-01", "X-Request-Id": "first-sync"}
+    job = await user.call("POST", f"{PROVISIONING}/repositories/team/sync", status=202, headers=headers)
+    await user.ended(job)
+    name = job["metadata"]["name"]
+    submitted = await shared.gateway.event("job_submitted", job=name)
+    assert (submitted["trace_id"], submitted["request_id"], submitted["user"]) == (trace_id, "first-sync", "admin")
+    assert {"job_submitted", "request_answered"} <= set(traced(shared.gateway, trace_id))
+    await shared.jobs_worker.event("job_ended", job=name)
+    for event in ("job_started", "job_ended"):
+        (line,) = shared.jobs_worker.logged(event, job=name)
+        assert (line["trace_id"], line["repository"], line["action"]) == (trace_id, "team", "sync")
+
+
+async def test_a_query_is_one_trace_in_gateway_and_worker(shared: Stack, user: Client) -> None:
+    """The traceparent of a query is in the expressions worker's line about it."""
+    trace_id = "5bf92f3577b34da6a3ce929d0e0e4737"
+    await user.call("POST", "/api/ds/query", json=QUERY, headers={"traceparent": f"00-{trace_id}-{SPAN}-01"})
+    await shared.gateway.event("request_answered", trace_id=trace_id)
+    await shared.expressions.event("query_answered", trace_id=trace_id, seconds=5)
+
+
+async def test_a_failed_login_is_logged_without_the_password(shared: Stack) -> None:
+    """The log names the login and never what was tried; the laws of logs look for the rest."""
+    after = len(shared.gateway.events)
+    async with Client(shared.address, authorization="Basic bWFsbG9yeTpodW50ZXItdHdvLXRocmVl") as client:  # mallory:hunter-two-three
+        await client.call("GET", f"{PROVISIONING}/repositories", status=401)
+    await shared.gateway.event("login_failed", after=after, login="mallory")
+    for line in shared.gateway.lines[after:]:
+        assert "hunter-two-three" not in line
+        assert "bWFsbG9yeTpodW50ZXItdHdvLXRocmVl" not in line

@@ -1,0 +1,37 @@
+"""The environment the suite runs in: its own, outside the repository, for its HTTP library replaces modules of ours."""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+from tests.clients.archive import cache
+from tests.clients.missing import Missing
+
+_LOCKED = Path(__file__).parents[2] / "requirements" / "clients.txt"
+
+
+def python() -> Path:
+    """The interpreter of an environment that holds exactly requirements/clients.txt. Made where it is not there, once for each lock.
+
+    Raises Missing where PyPI does not give what is locked.
+    """
+    digest = hashlib.sha256(_LOCKED.read_bytes() + sys.version.encode()).hexdigest()[:16]
+    folder = cache() / f"environment-{digest}"
+    program, complete = folder / "bin" / "python", folder / "complete"
+    if complete.exists():
+        return program
+    shutil.rmtree(folder, ignore_errors=True)
+    venv.create(folder, with_pip=True)
+    command = [str(program), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
+    done = subprocess.run([*command, "--requirement", str(_LOCKED)], check=False, capture_output=True, text=True, errors="replace")
+    if done.returncode != 0:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise Missing(
+            f"what {_LOCKED.name} locks could not be installed from PyPI (or the index pip is set to): it needs the network once. "
+            f"pip said: {done.stderr.strip()[-400:]}"
+        )
+    complete.touch()
+    return program

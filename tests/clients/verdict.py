@@ -1,0 +1,116 @@
+"""Judges what a group of tests did against what is expected of it, pure: from JUnit's XML and the list of exceptions to complaints."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+from xml.etree import ElementTree
+
+TOLERATED: Final = 0.1
+"""The part of a group's tests that may be expected to fail."""
+
+
+class Outcome(StrEnum):
+    PASSED = "passed"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of one test; ``told`` is the first line of its failure."""
+
+    test: str
+    outcome: Outcome
+    told: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """Why a test may pass or fail whatever the gateway does; where it fails, it says ``told`` (empty: anything)."""
+
+    reason: str
+    told: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Exceptions:
+    """Node ids of tests that do not always pass: ``fails`` must fail and ``skips`` must skip itself, each for the reason given."""
+
+    fails: Mapping[str, str]
+    skips: Mapping[str, str]
+    either: Mapping[str, Either]
+
+
+def read_exceptions(text: str) -> Exceptions:
+    """From TOML: the tables ``fails`` and ``skips`` of reasons, ``either`` of tables with ``reason`` and perhaps ``told``.
+
+    Raises ValueError for a test without a reason, or in two tables.
+    """
+    tables = tomllib.loads(text)
+    if unknown := set(tables) - {"fails", "skips", "either"}:
+        raise ValueError(f"no table may be called {', '.join(sorted(unknown))}; there are fails, skips and either")
+    fails, skips = tables.get("fails", {}), tables.get("skips", {})
+    either = {test: Either(entry.get("reason", ""), entry.get("told", "")) for test, entry in tables.get("either", {}).items()}
+    listed = [*fails.items(), *skips.items(), *((test, entry.reason) for test, entry in either.items())]
+    for test, reason in listed:
+        if not isinstance(reason, str) or not reason.strip():
+            raise ValueError(f"{test} is listed without a reason")
+        if [other for other, _ in listed].count(test) > 1:
+            raise ValueError(f"{test} is listed twice")
+    return Exceptions(fails, skips, either)
+
+
+def read_results(xml: str) -> list[Result]:
+    """From JUnit's XML of the family ``xunit1``. A test that is told of twice (it failed, and so did its tear-down) failed."""
+    found: dict[str, Result] = {}
+    for case in ElementTree.fromstring(xml).iter("testcase"):
+        file, module = case.get("file", ""), case.get("classname", "")
+        inner = module.removeprefix(file.removesuffix(".py").replace("/", ".")).strip(".")
+        test = "::".join(part for part in (file, *inner.split("."), case.get("name", "")) if part)
+        result = _result(test, case)
+        if test not in found or found[test].outcome is not Outcome.FAILED:
+            found[test] = result
+    return list(found.values())
+
+
+def _result(test: str, case: ElementTree.Element) -> Result:
+    for tag, outcome in (("failure", Outcome.FAILED), ("error", Outcome.FAILED), ("skipped", Outcome.SKIPPED)):
+        if (told := case.find(tag)) is not None:
+            lines = (told.get("message") or told.text or "").strip().splitlines()
+            return Result(test, outcome, lines[0] if lines else "")
+    return Result(test, Outcome.PASSED)
+
+
+def judge(file: str, results: Sequence[Result], exceptions: Exceptions) -> list[str]:
+    """What is wrong with a group, whose tests are those of ``file``: a sentence each, none where all is as expected."""
+    if not results:
+        return [f"{file}: no test ran"]
+    complaints = [f"{result.test}: {complaint}" for result in results if (complaint := _complaint(result, exceptions))]
+    ran = {result.test for result in results}
+    listed = (*exceptions.fails, *exceptions.skips, *exceptions.either)
+    gone = [test for test in listed if test.partition("::")[0] == file and test not in ran]
+    complaints += [f"{test}: is listed as an exception, but there is no such test; remove it from the list" for test in gone]
+    failing = sum(test.partition("::")[0] == file for test in exceptions.fails)
+    if failing > TOLERATED * len(results):
+        complaints.append(f"{file}: {failing} of {len(results)} tests are expected to fail; a tenth is the most a group may")
+    return complaints
+
+
+def _complaint(result: Result, exceptions: Exceptions) -> str:
+    match result.outcome:
+        case Outcome.PASSED if result.test in exceptions.fails:
+            return f"passed, though it is expected to fail ({exceptions.fails[result.test]}); remove it from the list"
+        case Outcome.PASSED if result.test in exceptions.skips:
+            return f"ran, though it is expected to skip itself ({exceptions.skips[result.test]}); remove it from the list"
+        case Outcome.SKIPPED if result.test not in exceptions.skips:
+            return f"skipped itself: {result.told}"
+        case Outcome.FAILED if result.test not in exceptions.fails and not _either(result, exceptions):
+            return f"failed: {result.told}"
+    return ""
+
+
+def _either(result: Result, exceptions: Exceptions) -> bool:
+    entry = exceptions.either.get(result.test)
+    return entry is not None and entry.told in result.told

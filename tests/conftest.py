@@ -1,0 +1,102 @@
+"""What every test may stand on: real PostgreSQL and RabbitMQ, found or provided (see ``tests/servers``), fresh for each test.
+
+Nothing is skipped: a server that cannot be provided fails the tests that need it, and says what was tried.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import hypothesis
+import pytest
+from tests.servers import databases, keeper, postgres, rabbitmq, virtual_hosts
+from tests.servers.process import CannotProvide
+
+from dashwright.common.database.pool import Database
+
+# Before Python 3.14 pytest-asyncio asks for the current loop, which makes one that nobody closes; without one it does not.
+asyncio.set_event_loop(None)
+
+# A busy machine is no fault of the code: laws are judged by their outcome, not by how long an example took.
+hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("patient")
+
+_keeper = pytest.StashKey[keeper.Keeper]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput") or config.option.collectonly:
+        return
+    config.stash[_keeper] = keeper.Keeper()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _keeper in config.stash:
+        config.stash[_keeper].close()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Starts the servers the collected tests need: here no test's time limit runs, should an image have to be downloaded."""
+    if session.config.option.collectonly:
+        return
+    needed = {name for item in session.items if isinstance(item, pytest.Function) for name in item.fixturenames}
+    for fixture, server in (("postgres_dsn", "postgres"), ("_virtual_hosts", "rabbitmq")):
+        if fixture in needed:
+            with suppress(CannotProvide):  # the fixture will say so, in each test that needs it
+                keeper.ask(server)
+
+
+@pytest.fixture(scope="session")
+def postgres_dsn() -> str:
+    """The URL of a PostgreSQL server, as a user who may create databases. Shared: make a database of your own on it."""
+    return keeper.ask("postgres")["url"]
+
+
+@pytest.fixture(scope="session")
+def _template(postgres_dsn: str) -> str:
+    return asyncio.run(databases.make_template(postgres_dsn))
+
+
+@pytest.fixture
+async def database_url(postgres_dsn: str, _template: str) -> AsyncIterator[str]:
+    """The URL of a database of this test's own, with the whole schema and no rows."""
+    async with databases.fresh(postgres_dsn, _template) as url:
+        yield url
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    """An open pool on ``database_url``."""
+    opened = await Database.open(database_url, application_name="test", min_size=1, max_size=5)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture(scope="session")
+def _virtual_hosts() -> virtual_hosts.VirtualHosts:
+    addresses = keeper.ask("rabbitmq")
+    return virtual_hosts.VirtualHosts(addresses["url"], addresses["management_url"])
+
+
+@pytest.fixture
+async def amqp_url(_virtual_hosts: virtual_hosts.VirtualHosts) -> AsyncIterator[str]:
+    """The URL of a virtual host of this test's own, empty."""
+    url = await _virtual_hosts.make()
+    yield url
+    await _virtual_hosts.remove(url)
+
+
+@pytest.fixture
+async def private_rabbitmq() -> AsyncIterator[rabbitmq.Private]:
+    """A broker of this test's own, to stop and start: ``url``, ``stop()``, ``start()``. Takes some seconds to make."""
+    server = await rabbitmq.provide_private()
+    yield server
+    await server.remove()
+
+
+@pytest.fixture
+async def private_postgres() -> AsyncIterator[postgres.Private]:
+    """A PostgreSQL of this test's own, to stop and start: ``dsn``, ``stop()``, ``start()``. Keeps its port and, as in service, its data."""
+    server = await postgres.provide_private()
+    yield server
+    await server.remove()

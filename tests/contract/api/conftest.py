@@ -1,0 +1,139 @@
+"""A whole gateway over real sockets, a database of the test's own and the in-memory broker, and what its clients do."""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from yarl import URL
+
+from dashwright.api.domain import key_material
+from dashwright.api.http.passwords import Passwords
+from dashwright.api.main import Gateway
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.identity import Role
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.settings import load
+
+
+def basic(login: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{login}:{password}".encode()).decode()
+
+
+ADMIN = basic("admin", "admin")
+PASSWORD = "pw-of-everybody"
+
+
+@dataclass(frozen=True)
+class Api:
+    """A running gateway and its database. Calling it makes one request, as the first user unless ``auth`` says otherwise."""
+
+    session: aiohttp.ClientSession
+    address: URL
+    database: Database
+    password_hash: str
+
+    async def __call__(self, method: str, path: str, body: Any = None, *, auth: str | None = ADMIN, **options: Any) -> tuple[int, Any]:
+        """Status and decoded body. ``body`` is sent as JSON; ``auth`` None sends no credentials."""
+        headers = {**({"Authorization": auth} if auth else {}), **options.pop("headers", {})}
+        if body is not None:
+            options["json"] = body
+        async with self.session.request(method, path, headers=headers, **options) as answer:
+            return answer.status, await answer.json()
+
+    async def sql(self, statement: str, *values: Any) -> Any:
+        """The first value of what a statement answers."""
+        async with self.database.connection() as connection:
+            return await connection.fetchval(statement, *values)
+
+    async def organization(self, name: str) -> int:
+        number: int = await self.sql("insert into org (name) values ($1) returning id", name)
+        return number
+
+    async def person(self, login: str, role: Role, *grants: tuple[str, str], org_id: int = 1, grants_in: int | None = None) -> str:
+        """The credentials of a new member of an organization, with explicit grants there or in ``grants_in`` (0: everywhere)."""
+        statement = """insert into "user" (login, email, org_id, password) values ($1, $1, $2, $3) returning id"""
+        user_id = await self.sql(statement, login, org_id, self.password_hash)
+        await self.sql("insert into org_user (org_id, user_id, role) values ($1, $2, $3)", org_id, user_id, role.value)
+        for action, scope in grants:
+            await self.grant(user_id, action, scope, org_id if grants_in is None else grants_in)
+        return basic(login, PASSWORD)
+
+    async def grant(self, user_id: int, action: str, scope: str, org_id: int = 1) -> None:
+        statement = "insert into permission (user_id, org_id, action, scope, created_by) values ($1, $2, $3, $4, 'test')"
+        await self.sql(statement, user_id, org_id, action, scope)
+
+    async def legacy_key(
+        self, name: str, *, role: Role = Role.VIEWER, org_id: int = 1, expires: int | None = None, secret: str = "s3cret"
+    ) -> int:
+        """A key as Grafana's database holds it; its holder sends ``legacy_text(name)``."""
+        number: int = await self.sql(
+            "insert into api_key (org_id, name, key, role, expires) values ($1, $2, $3, $4, $5) returning id",
+            org_id,
+            name,
+            key_material.stored(secret, name),
+            role.value,
+            expires,
+        )
+        return number
+
+    async def account(self, name: str, role: Role = Role.VIEWER, **options: Any) -> int:
+        """The number of a new service account."""
+        status, made = await self("POST", "/api/serviceaccounts", {"name": name, "role": role.value}, **options)
+        assert status == 201, made
+        number: int = made["id"]
+        return number
+
+    async def token(self, account_id: int, name: str, **form: Any) -> tuple[int, str]:
+        """The number of a new token, and what its holder sends."""
+        status, made = await self("POST", f"/api/serviceaccounts/{account_id}/tokens", {"name": name, **form})
+        assert status == 200, made
+        return made["id"], made["key"]
+
+
+def legacy_text(name: str, *, org_id: int = 1, secret: str = "s3cret") -> str:
+    """What the holder of a legacy key sends."""
+    return base64.b64encode(f'{{"k":"{secret}","n":"{name}","id":{org_id}}}'.encode()).decode()
+
+
+StartApi = Callable[..., Awaitable[Api]]
+
+
+@pytest.fixture(scope="session")
+def _password_hash() -> str:
+    passwords = Passwords()
+    try:
+        return asyncio.run(passwords.hash(PASSWORD))
+    finally:
+        passwords.close()
+
+
+@pytest.fixture
+async def start_api(database: Database, tmp_path: Path, _password_hash: str) -> AsyncIterator[StartApi]:
+    """Starts a gateway with settings of the test's own."""
+    async with AsyncExitStack() as stack:
+        broker = MemoryBroker()
+        await broker.start()
+        stack.push_async_callback(broker.close)
+
+        async def start(**settings: Any) -> Api:
+            loaded = load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), **settings)
+            gateway = Gateway(loaded, database, broker, Clock())
+            stack.push_async_callback(gateway.stop)
+            address = URL(await gateway.start())
+            session = aiohttp.ClientSession(address, cookie_jar=aiohttp.DummyCookieJar())
+            await stack.enter_async_context(session)
+            return Api(session, address, database, _password_hash)
+
+        yield start
+
+
+@pytest.fixture
+async def api(start_api: StartApi) -> Api:
+    return await start_api()

@@ -1,0 +1,323 @@
+"""What server admins do over HTTP: make, disable and delete users, set passwords and permissions, look at the server."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import PASSWORD, Api, StartApi, basic
+
+from dashwright.common.identity import Role
+
+LAST = "last grafana admin"
+
+
+async def made(api: Api, login: str = "testdrive", **form: Any) -> int:
+    """A user made as clients make them."""
+    status, answer = await api("POST", "/api/admin/users", {"login": login, "password": "secret", **form})
+    assert status == 200, answer
+    number: int = answer["id"]
+    return number
+
+
+async def test_a_user_is_made_and_logs_in(api: Api) -> None:
+    """As Viewer of the first organization, or of the one the body names, in any case of letters."""
+    body = {"name": "User", "email": "user@graf.com", "login": "user", "password": "secret"}
+    status, answer = await api("POST", "/api/admin/users", body)
+    assert (status, answer) == (200, {"id": answer["id"], "uid": answer["uid"], "message": "User created"})
+    assert (await api("GET", "/api/user", auth=basic("user", "secret")))[1]["email"] == "user@graf.com"
+    assert (await api("GET", f"/api/users/{answer['id']}/orgs"))[1] == [{"orgId": 1, "name": "Main Org.", "role": "Viewer"}]
+    two = await api.organization("Two")
+    number = await made(api, "other", OrgId=two)
+    assert [org["orgId"] for org in (await api("GET", f"/api/users/{number}/orgs"))[1]] == [two]
+    assert (await api("GET", "/api/org", auth=basic("other", "secret")))[1]["id"] == two
+
+
+async def test_one_of_login_and_e_mail_does_for_both(api: Api) -> None:
+    """Blanks around them do not count."""
+    by_mail = await api("POST", "/api/admin/users", {"email": " a@x.org ", "password": "secret"})
+    profile = (await api("GET", f"/api/users/{by_mail[1]['id']}"))[1]
+    assert (profile["login"], profile["email"]) == ("a@x.org", "a@x.org")
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ({}, "Validation error, need specify either username or email"),
+        ({"login": " ", "password": "secret"}, "Validation error, need specify either username or email"),
+        ({"login": "a"}, "Password is missing or too short"),
+        ({"login": "a", "password": "abc"}, "Password is missing or too short"),
+        ({"login": "a", "password": "a" * 1025}, "New password is longer than 1024 bytes"),
+        ({"login": "a" * 191, "password": "secret"}, "login has 191 characters; at most 190 are allowed"),
+        ({"login": "a", "password": "secret", "OrgId": 9999}, "organization not found"),
+        ({"login": "a", "password": "secret", "OrgId": -1}, "organization not found"),
+        ({"login": "a", "password": "secret", "OrgId": 2**63}, "bad request data"),
+        ({"login": "a", "password": "secret", "OrgId": "1"}, "bad request data"),
+        ({"login": "a\0b", "password": "secret"}, "bad request data"),
+        ([], "bad request data"),
+    ],
+)
+async def test_a_user_that_cannot_be_made(api: Api, body: Any, text: str) -> None:
+    """The answer says why, and nobody is made."""
+    assert await api("POST", "/api/admin/users", body) == (400, {"message": text})
+    assert len((await api("GET", "/api/users"))[1]) == 1
+
+
+@pytest.mark.parametrize(
+    "body", [{"login": "ADMIN"}, {"login": "x", "email": "Admin@LocalHost"}, {"login": "admin@localhost"}, {"email": "admin"}]
+)
+async def test_a_user_is_made_once(api: Api, body: dict[str, str]) -> None:
+    """Login and e-mail are nobody else's login or e-mail, in any case of letters and crosswise."""
+    status, refused = await api("POST", "/api/admin/users", {**body, "password": "secret"})
+    login, email = body.get("login") or body["email"], body.get("email") or body["login"]
+    assert (status, refused) == (412, {"message": f"User with email '{email}' or username '{login}' already exists"})
+
+
+async def test_of_users_made_at_once_with_crossing_names_one_is_made(api: Api) -> None:
+    """One's login and another's e-mail are the same text; no index would tell."""
+    bodies = [{"login": "same", "email": "a@x"}, {"login": "other", "email": "same"}, {"login": "SAME", "email": "b@x"}]
+    answers = await asyncio.gather(*(api("POST", "/api/admin/users", {**body, "password": "secret"}) for body in bodies))
+    assert sorted(status for status, _ in answers) == [200, 412, 412]
+
+
+async def test_a_user_beyond_the_quota_is_not_made(start_api: StartApi) -> None:
+    """By the server's limit and by that of the organization."""
+    api = await start_api(quota_defaults="global_user=3,org_user=2")
+    assert (await api("POST", "/api/admin/users", {"login": "a", "password": "secret"}))[0] == 200
+    status, refused = await api("POST", "/api/admin/users", {"login": "b", "password": "secret"})
+    assert (status, refused["message"], refused["extra"]["target"]) == (403, "org Quota reached", "org_user")
+    two = await api.organization("Two")
+    assert (await api("POST", "/api/admin/users", {"login": "b", "password": "secret", "OrgId": two}))[0] == 200
+    status, refused = await api("POST", "/api/admin/users", {"login": "c", "password": "secret", "OrgId": two})
+    assert (status, refused["message"], refused["extra"]["scope"]) == (403, "user Quota reached", "global")
+
+
+async def test_a_password_is_set(api: Api) -> None:
+    """The old one logs in no more, at once."""
+    number = await made(api)
+    assert (await api("GET", "/api/user", auth=basic("testdrive", "secret")))[0] == 200
+    assert await api("PUT", f"/api/admin/users/{number}/password", {"password": "password"}) == (
+        200,
+        {"message": "User password updated"},
+    )
+    assert (await api("GET", "/api/user", auth=basic("testdrive", "secret")))[0] == 401
+    assert (await api("GET", "/api/user", auth=basic("testdrive", "password")))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("number", "body", "status", "text"),
+    [
+        ("1", {"password": "abc"}, 400, "New password too short"),
+        ("1", {}, 400, "bad request data"),
+        ("1", {"password": 5}, 400, "bad request data"),
+        ("x", {"password": "secret"}, 400, "id is invalid"),
+        ("0", {"password": "secret"}, 500, "Could not read user from database"),
+        ("9999", {"password": "secret"}, 500, "Could not read user from database"),
+    ],
+)
+async def test_a_password_that_cannot_be_set(api: Api, number: str, body: Any, status: int, text: str) -> None:
+    """An unknown user is the 500 that clients know."""
+    assert await api("PUT", f"/api/admin/users/{number}/password", body) == (status, {"message": text})
+    assert (await api("GET", "/api/user"))[0] == 200
+
+
+async def test_a_server_admin_is_made_and_unmade(api: Api) -> None:
+    """It holds for the next request."""
+    number = await made(api)
+    user = basic("testdrive", "secret")
+    assert (await api("GET", "/api/users", auth=user))[0] == 403
+    path = f"/api/admin/users/{number}/permissions"
+    assert await api("PUT", path, {"isGrafanaAdmin": True}) == (200, {"message": "User permissions updated"})
+    assert (await api("GET", "/api/users", auth=user))[0] == 200
+    assert (await api("PUT", path, {"isGrafanaAdmin": False}))[0] == 200
+    assert (await api("GET", "/api/users", auth=user))[0] == 403
+    for body in ({}, {"isGrafanaAdmin": "yes"}, {"isGrafanaAdmin": None}):
+        assert await api("PUT", path, body) == (400, {"message": "bad request data"})
+
+
+async def test_a_user_is_disabled_and_enabled(api: Api) -> None:
+    """A disabled one does not log in, with the words of a wrong password."""
+    number = await made(api)
+    user = basic("testdrive", "secret")
+    assert (await api("GET", "/api/user", auth=user))[0] == 200
+    assert await api("POST", f"/api/admin/users/{number}/disable") == (200, {"message": "User disabled"})
+    status, refused = await api("GET", "/api/user", auth=user)
+    assert (status, refused["message"]) == (401, "Invalid username or password")
+    assert (await api("GET", f"/api/users/{number}"))[1]["isDisabled"] is True
+    assert await api("POST", f"/api/admin/users/{number}/enable") == (200, {"message": "User enabled"})
+    assert (await api("GET", "/api/user", auth=user))[0] == 200
+
+
+async def test_a_user_is_deleted(api: Api) -> None:
+    """With memberships, stars and grants; the number is nobody's from then on, and no newcomer gets it."""
+    number = await made(api)
+    assert await api("DELETE", f"/api/admin/users/{number}") == (200, {"message": "User deleted"})
+    assert (await api("GET", "/api/user", auth=basic("testdrive", "secret")))[0] == 401
+    assert await api("DELETE", f"/api/admin/users/{number}") == (404, {"message": "user not found"})
+    assert await made(api) > number
+
+
+async def test_logging_out_is_looking_anew(api: Api) -> None:
+    """There are no sessions to end; oneself one cannot log out."""
+    number = await made(api)
+    assert await api("POST", f"/api/admin/users/{number}/logout") == (200, {"message": "User logged out"})
+    assert (await api("GET", "/api/user", auth=basic("testdrive", "secret")))[0] == 200
+    assert await api("POST", "/api/admin/users/1/logout") == (400, {"message": "You cannot logout yourself"})
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("DELETE", "/api/admin/users/{}", None),
+        ("POST", "/api/admin/users/{}/disable", None),
+        ("POST", "/api/admin/users/{}/enable", None),
+        ("POST", "/api/admin/users/{}/logout", None),
+        ("PUT", "/api/admin/users/{}/permissions", {"isGrafanaAdmin": True}),
+    ],
+)
+async def test_nobody_is_not_found(api: Api, method: str, path: str, body: Any) -> None:
+    assert await api(method, path.format(9999), body) == (404, {"message": "user not found"})
+    assert await api(method, path.format("x"), body) == (400, {"message": "id is invalid"})
+
+
+async def test_the_last_server_admin_stays(api: Api) -> None:
+    """Neither unmade nor disabled nor deleted; a disabled one beside them does not count."""
+    number = await made(api)
+    await api("PUT", f"/api/admin/users/{number}/permissions", {"isGrafanaAdmin": True})
+    await api("POST", f"/api/admin/users/{number}/disable")
+    for method, path, body, verb in (
+        ("PUT", "/api/admin/users/1/permissions", {"isGrafanaAdmin": False}, "remove"),
+        ("POST", "/api/admin/users/1/disable", None, "disable"),
+        ("DELETE", "/api/admin/users/1", None, "delete"),
+    ):
+        assert await api(method, path, body) == (400, {"message": f"cannot {verb} {LAST}"})
+    assert (await api("PUT", "/api/admin/users/1/permissions", {"isGrafanaAdmin": True}))[0] == 200
+    assert (await api("PUT", f"/api/admin/users/{number}/permissions", {"isGrafanaAdmin": False}))[0] == 200
+
+
+@pytest.mark.parametrize("how", ["unmake", "disable", "delete", "mixed"])
+async def test_of_server_admins_that_go_at_once_one_stays(api: Api, how: str) -> None:
+    """However many are unmade, disabled and deleted side by side. They ask by a token that holds what it takes globally."""
+    anna = await api.person(
+        "anna", Role.VIEWER, ("users:delete", "*"), ("users:disable", "*"), ("users.permissions:write", "*"), grants_in=0
+    )
+    await api.person("boss", Role.ADMIN)
+    numbers = [await made(api, f"a{index}") for index in range(5)]
+    await api.sql("""update "user" set is_admin = true where id = any($1::bigint[])""", numbers)
+    numbers.append(1)
+    ways: dict[str, Callable[[int], Awaitable[tuple[int, Any]]]] = {
+        "unmake": lambda number: api("PUT", f"/api/admin/users/{number}/permissions", {"isGrafanaAdmin": False}, auth=anna),
+        "disable": lambda number: api("POST", f"/api/admin/users/{number}/disable", auth=anna),
+        "delete": lambda number: api("DELETE", f"/api/admin/users/{number}", auth=anna),
+    }
+    chosen = [ways[how] if how != "mixed" else list(ways.values())[index % 3] for index in range(6)]
+    answers = await asyncio.gather(*(way(number) for way, number in zip(chosen, numbers, strict=True)))
+    assert sorted(status for status, _ in answers) == [200] * 5 + [400]
+    assert await api.sql("select count(*) from person where is_admin and not is_disabled") == 1
+
+
+async def test_the_only_admin_of_an_organization_is_not_deleted(api: Api) -> None:
+    """The answer names the organization."""
+    two = await api.organization("Two")
+    await api.person("anna", Role.ADMIN, org_id=two)
+    number = await api.sql("""select id from "user" where login = 'anna'""")
+    status, refused = await api("DELETE", f"/api/admin/users/{number}")
+    assert (status, '"Two"' in refused["message"]) == (400, True)
+    assert (await api("DELETE", f"/api/orgs/{two}"))[0] == 200
+    assert (await api("DELETE", f"/api/admin/users/{number}"))[0] == 200
+
+
+async def test_settings_are_shown_without_secrets(start_api: StartApi) -> None:
+    """In the sections clients look for; what is secret is masked."""
+    api = await start_api(secret_key="very-secret", quota_defaults="org_user=7")
+    status, sections = await api("GET", "/api/admin/settings")
+    assert status == 200
+    assert set(sections) >= {
+        "DEFAULT",
+        "server",
+        "database",
+        "security",
+        "plugins",
+        "users",
+        "auth.basic",
+        "auth.anonymous",
+        "quota",
+        "log",
+    }
+    assert all(isinstance(text, str) for section in sections.values() for text in section.values())
+    assert sections["security"]["admin_password"] == "*********"
+    assert sections["quota"] == {"enabled": "true", "org_user": "7"}
+    assert "very-secret" not in str(sections)
+
+
+async def test_what_there_is_is_counted(api: Api) -> None:
+    """At least ten numbers; a service account is no user."""
+    await api.person("vera", Role.VIEWER)
+    await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', 1, true)""")
+    status, stats = await api("GET", "/api/admin/stats")
+    assert status == 200
+    assert len(stats) >= 10
+    assert all(isinstance(number, int) for number in stats.values())
+    counted = {"orgs": 1, "users": 2, "admins": 1, "editors": 0, "viewers": 1, "dashboards": 0, "serviceaccounts": 1}
+    assert {name: stats[name] for name in counted} == counted
+
+
+@pytest.mark.parametrize("path", ["/api/admin/settings", "/api/admin/stats"])
+async def test_the_server_is_no_business_of_an_organizations_admin(api: Api, path: str) -> None:
+    """Unless granted globally."""
+    assert (await api("GET", path, auth=await api.person("boss", Role.ADMIN)))[0] == 403
+    granted = [("settings:read", "*"), ("server.stats:read", "*")]
+    assert (await api("GET", path, auth=await api.person("helper", Role.NONE, *granted, grants_in=0)))[0] == 200
+
+
+async def test_no_secret_gets_into_the_record(api: Api) -> None:
+    """What is recorded of a user's life tells neither passwords nor hashes."""
+    number = await made(api)
+    await api("PUT", f"/api/admin/users/{number}/password", {"password": "another-secret"})
+    await api(
+        "PUT", "/api/user/password", {"oldPassword": "another-secret", "newPassword": PASSWORD}, auth=basic("testdrive", "another-secret")
+    )
+    await api("DELETE", f"/api/admin/users/{number}")
+    async with api.database.connection() as connection:
+        rows = await connection.fetch("select action, actor, details::text from audit_event where outcome = 'ok' order by id")
+    assert [(row["action"], row["actor"]) for row in rows] == [
+        ("user.create", "user:1"),
+        ("user.password.update", "user:1"),
+        ("user.password.update", f"user:{number}"),
+        ("user.delete", "user:1"),
+    ]
+    assert not [row for row in rows if "secret" in row["details"] or PASSWORD in row["details"] or "argon2" in row["details"]]
+
+
+@pytest.mark.parametrize(
+    ("action", "method", "path", "body"),
+    [
+        ("users.password:write", "PUT", "/api/admin/users/{}/password", {"password": "stolen"}),
+        ("users:write", "PUT", "/api/users/{}", {"login": "testdrive", "email": "thief@x"}),
+        ("users:disable", "POST", "/api/admin/users/{}/disable", None),
+        ("users:enable", "POST", "/api/admin/users/{}/enable", None),
+        ("users:delete", "DELETE", "/api/admin/users/{}", None),
+    ],
+)
+async def test_a_server_admin_is_changed_by_who_may_make_one(api: Api, action: str, method: str, path: str, body: Any) -> None:
+    """403 for who holds the action only, though everywhere; other users they may change."""
+    number, other = await made(api), await made(api, "other")
+    await api.sql("""update "user" set is_admin = true where id = $1""", number)
+    helper = await api.person("helper", Role.ADMIN, (action, "*"), grants_in=0)
+    status, refused = await api(method, path.format(number), body, auth=helper)
+    assert (status, refused["title"]) == (403, "Access denied")
+    assert refused["message"].endswith("users.permissions:write")
+    assert (await api("GET", "/api/user", auth=basic("testdrive", "secret")))[0] == 200
+    named = body and ({**body, "login": "other"} if "login" in body else body)
+    assert (await api(method, path.format(other), named, auth=helper))[0] == 200
+    maker = await api.person("maker", Role.NONE, (action, "*"), ("users.permissions:write", f"global.users:{number}"), grants_in=0)
+    body = body and ({**body, "email": "mine@x"} if "login" in body else body)
+    assert (await api(method, path.format(number), body, auth=maker))[0] == 200
+
+
+async def test_a_user_is_made_within_the_organizations_of_a_user(start_api: StartApi) -> None:
+    """Where nobody may be a member anywhere, nobody is made a member of one."""
+    api = await start_api(quota_defaults="user_org=0")
+    status, refused = await api("POST", "/api/admin/users", {"login": "a", "password": "secret"})
+    assert (status, refused["extra"]) == (403, {"scope": "user", "target": "org_user", "limit": 0, "used": 0})
+    assert await api.sql("select count(*) from person") == 1

@@ -1,0 +1,88 @@
+"""The audit as admins read it."""
+
+import pytest
+
+from dashwright.common.identity import Role
+
+from .conftest import Api
+
+AUDIT = "/api/audit"
+
+
+async def test_what_was_done_is_told_with_who_and_from_where(api: Api) -> None:
+    """The newest first; refusals of what would have changed something are not among what was done."""
+    account = await api.account("robot")
+    await api("PATCH", f"/api/serviceaccounts/{account}", {"role": "Editor"}, headers={"X-Request-Id": "mine"})
+    status, found = await api("GET", f"{AUDIT}?outcome=ok")
+    events = [(event["action"], event["object"], event["actor"], event["login"], event["status"]) for event in found["events"]]
+    assert (status, found["next"]) == (200, None)
+    assert events == [
+        ("service-account.update", f"service-account:{account}", "user:1", "admin", 200),
+        ("service-account.create", f"service-account:{account}", "user:1", "admin", 201),
+    ]
+    newest = found["events"][0]
+    assert (newest["orgId"], newest["address"], newest["requestId"], newest["details"]) == (1, "127.0.0.1", "mine", {"role": "Editor"})
+    assert newest["at"].endswith("Z")
+
+
+async def test_what_was_not_done_is_not_told_as_done(api: Api) -> None:
+    """A refused change leaves no event of a change."""
+    await api("POST", "/api/serviceaccounts", {"name": "x", "role": "Boss"})
+    await api("DELETE", "/api/serviceaccounts/9999")
+    assert (await api("GET", f"{AUDIT}?outcome=ok"))[1] == {"events": [], "next": None}
+
+
+async def test_pages_follow_one_another(api: Api) -> None:
+    """``next`` of one page is ``before`` of the next, and null on the last; what came meanwhile moves nothing."""
+    for number in range(5):
+        await api.account(f"robot {number}")
+    first = (await api("GET", f"{AUDIT}?limit=2"))[1]
+    await api.account("meanwhile")
+    second = (await api("GET", f"{AUDIT}?limit=2&before={first['next']}"))[1]
+    third = (await api("GET", f"{AUDIT}?limit=2&before={second['next']}"))[1]
+    names = [event["details"]["name"] for page in (first, second, third) for event in page["events"]]
+    assert names == [f"robot {number}" for number in (4, 3, 2, 1, 0)]
+    assert third["next"] is None
+
+
+async def test_events_are_found_by_what_they_tell(api: Api) -> None:
+    """Each filter alone; times are RFC 3339, the end of a span does not belong to it."""
+    account = await api.account("robot", headers={"X-Request-Id": "one"})
+    await api.token(account, "t")
+    queries = {
+        "action=token.create": ["token.create"],
+        f"object=service-account:{account}": ["token.create", "service-account.create"],
+        "requestId=one": ["service-account.create"],
+        "actor=user:1": ["token.create", "service-account.create"],
+        "actor=user:2": [],
+        "outcome=refused": [],
+        "from=2020-01-01T00:00:00Z&to=2020-01-02T00:00:00%2B02:00": [],
+        "from=2020-01-01": ["token.create", "service-account.create"],
+        "orgId=2": [],
+        "orgId=1&limit=0": ["token.create", "service-account.create"],
+    }
+    for query, actions in queries.items():
+        status, found = await api("GET", f"{AUDIT}?{query}")
+        assert (status, [event["action"] for event in found["events"]]) == (200, actions), query
+
+
+@pytest.mark.parametrize("query", ["from=yesterday", "to=5", "outcome=good", "orgId=x", "before=1.5", "from=0001-01-01T00:00:00%2B14:00"])
+async def test_a_filter_that_cannot_be_read_is_named(api: Api, query: str) -> None:
+    """Rather than ignored: an audit must not show less than it seems."""
+    status, body = await api("GET", f"{AUDIT}?{query}")
+    assert (status, body["message"].partition(" ")[0]) == (400, query.partition("=")[0])
+
+
+async def test_admins_see_their_own_organization_only(api: Api) -> None:
+    """The server admin sees all; whoever is no Admin sees nothing."""
+    org_id = await api.organization("Two")
+    two = await api.person("two", Role.ADMIN, org_id=org_id)
+    await api.account("first")
+    await api.account("second", auth=two)
+    assert [event["details"]["name"] for event in (await api("GET", AUDIT, auth=two))[1]["events"]] == ["second"]
+    assert [event["details"]["name"] for event in (await api("GET", AUDIT))[1]["events"]] == ["second", "first"]
+    assert (await api("GET", f"{AUDIT}?orgId={org_id}", auth=two))[0] == 200
+    assert (await api("GET", f"{AUDIT}?orgId=1", auth=two))[0] == 403
+    editor = await api.person("ed", Role.EDITOR)
+    assert (await api("GET", AUDIT, auth=editor))[0] == 403
+    assert (await api("GET", AUDIT, auth=None))[0] == 401

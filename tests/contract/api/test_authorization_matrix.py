@@ -1,0 +1,439 @@
+"""Who is let in where: every route of the real table, asked by every kind of caller, against what it needs and who holds that.
+
+What a role may do by default is written out here by hand, so that a change of the table of roles is a change of this page, too.
+"""
+
+import asyncio
+import base64
+import re
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Final
+
+import aiohttp
+import orjson
+import pytest
+import pytest_asyncio
+from tests.servers import databases
+
+from dashwright.api.domain import key_material
+from dashwright.api.domain.access.scopes import KNOWN
+from dashwright.api.http.routing import PUBLIC, SIGNED_IN, InPath, Permission, Route, Where
+from dashwright.api.main import Gateway
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.settings import load
+from dashwright.expressions.main import ExpressionsWorker
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+NONE, VIEWER, EDITOR, ADMIN, SERVER_ADMIN = "None", "Viewer", "Editor", "Admin", "server admin"
+LADDER: Final = (NONE, VIEWER, EDITOR, ADMIN, SERVER_ADMIN)
+
+# action: the lowest that holds it by default. A server admin holds it everywhere, the others in the organization they have the role in.
+GOLDEN: Final[Mapping[str, str]] = {
+    "dashboards:read": VIEWER,
+    "folders:read": VIEWER,
+    "library.panels:read": VIEWER,
+    "datasources:query": VIEWER,
+    "evaluations:read": VIEWER,
+    "evaluations:create": VIEWER,
+    "dashboards:create": EDITOR,
+    "dashboards:write": EDITOR,
+    "dashboards:delete": EDITOR,
+    "folders:create": EDITOR,
+    "folders:write": EDITOR,
+    "folders:delete": EDITOR,
+    "library.panels:create": EDITOR,
+    "library.panels:write": EDITOR,
+    "library.panels:delete": EDITOR,
+    "evaluations:delete": EDITOR,
+    "repositories:read": EDITOR,
+    "jobs:read": EDITOR,
+    "jobs:create": EDITOR,
+    "orgs:read": ADMIN,
+    "orgs:write": ADMIN,
+    "orgs.preferences:read": ADMIN,
+    "orgs.preferences:write": ADMIN,
+    "orgs.quotas:read": ADMIN,
+    "org.users:read": ADMIN,
+    "org.users:add": ADMIN,
+    "org.users:write": ADMIN,
+    "org.users:remove": ADMIN,
+    "apikeys:read": ADMIN,
+    "apikeys:create": ADMIN,
+    "apikeys:delete": ADMIN,
+    "serviceaccounts:read": ADMIN,
+    "serviceaccounts:create": ADMIN,
+    "serviceaccounts:write": ADMIN,
+    "serviceaccounts:delete": ADMIN,
+    "serviceaccounts.permissions:read": ADMIN,
+    "serviceaccounts.permissions:write": ADMIN,
+    "teams:read": ADMIN,
+    "teams:create": ADMIN,
+    "teams:write": ADMIN,
+    "teams:delete": ADMIN,
+    "teams.permissions:read": ADMIN,
+    "teams.permissions:write": ADMIN,
+    "datasources:read": ADMIN,
+    "datasources:create": ADMIN,
+    "datasources:write": ADMIN,
+    "datasources:delete": ADMIN,
+    "repositories:create": ADMIN,
+    "repositories:write": ADMIN,
+    "repositories:delete": ADMIN,
+    "jobs:write": ADMIN,
+    "jobs:delete": ADMIN,
+    "audit:read": ADMIN,
+    "orgs:create": SERVER_ADMIN,
+    "orgs:delete": SERVER_ADMIN,
+    "orgs.quotas:write": SERVER_ADMIN,
+    "users:read": SERVER_ADMIN,
+    "users:write": SERVER_ADMIN,
+    "users:create": SERVER_ADMIN,
+    "users:delete": SERVER_ADMIN,
+    "users:enable": SERVER_ADMIN,
+    "users:disable": SERVER_ADMIN,
+    "users:logout": SERVER_ADMIN,
+    "users.password:write": SERVER_ADMIN,
+    "users.permissions:read": SERVER_ADMIN,
+    "users.permissions:write": SERVER_ADMIN,
+    "users.quotas:list": SERVER_ADMIN,
+    "users.quotas:update": SERVER_ADMIN,
+    "settings:read": SERVER_ADMIN,
+    "server.stats:read": SERVER_ADMIN,
+}
+
+# Routes that ask for a second permission, seen in the current organization, once the first is there.
+ALSO: Final[Mapping[str, str]] = {"GET /api/users/{id}/teams": "teams:read"}
+
+# Routes that ask for no permission: of nobody, and of whoever is signed in.
+PUBLIC_ROUTES: Final = frozenset(
+    {
+        "GET /livez",
+        "GET /readyz",
+        "GET /healthz",
+        "GET /metrics",
+        "GET /version",
+        "GET /api/health",
+        "POST /api/auth/keys",
+        "GET /openapi.json",
+        "GET /docs",
+    }
+)
+SIGNED_IN_ROUTES: Final = frozenset(
+    {
+        "GET /api/frontend/settings",
+        "GET /api/org",
+        "GET /api/user",
+        "PUT /api/user",
+        "GET /api/user/orgs",
+        "POST /api/user/using/{orgId}",
+        "PUT /api/user/password",
+        "POST /api/user/stars/dashboard/uid/{uid}",
+        "DELETE /api/user/stars/dashboard/uid/{uid}",
+        "GET /api/access-control/user/actions",
+        "GET /api/access-control/user/permissions",
+        "GET /api/user/quotas",
+        "GET /api/user/teams",
+        "GET /api/user/preferences",
+        "PUT /api/user/preferences",
+        "PATCH /api/user/preferences",
+        "GET /api/search",
+    }
+)
+
+PASSWORD: Final = "pw-of-everybody"
+OTHER_ORG: Final = 2
+NOBODY: Final = 9007
+AT_ONCE: Final = 12
+LET_IN: Final = "let in"
+STRANGER: Final = "401"
+OUTSIDER: Final = "403: not in the namespace"
+FAILURE: Final = "a failure of ours"
+
+
+def denied(action: str) -> str:
+    return f"403: {action}"
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who asks: what they send, and as what they are known. ``role`` is that in organization ``org_id``; None: not known at all."""
+
+    name: str
+    authorization: str | None
+    role: str | None
+    org_id: int = 1
+    header_org: int | None = None
+
+    @property
+    def headers(self) -> dict[str, str]:
+        sent = {} if self.authorization is None else {"Authorization": self.authorization}
+        return sent if self.header_org is None else {**sent, "X-Grafana-Org-Id": str(self.header_org)}
+
+
+def named(route: Route) -> str:
+    return f"{route.method} {route.path}"
+
+
+def address(route: Route) -> str:
+    """The path with things that do not exist, in organization 1. Active organizations are set to what is no number: 400, never 401."""
+    known = {"namespace": "default", "org_id": str(NOBODY if route.method == "DELETE" and route.path == "/api/orgs/{org_id}" else 1)}
+    if "/using/" in route.path:
+        known["orgId"] = "x"
+    return re.sub(r"\{(\w+)(:rest)?\}", lambda match: known.get(match[1], str(NOBODY)), route.path)
+
+
+def expected(caller: Caller, route: Route) -> str:
+    """What a route answers a caller, from what it needs and the table above alone."""
+    needs = route.needs
+    if needs is PUBLIC:
+        return LET_IN
+    if caller.role is None or (caller.header_org not in (None, caller.org_id) and "{namespace}" not in route.path):
+        return STRANGER
+    if "{namespace}" in route.path and caller.org_id != 1:
+        return OUTSIDER
+    if needs is SIGNED_IN:
+        return LET_IN
+    assert isinstance(needs, Permission)
+    if not holds(caller, needs.action, needs.where, address(route)):
+        return denied(needs.action)
+    second = ALSO.get(named(route))
+    return LET_IN if second is None or holds(caller, second, Where.CURRENT, "") else denied(f"all of {needs.action}, {second}")
+
+
+def holds(caller: Caller, action: str, where: Where | InPath, path: str) -> bool:
+    if caller.role == SERVER_ADMIN:
+        return True
+    is_theirs = where is Where.CURRENT or (isinstance(where, InPath) and f"{path}/".startswith(f"/api/orgs/{caller.org_id}/"))
+    return is_theirs and LADDER.index(str(caller.role)) >= LADDER.index(GOLDEN[action])
+
+
+class Stage:
+    """A gateway, callers of every kind, and one request at a time for each of a moderate number of hands."""
+
+    def __init__(self, gateway: Gateway, session: aiohttp.ClientSession, database: Database) -> None:
+        # Migration of keys makes accounts of them: it comes last.
+        self.routes = sorted(gateway.routes, key=lambda route: "/migrate" in route.path)
+        self._gateway = gateway
+        self._session = session
+        self._database = database
+        self._hands = asyncio.Semaphore(AT_ONCE)
+
+    async def sql(self, statement: str, *values: object) -> int:
+        async with self._database.connection() as connection:
+            return int(await connection.fetchval(statement, *values) or 0)
+
+    async def person(self, login: str, role: str, org_id: int = 1) -> str:
+        """The credentials of a new member."""
+        hashed = await self._gateway.gate.passwords.hash(PASSWORD)
+        number = await self.sql(
+            """insert into "user" (login, email, org_id, password) values ($1, $1, $2, $3) returning id""", login, org_id, hashed
+        )
+        await self.sql("insert into org_user (org_id, user_id, role) values ($1, $2, $3)", org_id, number, role)
+        return basic(login, PASSWORD)
+
+    async def account(self, name: str, role: str) -> int:
+        number = await self.sql(
+            """insert into "user" (login, email, org_id, is_service_account) values ($1, $1, 1, true) returning id""", name
+        )
+        await self.sql("insert into org_user (org_id, user_id, role) values (1, $1, $2)", number, role)
+        return number
+
+    async def token(self, name: str, role: str, *, expires: int | None = None, is_revoked: bool = False) -> str:
+        """What the holder of a new account's token sends."""
+        text = key_material.new_token()
+        material = key_material.read(text)
+        assert material is not None
+        await self.sql(
+            "insert into api_key (org_id, name, key, role, service_account_id, expires, is_revoked) values (1, $1, $2, 'None', $3, $4, $5)",
+            name,
+            await self._gateway.gate.key_hashes.stored(material.secret, material.salt),
+            await self.account(name, role),
+            expires,
+            is_revoked,
+        )
+        return f"Bearer {text}"
+
+    async def holder(self, name: str, action: str, scope: str, org_id: int) -> Caller:
+        """The token of an account of role None with one grant; ``org_id`` 0 is a global one."""
+        token = await self.token(name, NONE)
+        statement = """insert into permission (user_id, org_id, action, scope, created_by)
+            select id, $2, $3, $4, 'test' from "user" where login = $1"""
+        await self.sql(statement, name, org_id, action, scope)
+        return Caller(name, token, NONE)
+
+    async def legacy_key(self, name: str, role: str) -> str:
+        hashed = await self._gateway.gate.key_hashes.stored("s3cret", name)
+        await self.sql("insert into api_key (org_id, name, key, role) values (1, $1, $2, $3)", name, hashed, role)
+        return f"Bearer {base64.b64encode(orjson.dumps({'k': 's3cret', 'n': name, 'id': 1})).decode()}"
+
+    async def outcome(self, caller: Caller, route: Route) -> tuple[int, str]:
+        """The status of one request, and what it says of the caller: LET_IN, STRANGER, OUTSIDER, FAILURE or ``denied(action)``."""
+        has_body = route.method in ("POST", "PUT", "PATCH")
+        async with (
+            self._hands,
+            self._session.request(
+                route.method, address(route), headers=caller.headers, json={} if has_body else None, allow_redirects=False
+            ) as answer,
+        ):
+            body = await answer.read()
+        if answer.status == 401:
+            return 401, STRANGER
+        if answer.status != 403:
+            return answer.status, LET_IN if answer.status < 500 else FAILURE
+        message = orjson.loads(body)["message"]
+        if message.startswith("You are not in the namespace"):
+            return 403, OUTSIDER
+        needed = re.search(r"^You'll need additional permissions .* Permissions needed: (.+)$", message)
+        return 403, LET_IN if needed is None else denied(needed[1])
+
+    async def row(self, caller: Caller, routes: Iterable[Route]) -> dict[str, tuple[int, str]]:
+        """The outcomes of a caller's requests, side by side; those that change keys afterwards."""
+        chosen = list(routes)
+        seen: dict[str, tuple[int, str]] = {}
+        for late in (False, True):
+            asked = [route for route in chosen if ("/migrate" in route.path) is late]
+            found = await asyncio.gather(*(self.outcome(caller, route) for route in asked))
+            seen |= dict(zip(map(named, asked), found, strict=True))
+        return seen
+
+
+def basic(login: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{login}:{password}".encode()).decode()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def stage(postgres_dsn: str, _template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+    """One gateway, database and worker for the module. Wrong passwords are borne, or the throttle would answer for the rules."""
+    async with AsyncExitStack() as held:
+        url = await held.enter_async_context(databases.fresh(postgres_dsn, _template))
+        database = await Database.open(url, application_name="test", min_size=1, max_size=AT_ONCE)
+        held.push_async_callback(database.close)
+        broker = MemoryBroker()
+        await broker.start()
+        held.push_async_callback(broker.close)
+        data = tmp_path_factory.mktemp("matrix")
+        settings = load(http_port=0, data_dir=data, permitted_paths=str(data), login_attempts=100_000, query_seconds=5)
+        worker = ExpressionsWorker(settings, database, broker, Clock())
+        await worker.start()
+        held.push_async_callback(worker.stop)
+        gateway = Gateway(settings, database, broker, Clock())
+        held.push_async_callback(gateway.stop)
+        session = aiohttp.ClientSession(await gateway.start(), cookie_jar=aiohttp.DummyCookieJar())
+        await held.enter_async_context(session)
+        stage = Stage(gateway, session, database)
+        assert await stage.sql("insert into org (name) values ('Other') returning id") == OTHER_ORG
+        yield stage
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def callers(stage: Stage) -> list[Caller]:
+    """Every kind of caller but those who were granted one permission. The second organization's Admin is nobody in the first."""
+    disabled = await stage.person("disabled", ADMIN)
+    await stage.sql("""update "user" set is_disabled = true where login = 'disabled'""")
+    stopped = await stage.token("stopped", ADMIN)
+    await stage.sql("""update "user" set is_disabled = true where login = 'stopped'""")
+    token = await stage.token("abroad", ADMIN)
+    return [
+        Caller("anonymous", None, None),
+        Caller("a login nobody has", basic("nobody", PASSWORD), None),
+        Caller("wrong password", basic("admin", "wrong"), None),
+        Caller("disabled user", disabled, None),
+        Caller("token of a disabled account", stopped, None),
+        Caller("expired token", await stage.token("expired", ADMIN, expires=1_000_000_000), None),
+        Caller("revoked token", await stage.token("revoked", ADMIN, is_revoked=True), None),
+        Caller("token that is none", "Bearer glsa_0123456789abcdefghijABCDEFGHIJxy_61b8f249", None),
+        Caller("token with another organization in the header", token, ADMIN, header_org=OTHER_ORG),
+        Caller("Admin of another organization", await stage.person("abroad-admin", ADMIN, OTHER_ORG), ADMIN, OTHER_ORG),
+        Caller("server admin", basic("admin", "admin"), SERVER_ADMIN),
+        *[Caller(f"{role}", await stage.person(f"user-{role}", role), role) for role in LADDER[:-1]],
+        *[Caller(f"token of {role}", await stage.token(f"token-{role}", role), role) for role in LADDER[:-1]],
+        *[Caller(f"legacy key of {role}", await stage.legacy_key(f"key-{role}", role), role) for role in LADDER[:-1]],
+    ]
+
+
+def wrong(route: str, told: str, status: int, seen: str, caller: str) -> str:
+    return f"{caller}: {route} should be {told!r}, is {seen!r} ({status})"
+
+
+async def test_the_golden_table_names_every_action() -> None:
+    """Each action that can be granted, and no other."""
+    assert set(GOLDEN) == KNOWN
+
+
+async def test_only_the_routes_named_here_ask_for_no_permission(stage: Stage) -> None:
+    """A route that came to need less than a permission is named above, or is a mistake."""
+    assert {named(route) for route in stage.routes if route.needs is PUBLIC} == PUBLIC_ROUTES
+    assert {named(route) for route in stage.routes if route.needs is SIGNED_IN} == SIGNED_IN_ROUTES
+
+
+async def test_every_caller_is_let_in_where_they_may_and_nowhere_else(stage: Stage, callers: list[Caller]) -> None:
+    """Each route asked by each kind of caller: 401 to those who are nobody, the lacking action named to those who lack it."""
+    keys = [caller for caller in callers if caller.name.startswith("legacy key")]
+    others = [caller for caller in callers if caller not in keys]
+    faults = []
+    # Whoever may migrate keys does so last, and the keys have asked before.
+    for caller in [*keys, *others]:
+        row = await stage.row(caller, stage.routes if caller not in keys else [r for r in stage.routes if "/migrate" not in r.path])
+        faults += [
+            wrong(named(route), expected(caller, route), *row[named(route)], caller.name)
+            for route in stage.routes
+            if named(route) in row and row[named(route)][1] != expected(caller, route)
+        ]
+    assert not faults, "\n".join(faults)
+
+
+async def test_who_may_migrate_keys_with_a_key(stage: Stage) -> None:
+    """As with every other credential: an Admin's key, and no lower one. Keys are made anew for it, as it turns them into accounts."""
+    routes = [route for route in stage.routes if "/migrate" in route.path]
+    assert len(routes) == 2
+    for role in LADDER[:-1]:
+        caller = Caller(f"legacy key of {role}", await stage.legacy_key(f"late-{role}", role), role)
+        seen = await stage.row(caller, routes)
+        assert {outcome for _, outcome in seen.values()} == {expected(caller, route) for route in routes}
+
+
+async def test_exactly_the_permission_a_route_needs_lets_in(stage: Stage) -> None:
+    """An account of role None is let in by one grant of the action on the scope that the route names, and is denied it without.
+
+    The grant is one in organization 1 where the route looks there, and a global one where it looks at no organization.
+    """
+    guarded = [route for route in stage.routes if isinstance(route.needs, Permission)]
+    bare = Caller("without grants", await stage.token("bare", NONE), NONE)
+    holders: dict[tuple[str, str, int], Caller] = {}
+    faults = []
+    for route in guarded:
+        needs = route.needs
+        assert isinstance(needs, Permission)
+        scope = re.sub(r"\{(\w+)\}", lambda match: "1" if match[1] in ("current_org", "org_id") else str(NOBODY), needs.scope)
+        if address(route) == f"/api/orgs/{NOBODY}":
+            scope = scope.replace("1", str(NOBODY))
+        grant = (needs.action, scope, 0 if needs.where is Where.GLOBAL or address(route) == f"/api/orgs/{NOBODY}" else 1)
+        if grant not in holders:
+            holders[grant] = await stage.holder("only " + " ".join(map(str, grant)), *grant)
+        asked = await asyncio.gather(stage.outcome(bare, route), stage.outcome(holders[grant], route))
+        second = ALSO.get(named(route))
+        told = (denied(needs.action), LET_IN if second is None else denied(f"all of {needs.action}, {second}"))
+        for caller, outcome, (status, seen) in zip((bare, holders[grant]), told, asked, strict=True):
+            if seen != outcome:
+                faults.append(wrong(named(route), outcome, status, seen, caller.name))
+    assert not faults, "\n".join(faults)
+
+
+async def test_a_grant_on_one_object_is_none_on_another(stage: Stage) -> None:
+    """The action on the next object's scope opens no route that names its object."""
+    faults = []
+    for route in stage.routes:
+        needs = route.needs
+        if not isinstance(needs, Permission) or "{" not in needs.scope:
+            continue
+        scope = re.sub(r"\{\w+\}", str(NOBODY + 1), needs.scope)
+        caller = await stage.holder(f"next {named(route)}", needs.action, scope, 0)
+        status, seen = await stage.outcome(caller, route)
+        if seen != denied(needs.action):
+            faults.append(wrong(named(route), denied(needs.action), status, seen, f"{needs.action} on {scope}"))
+    assert not faults, "\n".join(faults)

@@ -1,0 +1,173 @@
+"""Evaluations as jobs, over a gateway and an expressions worker with a real database and the in-memory broker."""
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import orjson
+import pyarrow as pa
+import pytest
+
+from dashwright.api.main import Gateway
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.messaging.message import Message
+from dashwright.common.settings import load
+from dashwright.expressions.main import ExpressionsWorker
+
+EVALUATIONS = "/apis/expressions.dashwright.io/v0alpha1/namespaces/default/evaluations"
+ARROW = "application/vnd.apache.arrow.stream"
+SOURCE = {"type": "grafana-testdata-datasource"}
+
+
+def raw(ref_id: str, values: list[float]) -> dict[str, Any]:
+    times = [1_700_000_000_000 + 1000 * index for index in range(len(values))]
+    fields = [{"name": "time", "type": "time"}, {"name": "value", "type": "number"}]
+    frames = json.dumps([{"schema": {"fields": fields}, "data": {"values": [times, values]}}])
+    return {"refId": ref_id, "datasource": SOURCE, "scenarioId": "raw_frame", "rawFrameContent": frames, "hide": True}
+
+
+def spec(expression: str = "$A * 2", values: list[float] | None = None) -> dict[str, Any]:
+    panel = {"type": "timeseries", "targets": [{"refId": "B", "type": "math", "expression": expression}]}
+    return {"panel": panel, "queries": [raw("A", values or [1, 2, 3])]}
+
+
+class Desk:
+    """A client of the gateway."""
+
+    def __init__(self, session: aiohttp.ClientSession, broker: MemoryBroker) -> None:
+        self._session = session
+        self.broker = broker
+
+    async def call(self, method: str, path: str, *, accept: str = "*/*", **options: Any) -> tuple[int, bytes]:
+        headers = {"Authorization": aiohttp.encode_basic_auth("admin", "admin"), "Accept": accept}
+        async with self._session.request(method, path, headers=headers, **options) as answer:
+            return answer.status, await answer.read()
+
+    async def submit(self, given: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+        status, body = await self.call("POST", EVALUATIONS, data=io.BytesIO(orjson.dumps({"metadata": metadata, "spec": given})))
+        assert status == 202, body
+        made: dict[str, Any] = orjson.loads(body)
+        return made
+
+    async def ended(self, name: str) -> dict[str, Any]:
+        async with asyncio.timeout(30):
+            while True:
+                found: dict[str, Any] = orjson.loads((await self.call("GET", f"{EVALUATIONS}/{name}"))[1])
+                if found["status"]["state"] in ("success", "error"):
+                    return found
+                await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+async def desk(tmp_path: Path, database: Database) -> AsyncIterator[Desk]:
+    settings, broker = load(http_port=0, data_dir=tmp_path), MemoryBroker()
+    await broker.start()
+    gateway, worker = Gateway(settings, database, broker, Clock()), ExpressionsWorker(settings, database, broker, Clock())
+    await worker.start()
+    async with aiohttp.ClientSession(await gateway.start()) as session:
+        yield Desk(session, broker)
+    await gateway.stop()
+    await worker.stop()
+    await broker.close()
+
+
+async def test_an_evaluation_ends_with_a_result(desk: Desk) -> None:
+    """Submitted, it is pending; ended, it has a status like every job, and its frames as JSON and as Arrow."""
+    made = await desk.submit(spec(), labels={"ci": "42"})
+    assert (made["status"]["state"], made["metadata"]["labels"]) == ("pending", {"ci": "42"})
+    name = made["metadata"]["name"]
+    status = (await desk.ended(name))["status"]
+    assert (status["state"], status["message"], status["progress"]) == ("success", "completed successfully", 100)
+    code, body = await desk.call("GET", f"{EVALUATIONS}/{name}/result")
+    assert (code, orjson.loads(body)["results"]["B"]["frames"][0]["data"]["values"][1]) == (200, [2, 4, 6])
+    code, body = await desk.call("GET", f"{EVALUATIONS}/{name}/result", accept=ARROW)
+    table = pa.ipc.open_stream(body).read_all()
+    assert (code, table.column(1).to_pylist()) == (200, [2, 4, 6])
+
+
+async def test_an_evaluation_with_errors_says_them_and_keeps_its_result(desk: Desk) -> None:
+    """An error on a refId makes the job an error, and the result is there all the same, with its status."""
+    made = await desk.submit(spec("$A + $missing"), name="broken")
+    status = (await desk.ended("broken"))["status"]
+    assert (status["state"], status["message"]) == ("error", "completed with errors")
+    assert "missing" in status["errors"][0]
+    code, body = await desk.call("GET", f"{EVALUATIONS}/broken/result")
+    assert (code, "error" in orjson.loads(body)["results"]["B"]) == (400, True)
+    assert made["metadata"]["name"] == "broken"
+
+
+async def test_a_refused_panel_ends_without_a_result(desk: Desk) -> None:
+    """A panel against the strict door ends the job with the reason; its result is gone before it was there."""
+    given = spec()
+    given["panel"]["targets"][0]["unlisted"] = 1
+    await desk.submit(given, name="refused")
+    status = (await desk.ended("refused"))["status"]
+    assert status["state"] == "error"
+    assert "unlisted" in status["message"]
+    assert (await desk.call("GET", f"{EVALUATIONS}/refused/result"))[0] == 410
+
+
+async def test_a_large_result_comes_in_pieces(desk: Desk, database: Database) -> None:
+    """A result of several megabytes is stored in pieces of at most one, and comes back whole."""
+    values = [index + 0.123456789 for index in range(60_000)]
+    await desk.submit(spec("$A + 0", values), name="large")
+    assert (await desk.ended("large"))["status"]["state"] == "success"
+    async with database.connection() as connection:
+        sizes = [row["size"] for row in await connection.fetch("select length(body) as size from evaluation_piece where format = 'json'")]
+    assert len(sizes) > 1
+    assert max(sizes) <= 1 << 20
+    body = (await desk.call("GET", f"{EVALUATIONS}/large/result"))[1]
+    assert orjson.loads(body)["results"]["B"]["frames"][0]["data"]["values"][1] == values
+
+
+async def test_a_name_is_taken_once(desk: Desk) -> None:
+    """A second evaluation of a name is 409; without a name each has its own."""
+    await desk.submit(spec(), name="mine")
+    status, body = await desk.call("POST", EVALUATIONS, json={"metadata": {"name": "mine"}, "spec": spec()})
+    assert (status, orjson.loads(body)["reason"]) == (409, "AlreadyExists")
+    assert (await desk.submit(spec()))["metadata"]["name"] != (await desk.submit(spec()))["metadata"]["name"]
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({}, "spec.panel"),
+        ({"panel": []}, "spec.panel"),
+        ({"panel": {}, "querys": []}, "spec.querys"),
+        ({"panel": {}, "from": {}}, "spec.from"),
+    ],
+)
+async def test_a_spec_that_is_none_is_refused(desk: Desk, given: Any, field: str) -> None:
+    """A missing panel, a wrong type and an unlisted field are causes of a 422."""
+    status, body = await desk.call("POST", EVALUATIONS, json={"spec": given})
+    assert status == 422
+    assert any(cause["field"].startswith(field) for cause in orjson.loads(body)["details"]["causes"])
+
+
+async def test_an_evaluation_comes_through_the_queue_too(desk: Desk) -> None:
+    """A whole Evaluation published to the exchange makes the same job, and the reply is it."""
+    answers: asyncio.Queue[Message] = asyncio.Queue()
+    inbox = await desk.broker.inbox(answers.put_nowait, lambda: None, confirmed=True)
+    body = orjson.dumps({"kind": "Evaluation", "apiVersion": "expressions.dashwright.io/v0alpha1", "spec": spec()})
+    message = Message(body=body, reply_to=inbox._address, correlation_id="7", message_id="once")
+    await desk.broker.publish(desk.broker.topology.jobs, "submit.default", message)
+    reply = await asyncio.wait_for(answers.get(), 10)
+    assert reply.correlation_id == "7"
+    made = orjson.loads(reply.body)
+    assert made["kind"] == "Evaluation"
+    assert (await desk.ended(made["metadata"]["name"]))["status"]["state"] == "success"
+    await inbox.close()
+
+
+async def test_a_deleted_evaluation_takes_its_result_along(desk: Desk) -> None:
+    """Deleting an ended evaluation drops it and its result."""
+    await desk.submit(spec(), name="brief")
+    await desk.ended("brief")
+    assert (await desk.call("DELETE", f"{EVALUATIONS}/brief"))[0] == 200
+    assert (await desk.call("GET", f"{EVALUATIONS}/brief/result"))[0] == 404

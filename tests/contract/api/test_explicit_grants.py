@@ -1,0 +1,134 @@
+"""Explicit grants over HTTP: given, shown and taken away, and never beyond what the giver holds."""
+
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import Api
+
+from dashwright.api.domain import key_material
+from dashwright.common.identity import Role
+
+
+async def robot(api: Api) -> tuple[int, str]:
+    """A service account of the first organization, Viewer there, and the credentials of its token."""
+    number = await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', 1, true) returning id""")
+    await api.sql("insert into org_user (org_id, user_id, role) values (1, $1, 'Viewer')", number)
+    text = key_material.new_token()
+    material = key_material.read(text)
+    assert material is not None
+    statement = "insert into api_key (org_id, name, key, role, service_account_id) values (1, 't', $1, 'Viewer', $2)"
+    await api.sql(statement, key_material.stored(material.secret, material.salt), number)
+    return number, f"Bearer {text}"
+
+
+async def test_a_user_gets_exactly_what_is_granted(api: Api) -> None:
+    """It holds for the next request, by canonical names, and ends when a later call leaves it out."""
+    anna = await api.person("anna", Role.VIEWER)
+    number = await api.sql("""select id from "user" where login = 'anna'""")
+    path = f"/api/access-control/users/{number}/permissions"
+    assert (await api("GET", "/api/org/users", auth=anna))[0] == 403
+    wanted = {"permissions": [{"action": "org.users:read", "scope": "users:id:*"}, {"Action": "org.users:read", "Scope": "users:*"}]}
+    assert await api("PUT", path, wanted) == (200, {"message": "Permissions updated"})
+    assert await api("GET", path) == (200, {"permissions": [{"action": "org.users:read", "scope": "users:*"}]})
+    assert (await api("GET", "/api/org/users", auth=anna))[0] == 200
+    assert (await api("PUT", path, {"permissions": []}))[0] == 200
+    assert (await api("GET", "/api/org/users", auth=anna))[0] == 403
+
+
+async def test_a_service_account_is_made_a_server_admin_by_grants(api: Api) -> None:
+    """With global grants its token does what only server admins may; in its organization alone it does not."""
+    account, bearer = await robot(api)
+    path = f"/api/access-control/serviceaccounts/{account}/permissions"
+    wanted = {"permissions": [{"action": "orgs:read", "scope": "orgs:*"}, {"action": "users:read", "scope": "global.users:id:*"}]}
+    assert (await api("GET", "/api/orgs", auth=bearer))[0] == 403
+    assert (await api("PUT", path, wanted))[0] == 200
+    assert (await api("GET", "/api/orgs", auth=bearer))[0] == 403
+    assert (await api("PUT", f"{path}?orgId=0", wanted))[0] == 200
+    assert (await api("GET", "/api/orgs", auth=bearer))[0] == 200
+    assert (await api("GET", "/api/users", auth=bearer))[0] == 200
+    shown = (await api("GET", f"{path}?orgId=0"))[1]["permissions"]
+    assert shown == [{"action": "orgs:read", "scope": "org:*"}, {"action": "users:read", "scope": "global.users:*"}]
+
+
+@pytest.mark.parametrize(
+    ("grant", "text"),
+    [
+        ({"action": "everything:do"}, "There is no action 'everything:do' to grant"),
+        ({"action": "*"}, "There is no action '*' to grant"),
+        ({"action": "orgs:read", "scope": "users:id:1"}, "orgs:read cannot be granted on the scope"),
+        ({"action": "orgs:read", "scope": "org:id:x"}, "orgs:read cannot be granted on the scope"),
+        ({"scope": "*"}, "bad request data"),
+        ({"action": 5}, "bad request data"),
+    ],
+)
+async def test_a_grant_of_nothing_is_refused(api: Api, grant: Any, text: str) -> None:
+    """The answer names the action, or the scope that does not fit; what was granted before stays."""
+    await api.person("anna", Role.VIEWER, ("org.users:read", "users:id:1"))
+    number = await api.sql("""select id from "user" where login = 'anna'""")
+    path = f"/api/access-control/users/{number}/permissions"
+    status, refused = await api("PUT", path, {"permissions": [grant]})
+    assert (status, text in refused["message"]) == (400, True), refused
+    assert (await api("GET", path))[1]["permissions"] == [{"action": "org.users:read", "scope": "users:id:1"}]
+
+
+async def test_nobody_grants_or_revokes_what_they_do_not_hold(api: Api) -> None:
+    """An organization's Admin hands on what Admins may; a server admin's actions they can neither give nor take away."""
+    boss = await api.person("boss", Role.ADMIN)
+    account, _ = await robot(api)
+    path = f"/api/access-control/serviceaccounts/{account}/permissions"
+    own = {"action": "teams:read", "scope": "*"}
+    assert (await api("PUT", path, {"permissions": [own]}, auth=boss))[0] == 200
+    status, refused = await api("PUT", path, {"permissions": [own, {"action": "orgs:create"}]}, auth=boss)
+    assert (status, "orgs:create on *" in refused["message"]) == (403, True)
+    await api("PUT", path, {"permissions": [own, {"action": "orgs:create"}]})
+    assert (await api("PUT", path, {"permissions": []}, auth=boss))[0] == 403
+    assert len((await api("GET", path, auth=boss))[1]["permissions"]) == 2
+
+
+async def test_grants_beyond_the_current_organization_are_for_server_admins(api: Api) -> None:
+    """Global ones, and those in another organization, are neither shown nor given by others."""
+    two = await api.organization("Two")
+    helper = await api.person(
+        "helper", Role.ADMIN, ("users.permissions:read", "*"), ("users.permissions:write", "*"), ("users:read", "*"), grants_in=0
+    )
+    path = "/api/access-control/users/1/permissions"
+    for org_id in (0, two):
+        assert (await api("GET", f"{path}?orgId={org_id}", auth=helper))[0] == 403
+        assert (await api("PUT", f"{path}?orgId={org_id}", {"permissions": []}, auth=helper))[0] == 403
+    assert (await api("PUT", path, {"permissions": [{"action": "teams:read"}]}, auth=helper))[0] == 200
+    assert (await api("GET", f"{path}?orgId=x"))[0] == 400
+
+
+async def test_a_grant_is_held_by_members_only(api: Api) -> None:
+    """In an organization they are no member of, a user is not found; leaving takes the grants along."""
+    two = await api.organization("Two")
+    await api.person("anna", Role.VIEWER)
+    number = await api.sql("""select id from "user" where login = 'anna'""")
+    path = f"/api/access-control/users/{number}/permissions"
+    assert await api("PUT", f"{path}?orgId={two}", {"permissions": []}) == (404, {"message": "user not found"})
+    await api("PUT", path, {"permissions": [{"action": "teams:read"}]})
+    await api("DELETE", f"/api/org/users/{number}")
+    await api("POST", "/api/org/users", {"loginOrEmail": "anna", "role": "Viewer"})
+    assert (await api("GET", path))[1] == {"permissions": []}
+
+
+async def test_a_service_account_of_another_organization_is_unknown(api: Api) -> None:
+    """As is a user's number, and a number nobody has."""
+    two = await api.organization("Two")
+    other = await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('b', 'b', $1, true) returning id""", two)
+    for number in (other, 1, 9999):
+        status, refused = await api("GET", f"/api/access-control/serviceaccounts/{number}/permissions")
+        assert (status, refused["message"]) == (404, "service account not found")
+    account, _ = await robot(api)
+    path = f"/api/access-control/serviceaccounts/{account}/permissions"
+    assert (await api("GET", f"{path}?orgId={two}"))[0] == 400
+
+
+async def test_a_change_of_grants_is_on_record(api: Api) -> None:
+    """With what was granted, under the name of the account."""
+    account, _ = await robot(api)
+    await api("PUT", f"/api/access-control/serviceaccounts/{account}/permissions", {"permissions": [{"action": "teams:read"}]})
+    async with api.database.connection() as connection:
+        row = await connection.fetchrow("select object, details::text from audit_event where action = 'permission.update'")
+    assert row is not None
+    assert (row["object"], "teams:read *" in row["details"]) == (f"service-account:{account}", True)

@@ -1,0 +1,205 @@
+"""Logging in to whole gateways: two of them on one database, as programs and people meet them."""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import aiohttp
+import pytest
+from structlog.testing import capture_logs
+
+from dashwright.api.domain import key_material
+from dashwright.api.main import Gateway
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.settings import load
+
+NAMESPACE = "/apis/dashboard.grafana.app/v1beta1/namespaces/default/dashboards"
+QUERY = "/api/ds/query"
+TOKEN = "glsa_0123456789abcdefghijABCDEFGHIJxy_61b8f248"
+ADMIN = "Basic " + base64.b64encode(b"admin:admin").decode()
+
+
+class Running:
+    """A gateway, a client of it, and what its memory is told."""
+
+    def __init__(self, gateway: Gateway, session: aiohttp.ClientSession, told: asyncio.Queue[str]) -> None:
+        self.gateway = gateway
+        self._session = session
+        self._told = told
+
+    async def hears(self, subject: str) -> None:
+        async with asyncio.timeout(10):
+            while await self._told.get() != subject:
+                pass
+
+    async def settle(self, database: Database) -> None:
+        """Returns when everything that was told so far is heard."""
+        mark = f"mark:{uuid4()}"
+        await sql(database, "select pg_notify('identity', $1)", mark)
+        await self.hears(mark)
+
+    async def ask(self, authorization: str | None, path: str = NAMESPACE, **headers: str) -> tuple[int, Any]:
+        given = headers if authorization is None else {"Authorization": authorization, **headers}
+        async with self._session.get(path, headers=given) as answer:
+            return answer.status, await answer.json()
+
+
+StartGateway = Callable[..., Awaitable[Running]]
+
+
+@pytest.fixture
+async def start(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[StartGateway]:
+    """Starts a gateway that listens, with settings of the test's own."""
+    async with AsyncExitStack() as stack:
+        broker = MemoryBroker()
+        await broker.start()
+        stack.push_async_callback(broker.close)
+
+        async def begin(**settings: Any) -> Running:
+            gateway = Gateway(load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), **settings), database, broker, Clock())
+            told: asyncio.Queue[str] = asyncio.Queue()
+            memory = gateway.gate.memory
+            forget, begins = memory.forget, memory.begin
+
+            def hear(subject: str) -> None:
+                forget(subject)
+                told.put_nowait(subject)
+
+            def listening() -> None:
+                begins()
+                told.put_nowait("begin")
+
+            monkeypatch.setattr(memory, "forget", hear)
+            monkeypatch.setattr(memory, "begin", listening)
+            address = await gateway.start()
+            stack.push_async_callback(gateway.stop)
+            session = await stack.enter_async_context(aiohttp.ClientSession(address, cookie_jar=aiohttp.DummyCookieJar()))
+            running = Running(gateway, session, told)
+            await running.hears("begin")
+            return running
+
+        yield begin
+
+
+async def sql(database: Database, statement: str, *values: object) -> None:
+    async with database.connection() as connection:
+        await connection.execute(statement, *values)
+
+
+async def add_token(database: Database, text: str = TOKEN) -> None:
+    """The service account 9, Editor, with one token."""
+    material = key_material.read(text)
+    assert material is not None
+    await sql(database, """insert into "user" (id, login, email, org_id, is_service_account) values (9, 'sa', 'sa', 1, true)""")
+    await sql(database, "insert into org_user (org_id, user_id, role) values (1, 9, 'Editor')")
+    await sql(
+        database,
+        "insert into api_key (id, org_id, name, key, role, service_account_id) values (5, 1, 'ci', $1, 'Viewer', 9)",
+        key_material.stored(material.secret, material.salt),
+    )
+
+
+async def test_a_token_revoked_by_one_gateway_is_refused_by_the_next(start: StartGateway, database: Database) -> None:
+    """At the next request after the commit was heard, in the words of the API that was called."""
+    one, two = await start(), await start()
+    await add_token(database)
+    for gateway in (one, two):
+        await gateway.settle(database)
+        assert (await gateway.ask(f"Bearer {TOKEN}"))[0] == 200
+        assert (await gateway.ask(f"bearer {TOKEN}", **{"X-Grafana-Org-Id": "1"}))[0] == 200
+    await sql(database, "update api_key set is_revoked = true where id = 5")
+    for gateway in (one, two):
+        await gateway.hears("key:5")
+        status, body = await gateway.ask(f"Bearer {TOKEN}")
+        assert (status, body["reason"], body["message"]) == (401, "Unauthorized", "Revoked API key")
+
+
+async def test_a_caller_changes_what_they_may_do_and_it_counts_at_once(start: StartGateway, database: Database) -> None:
+    """What the service account lost on the one is refused on the other, with the action that is missing."""
+    one, two = await start(), await start()
+    await add_token(database)
+    for gateway in (one, two):
+        await gateway.settle(database)
+        assert (await gateway.ask(f"Bearer {TOKEN}"))[0] == 200
+    await sql(database, "update org_user set role = 'None' where user_id = 9")
+    for gateway in (one, two):
+        await gateway.hears("user:9")
+        status, body = await gateway.ask(f"Bearer {TOKEN}")
+        assert (status, body["reason"]) == (403, "Forbidden")
+        assert "dashboards:read" in body["message"]
+
+
+async def test_a_foreign_namespace_is_forbidden_to_a_token(start: StartGateway, database: Database) -> None:
+    """As to a user who is no member; in the classic API the header names it, and that is the credential's fault."""
+    gateway = await start()
+    await add_token(database)
+    status, body = await gateway.ask(f"Bearer {TOKEN}", NAMESPACE.replace("default", "org-2"))
+    assert (status, body["reason"]) == (403, "Forbidden")
+    status, body = await gateway.ask(f"Bearer {TOKEN}", NAMESPACE, **{"X-Grafana-Org-Id": "2"})
+    assert status == 200
+
+
+async def test_without_basic_auth_tokens_are_still_taken(start: StartGateway, database: Database) -> None:
+    """Also where they stand in place of a password; passwords are refused without a word about them."""
+    gateway = await start(basic_auth=False)
+    await add_token(database)
+    as_password = "Basic " + base64.b64encode(f"api_key:{TOKEN}".encode()).decode()
+    for authorization in (f"Bearer {TOKEN}", as_password):
+        assert (await gateway.ask(authorization))[0] == 200
+    for password in (ADMIN, ADMIN[:-4], None):
+        status, body = await gateway.ask(password)
+        assert (status, body["message"]) == (401, "Unauthorized")
+
+
+async def test_guessing_through_one_address_does_not_lock_out_another(start: StartGateway) -> None:
+    """Behind a trusted proxy each client has its own count; the right password is refused only where it was guessed at."""
+    gateway = await start(trusted_proxies="127.0.0.1", login_attempts=2)
+    wrong = "Basic " + base64.b64encode(b"admin:wrong").decode()
+    for _ in range(3):
+        assert (await gateway.ask(wrong, **{"X-Forwarded-For": "203.0.113.9"}))[0] == 401
+    status, body = await gateway.ask(ADMIN, **{"X-Forwarded-For": "203.0.113.9"})
+    assert (status, body["message"]) == (401, "Invalid username or password")
+    assert (await gateway.ask(ADMIN, **{"X-Forwarded-For": "203.0.113.10"}))[0] == 200
+    assert (await gateway.ask(ADMIN, **{"X-Forwarded-For": "203.0.113.9"}))[0] == 401
+
+
+async def test_times_of_last_use_are_written_when_the_gateway_stops(start: StartGateway, database: Database) -> None:
+    """What was not written yet is written then."""
+    gateway = await start(last_used_seconds=3600)
+    await add_token(database)
+    assert (await gateway.ask(f"Bearer {TOKEN}"))[0] == 200
+    assert (await gateway.ask(ADMIN))[0] == 200
+    await gateway.gateway.stop()
+    async with database.connection() as connection:
+        assert await connection.fetchval("select last_used_at is not null from api_key where id = 5")
+        assert await connection.fetchval('select last_seen_at is not null from "user" where id = 1')
+
+
+async def test_no_line_of_the_log_holds_a_secret(start: StartGateway, database: Database) -> None:
+    """Of requests that are let in and of those that are not."""
+    gateway = await start()
+    await add_token(database)
+    unknown = key_material.new_token()
+    guessed = "Basic " + base64.b64encode(b"admin:hunter2").decode()
+    with capture_logs() as lines:
+        for authorization in (
+            f"Bearer {TOKEN}",
+            f"Bearer {unknown}",
+            ADMIN,
+            guessed,
+            f"Bearer {TOKEN}x",
+            "Digest hunter2",
+            "Basic hunter2",
+        ):
+            await gateway.ask(authorization)
+            await gateway.ask(authorization, QUERY)
+    assert len(lines) >= 7
+    text = str(lines)
+    for secret in (TOKEN, TOKEN.split("_")[1], unknown, unknown.split("_")[1], ADMIN.split()[1], guessed.split()[1], "hunter2"):
+        assert secret not in text

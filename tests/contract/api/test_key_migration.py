@@ -1,0 +1,96 @@
+"""Legacy keys become tokens of service accounts, and whoever holds one notices nothing."""
+
+import time
+
+import pytest
+
+from dashwright.common.identity import Role
+
+from .conftest import Api, legacy_text
+
+MIGRATE = "/api/serviceaccounts/migrate"
+DONE = {"failed": 0, "failedApikeyIDs": [], "failedDetails": []}
+
+
+async def test_every_key_gets_an_account_of_its_own(api: Api) -> None:
+    """With the key's role and a name made of the key's; the list of legacy keys is empty then, also of expired ones."""
+    await api.legacy_key("CI Key", role=Role.EDITOR)
+    await api.legacy_key("old", role=Role.ADMIN, expires=int(time.time()) - 5)
+    foreign = await api.legacy_key("foreign", org_id=await api.organization("Two"))
+    assert await api("POST", MIGRATE) == (200, {"total": 2, "migrated": 2, **DONE})
+    assert await api("GET", "/api/auth/keys?includeExpired=true") == (200, [])
+    found = (await api("GET", "/api/serviceaccounts"))[1]["serviceAccounts"]
+    assert [(one["login"], one["name"], one["role"], one["tokens"]) for one in found] == [
+        ("sa-autogen-1-CI Key", "sa-autogen-CI Key", "Editor", 1),
+        ("sa-autogen-1-old", "sa-autogen-old", "Admin", 1),
+    ]
+    assert await api.sql("select service_account_id from api_key where id = $1", foreign) is None
+    assert await api("POST", MIGRATE) == (200, {"total": 0, "migrated": 0, **DONE})
+
+
+async def test_logins_that_are_taken_get_a_number(api: Api) -> None:
+    """Keys may differ in case only, logins may not; and people may have any login."""
+    for login in ("sa-autogen-1-ci", "SA-AUTOGEN-1-ci-2"):
+        await api.person(login, Role.VIEWER)
+    for name in ("ci", "CI", "Ci"):
+        await api.legacy_key(name)
+    assert await api("POST", MIGRATE) == (200, {"total": 3, "migrated": 3, **DONE})
+    found = (await api("GET", "/api/serviceaccounts"))[1]["serviceAccounts"]
+    assert sorted(one["name"] for one in found) == ["sa-autogen-CI", "sa-autogen-Ci", "sa-autogen-ci"]
+    assert sorted(one["login"].lower() for one in found) == [f"sa-autogen-1-ci-{number}" for number in (3, 4, 5)]
+    assert all(one["tokens"] == 1 for one in found)
+
+
+async def test_a_migrated_key_still_logs_in(api: Api) -> None:
+    """By the same text, with the same role, before and after; one that has ended stays ended."""
+    await api.legacy_key("boss", role=Role.ADMIN)
+    await api.legacy_key("old", role=Role.ADMIN, expires=int(time.time()) - 5)
+    boss, old = f"Bearer {legacy_text('boss')}", f"Bearer {legacy_text('old')}"
+    assert (await api("GET", "/api/serviceaccounts", auth=boss))[0] == 200
+    assert (await api("POST", MIGRATE))[0] == 200
+    status, found = await api("GET", "/api/serviceaccounts", auth=boss)
+    assert (status, found["totalCount"]) == (200, 2)
+    status, body = await api("GET", "/api/serviceaccounts", auth=old)
+    assert (status, body["messageId"]) == (401, "api-key.expired")
+    account = next(one["id"] for one in found["serviceAccounts"] if one["name"] == "sa-autogen-boss")
+    assert (await api("PATCH", f"/api/serviceaccounts/{account}", {"role": "Viewer"}))[0] == 200
+    assert (await api("GET", "/api/serviceaccounts", auth=boss))[0] == 403
+
+
+async def test_one_key_is_migrated_alone(api: Api) -> None:
+    """A key that is not there, is another organization's or was migrated before is 404; an id is an integer."""
+    one, other = await api.legacy_key("one"), await api.legacy_key("other")
+    foreign = await api.legacy_key("foreign", org_id=await api.organization("Two"))
+    assert await api("POST", f"{MIGRATE}/{one}") == (200, {"message": "Service accounts migrated"})
+    assert [key["id"] for key in (await api("GET", "/api/auth/keys"))[1]] == [other]
+    for number in (one, foreign, 9999):
+        assert await api("POST", f"{MIGRATE}/{number}") == (404, {"message": "API key not found"})
+    assert await api("POST", f"{MIGRATE}/abc") == (400, {"message": "Key ID is invalid"})
+
+
+@pytest.mark.parametrize("path", [MIGRATE, f"{MIGRATE}/1"])
+async def test_migrating_needs_all_accounts(api: Api, path: str) -> None:
+    """A grant on one account is not enough."""
+    someone = await api.person("someone", Role.NONE, ("serviceaccounts:write", "serviceaccounts:id:7"))
+    assert (await api("POST", path, auth=someone))[0] == 403
+    everyone = await api.person("everyone", Role.NONE, ("serviceaccounts:write", "serviceaccounts:*"))
+    assert (await api("POST", path, auth=everyone))[0] in (200, 404)
+
+
+async def test_migrating_is_on_record_once(api: Api) -> None:
+    """One event, which names the keys."""
+    keys = [await api.legacy_key(f"k{number}") for number in range(3)]
+    await api("POST", MIGRATE)
+    events = (await api("GET", "/api/audit?action=service-account.migrate"))[1]["events"]
+    assert [event["details"]["keys"] for event in events] == [keys]
+
+
+@pytest.mark.parametrize("alone", [True, False])
+async def test_nobody_migrates_a_key_above_themselves(api: Api, alone: bool) -> None:
+    """Its account would be theirs to change. Nothing is migrated then, whatever other keys there are."""
+    await api.legacy_key("low")
+    key = await api.legacy_key("boss", role=Role.ADMIN)
+    editor = await api.person("ed", Role.EDITOR, ("serviceaccounts:write", "serviceaccounts:*"))
+    status, refused = await api("POST", f"{MIGRATE}/{key}" if alone else MIGRATE, auth=editor)
+    assert (status, refused["messageId"]) == (403, "serviceaccounts.ErrRoleForbidden")
+    assert len((await api("GET", "/api/auth/keys"))[1]) == 2

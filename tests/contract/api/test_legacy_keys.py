@@ -1,0 +1,191 @@
+"""Legacy API keys: what clients that still list and delete them rely on."""
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from dashwright.common.identity import Role
+
+from .conftest import ADMIN, Api, StartApi, basic, legacy_text
+
+LIST = "/api/auth/keys"
+GONE = "this endpoint has been removed, please use POST /api/serviceaccounts and POST /api/serviceaccounts/{id}/tokens instead"
+LATER = int(time.time()) + 86_400
+BEFORE = int(time.time()) - 86_400
+
+
+def denied(action: str) -> str:
+    return f"You'll need additional permissions to perform this action. Permissions needed: {action}"
+
+
+async def test_no_keys_are_an_empty_list(api: Api) -> None:
+    """Never null."""
+    assert await api("GET", LIST) == (200, [])
+
+
+async def test_a_key_shows_what_it_has_and_nothing_else(api: Api) -> None:
+    """What a key lacks is absent, not null; times are RFC 3339 in UTC with whole seconds; the members keep their order."""
+    later = await api.legacy_key("TestAdmin", role=Role.ADMIN, expires=LATER)
+    never = await api.legacy_key("API", role=Role.ADMIN)
+    used = datetime(2026, 1, 31, 12, 30, 15, 999_000, UTC)
+    await api.sql("update api_key set last_used_at = $2 where id = $1", later, used)
+    status, found = await api("GET", LIST)
+    ends = datetime.fromtimestamp(LATER, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert (status, found) == (
+        200,
+        [
+            {"id": never, "name": "API", "role": "Admin"},
+            {"id": later, "name": "TestAdmin", "role": "Admin", "expiration": ends, "lastUsedAt": "2026-01-31T12:30:15Z"},
+        ],
+    )
+    assert list(found[1]) == ["id", "name", "role", "expiration", "lastUsedAt"]
+
+
+@pytest.mark.parametrize("expires", [2**62, -(2**62)])
+async def test_a_key_that_ends_beyond_the_calendar_can_still_be_listed(api: Api, expires: int) -> None:
+    """Imported rows may hold any number of seconds; the nearest year there is stands for them."""
+    await api.legacy_key("k", expires=expires)
+    status, found = await api("GET", f"{LIST}?includeExpired=true")
+    assert status == 200
+    assert found[0]["expiration"] in ("9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z")
+
+
+async def test_all_keys_are_listed_in_the_order_of_their_names(api: Api) -> None:
+    """There is no cap at a hundred, and case counts: what has no page must not lose its end."""
+    names = [f"{'Key' if number % 2 else 'key'} {number * 7919 % 250}" for number in range(250)]
+    for name in names:
+        await api.sql("insert into api_key (org_id, name, key, role) values (1, $1, $1, 'Viewer')", name)
+    status, found = await api("GET", LIST)
+    assert (status, [key["name"] for key in found]) == (200, sorted(names))
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [("", ["never", "valid"]), ("?includeExpired=true", ["ended", "never", "valid"]), ("?includeExpired=1", ["ended", "never", "valid"])]
+    + [(f"?includeExpired={text}", ["never", "valid"]) for text in ("false", "yes", "")],
+)
+async def test_expired_keys_are_listed_when_asked_for(api: Api, query: str, names: list[str]) -> None:
+    """What cannot be read as true is false."""
+    await api.legacy_key("never")
+    await api.legacy_key("valid", expires=LATER)
+    await api.legacy_key("ended", expires=BEFORE)
+    status, found = await api("GET", LIST + query)
+    assert (status, [key["name"] for key in found]) == (200, names)
+
+
+async def test_only_the_organizations_own_legacy_keys_are_listed(api: Api) -> None:
+    """Tokens of service accounts lie in the same table and never show, nor do other organizations' keys."""
+    await api.token(await api.account("robot"), "its token")
+    await api.legacy_key("foreign", org_id=await api.organization("Other"))
+    assert await api("GET", f"{LIST}?includeExpired=true") == (200, [])
+
+
+async def test_what_may_be_done_with_a_key_is_told_when_asked(api: Api) -> None:
+    """``accesscontrol=true`` adds only what the caller may do; without it the member is absent."""
+    key = await api.legacy_key("k")
+    everything = {"apikeys:read": True, "apikeys:delete": True}
+    assert (await api("GET", f"{LIST}?accesscontrol=true"))[1] == [{"id": key, "name": "k", "role": "Viewer", "accessControl": everything}]
+    assert "accessControl" not in (await api("GET", LIST))[1][0]
+    reader = await api.person("reader", Role.NONE, ("apikeys:read", "apikeys:*"))
+    assert (await api("GET", f"{LIST}?accesscontrol=true", auth=reader))[1][0]["accessControl"] == {"apikeys:read": True}
+
+
+async def test_a_grant_on_some_keys_shows_those(api: Api) -> None:
+    """The list is narrowed to the keys the caller may read."""
+    keys = [await api.legacy_key(f"k{number}") for number in range(3)]
+    reader = await api.person("reader", Role.NONE, *(("apikeys:read", f"apikeys:id:{key}") for key in keys[1:]))
+    assert [key["id"] for key in (await api("GET", LIST, auth=reader))[1]] == keys[1:]
+
+
+async def test_strangers_and_viewers_get_no_keys(api: Api) -> None:
+    """401 without credentials; 403 by the title shape, which names the action, without the permission."""
+    assert await api("GET", LIST, auth=None) == (401, {"message": "Unauthorized"})
+    assert (await api("DELETE", f"{LIST}/1", auth=None))[0] == 401
+    viewer = await api.person("vic", Role.VIEWER)
+    for method, path, action in (("GET", LIST, "apikeys:read"), ("DELETE", f"{LIST}/1", "apikeys:delete")):
+        status, body = await api(method, path, auth=viewer)
+        assert (status, body["title"], body["message"]) == (403, "Access denied", denied(action))
+        assert body["accessErrorId"].startswith("ACE")
+
+
+async def test_a_deleted_key_is_gone(api: Api) -> None:
+    """It leaves the list, deleting it again is 404, and the audit has it."""
+    key = await api.legacy_key("k")
+    assert await api("DELETE", f"{LIST}/{key}") == (200, {"message": "API key deleted"})
+    assert await api("GET", LIST) == (200, [])
+    assert await api("DELETE", f"{LIST}/{key}") == (404, {"message": "Failed to delete API key"})
+    status, audit = await api("GET", "/api/audit?action=api-key.delete")
+    assert (status, [(event["object"], event["actor"]) for event in audit["events"]]) == (200, [(f"api-key:{key}", "user:1")])
+
+
+@pytest.mark.parametrize("text", ["abc", "1.0", "1_0", "٣", "9223372036854775808", "0x1"])
+async def test_an_id_that_is_no_integer_is_refused(api: Api, text: str) -> None:
+    """An integer is ASCII digits of 64 bits."""
+    assert await api("DELETE", f"{LIST}/{text}") == (400, {"message": "id is invalid"})
+
+
+async def test_what_is_no_legacy_key_of_the_organization_is_not_deleted(api: Api) -> None:
+    """Neither an unknown number, nor a token of a service account, nor another organization's key."""
+    token, _ = await api.token(await api.account("robot"), "its token")
+    foreign = await api.legacy_key("foreign", org_id=await api.organization("Other"))
+    for number in (9999, 0, -1, token, foreign):
+        assert await api("DELETE", f"{LIST}/{number}") == (404, {"message": "Failed to delete API key"})
+    assert await api.sql("select count(*) from api_key") == 2
+
+
+async def test_a_deleted_key_does_not_log_in_any_more(api: Api) -> None:
+    """Not even the next request, though its holder was known a moment ago."""
+    key = await api.legacy_key("k", role=Role.ADMIN)
+    bearer = f"Bearer {legacy_text('k')}"
+    assert (await api("GET", LIST, auth=bearer))[0] == 200
+    assert (await api("DELETE", f"{LIST}/{key}"))[0] == 200
+    status, body = await api("GET", LIST, auth=bearer)
+    assert (status, body["messageId"]) == (401, "api-key.invalid")
+
+
+@pytest.mark.parametrize(
+    "auth",
+    [None, ADMIN, basic("admin", "wrong"), basic("nobody", "x"), "Bearer ***", "Bearer glsa_x_y", "Nonsense", "Basic %%%"],
+    ids=["none", "right", "wrong", "unknown", "garbage", "bad token", "no scheme", "no base64"],
+)
+async def test_keys_are_not_made_any_more_whoever_asks(api: Api, auth: str | None) -> None:
+    """410 and where to go, before anything else is looked at; each call is one warning in the log."""
+    with capture_logs() as logs:
+        assert await api("POST", LIST, {"name": "x", "role": "Viewer"}, auth=auth) == (410, {"message": GONE})
+        assert await api("POST", LIST, auth=auth) == (410, {"message": GONE})
+    warnings = [line for line in logs if line["log_level"] == "warning"]
+    assert [line["event"] for line in warnings] == ["removed_endpoint_called"] * 2
+
+
+async def test_a_throttled_caller_hears_that_keys_are_gone(start_api: StartApi) -> None:
+    """Who guessed too often is told as everybody else."""
+    api = await start_api(login_attempts=1)
+    for _ in range(3):
+        assert (await api("GET", LIST, auth=basic("admin", "wrong")))[0] == 401
+    assert await api("POST", LIST, auth=basic("admin", "wrong")) == (410, {"message": GONE})
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Content-Length": str(20 * 1024 * 1024)},
+        {"Content-Length": str(20 * 1024 * 1024), "Expect": "100-continue"},
+        {"Content-Length": "10", "Content-Encoding": "snappy"},
+        {"Transfer-Encoding": "chunked"},
+    ],
+    ids=["20 MB", "waits for 100", "unknown coding", "chunked"],
+)
+async def test_the_body_of_a_key_is_never_read(api: Api, headers: dict[str, Any]) -> None:
+    """The answer comes though not one byte of the body has been sent, and nobody is asked to send it."""
+    reader, writer = await asyncio.open_connection(api.address.host, api.address.port)
+    head = "".join(f"{name}: {value}\r\n" for name, value in {"Host": "x", **headers}.items())
+    writer.write(f"POST {LIST} HTTP/1.1\r\n{head}\r\n".encode())
+    try:
+        async with asyncio.timeout(10):
+            assert (await reader.readline()).startswith(b"HTTP/1.1 410 ")
+    finally:
+        writer.close()

@@ -1,0 +1,85 @@
+"""What a body may not change: a property that a route does not name has no effect, whatever it is called."""
+
+from typing import Any
+
+import orjson
+import pytest
+from tests.contract.api.conftest import Api
+
+from dashwright.common.identity import Role
+
+SMUGGLED: dict[str, Any] = {
+    "id": 4711,
+    "uid": "smuggled",
+    "userId": 1,
+    "version": 99,
+    "isAdmin": True,
+    "is_admin": True,
+    "isGrafanaAdmin": True,
+    "isDisabled": True,
+    "isServiceAccount": True,
+    "is_service_account": True,
+    "orgRole": "Admin",
+    "org_id": 2,
+    "salt": "salt",
+    "rands": "rands",
+    "created": "2001-01-01T00:00:00Z",
+    "lastSeenAt": "2001-01-01T00:00:00Z",
+    "permissions": [{"action": "orgs:create", "scope": "*"}],
+}
+ROUTES: list[tuple[str, str, dict[str, Any], set[str]]] = [
+    ("PUT", "/api/user", {"login": "anna"}, set()),
+    ("PUT", "/api/users/{anna}", {"login": "anna"}, set()),
+    ("PUT", "/api/admin/users/{anna}/password", {"password": "pw-of-everybody"}, {"password"}),
+    ("PUT", "/api/user/password", {"oldPassword": "pw-of-everybody", "newPassword": "pw-of-everybody"}, {"password"}),
+    ("PATCH", "/api/org/users/{anna}", {"role": "Viewer"}, set()),
+    ("PATCH", "/api/orgs/1/users/{anna}", {"role": "Viewer"}, set()),
+    ("PUT", "/api/org", {"name": "Main Org."}, set()),
+    ("PUT", "/api/orgs/1", {"name": "Main Org."}, set()),
+    ("PUT", "/api/org/address", {"city": ""}, set()),
+    ("POST", "/api/user/using/1", {}, set()),
+    ("POST", "/api/users/{anna}/using/1", {}, set()),
+    ("POST", "/api/admin/users/{anna}/enable", {}, set()),
+]
+STATE = """
+select to_jsonb(u) - 'updated' - 'version' as account, m.role, o.id as org, o.name, o.created,
+       (select count(*) from permission) as grants, (select count(*) from "user") as users, (select count(*) from org) as orgs
+from "user" u join org_user m on m.user_id = u.id join org o on o.id = m.org_id where u.login = 'anna'
+"""
+
+
+@pytest.mark.parametrize(("method", "path", "body", "own"), ROUTES, ids=lambda value: value if isinstance(value, str) else "")
+async def test_what_a_route_does_not_name_is_not_changed(api: Api, method: str, path: str, body: dict[str, Any], own: set[str]) -> None:
+    """A body full of other columns changes none of them, in the caller's row or anybody's."""
+    anna = await api.person("anna", Role.VIEWER)
+    number = await api.sql("""select id from "user" where login = 'anna'""")
+    before = await state(api, own)
+    options = {"auth": anna} if path.startswith("/api/user/") or path == "/api/user" else {}
+    status, answer = await api(method, path.format(anna=number), {**SMUGGLED, **body}, **options)
+    assert status == 200, answer
+    assert await state(api, own) == before
+
+
+async def state(api: Api, own: set[str]) -> Any:
+    async with api.database.connection() as connection:
+        row = await connection.fetchrow(STATE)
+    assert row is not None
+    account = {name: value for name, value in orjson.loads(row["account"]).items() if name not in own}
+    return account, [row[name] for name in ("role", "org", "name", "created", "grants", "users", "orgs")]
+
+
+async def test_a_new_user_is_what_the_route_makes_of_them(api: Api) -> None:
+    """No server admin, no Admin, enabled, a person, with a number and uid of the database's choice."""
+    status, made = await api("POST", "/api/admin/users", {**SMUGGLED, "login": "new", "password": "secret", "role": "Admin"})
+    assert (status, made["id"] != 4711, made["uid"] != "smuggled") == (200, True, True)
+    profile = (await api("GET", f"/api/users/{made['id']}"))[1]
+    assert (profile["isGrafanaAdmin"], profile["isDisabled"], profile["orgId"]) == (False, False, 1)
+    assert [org["role"] for org in (await api("GET", f"/api/users/{made['id']}/orgs"))[1]] == ["Viewer"]
+    assert await api.sql("select count(*) from permission") == 0
+
+
+async def test_a_new_organization_is_what_the_route_makes_of_it(api: Api) -> None:
+    """Only the name is the body's."""
+    status, made = await api("POST", "/api/orgs", {**SMUGGLED, "name": "New", "orgId": 77, "address": {"city": "C"}})
+    assert (status, made["orgId"] not in (77, 4711)) == (200, True)
+    assert (await api("GET", f"/api/orgs/{made['orgId']}"))[1]["address"]["city"] == ""

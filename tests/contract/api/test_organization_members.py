@@ -1,0 +1,258 @@
+"""Members of organizations over HTTP: listed, added, given another role, removed."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import Api, StartApi
+
+from dashwright.common.identity import Role
+
+MEMBER = {
+    "orgId": 1,
+    "userId": 1,
+    "login": "admin",
+    "email": "admin@localhost",
+    "name": "",
+    "role": "Admin",
+    "avatarUrl": "/avatar/46d229b033af06a191ff2267bca9ae56",
+    "isDisabled": False,
+    "authLabels": [],
+    "isExternallySynced": False,
+    "isProvisioned": False,
+}
+LAST_ADMIN = (400, {"message": "Cannot remove last organization admin"})
+LAST_ROLE = (400, {"message": "Cannot change role so that there is no organization admin left"})
+
+
+async def add(api: Api, login: str, role: str, *, org_id: int = 1) -> int:
+    """A user of organization 1, as a member of another one, too."""
+    user_id: int = await api.sql("""select id from "user" where login = $1""", login)
+    if org_id != 1:
+        assert (await api("POST", f"/api/orgs/{org_id}/users", {"loginOrEmail": login, "role": role}))[0] == 200
+    return user_id
+
+
+@pytest.mark.parametrize("path", ["/api/org/users", "/api/orgs/1/users"])
+async def test_members_are_shown_with_role_and_picture(api: Api, path: str) -> None:
+    """By e-mail; who was never seen counts as last seen ten years before they were made. Service accounts are no members."""
+    await api.person("Anna@x.org", Role.EDITOR)
+    await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa-1-x', 'sa-1-x', 1, true)""")
+    await api.sql("""insert into org_user (org_id, user_id, role) select 1, id, 'Admin' from "user" where login = 'sa-1-x'""")
+    status, members = await api("GET", path)
+    assert (status, [member["login"] for member in members]) == (200, ["admin", "Anna@x.org"])
+    admin = members[0]
+    assert {name: admin[name] for name in MEMBER} == MEMBER
+    assert set(admin) == {*MEMBER, "uid", "lastSeenAt", "lastSeenAtAge"}
+    anna = members[1]
+    assert (anna["role"], anna["lastSeenAtAge"]) == ("Editor", "10y")
+    assert anna["lastSeenAt"].endswith("Z")
+    assert (await api("GET", f"{path}?query=NNA"))[1] == [anna]
+    assert (await api("GET", f"{path}?limit=1"))[1] == [admin]
+
+
+async def test_what_the_caller_may_do_with_a_member_is_told_when_asked_for(api: Api) -> None:
+    """``accesscontrol`` adds it to each item."""
+    (member,) = (await api("GET", "/api/org/users?accesscontrol=true"))[1]
+    assert member["accessControl"] == {"org.users:read": True, "org.users:write": True, "org.users:remove": True}
+    assert "accessControl" not in (await api("GET", "/api/org/users?accesscontrol=no"))[1][0]
+
+
+async def test_members_are_looked_up_and_searched(api: Api) -> None:
+    """A look-up shows no more than whom to name; a search counts what is on all pages."""
+    for login in ("a", "b", "c"):
+        await api.person(login, Role.VIEWER)
+    found = (await api("GET", "/api/org/users/lookup?query=b"))[1]
+    assert [set(one) for one in found] == [{"userId", "uid", "login", "avatarUrl"}]
+    assert len((await api("GET", "/api/org/users/lookup?limit=2"))[1]) == 2
+    for path in ("/api/org/users/search", "/api/orgs/1/users/search"):
+        status, page = await api("GET", f"{path}?perpage=3&page=2")
+        assert (status, page["totalCount"], page["page"], page["perPage"], len(page["orgUsers"])) == (200, 4, 2, 3, 1)
+        assert (await api("GET", f"{path}?page=0"))[1]["page"] == 1
+        assert (await api("GET", f"{path}?page=9"))[1]["orgUsers"] == []
+
+
+async def test_who_may_read_one_member_sees_that_one(api: Api) -> None:
+    """A grant on one user narrows the list down; without any it is refused."""
+    await api.person("anna", Role.VIEWER)
+    anna = await add(api, "anna", "Viewer")
+    narrow = await api.person("narrow", Role.NONE, ("org.users:read", f"users:id:{anna}"))
+    assert [member["login"] for member in (await api("GET", "/api/org/users", auth=narrow))[1]] == ["anna"]
+    assert (await api("GET", "/api/org/users/search", auth=narrow))[1]["totalCount"] == 1
+    viewer = await api.person("vera", Role.VIEWER)
+    assert (await api("GET", "/api/org/users", auth=viewer))[0] == 403
+
+
+@pytest.mark.parametrize("path", ["/api/org/users", "/api/orgs/1/users"])
+async def test_a_user_is_added_once(api: Api, path: str) -> None:
+    """By login or e-mail in any case; a second time is a conflict, nobody is not found."""
+    two = await api.organization("Two")
+    anna = await api.person("anna", Role.VIEWER, org_id=two)
+    user_id = await add(api, "anna", "Viewer")
+    assert await api("POST", path, {"LoginOrEmail": "ANNA", "Role": "Editor"}) == (
+        200,
+        {"message": "User added to organization", "userId": user_id},
+    )
+    conflict = (409, {"message": "User is already member of this organization"})
+    assert await api("POST", path, {"loginOrEmail": "anna", "role": "Admin"}) == conflict
+    assert await api("POST", path, {"loginOrEmail": "admin", "role": "Admin"}) == conflict
+    assert await api("POST", path, {"loginOrEmail": "unknown", "role": "Admin"}) == (404, {"message": "User not found"})
+    roles = {one["orgId"]: one["role"] for one in (await api("GET", "/api/user/orgs", auth=anna))[1]}
+    assert roles == {1: "Editor", two: "Viewer"}
+
+
+async def test_a_service_account_is_nobody_to_add(api: Api) -> None:
+    """It belongs to one organization for ever, and is a stranger to every list of users."""
+    two = await api.organization("Two")
+    number = await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', 1, true) returning id""")
+    await api.sql("insert into org_user (org_id, user_id, role) values (1, $1, 'Viewer')", number)
+    assert (await api("POST", f"/api/orgs/{two}/users", {"loginOrEmail": "sa", "role": "Viewer"}))[0] == 404
+    assert await api("PATCH", f"/api/org/users/{number}", {"role": "Admin"}) == (500, {"message": "Failed update org user"})
+    assert await api("DELETE", f"/api/org/users/{number}") == (404, {"message": "User not found"})
+
+
+async def test_members_of_an_unknown_organization(api: Api) -> None:
+    """Nobody is added there, and a change of role is the 500 that clients know."""
+    assert await api("POST", "/api/orgs/9999/users", {"loginOrEmail": "admin", "role": "Viewer"}) == (
+        404,
+        {"message": "Organization not found"},
+    )
+    for path in ("/api/orgs/9999/users/1", "/api/orgs/-9999/users/1", "/api/orgs/1/users/9999", "/api/org/users/-9999"):
+        assert await api("PATCH", path, {"role": "Viewer"}) == (500, {"message": "Failed update org user"}), path
+    assert await api("DELETE", "/api/orgs/9999/users/1") == (404, {"message": "User not found"})
+    for method, body in (("PATCH", {"role": "Viewer"}), ("DELETE", None)):
+        assert await api(method, "/api/org/users/unknown", body) == (400, {"message": "userId is invalid"})
+
+
+@pytest.mark.parametrize("body", [{"role": "admin"}, {"role": ""}, {}, {"role": "Owner"}, {"role": None}])
+async def test_a_role_is_one_of_four(api: Api, body: dict[str, Any]) -> None:
+    """In its own spelling; anything else changes nothing."""
+    await api.person("anna", Role.VIEWER)
+    user_id = await add(api, "anna", "Viewer")
+    invalid = (400, {"message": "Invalid role specified"})
+    assert await api("PATCH", f"/api/org/users/{user_id}", body) == invalid
+    assert await api("POST", "/api/org/users", {"loginOrEmail": "x", **body}) == invalid
+
+
+@pytest.mark.parametrize("body", [[], {"role": 5}, "Admin"])
+async def test_a_body_of_another_shape_is_refused(api: Api, body: Any) -> None:
+    for method, path in (("PATCH", "/api/org/users/1"), ("POST", "/api/org/users"), ("POST", "/api/orgs/1/users")):
+        assert await api(method, path, body) == (400, {"message": "bad request data"})
+
+
+async def test_nobody_gives_a_role_above_their_own(api: Api) -> None:
+    """Who may add and change members as an Editor makes Editors, not Admins; a server admin makes anybody anything."""
+    two = await api.organization("Two")
+    await api.person("anna", Role.VIEWER, org_id=two)
+    everybody = [("org.users:add", "users:*"), ("org.users:write", "users:*")]
+    editor = await api.person("ed", Role.EDITOR, *everybody)
+    refused = (403, {"message": "Cannot assign a role higher than user's role"})
+    assert await api("POST", "/api/org/users", {"loginOrEmail": "anna", "role": "Admin"}, auth=editor) == refused
+    assert (await api("POST", "/api/org/users", {"loginOrEmail": "anna", "role": "Editor"}, auth=editor))[0] == 200
+    user_id = await add(api, "anna", "Editor")
+    assert await api("PATCH", f"/api/org/users/{user_id}", {"role": "Admin"}, auth=editor) == refused
+    assert (await api("PATCH", f"/api/org/users/{user_id}", {"role": "None"}, auth=editor))[0] == 200
+
+
+async def test_a_change_of_role_holds_at_once(api: Api) -> None:
+    """The next request of the user already acts with the new role."""
+    anna = await api.person("anna", Role.VIEWER)
+    user_id = await add(api, "anna", "Viewer")
+    assert (await api("GET", "/api/org/users", auth=anna))[0] == 403
+    assert await api("PATCH", f"/api/org/users/{user_id}", {"role": "Admin"}) == (200, {"message": "Organization user updated"})
+    assert (await api("GET", "/api/org/users", auth=anna))[0] == 200
+    assert (await api("PATCH", f"/api/org/users/{user_id}", {"role": "Viewer"}))[0] == 200
+    assert (await api("GET", "/api/org/users", auth=anna))[0] == 403
+    assert await api("DELETE", f"/api/org/users/{user_id}") == (200, {"message": "User removed from organization"})
+    assert (await api("GET", "/api/org", auth=anna))[0] in (401, 404)
+    assert (await api("GET", "/api/user/orgs", auth=anna))[1] == []
+
+
+async def test_the_last_admin_stays_admin(api: Api) -> None:
+    """Neither removed nor given another role, until there is another Admin; a service account is none."""
+    await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', 1, true)""")
+    await api.sql("""insert into org_user (org_id, user_id, role) select 1, id, 'Admin' from "user" where login = 'sa'""")
+    for path in ("/api/org/users/1", "/api/orgs/1/users/1"):
+        assert await api("DELETE", path) == LAST_ADMIN
+        assert await api("PATCH", path, {"role": "Viewer"}) == LAST_ROLE
+        assert (await api("PATCH", path, {"role": "Admin"}))[0] == 200
+    await api.person("anna", Role.ADMIN)
+    assert (await api("PATCH", "/api/org/users/1", {"role": "Viewer"}))[0] == 200
+    anna = await add(api, "anna", "Admin")
+    assert await api("DELETE", f"/api/org/users/{anna}", headers={"X-Grafana-Org-Id": "1"}) == LAST_ADMIN
+
+
+@pytest.mark.parametrize("how", ["remove", "demote", "delete", "mixed"])
+async def test_of_admins_that_go_at_once_one_stays(api: Api, how: str) -> None:
+    """However many are removed, demoted and deleted side by side, an organization is left with one Admin."""
+    two = await api.organization("Two")
+    numbers = []
+    for index in range(6):
+        await api.person(f"a{index}", Role.ADMIN, org_id=two)
+        numbers.append(await add(api, f"a{index}", "Admin"))
+    ways: dict[str, Callable[[int], Awaitable[tuple[int, Any]]]] = {
+        "remove": lambda number: api("DELETE", f"/api/orgs/{two}/users/{number}"),
+        "demote": lambda number: api("PATCH", f"/api/orgs/{two}/users/{number}", {"role": "Viewer"}),
+        "delete": lambda number: api("DELETE", f"/api/admin/users/{number}"),
+    }
+    chosen = [ways[how] if how != "mixed" else list(ways.values())[index % 3] for index in range(6)]
+    answers = await asyncio.gather(*(way(number) for way, number in zip(chosen, numbers, strict=True)))
+    assert sorted(status for status, _ in answers) == [200, 200, 200, 200, 200, 400]
+    assert await api.sql("select count(*) from org_user where org_id = $1 and role = 'Admin'", two) == 1
+
+
+async def test_a_member_beyond_the_quota_is_not_added(start_api: StartApi) -> None:
+    """On both paths, by the organization's limit and by the user's own."""
+    api = await start_api(quota_defaults="org_user=2,user_org=2")
+    two, three = await api.organization("Two"), await api.organization("Three")
+    for login in ("anna", "bert"):
+        await api.person(login, Role.VIEWER, org_id=two)
+    assert (await api("POST", "/api/org/users", {"loginOrEmail": "anna", "role": "Viewer"}))[0] == 200
+    for path in ("/api/org/users", "/api/orgs/1/users"):
+        status, refused = await api("POST", path, {"loginOrEmail": "bert", "role": "Viewer"})
+        assert (status, refused["message"], refused["extra"]["scope"]) == (403, "org Quota reached", "org")
+    status, refused = await api("POST", f"/api/orgs/{three}/users", {"loginOrEmail": "anna", "role": "Viewer"})
+    assert (status, refused["extra"]) == (403, {"scope": "user", "target": "org_user", "limit": 2, "used": 2})
+
+
+async def test_members_added_at_once_do_not_pass_the_limit(start_api: StartApi) -> None:
+    """Of ten at a limit of five, as many are added as there is room for."""
+    api = await start_api(quota_defaults="org_user=5")
+    two = await api.organization("Two")
+    for index in range(10):
+        await api.person(f"u{index}", Role.VIEWER, org_id=two)
+    wanted = ({"loginOrEmail": f"u{index}", "role": "Viewer"} for index in range(10))
+    answers = await asyncio.gather(*(api("POST", "/api/org/users", body) for body in wanted))
+    assert sorted(status for status, _ in answers) == [200] * 4 + [403] * 6
+
+
+async def test_every_change_of_a_membership_is_on_record(api: Api) -> None:
+    """With the roles before and after."""
+    two = await api.organization("Two")
+    await api.person("anna", Role.VIEWER)
+    user_id = await add(api, "anna", "Viewer", org_id=two)
+    await api("PATCH", f"/api/orgs/{two}/users/{user_id}", {"role": "Editor"})
+    await api("DELETE", f"/api/orgs/{two}/users/{user_id}")
+    async with api.database.connection() as connection:
+        rows = await connection.fetch("select action, object, details::text from audit_event where outcome = 'ok' order by id")
+    assert [(row["action"], row["object"]) for row in rows] == [
+        (f"org.user.{verb}", f"user:{user_id}") for verb in ("add", "update", "remove")
+    ]
+    assert '"before": "Viewer"' in rows[1]["details"]
+    assert '"role": "Editor"' in rows[1]["details"]
+
+
+@pytest.mark.parametrize("path", ["/api/org/users", "/api/orgs/1/users"])
+async def test_nobody_lowers_or_removes_who_is_above_them(api: Api, path: str) -> None:
+    """An Editor who may change members changes Editors, not Admins."""
+    for login, role in (("chief", Role.ADMIN), ("peer", Role.EDITOR)):
+        await api.person(login, role)
+    chief, peer = await add(api, "chief", "Admin"), await add(api, "peer", "Editor")
+    editor = await api.person("ed", Role.EDITOR, ("org.users:write", "users:*"), ("org.users:remove", "users:*"))
+    refused = (403, {"message": "Cannot assign a role higher than user's role"})
+    assert await api("PATCH", f"{path}/{chief}", {"role": "Viewer"}, auth=editor) == refused
+    assert await api("DELETE", f"{path}/{chief}", auth=editor) == refused
+    assert (await api("PATCH", f"{path}/{peer}", {"role": "Viewer"}, auth=editor))[0] == 200
+    assert (await api("DELETE", f"{path}/{peer}", auth=editor))[0] == 200
+    assert (await api("DELETE", f"{path}/{chief}"))[0] == 200

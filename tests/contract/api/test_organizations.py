@@ -1,0 +1,204 @@
+"""Organizations over HTTP: their shapes, texts and statuses, as existing clients read them."""
+
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import Api, StartApi
+
+from dashwright.common.identity import Role
+
+EMPTY = {"address1": "", "address2": "", "city": "", "zipCode": "", "state": "", "country": ""}
+DENIED = "You'll need additional permissions to perform this action. Permissions needed: "
+
+
+async def test_the_callers_organization_is_shown_whole(api: Api) -> None:
+    """Its id, name and address; what is not known of the address is an empty text."""
+    assert await api("GET", "/api/org") == (200, {"id": 1, "name": "Main Org.", "address": EMPTY})
+
+
+async def test_the_callers_organization_is_renamed_by_its_admins(api: Api) -> None:
+    """An Admin renames it, also to the name it has; an Editor cannot."""
+    admin, editor = await api.person("boss", Role.ADMIN), await api.person("ed", Role.EDITOR)
+    for auth in (None, admin):
+        options = {"auth": auth} if auth else {}
+        assert await api("PUT", "/api/org", {"name": "Main Org."}, **options) == (200, {"message": "Organization updated"})
+    status, refused = await api("PUT", "/api/org", {"name": "Mine"}, auth=editor)
+    assert (status, refused["message"], refused["title"]) == (403, DENIED + "orgs:write", "Access denied")
+
+
+@pytest.mark.parametrize("path", ["/api/org/address", "/api/orgs/1/address"])
+async def test_an_address_is_replaced_as_a_whole(api: Api, path: str) -> None:
+    """What a body leaves out is empty afterwards."""
+    assert await api("PUT", path, {"address1": "A 1", "city": "B", "zipCode": "1"}) == (200, {"message": "Address updated"})
+    assert await api("PUT", path, {"ADDRESS2": "c/o", "country": None}) == (200, {"message": "Address updated"})
+    assert (await api("GET", "/api/org"))[1]["address"] == EMPTY | {"address2": "c/o"}
+
+
+async def test_an_organization_is_made_found_and_deleted(api: Api) -> None:
+    """Making one answers its number and makes the user who made it its Admin, without moving them there."""
+    status, made = await api("POST", "/api/orgs", {"name": "New Org."})
+    assert (status, made) == (200, {"message": "Organization created", "orgId": made["orgId"]})
+    number = made["orgId"]
+    expected = (200, {"id": number, "name": "New Org.", "address": EMPTY})
+    assert await api("GET", f"/api/orgs/{number}") == expected
+    assert await api("GET", "/api/orgs/name/New%20Org%2E") == expected
+    mine = [{"orgId": 1, "name": "Main Org.", "role": "Admin"}, {"orgId": number, "name": "New Org.", "role": "Admin"}]
+    assert await api("GET", "/api/user/orgs") == (200, mine)
+    assert (await api("GET", "/api/org"))[1]["id"] == 1
+    assert await api("DELETE", f"/api/orgs/{number}") == (200, {"message": "Organization deleted"})
+    assert await api("GET", f"/api/orgs/{number}") == (404, {"message": "Organization not found"})
+
+
+@pytest.mark.parametrize("name", ["unknown", "main org.", "a%2Fb", "%C3%BC"])
+async def test_a_name_nobody_has_is_not_found(api: Api, name: str) -> None:
+    """Names are compared exactly; two that differ in case are two."""
+    assert await api("GET", f"/api/orgs/name/{name}") == (404, {"message": "Organization not found"})
+
+
+async def test_a_name_with_a_slash_is_found(api: Api) -> None:
+    """A path is split before it is decoded."""
+    number = await api.organization("a/b")
+    assert (await api("GET", "/api/orgs/name/a%2Fb"))[1]["id"] == number
+
+
+async def test_names_are_taken_once(api: Api) -> None:
+    """Making a second one is a conflict, renaming to it a bad request; both say that the name is taken."""
+    number = await api.organization("Two")
+    assert await api("POST", "/api/orgs", {"name": "Two"}) == (409, {"message": "Organization name taken"})
+    assert await api("POST", "/api/orgs", {"name": " Two "}) == (409, {"message": "Organization name taken"})
+    for path in ("/api/org", "/api/orgs/1"):
+        assert await api("PUT", path, {"name": "Two"}) == (400, {"message": "Organization name taken"})
+    assert await api("PUT", f"/api/orgs/{number}", {"name": "Two"}) == (200, {"message": "Organization updated"})
+    assert (await api("POST", "/api/orgs", {"name": "TWO"}))[0] == 200
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"name": ""}, {"name": "  "}, {"name": None}, {"name": 5}, {"name": ["a"]}, [], "text", {"name": "a\0b"}]
+)
+async def test_an_organization_needs_a_name(api: Api, body: Any) -> None:
+    """A body without a text for a name is refused, wherever one is wanted."""
+    for method, path in (("POST", "/api/orgs"), ("PUT", "/api/org"), ("PUT", "/api/orgs/1")):
+        assert await api(method, path, body) == (400, {"message": "bad request data"}), (method, path)
+
+
+async def test_a_name_has_a_largest_length(api: Api) -> None:
+    """190 characters are the most; beyond, the answer names the member."""
+    assert (await api("POST", "/api/orgs", {"name": "a" * 190}))[0] == 200
+    status, refused = await api("POST", "/api/orgs", {"name": "b" * 191})
+    assert (status, refused["message"]) == (400, "name has 191 characters; at most 190 are allowed")
+
+
+async def test_organizations_are_listed_by_name_from_page_zero(api: Api) -> None:
+    """``query`` is contained, ``name`` is exact, and a page past the end is empty."""
+    for name in ("Beta", "alpha beta", "Gamma"):
+        await api.organization(name)
+    names = [item["name"] for item in (await api("GET", "/api/orgs"))[1]]
+    assert sorted(names) == sorted(["Beta", "alpha beta", "Gamma", "Main Org."])
+    assert {item["name"] for item in (await api("GET", "/api/orgs?query=BETA"))[1]} == {"Beta", "alpha beta"}
+    assert [item["name"] for item in (await api("GET", "/api/orgs?name=Beta"))[1]] == ["Beta"]
+    pages = [(await api("GET", f"/api/orgs?perpage=3&page={page}"))[1] for page in (0, 1, 2)]
+    assert [len(page) for page in pages] == [3, 1, 0]
+    assert [item["name"] for page in pages for item in page] == names
+    assert all(set(item) == {"id", "name"} for item in pages[0])
+    assert (await api("GET", "/api/orgs?query=%25"))[1] == []
+
+
+async def test_an_active_organization_is_not_deleted(api: Api) -> None:
+    """Neither the current one nor the one the header makes current; the refusal comes before any look-up."""
+    number = await api.organization("Two")
+    await api("POST", f"/api/orgs/{number}/users", {"loginOrEmail": "admin", "role": "Admin"})
+    refused = (400, {"message": "Cannot delete your active organization"})
+    assert await api("DELETE", "/api/orgs/1") == refused
+    assert await api("DELETE", f"/api/orgs/{number}", headers={"X-Grafana-Org-Id": str(number)}) == refused
+    assert (await api("DELETE", f"/api/orgs/{number}"))[0] == 200
+
+
+@pytest.mark.parametrize("number", ["9999", "-9999", "0", "9223372036854775807"])
+async def test_an_organization_that_is_not_there(api: Api, number: str) -> None:
+    """To a server admin: 404 where it is read, deleted or moved, and the 500 that clients know where it is renamed."""
+    assert await api("GET", f"/api/orgs/{number}") == (404, {"message": "Organization not found"})
+    assert await api("GET", f"/api/orgs/{number}/users") == (404, {"message": "Organization not found"})
+    assert await api("GET", f"/api/orgs/{number}/users/search") == (404, {"message": "Organization not found"})
+    assert await api("DELETE", f"/api/orgs/{number}") == (404, {"message": "Failed to delete organization. ID not found"})
+    assert await api("PUT", f"/api/orgs/{number}", {"name": "X"}) == (500, {"message": "Failed to update organization"})
+    assert await api("PUT", f"/api/orgs/{number}/address", {}) == (404, {"message": "Organization not found"})
+
+
+@pytest.mark.parametrize("number", ["unknown", "1.0", "9223372036854775808", "1_0", "%D9%A1", "1%20"])
+async def test_an_organizations_number_is_an_integer(api: Api, number: str) -> None:
+    """Anything else is refused before permissions are looked at."""
+    viewer = await api.person("vera", Role.VIEWER)
+    for auth in (None, viewer):
+        options = {"auth": auth} if auth else {}
+        for method, path in (("GET", ""), ("PUT", ""), ("DELETE", ""), ("GET", "/users"), ("PATCH", "/users/1")):
+            assert await api(method, f"/api/orgs/{number}{path}", **options) == (400, {"message": "orgId is invalid"})
+
+
+async def test_who_may_not_see_an_organization_does_not_learn_of_it(api: Api) -> None:
+    """An Admin of one gets the same 403 for another that is there as for one that is not; the server admin gets 404."""
+    boss = await api.person("boss", Role.ADMIN)
+    number = await api.organization("Secret")
+    for method, path, body in (
+        ("GET", "", None),
+        ("PUT", "", {"name": "X"}),
+        ("DELETE", "", None),
+        ("PUT", "/address", {}),
+        ("GET", "/users", None),
+        ("POST", "/users", {"loginOrEmail": "admin", "role": "Viewer"}),
+        ("PATCH", "/users/1", {"role": "Viewer"}),
+        ("DELETE", "/users/1", None),
+    ):
+        found = await api(method, f"/api/orgs/{number}{path}", body, auth=boss)
+        missing = await api(method, f"/api/orgs/9999{path}", body, auth=boss)
+        assert (found[0], found[1]["message"]) == (missing[0], missing[1]["message"]) == (403, found[1]["message"]), (method, path)
+    assert (await api("GET", "/api/orgs/1", auth=boss))[0] == 200
+    assert (await api("GET", "/api/orgs/name/Secret", auth=boss))[0] == 403
+    assert (await api("GET", "/api/orgs", auth=boss))[0] == 403
+
+
+async def test_an_admin_of_another_organization_sees_that_one(api: Api) -> None:
+    """The permission counts that the caller has in the organization of the path, whatever their current one is."""
+    number = await api.organization("Two")
+    anna = await api.person("anna", Role.VIEWER)
+    await api("POST", f"/api/orgs/{number}/users", {"loginOrEmail": "anna", "role": "Admin"})
+    assert (await api("GET", f"/api/orgs/{number}", auth=anna))[1]["name"] == "Two"
+    assert await api("PUT", f"/api/orgs/{number}", {"name": "Zwei"}, auth=anna) == (200, {"message": "Organization updated"})
+    assert (await api("GET", "/api/orgs/1", auth=anna))[0] == 403
+    assert (await api("DELETE", f"/api/orgs/{number}", auth=anna))[0] == 403
+
+
+async def test_an_organization_beyond_the_quota_is_not_made(start_api: StartApi) -> None:
+    """The refusal tells the target and its limit, and nothing is left behind."""
+    api = await start_api(quota_defaults="global_org=2,user_org=5")
+    assert (await api("POST", "/api/orgs", {"name": "Two"}))[0] == 200
+    status, refused = await api("POST", "/api/orgs", {"name": "Three"})
+    assert (status, refused["message"], refused["messageId"]) == (403, "org Quota reached", "quota.reached")
+    assert refused["extra"] == {"scope": "global", "target": "org", "limit": 2, "used": 2}
+    assert (await api("GET", "/api/orgs?name=Three"))[1] == []
+
+
+async def test_deleting_an_organization_leaves_nothing_of_it(api: Api) -> None:
+    """Its service accounts go; its people stay, and who had it as the current one acts in their first organization."""
+    number = await api.organization("Two")
+    anna = await api.person("anna", Role.VIEWER)
+    await api("POST", f"/api/orgs/{number}/users", {"loginOrEmail": "anna", "role": "Admin"})
+    await api("POST", f"/api/user/using/{number}", auth=anna)
+    await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', $1, true)""", number)
+    assert (await api("GET", "/api/org", auth=anna))[1]["id"] == number
+    assert (await api("DELETE", f"/api/orgs/{number}"))[0] == 200
+    assert (await api("GET", "/api/org", auth=anna))[1]["id"] == 1
+    assert await api.sql("""select count(*) from "user" where is_service_account""") == 0
+    assert await api.sql("select count(*) from org_user where org_id = $1", number) == 0
+
+
+async def test_every_change_of_an_organization_is_on_record(api: Api) -> None:
+    """Who, what and to which, in the order it happened; a refused change leaves none that says it went well."""
+    number = (await api("POST", "/api/orgs", {"name": "Two"}))[1]["orgId"]
+    await api("PUT", f"/api/orgs/{number}", {"name": "Zwei"})
+    await api("PUT", f"/api/orgs/{number}", {"name": "Main Org."})
+    await api("PUT", f"/api/orgs/{number}/address", {"city": "C"})
+    await api("DELETE", f"/api/orgs/{number}")
+    async with api.database.connection() as connection:
+        rows = await connection.fetch("select actor, action, object from audit_event where outcome = 'ok' order by id")
+    wanted = ("org.create", "org.update", "org.address.update", "org.delete")
+    assert [tuple(row) for row in rows] == [("user:1", action, f"org:{number}") for action in wanted]

@@ -1,0 +1,112 @@
+"""Preferences of users, teams and organizations: only what is set is shown, and what they name must exist."""
+
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import Api
+
+from dashwright.common.identity import Role
+
+UPDATED = (200, {"message": "Preferences updated"})
+NO_DASHBOARD = (404, {"message": "Dashboard not found"})
+PATHS = ["/api/user/preferences", "/api/org/preferences", "/api/teams/{team}/preferences"]
+
+
+@pytest.fixture
+async def paths(api: Api) -> list[str]:
+    """The three places, over a dashboard ``home`` and a team."""
+    status, body = await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "home", "title": "Home"}})
+    assert status == 200, body
+    team = (await api("POST", "/api/teams", {"name": "Crew"}))[1]["teamId"]
+    return [path.format(team=team) for path in PATHS]
+
+
+async def test_nothing_is_set_at_first(api: Api, paths: list[str]) -> None:
+    for path in paths:
+        assert await api("GET", path) == (200, {})
+
+
+async def test_a_put_replaces_all_and_a_patch_what_is_given(api: Api, paths: list[str]) -> None:
+    """Null and the empty text take a choice back in a PUT; in a PATCH null leaves it, the empty text takes it back."""
+    everything = {
+        "theme": "dark",
+        "homeDashboardUID": "home",
+        "timezone": "Europe/Berlin",
+        "weekStart": "monday",
+        "language": "de-DE",
+        "queryHistory": {"homeTab": "starred"},
+        "navbar": {"bookmarkUrls": ["/a"]},
+    }
+    for path in paths:
+        assert await api("PUT", path, {**everything, "homeDashboardId": 0, "locale": "ignored", "orgId": 9}) == UPDATED
+        assert await api("GET", path) == (200, everything)
+        assert await api("PATCH", path, {"TimeZone": "utc", "theme": "", "language": None}) == UPDATED
+        changed = {key: value for key, value in everything.items() if key != "theme"} | {"timezone": "utc"}
+        assert await api("GET", path) == (200, changed)
+        assert await api("PUT", path, {"theme": "light"}) == UPDATED
+        assert await api("GET", path) == (200, {"theme": "light"})
+        assert await api("PUT", path, dict.fromkeys(("theme", "homeDashboardId", "homeDashboardUID", "navbar", "queryHistory"))) == UPDATED
+        assert await api("GET", path) == (200, {})
+
+
+async def test_the_home_dashboard_must_exist(api: Api, paths: list[str]) -> None:
+    """An unknown uid or number is 404 and changes nothing; the empty uid and 0 take it back; one that was deleted is shown no more."""
+    for path in paths:
+        assert await api("PUT", path, {"homeDashboardUID": "home"}) == UPDATED
+        assert await api("PATCH", path, {"homeDashboardUID": "unknown", "theme": "dark"}) == NO_DASHBOARD
+        assert await api("PUT", path, {"homeDashboardId": 9999}) == NO_DASHBOARD
+        assert await api("GET", path) == (200, {"homeDashboardUID": "home"})
+    assert await api("PATCH", paths[0], {"homeDashboardId": 0}) == UPDATED
+    assert await api("PATCH", paths[1], {"homeDashboardUID": ""}) == UPDATED
+    assert [(await api("GET", path))[1] for path in paths[:2]] == [{}, {}]
+    assert (await api("DELETE", "/api/dashboards/uid/home"))[0] == 200
+    assert await api("GET", paths[2]) == (200, {})
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ({"theme": "pink"}, "Invalid theme"),
+        ({"timezone": "Mars/Olympus"}, "Invalid timezone"),
+        ({"theme": 5}, "bad request data"),
+        ({"navbar": "text"}, "bad request data"),
+        ({"navbar": {"deep": ["a\0b"]}}, "bad request data"),
+        ({"homeDashboardId": "7"}, "bad request data"),
+        ({"language": "x" * 191}, "bad request data"),
+        ([], "bad request data"),
+    ],
+)
+async def test_what_is_no_preference_is_refused(api: Api, paths: list[str], body: Any, text: str) -> None:
+    for path in paths:
+        for method in ("PUT", "PATCH"):
+            assert await api(method, path, body) == (400, {"message": text})
+
+
+async def test_each_has_their_own(api: Api, paths: list[str]) -> None:
+    """A user's in one organization are neither another user's nor theirs in another organization."""
+    assert await api("PUT", paths[0], {"theme": "dark"}) == UPDATED
+    kim = await api.person("kim", Role.VIEWER)
+    assert await api("GET", paths[0], auth=kim) == (200, {})
+    org_id = await api.organization("Second")
+    await api.sql("insert into org_user (org_id, user_id, role) values ($1, 1, 'Admin')", org_id)
+    assert await api("GET", paths[0], headers={"X-Grafana-Org-Id": str(org_id)}) == (200, {})
+    assert await api("GET", paths[1]) == (200, {})
+
+
+async def test_those_of_the_organization_and_of_teams_are_for_admins(api: Api, paths: list[str]) -> None:
+    """Everybody has preferences of their own."""
+    kim = await api.person("kim", Role.EDITOR)
+    for method, body in (("GET", None), ("PUT", {}), ("PATCH", {})):
+        assert [(await api(method, path, body, auth=kim))[0] for path in paths] == [200, 403, 403]
+
+
+async def test_a_change_is_on_record(api: Api, paths: list[str]) -> None:
+    """With the names of what was given, not with what was chosen."""
+    for path in paths:
+        await api("PATCH", path, {"theme": "dark", "timezone": "utc"})
+    async with api.database.connection() as connection:
+        rows = await connection.fetch(
+            "select object, details ->> 'given' as given from audit_event where action = 'preferences.update' order by id"
+        )
+    assert [row["object"].partition(":")[0] for row in rows] == ["user", "org", "team"]
+    assert {row["given"] for row in rows} == {'["theme", "timezone"]'}

@@ -1,0 +1,253 @@
+"""Quotas as they are read and set. How they are kept is told where things are made."""
+
+from typing import Any
+
+import pytest
+
+from dashwright.common.identity import Role
+
+from .conftest import Api, StartApi
+from .test_service_accounts import typed
+
+ORG, ORG_1, USER_1, OWN = "/api/org/quotas", "/api/orgs/1/quotas", "/api/admin/users/1/quotas", "/api/user/quotas"
+DEFAULTS = "org_user=10,org_dashboard=100,org_data_source=10,org_api_key=10,org_alert_rule=100,user_org=10"
+LIMITS = {"org_user": 10, "dashboard": 100, "data_source": 10, "api_key": 10, "alert_rule": 100}
+UPDATED = (200, {"message": "Organization quota updated"})
+BAD_DATA = ("bad request data", "quota.bad-request", 400)
+
+
+async def limits(api: Api, path: str = ORG_1) -> dict[str, int]:
+    status, found = await api("GET", path)
+    assert status == 200, found
+    return {record["target"]: record["limit"] for record in found}
+
+
+async def test_an_organization_has_five_quotas(start_api: StartApi) -> None:
+    """Their order is fixed, their names are snake_case, and whose they are is told by one id."""
+    api = await start_api(quota_defaults=DEFAULTS)
+    account = await api.account("robot")
+    await api.token(account, "t")
+    await api.legacy_key("k")
+    used = {"org_user": 1, "dashboard": 0, "data_source": 0, "api_key": 2, "alert_rule": 0}
+    expected = [{"org_id": 1, "target": target, "limit": limit, "used": used[target]} for target, limit in LIMITS.items()]
+    assert await api("GET", ORG) == (200, expected)
+    status, found = await api("GET", ORG_1)
+    assert (status, found) == (200, expected)
+    assert list(found[0]) == ["org_id", "target", "limit", "used"]
+
+
+async def test_a_user_has_one_quota(start_api: StartApi) -> None:
+    """How many organizations they may be in, by whoever asks."""
+    api = await start_api(quota_defaults=DEFAULTS)
+    expected = (200, [{"user_id": 1, "target": "org_user", "limit": 10, "used": 1}])
+    assert await api("GET", OWN) == expected
+    assert await api("GET", USER_1) == expected
+
+
+async def test_without_defaults_nothing_is_limited(api: Api) -> None:
+    """Which is shown as -1."""
+    assert await limits(api) == dict.fromkeys(LIMITS, -1)
+    assert await limits(api, OWN) == {"org_user": -1}
+
+
+@pytest.mark.parametrize(("path", "read"), [(ORG_1, ORG), (USER_1, OWN)])
+async def test_a_limit_is_set_and_set_again(api: Api, path: str, read: str) -> None:
+    """Any limit after any other; a negative one is none, and shown as -1; 0 is kept; the text is the same for users."""
+    for limit, shown in ((123, 123), (456, 456), (0, 0), (-1, -1), (-(2**63), -1), (2**63 - 1, 2**63 - 1)):
+        assert await api("PUT", f"{path}/org_user", {"limit": limit}) == UPDATED
+        assert (await limits(api, read))["org_user"] == shown
+
+
+async def test_target_and_owner_stand_in_the_path(api: Api) -> None:
+    """What the body says of them has no effect; names match in any case."""
+    body = {"LIMIT": 5, "target": "dashboard", "org_id": 77, "user_id": 1, "used": 3}
+    assert await api("PUT", f"{ORG_1}/org_user", body) == UPDATED
+    assert await limits(api) == {**dict.fromkeys(LIMITS, -1), "org_user": 5}
+    assert await limits(api, OWN) == {"org_user": -1}
+    other = await api.organization("Two")
+    assert await api("PUT", f"/api/orgs/{other}/quotas/api_key", {"limit": 20}) == UPDATED
+    assert await api.sql("select count(*) from quota") == 2
+
+
+@pytest.mark.parametrize("path", [ORG_1, USER_1])
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"", b"{not json", b"[]", b"null", b"5", b"{}"),
+        *(b'{"limit":null}', b'{"limit":"5"}', b'{"limit":true}', b'{"limit":5.0}', b'{"limit":5.5}', b'{"limit":1e2}'),
+        *(b'{"limit":9223372036854775808}', b'{"limit":-9223372036854775809}'),
+    ],
+)
+async def test_a_limit_is_an_integer_of_64_bits(api: Api, path: str, body: bytes) -> None:
+    """And has to be given. Everything else is one text and identifier, and changes nothing."""
+    assert typed(await api("PUT", f"{path}/org_user", data=body)) == BAD_DATA
+    assert await api.sql("select count(*) from quota") == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "known"),
+    [(ORG_1, "org_user, dashboard, data_source, api_key, alert_rule"), (USER_1, "org_user")],
+)
+@pytest.mark.parametrize("target", ["bogus", "session", "user", "org", "Org_User", "user_org"])
+async def test_an_unknown_target_is_told_the_known_ones(api: Api, path: str, known: str, target: str) -> None:
+    """Targets of everybody together are set by no call."""
+    answer = await api("PUT", f"{path}/{target}", {"limit": 5})
+    assert typed(answer) == (f'unknown quota target "{target}"; known: {known}', "quota.invalid-target", 404)
+
+
+@pytest.mark.parametrize("text", ["abc", "1.0", "1_0", "9223372036854775808"])
+async def test_an_id_is_an_integer_of_64_bits(api: Api, text: str) -> None:
+    """Of an organization and of a user, to read and to set."""
+    bad_org, bad_user = ("orgId is invalid", "quota.bad-request", 400), ("id is invalid", "quota.bad-request", 400)
+    for path, expected in ((f"/api/orgs/{text}/quotas", bad_org), (f"/api/admin/users/{text}/quotas", bad_user)):
+        assert typed(await api("GET", path)) == expected
+        assert typed(await api("PUT", f"{path}/org_user", {"limit": 5})) == expected
+
+
+@pytest.mark.parametrize("number", [9999, 0, -1])
+async def test_who_is_not_there_has_no_quotas(api: Api, number: int) -> None:
+    """No defaults are shown for an unknown organization or user, and no limit is kept; a service account is no user."""
+    account = await api.account("robot")
+    for path in (f"/api/orgs/{number}/quotas", f"/api/admin/users/{number}/quotas", f"/api/admin/users/{account}/quotas"):
+        message = "Organization not found" if "orgs" in path else "user not found"
+        assert await api("GET", path) == (404, {"message": message})
+        assert await api("PUT", f"{path}/org_user", {"limit": 5}) == (404, {"message": message})
+    assert await api.sql("select count(*) from quota") == 0
+
+
+async def test_switched_off_quotas_say_so(start_api: StartApi) -> None:
+    """Every call, after credentials and permission; nothing is limited."""
+    api = await start_api(quotas_enabled=False, quota_defaults="org_api_key=0")
+    disabled = ("Quotas not enabled", "quota.disabled", 403)
+    for path in (ORG, ORG_1, USER_1, OWN, "/api/orgs/9999/quotas"):
+        assert typed(await api("GET", path)) == disabled
+    for path in (ORG_1, USER_1):
+        assert typed(await api("PUT", f"{path}/org_user", {"limit": 5})) == disabled
+    viewer = await api.person("vic", Role.VIEWER)
+    assert (await api("GET", ORG, auth=viewer))[1]["title"] == "Access denied"
+    assert (await api("GET", ORG, auth=None))[0] == 401
+    await api.token(await api.account("robot"), "t")
+
+
+CALLS = [
+    ("GET", ORG, "orgs.quotas:read"),
+    ("GET", ORG_1, "orgs.quotas:read"),
+    ("PUT", f"{ORG_1}/org_user", "orgs.quotas:write"),
+    ("GET", USER_1, "users.quotas:list"),
+    ("PUT", f"{USER_1}/org_user", "users.quotas:update"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "action"), CALLS)
+async def test_quotas_need_their_permission(api: Api, method: str, path: str, action: str) -> None:
+    """A Viewer hears which; a stranger is 401."""
+    viewer = await api.person("vic", Role.VIEWER)
+    status, body = await api(method, path, {"limit": 5}, auth=viewer)
+    assert (status, body["title"], body["message"].rpartition(" ")[2]) == (403, "Access denied", action)
+    assert await api(method, path, {"limit": 5}, auth=None) == (401, {"message": "Unauthorized"})
+
+
+async def test_an_admin_reads_the_own_organization_and_sets_nothing(api: Api) -> None:
+    """Limits are the server admin's; a foreign organization is denied, whether it is there or not."""
+    other = await api.organization("Two")
+    admin = await api.person("ann", Role.ADMIN)
+    assert (await api("GET", ORG, auth=admin))[0] == (await api("GET", ORG_1, auth=admin))[0] == 200
+    for method, path in (
+        ("GET", f"/api/orgs/{other}/quotas"),
+        ("GET", "/api/orgs/9999/quotas"),
+        ("PUT", f"{ORG_1}/org_user"),
+        ("GET", USER_1),
+        ("PUT", f"{USER_1}/org_user"),
+    ):
+        assert (await api(method, path, {"limit": 5}, auth=admin))[0] == 403
+
+
+async def test_a_grant_counts_in_its_organization(api: Api) -> None:
+    """Whoever may set limits in organization 1 only, may not in organization 2; a grant everywhere is one in both."""
+    other = await api.organization("Two")
+    here = await api.person("here", Role.NONE, ("orgs.quotas:write", "org:id:1"))
+    everywhere = await api.person("everywhere", Role.NONE, ("orgs.quotas:write", "org:*"), grants_in=0)
+    unknown = await api.person("unknown", Role.NONE, ("orgs:invalid", "*"))
+    path = f"/api/orgs/{other}/quotas/org_user"
+    assert (await api("PUT", f"{ORG_1}/org_user", {"limit": 20}, auth=here)) == UPDATED
+    assert (await api("PUT", path, {"limit": 20}, auth=here))[1]["title"] == "Access denied"
+    assert (await api("PUT", path, {"limit": 20}, auth=everywhere)) == UPDATED
+    assert (await api("GET", ORG, auth=unknown))[1]["title"] == "Access denied"
+
+
+async def test_a_grant_on_one_user_is_about_that_one(api: Api) -> None:
+    """The scope is the user's number."""
+    someone = await api.person("someone", Role.NONE, ("users.quotas:list", "global.users:1"), grants_in=0)
+    number = await api.sql("""select id from "user" where login = 'someone'""")
+    assert (await api("GET", USER_1, auth=someone))[0] == 200
+    assert (await api("GET", f"/api/admin/users/{number}/quotas", auth=someone))[0] == 403
+
+
+async def test_a_token_has_no_user_quotas(api: Api) -> None:
+    """It is told that the call is about a user."""
+    _, text = await api.token(await api.account("robot", Role.ADMIN), "t")
+    status, body = await api("GET", OWN, auth=f"Bearer {text}")
+    expected = "/api/user/quotas is about a signed-in user; a token or key has no user quotas"
+    assert (status, body) == (403, {"message": expected})
+    assert (await api("GET", ORG, auth=f"Bearer {text}"))[0] == 200
+
+
+async def test_a_limit_that_was_set_is_on_record(api: Api) -> None:
+    """Who set what for whom; what was refused by its body is not."""
+    await api("PUT", f"{ORG_1}/api_key", {"limit": -5})
+    await api("PUT", f"{ORG_1}/api_key", {"limit": "x"})
+    await api("PUT", f"{USER_1}/org_user", {"limit": 3})
+    events = (await api("GET", "/api/audit?action=quota.update"))[1]["events"]
+    assert [(event["object"], event["details"]) for event in events] == [
+        ("user:1", {"target": "org_user", "limit": 3}),
+        ("org:1", {"target": "api_key", "limit": -1}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "message"),
+    [
+        ("GET", "/api/auth/keys", "Failed to list api keys"),
+        ("DELETE", "/api/auth/keys/1", "Failed to delete API key"),
+        ("GET", ORG, "failed to get quota"),
+        ("GET", ORG_1, "failed to get quota"),
+        ("GET", OWN, "Failed to get org quotas"),
+        ("GET", USER_1, "Failed to get org quotas"),
+        ("PUT", f"{ORG_1}/org_user", "Failed to update org quotas"),
+        ("PUT", f"{USER_1}/org_user", "Failed to update org quotas"),
+    ],
+)
+async def test_a_failure_has_the_text_of_its_call(api: Api, method: str, path: str, message: str) -> None:
+    """Whatever broke: 500, the text that clients know, and a trace id."""
+    assert (await api("GET", "/api/org/quotas"))[0] == 200
+    for table in ("api_key", "quota"):
+        await api.sql(f"alter table {table} rename to {table}_away")
+    status, body = await api(method, path, {"limit": 5})
+    assert (status, body["message"]) == (500, message)
+    assert list(body) == ["message", "traceID"]
+
+
+async def test_other_calls_say_that_something_failed(api: Api) -> None:
+    """And no more than a trace id."""
+    await api("GET", "/api/serviceaccounts")
+    await api.sql("alter table api_key rename to api_key_away")
+    status, body = await api("GET", "/api/serviceaccounts")
+    assert (status, body["message"], list(body)) == (500, "Internal Server Error", ["message", "traceID"])
+
+
+async def test_what_is_declared_of_the_nine_calls(api: Api) -> None:
+    """Three of them name basic authentication, three are deprecated and say what replaces them."""
+    status, document = await api("GET", "/openapi.json", auth=None)
+    assert status == 200
+    paths: dict[str, Any] = document["paths"]
+    basic = [
+        paths["/api/orgs/{org_id}/quotas/{quota_target}"]["put"],
+        paths["/api/admin/users/{user_id}/quotas"]["get"],
+        paths["/api/admin/users/{user_id}/quotas/{quota_target}"]["put"],
+    ]
+    assert [operation["security"] for operation in basic] == [[{"basicAuth": []}]] * 3
+    listed, made, deleted = paths["/api/auth/keys"]["get"], paths["/api/auth/keys"]["post"], paths["/api/auth/keys/{id}"]["delete"]
+    assert all(operation["deprecated"] for operation in (listed, made, deleted))
+    assert "GET /api/serviceaccounts and GET /api/serviceaccounts/{id}/tokens" in listed["description"]
+    assert "POST /api/serviceaccounts and POST /api/serviceaccounts/{id}/tokens" in made["description"]
+    assert "410" in made["responses"]

@@ -1,0 +1,295 @@
+"""The whole route table over real sockets, a real database and the in-memory broker."""
+
+import asyncio
+import io
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from dashwright.api.http.routing import PUBLIC, Route
+from dashwright.api.main import Gateway
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.kinds.registry import KINDS
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.settings import Settings, load
+
+PAGE = Path(__file__).parents[3] / "docs/reference/http.md"
+CREDENTIALS = {"Authorization": aiohttp.encode_basic_auth("admin", "admin")}
+NAMESPACE = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default"
+DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
+FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path))
+
+
+@pytest.fixture
+async def broker() -> AsyncIterator[MemoryBroker]:
+    started = MemoryBroker()
+    await started.start()
+    yield started
+    await started.close()
+
+
+@pytest.fixture
+def table(settings: Settings, database: Database, broker: MemoryBroker) -> list[Route]:
+    return Gateway(settings, database, broker, Clock()).routes
+
+
+@pytest.fixture
+async def session(settings: Settings, database: Database, broker: MemoryBroker) -> AsyncIterator[aiohttp.ClientSession]:
+    gateway = Gateway(settings, database, broker, Clock())
+    address = await gateway.start()
+    async with aiohttp.ClientSession(address) as opened:
+        yield opened
+    await gateway.stop()
+
+
+async def call(session: aiohttp.ClientSession, method: str, path: str, **options: Any) -> tuple[int, Any]:
+    async with session.request(method, path, headers=CREDENTIALS, **options) as answer:
+        return answer.status, await answer.json()
+
+
+def concrete(path: str) -> str:
+    return re.sub(r"\{(\w+)(:rest)?\}", lambda match: "default" if match[1] == "namespace" else "nothing", path)
+
+
+async def test_every_route_is_documented(table: list[Route]) -> None:
+    """The page names each method and path once, and none that is not served."""
+    documented = re.findall(r"^\| (GET|POST|PUT|PATCH|DELETE) \| `([^`]+)` \|", PAGE.read_text(), re.MULTILINE)
+    served = {(route.method, re.sub(r"/v\d\w+/namespaces", "/{version}/namespaces", route.path)) for route in table}
+    assert sorted(documented) == sorted(served)
+
+
+async def test_every_route_names_its_operation(table: list[Route]) -> None:
+    """Each route has an operation, and no two share an id."""
+    ids = [route.operation.id for route in table if route.operation is not None]
+    assert len(ids) == len(table) == len(set(ids))
+
+
+async def test_nothing_but_the_public_routes_answers_strangers(table: list[Route], session: aiohttp.ClientSession) -> None:
+    """Without credentials every route that is not public is 401, in the shape of its API."""
+    for route in (route for route in table if route.needs is not PUBLIC):
+        async with session.request(route.method, concrete(route.path)) as answer:
+            assert answer.status == 401, route
+            body = await answer.json()
+        assert body["message"] == "Unauthorized"
+        assert ("code" in body) == route.path.startswith("/apis")
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.plural)
+async def test_a_kind_lists_empty_and_knows_no_name(session: aiohttp.ClientSession, kind: Any) -> None:
+    """Every kind in each version: an empty list with a resource version, and 404 as a Status for a name that is not there."""
+    for version in kind.versions:
+        collection = f"/apis/{kind.group}/{version}/namespaces/default/{kind.plural}"
+        status, found = await call(session, "GET", collection)
+        assert (status, found["items"], found["kind"], found["apiVersion"]) == (200, [], f"{kind.kind}List", kind.api_version(version))
+        assert found["metadata"]["resourceVersion"].isdigit()
+        status, missing = await call(session, "GET", f"{collection}/nothing")
+        assert (status, missing["reason"], missing["code"]) == (404, "NotFound", 404)
+        assert missing["message"] == f'{kind.key} "nothing" not found'
+        assert (await call(session, "DELETE", f"{collection}/nothing"))[0] == 404
+
+
+async def test_a_dashboard_is_created_read_and_deleted(session: aiohttp.ClientSession) -> None:
+    """Create answers 201 and the object; reading gives the spec as sent in every version; a second create is 409; deleting is Success."""
+    spec = {"title": "T", "panels": [{"id": 1}], "deep": {"number": 1.5, "text": "ü"}}
+    body = {"metadata": {"name": "d", "labels": {"team": "a"}, "annotations": {"note": "n"}}, "spec": spec}
+    status, made = await call(session, "POST", DASHBOARDS, json=body)
+    assert (status, made["spec"], made["metadata"]["labels"], made["metadata"]["generation"]) == (201, spec, {"team": "a"}, 1)
+    assert made["metadata"]["annotations"] == {"note": "n", "grafana.app/createdBy": "user:1"}
+    for version in ("v2alpha1", "v1beta1", "v0alpha1"):
+        status, found = await call(session, "GET", f"{DASHBOARDS.replace('v2alpha1', version)}/d")
+        assert (status, found["spec"], found["apiVersion"]) == (200, spec, f"dashboard.grafana.app/{version}")
+    status, taken = await call(session, "POST", DASHBOARDS, json=body)
+    assert (status, taken["reason"]) == (409, "AlreadyExists")
+    status, gone = await call(session, "DELETE", f"{DASHBOARDS}/d")
+    assert (status, gone["status"], gone["details"]["uid"]) == (200, "Success", made["metadata"]["uid"])
+    assert (await call(session, "GET", f"{DASHBOARDS}/d"))[0] == 404
+
+
+async def test_numbers_of_a_spec_stay_as_they_were_sent(session: aiohttp.ClientSession) -> None:
+    """Integers beyond 64 bits and long fractions come back digit for digit."""
+    text = '{"metadata":{"name":"n"},"spec":{"title":"N","big":123456789012345678901234567890,"exact":0.1000000000000000055,"zero":-0.0}}'
+    async with session.post(DASHBOARDS, data=text, headers=CREDENTIALS) as answer:
+        assert answer.status == 201
+    async with session.get(f"{DASHBOARDS}/n", headers=CREDENTIALS) as answer:
+        body = await answer.text()
+    for number in ("123456789012345678901234567890", "0.1000000000000000055", "-0.0"):
+        assert number in body
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "text"),
+    [
+        ({"apiVersion": "dashboard.grafana.app/v9"}, 400, "does not match the path"),
+        ({"kind": "Folder"}, 400, "does not match the path"),
+        ({"metadata": {"name": "a", "namespace": "org-2"}}, 400, "must agree"),
+        ({"metadata": {"name": "a", "resourceVersion": "5"}}, 400, "resourceVersion should not be set"),
+        ({"metadata": {}}, 422, "name or generateName is required"),
+        ({"metadata": {"name": "a/b"}}, 400, "illegal characters"),
+        ({"metadata": {"name": "a" * 41}}, 400, "uid too long, max 40 characters"),
+        ({"metadata": {"name": "a", "labels": {"x": 1}}}, 400, "must map text to text"),
+        ({"metadata": []}, 400, "metadata must be an object"),
+        ({"spec": {}}, 400, "title cannot be empty"),
+        ({"spec": {"title": "a" * 5001}}, 400, "5 000 characters"),
+        ({"spec": None}, 422, "spec must be an object"),
+        ({"metadata": {"name": "a", "annotations": {"grafana.app/folder": "none"}}}, 404, 'folders.folder.grafana.app "none" not found'),
+        ({"metadata": {"name": "a", "annotations": {"grafana.app/message": "a" * 501}}}, 400, "message too long"),
+    ],
+)
+async def test_a_bad_dashboard_is_refused_with_the_reason(session: aiohttp.ClientSession, change: Any, status: int, text: str) -> None:
+    """What is wrong with an object is said in its Status, and nothing is stored."""
+    answer = await call(session, "POST", DASHBOARDS, json={"metadata": {"name": "a"}, "spec": {"title": "T"}} | change)
+    assert answer[0] == status
+    assert text in answer[1]["message"]
+    assert (await call(session, "GET", DASHBOARDS))[1]["items"] == []
+
+
+async def test_a_generated_name_begins_as_asked(session: aiohttp.ClientSession) -> None:
+    """generateName gives a name of its own to each object."""
+    body = {"metadata": {"generateName": "tmp-"}, "spec": {"title": "T"}}
+    names = {(await call(session, "POST", DASHBOARDS, json=body))[1]["metadata"]["name"] for _ in range(3)}
+    assert len(names) == 3
+    assert all(name.startswith("tmp-") for name in names)
+
+
+async def test_lists_come_in_pages_or_whole(session: aiohttp.ClientSession) -> None:
+    """With a limit a list comes in pages that say what remains; without one it comes whole, however long."""
+    names = [f"d{number:03}" for number in range(230)]
+    creating = (call(session, "POST", DASHBOARDS, json={"metadata": {"name": name}, "spec": {"title": name}}) for name in names)
+    assert {status for status, _ in await asyncio.gather(*creating)} == {201}
+    whole = (await call(session, "GET", DASHBOARDS))[1]
+    assert [item["metadata"]["name"] for item in whole["items"]] == names
+    page = (await call(session, "GET", f"{DASHBOARDS}?limit=100"))[1]
+    assert (len(page["items"]), page["metadata"]["remainingItemCount"]) == (100, 130)
+    rest = (await call(session, "GET", f"{DASHBOARDS}?limit=500&continue={page['metadata']['continue']}"))[1]
+    assert [item["metadata"]["name"] for item in rest["items"]] == names[100:]
+    assert "continue" not in rest["metadata"]
+
+
+@pytest.mark.parametrize("query", ["limit=-1", "limit=x", "continue=zzz", "continue=e30=", "watch=true", "labelSelector=a%3Db"])
+async def test_a_list_that_cannot_be_given_is_refused(session: aiohttp.ClientSession, query: str) -> None:
+    """An unreadable limit or token is 400, and so is what would silently answer something else."""
+    assert (await call(session, "GET", f"{DASHBOARDS}?{query}"))[0] == 400
+
+
+async def test_a_folder_holds_dashboards_until_it_is_empty(session: aiohttp.ClientSession) -> None:
+    """A dashboard lies in a folder that exists; a folder that holds something is not deleted."""
+    assert (await call(session, "POST", FOLDERS, json={"metadata": {"name": "f"}, "spec": {"title": "F"}}))[0] == 201
+    body = {"metadata": {"name": "d", "annotations": {"grafana.app/folder": "f"}}, "spec": {"title": "T"}}
+    assert (await call(session, "POST", DASHBOARDS, json=body))[0] == 201
+    status, refused = await call(session, "DELETE", f"{FOLDERS}/f")
+    assert (status, "not empty" in refused["message"]) == (400, True)
+    await call(session, "DELETE", f"{DASHBOARDS}/d")
+    assert (await call(session, "DELETE", f"{FOLDERS}/f"))[0] == 200
+
+
+async def test_of_two_instance_repositories_one_is_made(session: aiohttp.ClientSession) -> None:
+    """Two repositories that target the instance, created at once: one is made, the other told whose place it is."""
+
+    def body(name: str) -> Any:
+        sync = {"enabled": True, "target": "instance"}
+        return {
+            "metadata": {"name": name},
+            "spec": {"title": name, "workflows": [], "type": "local", "local": {"path": name}, "sync": sync},
+        }
+
+    answers = await asyncio.gather(*(call(session, "POST", f"{NAMESPACE}/repositories", json=body(name)) for name in ("one", "two")))
+    assert sorted(status for status, _ in answers) == [201, 422]
+    (refused,) = [found for status, found in answers if status == 422]
+    assert "Another repository is already targeting root" in refused["message"]
+
+
+async def test_a_repository_has_its_status_from_the_start(session: aiohttp.ClientSession) -> None:
+    """A new repository shows every required field of its status, and the status sub-resource is the object."""
+    sync = {"enabled": True, "target": "folder"}
+    spec = {"title": "R", "workflows": [], "type": "local", "local": {"path": "r"}, "sync": sync}
+    made = (await call(session, "POST", f"{NAMESPACE}/repositories", json={"metadata": {"name": "r"}, "spec": spec}))[1]
+    assert made["status"] == {"observedGeneration": 0, "health": {"healthy": False}, "sync": {"state": ""}, "webhook": {}}
+    assert await call(session, "GET", f"{NAMESPACE}/repositories/r/status") == (200, made)
+
+
+async def test_an_object_larger_than_the_limit_is_refused(session: aiohttp.ClientSession) -> None:
+    """A body beyond the limit is 413 with a reason, not a broken connection."""
+    status, refused = await call(session, "POST", DASHBOARDS, data=io.BytesIO(b" " * (5 * 1024 * 1024 + 1)))
+    assert (status, refused["reason"]) == (413, "RequestEntityTooLarge")
+
+
+NUL, HALF = "a\u0000b", '"\\ud800"'
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"metadata": {"name": "a"}, "spec": {"title": NUL}},
+        {"metadata": {"name": "a", "labels": {"x": NUL}}, "spec": {"title": "T"}},
+        {"metadata": {"name": "a", "annotations": {"grafana.app/folder": NUL}}, "spec": {"title": "T"}},
+        {"metadata": {"name": "a", "annotations": {"grafana.app/message": NUL}}, "spec": {"title": "T"}},
+        {"metadata": {"name": NUL}, "spec": {"title": "T"}},
+    ],
+)
+async def test_a_text_that_cannot_be_stored_is_refused(session: aiohttp.ClientSession, body: Any) -> None:
+    """A NUL character where the database keeps text is a 400 that says so, never a failure of ours."""
+    assert (await call(session, "POST", DASHBOARDS, json=body))[0] == 400
+
+
+async def test_half_a_character_is_refused(session: aiohttp.ClientSession) -> None:
+    """The same for half of a surrogate pair, in an object and in a submission."""
+    text = '{"metadata":{"name":"a","annotations":{"x":' + HALF + '}},"spec":{"title":"T"}}'
+    assert (await call(session, "POST", DASHBOARDS, data=text))[0] == 400
+    assert (await call(session, "POST", f"{NAMESPACE}/repositories", json={"metadata": {"name": "r"}, "spec": {"title": NUL}}))[0] == 400
+    status, _ = await call(session, "POST", f"{NAMESPACE}/jobs", json={"action": "pr", "repository": NUL, "pr": {"ref": NUL}})
+    assert status == 400
+
+
+async def test_annotations_are_bounded(session: aiohttp.ClientSession) -> None:
+    """More than 256 Ki characters of annotations are 413."""
+    body = {"metadata": {"name": "a", "annotations": {"x": "a" * 300_000}}, "spec": {"title": "T"}}
+    assert (await call(session, "POST", DASHBOARDS, json=body))[0] == 413
+
+
+async def test_a_dry_run_writes_nothing(session: aiohttp.ClientSession) -> None:
+    """Until dry runs are served they are refused, and neither create nor delete."""
+    body = {"metadata": {"name": "d"}, "spec": {"title": "T"}}
+    assert (await call(session, "POST", f"{DASHBOARDS}?dryRun=All", json=body))[0] == 400
+    assert (await call(session, "GET", f"{DASHBOARDS}/d"))[0] == 404
+    await call(session, "POST", DASHBOARDS, json=body)
+    assert (await call(session, "DELETE", f"{DASHBOARDS}/d?dryRun=All"))[0] == 400
+    assert (await call(session, "DELETE", f"{DASHBOARDS}/d", json={"dryRun": ["All"]}))[0] == 400
+    assert (await call(session, "GET", f"{DASHBOARDS}/d"))[0] == 200
+
+
+async def test_a_delete_keeps_its_preconditions(session: aiohttp.ClientSession) -> None:
+    """A delete that names another uid or resourceVersion is 409; one that names the right ones deletes."""
+    made = (await call(session, "POST", DASHBOARDS, json={"metadata": {"name": "d"}, "spec": {"title": "T"}}))[1]["metadata"]
+    for wrong in ({"uid": "another"}, {"resourceVersion": "999999"}):
+        status, refused = await call(session, "DELETE", f"{DASHBOARDS}/d", json={"preconditions": wrong})
+        assert (status, refused["reason"]) == (409, "Conflict")
+    right = {"uid": made["uid"], "resourceVersion": made["resourceVersion"]}
+    assert (await call(session, "DELETE", f"{DASHBOARDS}/d", json={"preconditions": right}))[0] == 200
+
+
+async def test_a_list_of_jobs_is_not_created_here(session: aiohttp.ClientSession) -> None:
+    """The collection takes one Job; a list is refused before anything is recorded."""
+    status, refused = await call(session, "POST", f"{NAMESPACE}/jobs", json=[{"action": "sync", "repository": "r", "sync": {}}] * 2)
+    assert (status, "one Job" in refused["message"]) == (400, True)
+
+
+async def test_a_deleted_repository_ends_its_jobs(session: aiohttp.ClientSession) -> None:
+    """With a repository its waiting jobs end; they say why."""
+    sync = {"enabled": True, "target": "folder"}
+    spec = {"title": "R", "workflows": [], "type": "local", "local": {"path": "r"}, "sync": sync}
+    await call(session, "POST", f"{NAMESPACE}/repositories", json={"metadata": {"name": "r"}, "spec": spec})
+    status, job = await call(session, "POST", f"{NAMESPACE}/repositories/r/sync")
+    assert status == 202
+    await call(session, "DELETE", f"{NAMESPACE}/repositories/r")
+    found = (await call(session, "GET", f"{NAMESPACE}/jobs/{job['metadata']['name']}"))[1]
+    assert (found["status"]["state"], found["status"]["message"]) == ("error", "the repository was deleted")

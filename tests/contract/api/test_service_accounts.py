@@ -1,0 +1,366 @@
+"""Service accounts as existing clients make, find, read, change and delete them."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from dashwright.common.identity import Role
+
+from .conftest import PASSWORD, Api, basic
+
+ACCOUNTS = "/api/serviceaccounts"
+FIVE = {
+    "serviceaccounts:read": True,
+    "serviceaccounts:write": True,
+    "serviceaccounts:delete": True,
+    "serviceaccounts.permissions:read": True,
+    "serviceaccounts.permissions:write": True,
+}
+NOT_FOUND = ("service account not found", "serviceaccounts.ErrNotFound", 404)
+EXISTS = ("service account already exists", "serviceaccounts.ErrAlreadyExists", 400)
+BAD_ROLE = ("invalid role specified", "serviceaccounts.ErrInvalidRoleSpecified", 400)
+
+
+def typed(answer: tuple[int, Any]) -> tuple[str, str, int]:
+    """Message, identifier and status of a typed error."""
+    status, body = answer
+    assert body["statusCode"] == status, body
+    return body["message"], body["messageId"], status
+
+
+async def test_an_account_is_made_as_it_is_asked_for(api: Api) -> None:
+    """201, and the members that clients know in their order; no time of creation, no token yet."""
+    status, made = await api("POST", ACCOUNTS, {"name": "Grafana Bot", "role": "Editor", "isDisabled": False})
+    assert status == 201
+    uid, avatar = made.pop("uid"), made.pop("avatarUrl")
+    assert made == {
+        "id": made["id"],
+        "name": "Grafana Bot",
+        "login": "sa-1-grafana-bot",
+        "orgId": 1,
+        "isDisabled": False,
+        "role": "Editor",
+        "tokens": 0,
+    }
+    assert uid
+    assert not uid.isdigit()
+    assert avatar.startswith("/avatar/")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "role", "is_disabled"),
+    [
+        (f"{ACCOUNTS}/", {"name": "foo", "role": "Admin"}, "Admin", False),
+        (ACCOUNTS, {"name": "norole"}, "Viewer", False),
+        (ACCOUNTS, {"name": "norole", "role": None, "isDisabled": None}, "Viewer", False),
+        (ACCOUNTS, {"NAME": "n", "Role": "None", "isdisabled": True}, "None", True),
+    ],
+    ids=["trailing slash", "without role", "nulls", "other case"],
+)
+async def test_what_is_not_said_of_an_account_has_its_default(
+    api: Api, path: str, body: dict[str, Any], role: str, is_disabled: bool
+) -> None:
+    """Viewer, not disabled; a slash at the end and the case of names do not matter."""
+    status, made = await api("POST", path, body)
+    assert (status, made["role"], made["isDisabled"]) == (201, role, is_disabled)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *({"role": "Viewer"}, {"name": ""}, {"name": "  "}, {"name": None}, {"name": 5}, {"name": "a\0b"}),
+        *({"name": "a", "isDisabled": "no"}, [], "x"),
+    ],
+    ids=str,
+)
+async def test_an_account_needs_a_name(api: Api, body: Any) -> None:
+    """400 in one text, whatever is wrong with the body."""
+    assert await api("POST", ACCOUNTS, body) == (400, {"message": "Bad request data"})
+
+
+async def test_a_body_that_is_no_json_is_refused(api: Api) -> None:
+    """For making as for changing."""
+    account = await api.account("robot")
+    assert await api("POST", ACCOUNTS, data=b"{not json") == (400, {"message": "Bad request data"})
+    assert await api("PATCH", f"{ACCOUNTS}/{account}", data=b"") == (400, {"message": "Bad request data"})
+
+
+async def test_a_name_that_is_too_long_is_named(api: Api) -> None:
+    """Other databases hold 190 characters."""
+    status, body = await api("POST", ACCOUNTS, {"name": "x" * 191})
+    assert (status, body["message"]) == (400, "name has 191 characters; at most 190 are allowed")
+    assert (await api("POST", ACCOUNTS, {"name": "x" * 190}))[0] == 201
+
+
+@pytest.mark.parametrize("role", ["Boss", "viewer", "", "Grafana Admin"])
+async def test_an_unknown_role_is_refused(api: Api, role: str) -> None:
+    """For a new account as for one that is there."""
+    account = await api.account("robot")
+    assert typed(await api("POST", ACCOUNTS, {"name": "x", "role": role})) == BAD_ROLE
+    assert typed(await api("PATCH", f"{ACCOUNTS}/{account}", {"role": role})) == BAD_ROLE
+
+
+async def test_nobody_makes_an_account_above_themselves(api: Api) -> None:
+    """Whoever may make accounts, but is an Editor, makes no Admin, and raises none to Admin."""
+    editor = await api.person("ed", Role.EDITOR, ("serviceaccounts:create", "*"), ("serviceaccounts:write", "*"))
+    expected = ("can not assign a role higher than user's role", "serviceaccounts.ErrRoleForbidden", 403)
+    assert typed(await api("POST", ACCOUNTS, {"name": "x", "role": "Admin"}, auth=editor)) == expected
+    account = await api.account("y", Role.EDITOR, auth=editor)
+    assert typed(await api("PATCH", f"{ACCOUNTS}/{account}", {"role": "Admin"}, auth=editor)) == expected
+    assert (await api("PATCH", f"{ACCOUNTS}/{account}", {"role": "Viewer"}, auth=editor))[0] == 200
+
+
+async def test_a_name_is_given_once_in_an_organization(api: Api) -> None:
+    """Neither case nor dashes make another name; another organization may have the same one; a rename is refused alike."""
+    await api.account("My Robot")
+    for name in ("My Robot", "my robot", "My-Robot"):
+        assert typed(await api("POST", ACCOUNTS, {"name": name})) == EXISTS
+    other = await api.account("other")
+    assert typed(await api("PATCH", f"{ACCOUNTS}/{other}", {"name": "MY ROBOT"})) == EXISTS
+    assert (await api("PATCH", f"{ACCOUNTS}/{other}", {"name": "Other"}))[0] == 200
+    org_id = await api.organization("Two")
+    admin = await api.person("two", Role.ADMIN, org_id=org_id)
+    assert await api.account("My Robot", auth=admin)
+
+
+async def test_a_login_that_a_person_has_gets_a_number(api: Api) -> None:
+    """People may be called anything; the account is made all the same."""
+    for login in ("sa-1-robot", "SA-1-ROBOT-2"):
+        await api.person(login, Role.VIEWER)
+    status, made = await api("POST", ACCOUNTS, {"name": "robot"})
+    assert (status, made["login"]) == (201, "sa-1-robot-3")
+    assert typed(await api("POST", ACCOUNTS, {"name": "Robot"})) == EXISTS
+
+
+async def test_of_many_who_make_one_name_at_once_one_succeeds(api: Api) -> None:
+    """201 once, and 400 for all others."""
+    answers = await asyncio.gather(*(api("POST", ACCOUNTS, {"name": "same"}) for _ in range(12)))
+    assert sorted(status for status, _ in answers) == [201] + [400] * 11
+    assert {typed(answer) for answer in answers if answer[0] == 400} == {EXISTS}
+
+
+async def test_an_account_is_read_by_number_and_by_uid(api: Api) -> None:
+    """The profile: times, no teams, and no count of tokens while there are none."""
+    account = await api.account("robot", Role.EDITOR)
+    status, found = await api("GET", f"{ACCOUNTS}/{account}")
+    assert status == 200
+    assert list(found) == ["id", "uid", "name", "login", "orgId", "isDisabled", "createdAt", "updatedAt", "avatarUrl", "role", "teams"]
+    assert (found["id"], found["role"], found["teams"], found["createdAt"][-1]) == (account, "Editor", None, "Z")
+    assert await api("GET", f"{ACCOUNTS}/{found['uid']}") == (200, found)
+    await api.token(account, "t")
+    assert (await api("GET", f"{ACCOUNTS}/{account}"))[1]["tokens"] == 1
+
+
+async def test_an_admin_is_told_the_five_things_they_may_do(api: Api) -> None:
+    """Exactly those, and only when asked."""
+    account = await api.account("robot")
+    assert (await api("GET", f"{ACCOUNTS}/{account}?accesscontrol=true"))[1]["accessControl"] == FIVE
+    assert (await api("GET", f"{ACCOUNTS}?accesscontrol=true"))[1]["serviceAccounts"][0]["accessControl"] == FIVE
+    assert "accessControl" not in (await api("GET", f"{ACCOUNTS}/{account}"))[1]
+
+
+@pytest.mark.parametrize(("method", "body"), [("GET", None), ("PATCH", {}), ("DELETE", None)])
+async def test_an_unknown_account_is_not_found(api: Api, method: str, body: Any) -> None:
+    """So is a person, and another organization's account; what is neither number nor uid is no id."""
+    admin = await api.person("two", Role.ADMIN, org_id=await api.organization("Two"))
+    foreign = await api.account("foreign", auth=admin)
+    foreign_uid = (await api("GET", f"{ACCOUNTS}/{foreign}", auth=admin))[1]["uid"]
+    for number in (9999, 0, -1, 1, foreign):
+        assert typed(await api(method, f"{ACCOUNTS}/{number}", body)) == NOT_FOUND
+    text = "Service account ID is invalid" if method == "DELETE" else "Service Account ID is invalid"
+    for word in ("abc", "1.5", "9223372036854775808", foreign_uid):
+        assert await api(method, f"{ACCOUNTS}/{word}", body) == (400, {"message": text})
+
+
+async def test_an_account_is_changed_by_what_is_given(api: Api) -> None:
+    """What is missing stays, and what does not belong to it has no effect."""
+    account = await api.account("robot", Role.EDITOR)
+    status, changed = await api("PATCH", f"{ACCOUNTS}/{account}", {"name": "foo", "role": "Admin"})
+    assert status == 200
+    assert list(changed) == ["message", "id", "name", "serviceaccount"]
+    assert (changed["message"], changed["id"], changed["name"]) == ("Service account updated", account, "foo")
+    assert (changed["serviceaccount"]["name"], changed["serviceaccount"]["role"]) == ("foo", "Admin")
+    foreign = {"serviceAccountId": 1, "id": 1, "orgId": 2, "uid": "x", "login": "x", "isGrafanaAdmin": True, "password": "x"}
+    status, changed = await api("PATCH", f"{ACCOUNTS}/{account}", {**foreign, "isDisabled": True})
+    shown = changed["serviceaccount"]
+    assert (shown["id"], shown["orgId"], shown["login"], shown["name"]) == (account, 1, "sa-1-robot", "foo")
+    assert (shown["role"], shown["isDisabled"]) == ("Admin", True)
+    assert not await api.sql('select is_admin from "user" where id = $1', account)
+
+
+async def test_a_deleted_account_leaves_nothing(api: Api) -> None:
+    """Tokens, membership, grants, teams, stars, preferences and quotas go with it."""
+    account = await api.account("robot")
+    await api.token(account, "t")
+    await api.grant(account, "users:read", "global.users:*", 0)
+    team = await api.sql("insert into team (org_id, name) values (1, 'T') returning id")
+    await api.sql("insert into team_member (org_id, team_id, user_id) values (1, $1, $2)", team, account)
+    await api.sql("insert into star (user_id, org_id, dashboard_uid) values ($1, 1, 'd')", account)
+    await api.sql("insert into preferences (org_id, user_id) values (1, $1)", account)
+    await api.sql("""insert into quota (user_id, target, "limit") values ($1, 'org_user', 1)""", account)
+    assert await api("DELETE", f"{ACCOUNTS}/{account}") == (200, {"message": "Service account deleted"})
+    owned = ("org_user", "permission", "team_member", "star", "preferences", "quota")
+    for table in owned:
+        assert await api.sql(f"select count(*) from {table} where user_id = $1", account) == 0, table
+    assert await api.sql("select count(*) from api_key") == 0
+    assert typed(await api("GET", f"{ACCOUNTS}/{account}")) == NOT_FOUND
+
+
+async def test_accounts_are_found_by_their_texts(api: Api) -> None:
+    """``query`` looks in name, login and e-mail, in any case, and takes no wildcard; both paths answer the same."""
+    for name in ("service", "Serving", "50%_off", "other"):
+        await api.account(name)
+    service = (await api("GET", f"{ACCOUNTS}/search?query=service&page=1"))[1]
+    await api.token(service["serviceAccounts"][0]["id"], "t")
+    for path in (ACCOUNTS, f"{ACCOUNTS}/search", f"{ACCOUNTS}/search/"):
+        status, found = await api("GET", f"{path}?query=SERV&page=1")
+        names = [(account["name"], account["tokens"]) for account in found["serviceAccounts"]]
+        assert (status, found["totalCount"], names) == (200, 2, [("service", 1), ("Serving", 0)])
+    assert (await api("GET", f"{ACCOUNTS}?query=sa-1-ot"))[1]["totalCount"] == 1
+    assert (await api("GET", f"{ACCOUNTS}?query=%25_"))[1]["totalCount"] == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "page", "per_page"),
+    [
+        ("", 1, 1000),
+        ("?page=0&perpage=0", 1, 1000),
+        ("?page=-9999&perpage=-1", 1, 1000),
+        ("?page=x&perpage=y", 1, 1000),
+        ("?perpage=99999999", 1, 5000),
+        ("?page=3&perpage=2", 3, 2),
+    ],
+)
+async def test_a_page_that_makes_no_sense_is_the_first(api: Api, query: str, page: int, per_page: int) -> None:
+    """Clients count on 1 and 1000, and a page has an end."""
+    status, found = await api("GET", f"{ACCOUNTS}/search{query}")
+    assert (status, found) == (200, {"totalCount": 0, "serviceAccounts": [], "page": page, "perPage": per_page})
+
+
+async def test_pages_go_by_e_mail_and_end_with_an_empty_one(api: Api) -> None:
+    """Past the end the list is empty and the count is whole: there clients stop."""
+    names = [f"robot {number:02}" for number in range(5)]
+    for name in reversed(names):
+        await api.account(name)
+    pages = [(await api("GET", f"{ACCOUNTS}/search?perpage=2&page={page}"))[1] for page in (1, 2, 3, 4, 10**15)]
+    assert [account["name"] for page in pages for account in page["serviceAccounts"]] == names
+    assert {page["totalCount"] for page in pages} == {5}
+    assert pages[3]["serviceAccounts"] == pages[4]["serviceAccounts"] == []
+
+
+async def test_accounts_are_found_by_their_state(api: Api) -> None:
+    """Disabled ones, and those with a token that has ended; ``external`` ones there are none."""
+    plain, disabled, expired = [await api.account(name) for name in ("plain", "disabled", "expired")]
+    assert (await api("GET", f"{ACCOUNTS}?disabled=true"))[1]["totalCount"] == 0
+    await api("PATCH", f"{ACCOUNTS}/{disabled}", {"isDisabled": True})
+    token, _ = await api.token(expired, "ended", secondsToLive=60)
+    await api.token(plain, "lives", secondsToLive=3600)
+    await api.sql("update api_key set expires = 1 where id = $1", token)
+
+    async def found(query: str) -> list[int]:
+        return [account["id"] for account in (await api("GET", f"{ACCOUNTS}/search?{query}"))[1]["serviceAccounts"]]
+
+    assert await found("disabled=true") == await found("Disabled=1") == [disabled]
+    assert await found("expiredTokens=true") == [expired]
+    assert await found("external=true") == []
+    assert await found("disabled=false&expiredTokens=no&external=maybe") == [disabled, expired, plain]
+
+
+async def test_a_grant_on_one_account_is_about_that_one(api: Api) -> None:
+    """Lists show it alone; the others are 403 by number and uid, whether they are there or not."""
+    mine, other = await api.account("mine"), await api.account("other")
+    uids = [(await api("GET", f"{ACCOUNTS}/{number}"))[1]["uid"] for number in (mine, other)]
+    grants = [(action, f"serviceaccounts:id:{mine}") for action in ("serviceaccounts:read", "serviceaccounts:write")]
+    someone = await api.person("someone", Role.NONE, *grants)
+    found = (await api("GET", f"{ACCOUNTS}?accesscontrol=true", auth=someone))[1]
+    assert (found["totalCount"], found["serviceAccounts"][0]["id"]) == (1, mine)
+    assert found["serviceAccounts"][0]["accessControl"] == {"serviceaccounts:read": True, "serviceaccounts:write": True}
+    for name in (mine, uids[0]):
+        assert (await api("GET", f"{ACCOUNTS}/{name}", auth=someone))[0] == 200
+    for name in (other, uids[1], 9999, "nobody"):
+        for method in ("GET", "PATCH", "DELETE"):
+            status, body = await api(method, f"{ACCOUNTS}/{name}", {} if method == "PATCH" else None, auth=someone)
+            assert (status, body["title"]) == (403, "Access denied")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "action"),
+    [
+        ("GET", "", "serviceaccounts:read"),
+        ("GET", "/search", "serviceaccounts:read"),
+        ("POST", "", "serviceaccounts:create"),
+        ("GET", "/1", "serviceaccounts:read"),
+        ("PATCH", "/1", "serviceaccounts:write"),
+        ("DELETE", "/1", "serviceaccounts:delete"),
+        ("POST", "/migrate", "serviceaccounts:write"),
+        ("POST", "/migrate/1", "serviceaccounts:write"),
+    ],
+)
+async def test_accounts_are_the_admins_business(api: Api, method: str, path: str, action: str) -> None:
+    """An Editor hears which permission is lacking, a stranger nothing."""
+    editor = await api.person("ed", Role.EDITOR)
+    status, body = await api(method, ACCOUNTS + path, {}, auth=editor)
+    assert (status, body["message"].rpartition(" ")[2]) == (403, action)
+    assert await api(method, ACCOUNTS + path, {}, auth=None) == (401, {"message": "Unauthorized"})
+
+
+async def test_a_service_account_never_logs_in_with_a_password(api: Api) -> None:
+    """Nor is it counted among the people of its organization."""
+    await api.account("robot")
+    for password in ("", PASSWORD, "sa-1-robot"):
+        assert (await api("GET", ACCOUNTS, auth=basic("sa-1-robot", password)))[0] == 401
+    assert await api.sql("select count(*) from person") == 1
+
+
+ABOVE = ("can not assign a role higher than user's role", "serviceaccounts.ErrRoleForbidden", 403)
+
+
+async def takeovers(api: Api, account: int, auth: str) -> list[tuple[int, Any]]:
+    """The answers to each way of getting hold of an account."""
+    one = f"{ACCOUNTS}/{account}"
+    return [
+        await api("POST", f"{one}/tokens", {"name": "stolen"}, auth=auth),
+        *[await api("PATCH", one, body, auth=auth) for body in ({"isDisabled": False}, {"name": "mine"}, {"role": "None"}, {})],
+    ]
+
+
+async def test_nobody_gets_hold_of_an_account_with_a_higher_role(api: Api) -> None:
+    """Neither by a token of it nor by changing it; of one that is not above them they do."""
+    account = await api.account("boss", Role.ADMIN)
+    someone = await api.person("someone", Role.NONE, ("serviceaccounts:write", "*"))
+    assert [typed(answer) for answer in await takeovers(api, account, someone)] == [ABOVE] * 5
+    assert await api.sql("select count(*) from api_key") == 0
+    lowly = await api.account("lowly", Role.NONE)
+    assert [status for status, _ in await takeovers(api, lowly, someone)] == [200] * 5
+
+
+@pytest.mark.parametrize("action", ["users.permissions:write", "users.permissions:update"])
+async def test_nobody_gets_hold_of_an_account_with_more_grants(api: Api, action: str) -> None:
+    """Global ones count where the caller holds them globally, whatever name they are stored by. Server admins, and equals, do."""
+    account = await api.account("root")
+    await api.grant(account, action, "*", 0)
+    admin = await api.person("chief", Role.ADMIN, ("users.permissions:write", "*"))
+    for status, body in await takeovers(api, account, admin):
+        assert (status, body["title"]) == (403, "Access denied")
+        assert body["message"].endswith("users.permissions:write")
+    equal = await api.person("equal", Role.ADMIN, ("users.permissions:write", "*"), grants_in=0)
+    assert [status for status, _ in await takeovers(api, account, equal)] == [200] * 5
+    assert (await api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": "rightful"}))[0] == 200
+
+
+async def test_grants_in_the_organization_count_too(api: Api) -> None:
+    """An Editor gets no hold of an account that was granted what they lack; an Admin, who may do it by role, does."""
+    account = await api.account("helper")
+    await api.grant(account, "teams:write", "teams:id:5")
+    editor = await api.person("ed", Role.EDITOR, ("serviceaccounts:write", "*"))
+    assert [status for status, _ in await takeovers(api, account, editor)] == [403] * 5
+    chief = await api.person("chief", Role.ADMIN)
+    assert [status for status, _ in await takeovers(api, account, chief)] == [200] * 5
+
+
+async def test_the_role_nobody_asked_for_is_not_above_its_giver_either(api: Api) -> None:
+    """Without a role an account is Viewer, which who has no role at all cannot make."""
+    someone = await api.person("someone", Role.NONE, ("serviceaccounts:create", "*"))
+    assert typed(await api("POST", ACCOUNTS, {"name": "x"}, auth=someone)) == ABOVE
+    assert (await api("POST", ACCOUNTS, {"name": "x", "role": "None"}, auth=someone))[0] == 201

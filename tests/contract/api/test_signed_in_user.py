@@ -1,0 +1,158 @@
+"""What the caller learns and changes about themselves."""
+
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import PASSWORD, Api, StartApi, basic, legacy_text
+
+from dashwright.common.identity import Role
+
+DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
+
+
+async def test_the_caller_is_shown(api: Api) -> None:
+    """The server admin is told to be one."""
+    status, profile = await api("GET", "/api/user")
+    assert status == 200
+    shown = {"id": 1, "login": "admin", "email": "admin@localhost", "orgId": 1, "isGrafanaAdmin": True, "isDisabled": False}
+    assert {name: profile[name] for name in shown} == shown
+    assert "password" not in str(profile).lower()
+
+
+async def test_a_caller_renames_themselves_and_no_more(api: Api) -> None:
+    """What else a body holds has no effect."""
+    anna = await api.person("anna", Role.VIEWER)
+    body = {"name": "Anna", "login": "anna", "isGrafanaAdmin": True, "orgId": 9, "id": 1, "password": "other"}
+    assert await api("PUT", "/api/user", body, auth=anna) == (200, {"message": "User updated"})
+    profile = (await api("GET", "/api/user", auth=anna))[1]
+    assert (profile["name"], profile["isGrafanaAdmin"], profile["orgId"]) == ("Anna", False, 1)
+    assert (await api("PUT", "/api/user", {"login": "admin"}, auth=anna))[0] == 409
+    assert (await api("PUT", "/api/user", {"name": "A"}, auth=anna))[0] == 400
+
+
+async def test_the_current_organization_is_changed_to_one_of_ones_own(api: Api) -> None:
+    """It holds for the next request; the header still picks another."""
+    two = (await api("POST", "/api/orgs", {"name": "Two"}))[1]["orgId"]
+    three = await api.organization("Three")
+    assert await api("POST", f"/api/user/using/{two}") == (200, {"message": "Active organization changed"})
+    assert (await api("GET", "/api/org"))[1]["name"] == "Two"
+    assert (await api("GET", "/api/user"))[1]["orgId"] == two
+    assert (await api("GET", "/api/org", headers={"X-Grafana-Org-Id": "1"}))[1]["id"] == 1
+    for number in (three, 9999, -1):
+        assert await api("POST", f"/api/user/using/{number}") == (401, {"message": "Unauthorized"})
+    assert await api("POST", "/api/user/using/unknown") == (400, {"message": "id is invalid"})
+    assert (await api("POST", "/api/user/using/1"))[0] == 200
+    assert (await api("GET", "/api/org"))[1]["id"] == 1
+
+
+async def test_who_is_nowhere_a_member_still_learns_so(api: Api) -> None:
+    """Removed from their only organization, they are known, and see an empty list."""
+    anna = await api.person("anna", Role.VIEWER)
+    await api.sql("""delete from org_user where user_id = (select id from "user" where login = 'anna')""")
+    assert await api("GET", "/api/user/orgs", auth=anna) == (200, [])
+    assert (await api("GET", "/api/user", auth=anna))[1]["login"] == "anna"
+
+
+async def test_a_password_is_changed_for_the_old_one(api: Api) -> None:
+    """From then on only the new one logs in."""
+    anna = await api.person("anna", Role.VIEWER)
+    body = {"oldPassword": PASSWORD, "newPassword": "another", "confirmNew": "x"}
+    assert await api("PUT", "/api/user/password", body, auth=anna) == (200, {"message": "User password changed"})
+    assert (await api("GET", "/api/user", auth=anna))[0] == 401
+    assert (await api("GET", "/api/user", auth=basic("anna", "another")))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ({"oldPassword": "invalid", "newPassword": "new"}, "Invalid old password"),
+        ({"newPassword": "long enough"}, "Invalid old password"),
+        ({"oldPassword": "x" * 5000, "newPassword": "long enough"}, "Invalid old password"),
+        ({"oldPassword": "admin", "newPassword": "new"}, "New password is too short"),
+        ({"oldPassword": "admin"}, "New password is too short"),
+        ({"oldPassword": "admin", "newPassword": "ü" * 513}, "New password is longer than 1024 bytes"),
+        ({"oldPassword": 5}, "bad request data"),
+        ([], "bad request data"),
+    ],
+)
+async def test_a_password_that_cannot_be_changed_stays(api: Api, body: Any, text: str) -> None:
+    """The old one is judged first."""
+    assert await api("PUT", "/api/user/password", body) == (400, {"message": text})
+    assert (await api("GET", "/api/user"))[0] == 200
+
+
+async def test_guessing_the_old_password_is_throttled(start_api: StartApi) -> None:
+    """After the attempts that are borne the right one is refused with the same words: somebody is at a foreign keyboard."""
+    api = await start_api(login_attempts=3)
+    refused = (400, {"message": "Invalid old password"})
+    for _ in range(3):
+        assert await api("PUT", "/api/user/password", {"oldPassword": "guess", "newPassword": "mine now"}) == refused
+    assert await api("PUT", "/api/user/password", {"oldPassword": "admin", "newPassword": "mine now"}) == refused
+
+
+async def test_a_dashboard_is_starred_and_unstarred(api: Api) -> None:
+    """Twice is as good as once; a star on nothing is refused, taking none away is not."""
+    await api("POST", DASHBOARDS, {"metadata": {"name": "d"}, "spec": {"title": "T"}})
+    path = "/api/user/stars/dashboard/uid/d"
+    for _ in range(2):
+        assert await api("POST", path) == (200, {"message": "Dashboard starred!"})
+    assert await api.sql("select count(*) from star where user_id = 1 and org_id = 1 and dashboard_uid = 'd'") == 1
+    for _ in range(2):
+        assert await api("DELETE", path) == (200, {"message": "Dashboard unstarred"})
+    assert await api.sql("select count(*) from star") == 0
+    assert await api("POST", "/api/user/stars/dashboard/uid/unknown") == (404, {"message": "Dashboard not found"})
+
+
+async def test_who_may_not_read_a_dashboard_cannot_tell_it_is_there_by_starring(api: Api) -> None:
+    """The same 404 for one that is there."""
+    await api("POST", DASHBOARDS, {"metadata": {"name": "d"}, "spec": {"title": "T"}})
+    nobody = await api.person("nobody", Role.NONE)
+    assert await api("POST", "/api/user/stars/dashboard/uid/d", auth=nobody) == (404, {"message": "Dashboard not found"})
+
+
+async def test_a_legacy_key_is_nobody_but_has_an_organization(api: Api) -> None:
+    """It reads itself, its organization and what it may do; what is a person's is refused, naming the route."""
+    await api.legacy_key("robot", role=Role.EDITOR)
+    key = f"Bearer {legacy_text('robot')}"
+    status, profile = await api("GET", "/api/user", auth=key)
+    assert (status, profile["orgId"], profile["isGrafanaAdmin"]) == (200, 1, False)
+    assert await api("GET", "/api/user/orgs", auth=key) == (200, [{"orgId": 1, "name": "Main Org.", "role": "Editor"}])
+    assert (await api("GET", "/api/org", auth=key))[1]["name"] == "Main Org."
+    for method, path, body in (
+        ("PUT", "/api/user", {"login": "x"}),
+        ("POST", "/api/user/using/1", None),
+        ("PUT", "/api/user/password", {"oldPassword": "a", "newPassword": "b"}),
+        ("POST", "/api/user/stars/dashboard/uid/d", None),
+        ("DELETE", "/api/user/stars/dashboard/uid/d", None),
+    ):
+        status, refused = await api(method, path, body, auth=key)
+        assert (status, "is about a signed-in user" in refused["message"]) == (403, True), path
+
+
+async def test_what_the_caller_may_do(api: Api) -> None:
+    """All actions, and the scopes of each; explicit grants are among them."""
+    viewer = await api.person("vera", Role.VIEWER, ("org.users:read", "users:id:7"))
+    actions = (await api("GET", "/api/access-control/user/actions", auth=viewer))[1]
+    assert actions["dashboards:read"] is True
+    assert "dashboards:write" not in actions
+    scopes = (await api("GET", "/api/access-control/user/permissions", auth=viewer))[1]
+    assert set(scopes) == set(actions)
+    assert (scopes["dashboards:read"], scopes["org.users:read"]) == (["*"], ["users:id:7"])
+
+
+async def test_clients_find_version_and_namespace(start_api: StartApi) -> None:
+    """The version they parse is the one that is set; a wrong credential is told, which is how they check theirs."""
+    api = await start_api(reported_version="12.1.0", quotas_enabled=False)
+    status, found = await api("GET", "/api/frontend/settings")
+    assert (status, found["buildInfo"]["version"], found["namespace"]) == (200, "12.1.0", "default")
+    assert (found["quota"], found["anonymousEnabled"], found["datasources"]) == ({"enabled": False}, False, {})
+    assert (await api("GET", "/api/frontend/settings", auth=None))[0] == 401
+    assert (await api("GET", "/api/frontend/settings", auth=basic("admin", "wrong")))[0] == 401
+
+
+async def test_who_is_nowhere_a_member_has_no_namespace(api: Api) -> None:
+    """Their credential is good all the same."""
+    anna = await api.person("anna", Role.VIEWER)
+    await api.sql("""delete from org_user where user_id = (select id from "user" where login = 'anna')""")
+    status, found = await api("GET", "/api/frontend/settings", auth=anna)
+    assert (status, found["namespace"]) == (200, "")

@@ -1,0 +1,222 @@
+"""Teams and their members, as existing clients call them."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import Api, basic
+
+from dashwright.common.identity import Role
+
+NOT_FOUND = (404, {"message": "Team not found"})
+FAULT = (400, {"message": "bad request data"})
+
+
+async def made(api: Api, name: str, **members: Any) -> int:
+    status, body = await api("POST", "/api/teams", {"name": name, **members})
+    assert (status, body["message"]) == (200, "Team created"), body
+    number: int = body["teamId"]
+    return number
+
+
+async def test_a_team_is_made_and_read_by_number_and_uid(api: Api) -> None:
+    """Its creator is its admin; property names match in any case, and what is not listed has no effect."""
+    status, body = await api("POST", "/api/teams", {"NAME": "Crew", "email": "crew@example.org", "orgId": 7, "id": 99, "uid": "mine"})
+    assert (status, set(body)) == (200, {"message", "teamId", "uid"})
+    status, team = await api("GET", f"/api/teams/{body['teamId']}")
+    assert (status, team) == (
+        200,
+        {
+            "id": body["teamId"],
+            "uid": body["uid"],
+            "orgId": 1,
+            "name": "Crew",
+            "email": "crew@example.org",
+            "externalUID": "",
+            "isProvisioned": False,
+            "avatarUrl": team["avatarUrl"],
+            "memberCount": 1,
+            "permission": 4,
+        },
+    )
+    assert team["avatarUrl"].startswith("/avatar/")
+    assert team["id"] != 99
+    assert await api("GET", f"/api/teams/{body['uid']}") == (200, team)
+    status, members = await api("GET", f"/api/teams/{body['uid']}/members")
+    assert (status, members[0]["login"], members[0]["permission"], members[0]["teamUID"]) == (200, "admin", 4, body["uid"])
+    assert set(members[0]) == {
+        *("orgId", "teamId", "teamUID", "userId", "userUID", "auth_module"),
+        *("email", "name", "login", "avatarUrl", "labels", "permission"),
+    }
+
+
+async def test_a_name_is_taken_once_in_an_organization(api: Api) -> None:
+    """Making another one is 409, renaming to it 400; another organization may have the name too."""
+    await made(api, "A")
+    other = await made(api, "B")
+    assert await api("POST", "/api/teams", {"name": "A"}) == (409, {"message": "Team name taken"})
+    assert await api("PUT", f"/api/teams/{other}", {"name": "A"}) == (400, {"message": "Team name taken"})
+    org_id = await api.organization("Second")
+    await api.sql("insert into org_user (org_id, user_id, role) values ($1, 1, 'Admin')", org_id)
+    status, body = await api("POST", "/api/teams", {"name": "A"}, headers={"X-Grafana-Org-Id": str(org_id)})
+    assert status == 200
+    assert await api("GET", f"/api/teams/{body['teamId']}") == NOT_FOUND
+
+
+@pytest.mark.parametrize("body", [{}, {"name": " "}, {"name": 5}, {"name": None}, {"name": "x" * 191}, {"name": "a\0b"}, [], "text"])
+async def test_a_team_needs_a_name(api: Api, body: Any) -> None:
+    """Every fault of a body is the same text."""
+    assert await api("POST", "/api/teams", body) == FAULT
+
+
+async def test_a_search_pages_by_name(api: Api) -> None:
+    """Part of the name in any case, or the exact name; beyond the end there is nothing but the full count; a page below 1 is the first."""
+    for name in ("my team", "SecondTeam", "crew"):
+        await made(api, name)
+
+    async def found(query: str) -> tuple[int, list[str]]:
+        status, body = await api("GET", f"/api/teams/search?{query}")
+        assert status == 200
+        return body["totalCount"], [team["name"] for team in body["teams"]]
+
+    assert await found("") == (3, ["crew", "my team", "SecondTeam"])
+    assert await found("query=TEAM&perpage=1") == (2, ["my team"])
+    assert await found("query=team&perpage=1&page=2") == (2, ["SecondTeam"])
+    assert await found("query=team&page=3") == (2, [])
+    assert await found("name=my%20team") == (1, ["my team"])
+    assert await found("name=my") == (0, [])
+    status, body = await api("GET", "/api/teams/search?page=-9999&perpage=0")
+    assert (status, body["page"], body["perPage"], len(body["teams"])) == (200, 1, 1000, 3)
+
+
+async def test_what_was_not_sent_stays(api: Api) -> None:
+    """A change of the name leaves the e-mail, and the other way round; an empty e-mail takes it away, an empty name is a fault."""
+    team = await made(api, "A", email="a@example.org")
+    assert await api("PUT", f"/api/teams/{team}", {"name": "B"}) == (200, {"message": "Team updated"})
+    assert (await api("GET", f"/api/teams/{team}"))[1]["email"] == "a@example.org"
+    assert (await api("PUT", f"/api/teams/{team}", {"email": ""}))[0] == 200
+    body = (await api("GET", f"/api/teams/{team}"))[1]
+    assert (body["name"], body["email"]) == ("B", "")
+    assert await api("PUT", f"/api/teams/{team}", {"name": ""}) == FAULT
+
+
+async def test_an_unknown_team_is_404_whatever_is_sent(api: Api) -> None:
+    """By number, negative too, by uid, and before the body is judged."""
+    for path in ("/api/teams/9999", "/api/teams/-1", "/api/teams/nobody"):
+        for method, tail in (("GET", ""), ("PUT", ""), ("DELETE", ""), ("GET", "/members"), ("POST", "/members"), ("GET", "/preferences")):
+            assert await api(method, f"{path}{tail}", {} if method in ("PUT", "POST") else None) == NOT_FOUND, (method, path, tail)
+
+
+async def test_a_deleted_team_takes_its_members_and_preferences_along(api: Api) -> None:
+    team = await made(api, "A")
+    assert (await api("PUT", f"/api/teams/{team}/preferences", {"theme": "dark"}))[0] == 200
+    assert await api("DELETE", f"/api/teams/{team}") == (200, {"message": "Team deleted"})
+    assert await api.sql("select count(*) from team_member") == 0
+    assert await api.sql("select count(*) from preferences") == 0
+    assert await api("DELETE", f"/api/teams/{team}") == NOT_FOUND
+
+
+async def test_members_are_people_of_the_organization(api: Api) -> None:
+    """Added once, changed, removed; nobody from elsewhere, no service account, and no permission but 0 and 4."""
+    team = await made(api, "A")
+    await api.person("kim", Role.VIEWER)
+    elsewhere = await api.organization("Second")
+    await api.person("lee", Role.ADMIN, org_id=elsewhere)
+    kim, lee = [await api.sql("""select id from "user" where login = $1""", login) for login in ("kim", "lee")]
+    account = await api.sql(
+        """insert into "user" (login, email, org_id, is_service_account) values ('sa-1-x', 'sa-1-x', 1, true) returning id"""
+    )
+    await api.sql("insert into org_user (org_id, user_id, role) values (1, $1, 'Viewer')", account)
+    path = f"/api/teams/{team}/members"
+    assert await api("POST", path, {"userId": kim}) == (200, {"message": "Member added to Team"})
+    assert await api("POST", path, {"userId": kim}) == (400, {"message": "User is already added to this team"})
+    for nobody in (lee, account, 9999, -1):
+        assert await api("POST", path, {"userId": nobody}) == (404, {"message": "User not found"})
+    for body in ({}, {"userId": "5"}, {"userId": 2**63}, {"userId": kim, "permission": 1}):
+        assert await api("POST", path, body) == FAULT
+    assert await api("PUT", f"{path}/{kim}", {"permission": 4}) == (200, {"message": "Team member updated"})
+    assert {member["login"]: member["permission"] for member in (await api("GET", path))[1]} == {"admin": 4, "kim": 4}
+    assert await api("PUT", f"{path}/{lee}", {"permission": 4}) == (404, {"message": "Team member not found"})
+    assert await api("PUT", f"{path}/kim", {"permission": 4}) == (400, {"message": "userId is invalid"})
+    assert await api("DELETE", f"{path}/{kim}") == (200, {"message": "Team Member removed"})
+    assert await api("DELETE", f"{path}/{kim}") == (404, {"message": "Team member not found"})
+
+
+async def test_who_leaves_the_organization_leaves_its_teams(api: Api) -> None:
+    team = await made(api, "A")
+    await api.person("kim", Role.VIEWER)
+    kim = await api.sql("""select id from "user" where login = 'kim'""")
+    assert (await api("POST", f"/api/teams/{team}/members", {"userId": kim}))[0] == 200
+    await api.sql("delete from org_user where user_id = $1", kim)
+    assert [member["login"] for member in (await api("GET", f"/api/teams/{team}/members"))[1]] == ["admin"]
+
+
+async def test_teams_are_for_admins_and_those_with_grants(api: Api) -> None:
+    """A grant on one team opens that one, by number and uid, and narrows the search to it; of others it does not tell whether they are."""
+    first, second = await made(api, "A"), await made(api, "B")
+    editor = await api.person("editor", Role.EDITOR)
+    for method, path in (("GET", "/api/teams/search"), ("POST", "/api/teams"), ("GET", f"/api/teams/{first}"), ("GET", "/api/teams/9999")):
+        assert (await api(method, path, {} if method == "POST" else None, auth=editor))[0] == 403
+    reader = await api.person("reader", Role.VIEWER, ("teams:read", f"teams:id:{first}"))
+    status, body = await api("GET", "/api/teams/search?accesscontrol=true", auth=reader)
+    assert (status, body["totalCount"], body["teams"][0]["accessControl"]) == (200, 1, {"teams:read": True})
+    uids = {name: await api.sql("select uid from team where name = $1", name) for name in ("A", "B")}
+    for reference, status in ((first, 200), (uids["A"], 200), (second, 403), (uids["B"], 403), (9999, 403)):
+        assert (await api("GET", f"/api/teams/{reference}", auth=reader))[0] == status, reference
+    assert (await api("PUT", f"/api/teams/{first}", {"name": "C"}, auth=reader))[0] == 403
+    status, body = await api("GET", f"/api/teams/{first}?accesscontrol=1")
+    assert body["accessControl"] == dict.fromkeys(
+        ("teams:read", "teams:write", "teams:delete", "teams.permissions:read", "teams.permissions:write"), True
+    )
+
+
+async def test_the_teams_of_a_user_are_listed_by_name(api: Api) -> None:
+    """One's own for everybody; another one's for who may read both users and teams, and only those teams."""
+    for name in ("b", "A"):
+        await made(api, name)
+    status, own = await api("GET", "/api/user/teams")
+    assert (status, [team["name"] for team in own], own[0]["permission"]) == (200, ["A", "b"], 4)
+    assert await api("GET", "/api/users/1/teams") == (200, own)
+    kim = await api.person("kim", Role.VIEWER)
+    kims_number = await api.sql("""select id from "user" where login = 'kim'""")
+    assert await api("GET", "/api/user/teams", auth=kim) == (200, [])
+    assert await api("GET", f"/api/users/{kims_number}/teams") == (200, [])
+    for nobody in ("9999", "-1", "kim"):
+        assert await api("GET", f"/api/users/{nobody}/teams") == (404, {"message": "user not found"})
+    assert (await api("GET", "/api/users/1/teams", auth=kim))[0] == 403
+    status, found = await api("GET", "/api/users/1/teams", auth=await reader(api, own[1]["id"]))
+    assert (status, [team["name"] for team in found]) == (200, ["b"])
+
+
+async def reader(api: Api, team_id: int) -> str:
+    """The credentials of somebody who may read all users, and one team."""
+    auth = await api.person("lou", Role.VIEWER, ("teams:read", f"teams:id:{team_id}"))
+    await api.grant(await api.sql("""select id from "user" where login = 'lou'"""), "users:read", "*", 0)
+    return auth
+
+
+async def test_each_change_is_on_record_once(api: Api) -> None:
+    """One event a change, naming the team; what was refused by the rules leaves none."""
+    team = await made(api, "A")
+    await api("POST", "/api/teams", {"name": "A"})
+    await api("PUT", f"/api/teams/{team}", {"name": "B"})
+    await api("POST", f"/api/teams/{team}/members", {"userId": 1})
+    await api("PUT", f"/api/teams/{team}/members/1", {"permission": 0})
+    await api("DELETE", f"/api/teams/{team}/members/1")
+    await api("DELETE", f"/api/teams/{team}")
+    async with api.database.connection() as connection:
+        rows = await connection.fetch("select action, object, actor, outcome from audit_event where action like 'team.%' order by id")
+    actions = ["team.create", "team.update", "team.member.update", "team.member.remove", "team.delete"]
+    assert [tuple(row) for row in rows] == [(action, f"team:{team}", "user:1", "ok") for action in actions]
+
+
+async def test_one_name_asked_for_by_many_at_once_is_one_team(api: Api) -> None:
+    answers = await asyncio.gather(*(api("POST", "/api/teams", {"name": "A"}) for _ in range(8)))
+    assert sorted(status for status, _ in answers) == [200] + [409] * 7
+
+
+async def test_a_stranger_is_401(api: Api) -> None:
+    assert await api("GET", "/api/teams/search", auth=basic("nobody", "x")) == (
+        401,
+        {"message": "Invalid username or password", "messageId": "password-auth.failed", "statusCode": 401, "traceID": ""},
+    )

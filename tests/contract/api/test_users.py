@@ -1,0 +1,201 @@
+"""Users over HTTP, as those see them who may see all of them."""
+
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import Api, basic
+
+from dashwright.common.identity import Role
+
+PROFILE = {
+    "theme": "",
+    "orgId": 1,
+    "isGrafanaAdmin": False,
+    "isDisabled": False,
+    "isExternal": False,
+    "isExternallySynced": False,
+    "isGrafanaAdminExternallySynced": False,
+    "isProvisioned": False,
+    "authLabels": [],
+}
+
+
+async def made(api: Api, login: str = "testdrive", **form: Any) -> int:
+    """A user made as clients make them."""
+    status, answer = await api("POST", "/api/admin/users", {"login": login, "password": "secret", **form})
+    assert status == 200, answer
+    number: int = answer["id"]
+    return number
+
+
+async def test_a_user_is_read_by_number_and_looked_up(api: Api) -> None:
+    """Without an e-mail it is the login, without a name an empty text."""
+    number = await made(api)
+    status, profile = await api("GET", f"/api/users/{number}")
+    assert status == 200
+    assert {name: profile[name] for name in PROFILE} == PROFILE
+    assert (profile["id"], profile["login"], profile["email"], profile["name"]) == (number, "testdrive", "testdrive", "")
+    assert set(profile) == {*PROFILE, "id", "uid", "login", "email", "name", "createdAt", "updatedAt", "avatarUrl"}
+    for text in ("testdrive", "TESTDRIVE"):
+        assert await api("GET", f"/api/users/lookup?loginOrEmail={text}") == (200, profile)
+
+
+async def test_signs_in_an_e_mail_are_found(api: Api) -> None:
+    """Percent-encoded as clients send them."""
+    number = await made(api, "a+b@x.org")
+    assert (await api("GET", "/api/users/lookup?loginOrEmail=a%2Bb%40x.org"))[1]["id"] == number
+
+
+@pytest.mark.parametrize("number", ["unknown", "9999", "-1", "0", "9223372036854775808", "1.0"])
+async def test_a_user_that_is_not_there(api: Api, number: str) -> None:
+    """A number nobody has and a text that is none are both nobody."""
+    assert await api("GET", f"/api/users/{number}") == (404, {"message": "user not found"})
+    assert await api("GET", f"/api/users/{number}/orgs") == (404, {"message": "user not found"})
+    bodies: list[Any] = [{}, {"login": "x"}, []]
+    for body in bodies:
+        assert await api("PUT", f"/api/users/{number}", body) == (404, {"message": "User not found"})
+
+
+async def test_nobody_is_looked_up(api: Api) -> None:
+    assert await api("GET", "/api/users/lookup?loginOrEmail=unknown") == (404, {"message": "user not found"})
+    assert await api("GET", "/api/users/lookup") == (404, {"message": "user not found"})
+
+
+async def test_a_service_account_is_no_user(api: Api) -> None:
+    """Its number is nobody's, on every route about users."""
+    number = await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', 1, true) returning id""")
+    assert (await api("GET", f"/api/users/{number}"))[0] == 404
+    assert (await api("GET", "/api/users/lookup?loginOrEmail=sa"))[0] == 404
+    assert {user["login"] for user in (await api("GET", "/api/users"))[1]} == {"admin"}
+    for method, path, body in (
+        ("PUT", f"/api/users/{number}", {"login": "x"}),
+        ("DELETE", f"/api/admin/users/{number}", None),
+        ("POST", f"/api/admin/users/{number}/disable", None),
+        ("POST", f"/api/admin/users/{number}/enable", None),
+        ("POST", f"/api/admin/users/{number}/logout", None),
+        ("PUT", f"/api/admin/users/{number}/permissions", {"isGrafanaAdmin": True}),
+        ("PUT", f"/api/access-control/users/{number}/permissions", {"permissions": []}),
+    ):
+        assert (await api(method, path, body))[0] == 404, (method, path)
+    assert (await api("PUT", f"/api/admin/users/{number}/password", {"password": "secret"}))[0] == 500
+
+
+async def test_users_are_listed_by_login_in_pages(api: Api) -> None:
+    """``/users`` is the array of a page, ``/users/search`` the page itself; past the end both are empty."""
+    for login in ("beta", "Alpha", "gamma"):
+        await made(api, login)
+    names = ["admin", "Alpha", "beta", "gamma"]
+    status, users = await api("GET", "/api/users")
+    assert (status, [user["login"] for user in users]) == (200, names)
+    assert set(users[0]) == {
+        *("id", "uid", "name", "login", "email", "avatarUrl", "isAdmin", "isDisabled", "isProvisioned"),
+        *("lastSeenAt", "lastSeenAtAge", "authLabels"),
+    }
+    assert users[0]["isAdmin"] is True
+    assert [user["login"] for user in (await api("GET", "/api/users?query=ALPHA"))[1]] == ["Alpha"]
+    assert [user["login"] for user in (await api("GET", "/api/users?perpage=3&page=2"))[1]] == ["gamma"]
+    assert (await api("GET", "/api/users?page=9"))[1] == []
+    for query in ("page=0&perpage=0", "page=-9&perpage=x", ""):
+        status, page = await api("GET", f"/api/users/search?{query}")
+        assert (page["totalCount"], page["page"], page["perPage"], page["users"]) == (4, 1, 1000, users)
+    assert (await api("GET", "/api/users/search?perpage=10&page=1"))[1]["perPage"] == 10
+    assert (await api("GET", "/api/users?query=_"))[1] == []
+
+
+async def test_a_change_leaves_what_it_does_not_name(api: Api) -> None:
+    """A new login leaves the e-mail, a new e-mail the login; an empty name is a name."""
+    number = await made(api, "anna", email="anna@x.org", name="Anna")
+    assert await api("PUT", f"/api/users/{number}", {"login": "ann"}) == (200, {"message": "User updated"})
+    assert (await api("PUT", f"/api/users/{number}", {"email": "a@x.org", "theme": "dark", "name": ""}))[0] == 200
+    profile = (await api("GET", f"/api/users/{number}"))[1]
+    assert [profile[name] for name in ("login", "email", "name", "theme")] == ["ann", "a@x.org", "", "dark"]
+    assert (await api("GET", "/api/user", auth=basic("ann", "secret")))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ({}, "Need to specify either username or email"),
+        ({"name": "X"}, "Need to specify either username or email"),
+        ({"login": " "}, "Need to specify either username or email"),
+        ({"login": 5}, "bad request data"),
+        ([], "bad request data"),
+        ({"login": "a", "theme": "pink"}, "Invalid theme"),
+        ({"login": "a" * 191}, "login has 191 characters; at most 190 are allowed"),
+        ({"login": "a\0"}, "bad request data"),
+    ],
+)
+async def test_a_change_that_cannot_be_made_is_refused(api: Api, body: Any, text: str) -> None:
+    """And the user is as before."""
+    number = await made(api)
+    before = await api("GET", f"/api/users/{number}")
+    assert await api("PUT", f"/api/users/{number}", body) == (400, {"message": text})
+    assert await api("GET", f"/api/users/{number}") == before
+
+
+@pytest.mark.parametrize("body", [{"login": "ADMIN"}, {"email": "Admin@LocalHost"}, {"login": "admin@localhost"}, {"email": "admin"}])
+async def test_a_login_is_nobody_elses_login_or_e_mail(api: Api, body: dict[str, str]) -> None:
+    """In any case of letters, and crosswise: else a login would be found for somebody else's e-mail."""
+    number = await made(api)
+    assert await api("PUT", f"/api/users/{number}", body) == (409, {"message": "Update would result in user login conflict"})
+
+
+async def test_the_organizations_of_a_user(api: Api) -> None:
+    """By name, with exactly these members."""
+    two = await api.organization("A first one")
+    number = await made(api)
+    await api("POST", f"/api/orgs/{two}/users", {"loginOrEmail": "testdrive", "role": "Editor"})
+    assert await api("GET", f"/api/users/{number}/orgs") == (
+        200,
+        [{"orgId": two, "name": "A first one", "role": "Editor"}, {"orgId": 1, "name": "Main Org.", "role": "Viewer"}],
+    )
+
+
+async def test_a_user_is_moved_to_an_organization_of_theirs(api: Api) -> None:
+    """To no other, and nobody else is."""
+    two, number = await api.organization("Two"), await made(api)
+    unauthorized = (401, {"message": "Unauthorized"})
+    assert await api("POST", f"/api/users/{number}/using/{two}") == unauthorized
+    assert await api("POST", "/api/users/9999/using/1") == unauthorized
+    assert await api("POST", f"/api/users/{number}/using/9999") == unauthorized
+    assert await api("POST", f"/api/users/{number}/using/acme") == (400, {"message": "orgId is invalid"})
+    await api("POST", f"/api/orgs/{two}/users", {"loginOrEmail": "testdrive", "role": "Viewer"})
+    assert await api("POST", f"/api/users/{number}/using/{two}") == (200, {"message": "Active organization changed"})
+    assert (await api("GET", "/api/org", auth=basic("testdrive", "secret")))[1]["id"] == two
+
+
+async def test_what_the_caller_may_do_with_a_user_is_told_when_asked_for(api: Api) -> None:
+    """The server admin may do everything there is."""
+    profile = (await api("GET", "/api/users/1?accesscontrol=true"))[1]
+    assert set(profile["accessControl"]) >= {"users:read", "users:delete", "users.password:write", "users.quotas:list"}
+    assert all(profile["accessControl"].values())
+
+
+async def test_who_may_not_see_users_learns_of_none(api: Api) -> None:
+    """An Admin of an organization gets the same 403 for a user who is there as for one who is not."""
+    boss = await api.person("boss", Role.ADMIN)
+    for method, path in (
+        ("GET", "/api/users/{}"),
+        ("PUT", "/api/users/{}"),
+        ("GET", "/api/users/{}/orgs"),
+        ("POST", "/api/users/{}/using/1"),
+        ("DELETE", "/api/admin/users/{}"),
+        ("PUT", "/api/admin/users/{}/password"),
+        ("GET", "/api/access-control/users/{}/permissions"),
+    ):
+        found, missing = await api(method, path.format(1), auth=boss), await api(method, path.format(9999), auth=boss)
+        assert (found[0], missing[0]) == (403, 403), (method, path)
+        assert found[1]["message"] == missing[1]["message"]
+    for path in ("/api/users", "/api/users/search", "/api/users/lookup?loginOrEmail=admin", "/api/users/lookup?loginOrEmail=x"):
+        assert (await api("GET", path, auth=boss))[0] == 403
+
+
+async def test_who_may_see_one_user_sees_that_one(api: Api) -> None:
+    """A grant on one narrows lists and look-ups down to them; the others are nobody."""
+    number = await made(api)
+    narrow = await api.person("narrow", Role.NONE, ("users:read", f"global.users:{number}"), grants_in=0)
+    assert [user["id"] for user in (await api("GET", "/api/users", auth=narrow))[1]] == [number]
+    assert (await api("GET", "/api/users/search", auth=narrow))[1]["totalCount"] == 1
+    assert (await api("GET", f"/api/users/{number}", auth=narrow))[0] == 200
+    assert (await api("GET", "/api/users/1", auth=narrow))[0] == 403
+    assert (await api("GET", "/api/users/lookup?loginOrEmail=admin", auth=narrow))[0] == 404

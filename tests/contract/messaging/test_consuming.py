@@ -1,0 +1,232 @@
+"""Consuming: a delivery is off its queue when its handler has said so, and not before."""
+
+import asyncio
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import replace
+
+import pytest
+import structlog
+from tests.contract.messaging.handlers import Holding, Received
+
+from dashwright.common.messaging.broker import Broker
+from dashwright.common.messaging.message import ORIGIN_EXCHANGE, ORIGIN_QUEUE, REASON, Delivery, Message
+from dashwright.common.messaging.topology import Topology
+from dashwright.common.messaging.verdict import Dead, Done, Retry, Verdict
+
+
+async def publish(broker: Broker, *keys: str) -> None:
+    for key in keys:
+        await broker.publish(broker.topology.jobs, key, Message(body=key.encode(), headers={"kept": "yes"}, message_id=key))
+
+
+async def test_what_is_done_does_not_come_again(broker: Broker) -> None:
+    """After Done, a second consumer of the queue gets only what came later."""
+    first, second = Received(), Received()
+    subscription = await broker.consume(broker.topology.work, first, prefetch=1)
+    await publish(broker, "work.sync")
+    await first.next()
+    await subscription.cancel(drain=5)
+    await broker.consume(broker.topology.work, second, prefetch=1)
+    await publish(broker, "work.export")
+    assert (await second.next()).routing_key == "work.export"
+
+
+async def test_a_retry_comes_back_after_its_rung(broker: Broker) -> None:
+    """The same message under the same key, not before the rung's time, with the attempts counted; nothing is kept in the dead letters."""
+    loop = asyncio.get_running_loop()
+    handler = Received(lambda delivery: Done() if delivery.attempt == 4 else Retry(0.15, "busy"))
+    await broker.consume(broker.topology.work, handler, prefetch=1)
+    begun = loop.time()
+    await publish(broker, "work.sync")
+    deliveries = [await handler.next() for _ in range(4)]
+    assert [delivery.attempt for delivery in deliveries] == [1, 2, 3, 4]
+    assert {(delivery.exchange, delivery.routing_key) for delivery in deliveries} == {(broker.topology.jobs, "work.sync")}
+    assert all(delivery.message == replace(deliveries[0].message, headers=delivery.message.headers) for delivery in deliveries)
+    assert all(delivery.message.headers["kept"] == "yes" for delivery in deliveries)
+    assert loop.time() - begun >= 3 * 0.2
+
+
+async def test_a_retry_further_off_than_the_ladder_takes_the_last_rung(broker: Broker) -> None:
+    """A handler may ask for any time and gets the nearest that there is."""
+    handler = Received(lambda delivery: Done() if delivery.attempt == 2 else Retry(3600, "later"))
+    await broker.consume(broker.topology.work, handler, prefetch=1)
+    await publish(broker, "work.sync")
+    await handler.next()
+    assert (await handler.next()).attempt == 2
+
+
+async def test_dead_letters_keep_reason_and_origin(broker: Broker) -> None:
+    """A dead message can be looked into and sent again: it has its key, its headers, why it died and where."""
+    dead = Received()
+    await broker.consume(broker.topology.work, Received(lambda _: Dead("no such repository")), prefetch=1)
+    await broker.consume(broker.topology.dead_work, dead, prefetch=1)
+    await publish(broker, "work.sync")
+    letter = await dead.next()
+    assert (letter.routing_key, letter.message.body, letter.message.message_id) == ("work.sync", b"work.sync", "work.sync")
+    assert letter.message.headers["kept"] == "yes"
+    assert letter.message.headers[REASON] == "no such repository"
+    assert letter.message.headers[ORIGIN_QUEUE] == broker.topology.work
+    assert letter.message.headers[ORIGIN_EXCHANGE] == broker.topology.jobs
+
+
+async def test_an_exception_is_a_retry_and_dead_at_the_ladders_end(broker: Broker) -> None:
+    """Each failure waits one rung longer; after the last rung the message is dead with the exception as its reason."""
+
+    class Failing(Received):
+        async def __call__(self, delivery: Delivery) -> Verdict:
+            await super().__call__(delivery)
+            raise ValueError("boom")
+
+    loop = asyncio.get_running_loop()
+    handler, dead = Failing(), Received()
+    await broker.consume(broker.topology.work, handler, prefetch=1)
+    await broker.consume(broker.topology.dead_work, dead, prefetch=1)
+    begun = loop.time()
+    await publish(broker, "work.sync")
+    assert [(await handler.next()).attempt for _ in range(3)] == [1, 2, 3]
+    assert (await dead.next()).message.headers[REASON] == "ValueError: boom"
+    assert loop.time() - begun >= 0.1 + 0.2
+
+
+async def test_only_failures_count_against_the_ladder(broker: Broker) -> None:
+    """A message that waited for its turn often is not dead at its first failure."""
+
+    class Patient(Received):
+        async def __call__(self, delivery: Delivery) -> Verdict:
+            await super().__call__(delivery)
+            if delivery.attempt <= 3:
+                return Retry(0.1, "another one is working")
+            if delivery.attempt == 4:
+                raise ValueError("boom")
+            return Done()
+
+    handler = Patient()
+    await broker.consume(broker.topology.work, handler, prefetch=1)
+    await publish(broker, "work.sync")
+    assert [(await handler.next()).attempt for _ in range(5)] == [1, 2, 3, 4, 5]
+
+
+async def test_a_message_from_beside_the_ladder_is_dead_instead_of_retried(broker: Broker) -> None:
+    """The ladder leads back to the jobs exchange; what did not come by it would be lost there."""
+    dead = Received()
+    await broker.consume(broker.topology.query, Received(lambda _: Retry(0.1, "busy")), prefetch=1)
+    await broker.consume(broker.topology.dead, dead, prefetch=1)
+    await broker.publish("", broker.topology.query, Message(body=b"q", persistent=False))
+    assert (await dead.next()).message.headers[REASON] == "busy"
+
+
+async def test_no_more_than_prefetch_at_once(broker: Broker) -> None:
+    """A consumer holds what it can work on; the rest stays in the queue for others."""
+    handler, other = Holding(), Received()
+    await broker.consume(broker.topology.work, handler, prefetch=2)
+    await publish(broker, "work.1", "work.2", "work.3")
+    held = {(await handler.next()).routing_key for _ in range(2)}
+    await broker.consume(broker.topology.work, other, prefetch=1)
+    assert {(await other.next()).routing_key} | held == {"work.1", "work.2", "work.3"}
+    assert handler.begun.empty()
+    handler.let_go.set()
+
+
+async def test_cancel_lets_running_handlers_finish(broker: Broker) -> None:
+    """Within the drain, what runs is finished and acknowledged, and nothing new begins."""
+    handler, other = Holding(), Received()
+    subscription = await broker.consume(broker.topology.work, handler, prefetch=1)
+    await publish(broker, "work.1", "work.2")
+    await handler.next()
+    asyncio.get_running_loop().call_later(0.05, handler.let_go.set)
+    await subscription.cancel(drain=10)
+    assert handler.finished == ["work.1"]
+    await broker.consume(broker.topology.work, other, prefetch=1)
+    assert (await other.next()).routing_key == "work.2"
+    assert other.empty
+
+
+async def test_cancel_gives_back_what_is_unfinished(broker: Broker) -> None:
+    """After the drain, running handlers are cancelled and their messages come again, first in the queue and marked."""
+    handler, other = Holding(), Received()
+    subscription = await broker.consume(broker.topology.work, handler, prefetch=1)
+    await publish(broker, "work.1", "work.2")
+    first = await handler.next()
+    await subscription.cancel(drain=0.01)
+    assert handler.finished == []
+    await broker.consume(broker.topology.work, other, prefetch=1)
+    again = await other.next()
+    assert (first.redelivered, first.attempt) == (False, 1)
+    assert (again.routing_key, again.redelivered, again.attempt) == ("work.1", True, 2)
+    assert (await other.next()).attempt == 1
+
+
+async def test_a_cancelled_subscription_is_forgotten(broker: Broker) -> None:
+    """Cancelling twice does nothing more, and the check asks for those subscriptions only that should be there."""
+    subscription = await broker.consume(broker.topology.work, Received(), prefetch=1)
+    await subscription.cancel(drain=0)
+    await subscription.cancel(drain=0)
+    await broker.check()
+
+
+async def test_a_message_that_is_never_acknowledged_is_dead_in_the_end(connect: Callable[[Topology], Broker], wiring: Topology) -> None:
+    """One that stops its consumer each time does not circulate for ever: the dead letters have it with the reason."""
+    limited = replace(wiring, queues=tuple(replace(queue, delivery_limit=2 if queue.delivery_limit else None) for queue in wiring.queues))
+    broker, dead = connect(limited), Received()
+    await broker.start()
+    await broker.consume(limited.dead_work, dead, prefetch=1)
+    await publish(broker, "work.poison")
+    for attempt in (1, 2, 3):
+        handler = Holding()
+        subscription = await broker.consume(limited.work, handler, prefetch=1)
+        assert (await handler.next()).attempt == attempt
+        await subscription.cancel(drain=0)
+    letter = await dead.next()
+    assert (letter.message.headers[REASON], letter.message.headers[ORIGIN_QUEUE]) == ("delivery_limit", limited.work)
+    assert letter.routing_key == "work.poison"
+    await broker.close()
+
+
+async def test_a_handler_runs_in_a_context_of_its_own(broker: Broker) -> None:
+    """Nothing of the publisher leaks in, nothing of one delivery into the next; logs know queue, message and attempt."""
+    asked_by: ContextVar[str] = ContextVar("asked_by", default="nobody")
+    seen: asyncio.Queue[tuple[str, dict[str, object]]] = asyncio.Queue()
+
+    async def handler(delivery: Delivery) -> Verdict:
+        seen.put_nowait((asked_by.get(), structlog.contextvars.get_contextvars()))
+        asked_by.set(delivery.routing_key)
+        return Done()
+
+    await broker.consume(broker.topology.work, handler, prefetch=1)
+    asked_by.set("the publisher")
+    await publish(broker, "work.1", "work.2")
+    for key in ("work.1", "work.2"):
+        context = {"queue": broker.topology.work, "message_id": key, "delivery": 1}
+        assert await asyncio.wait_for(seen.get(), 20) == ("nobody", context)
+
+
+async def test_consumers_take_turns(broker: Broker) -> None:
+    """Two consumers of one queue share its messages."""
+    one, two = Holding(), Holding()
+    await broker.consume(broker.topology.work, one, prefetch=1)
+    await broker.consume(broker.topology.work, two, prefetch=1)
+    await publish(broker, "work.1", "work.2")
+    assert {(await one.next()).routing_key, (await two.next()).routing_key} == {"work.1", "work.2"}
+    one.let_go.set()
+    two.let_go.set()
+
+
+@pytest.mark.parametrize("rounds", [200])
+async def test_many_messages_each_arrive_once(broker: Broker, rounds: int) -> None:
+    """Under load, with handlers that fail now and then, every message is done exactly once."""
+    done: list[str] = []
+    everything = asyncio.Event()
+
+    async def handler(delivery: Delivery) -> Verdict:
+        if delivery.attempt == 1 and int(delivery.routing_key.removeprefix("work.")) % 7 == 0:
+            return Retry(0.1, "busy")
+        done.append(delivery.routing_key)
+        if len(done) == rounds:
+            everything.set()
+        return Done()
+
+    await broker.consume(broker.topology.work, handler, prefetch=10)
+    await asyncio.gather(*(publish(broker, f"work.{number}") for number in range(rounds)))
+    await asyncio.wait_for(everything.wait(), 20)
+    assert sorted(done) == sorted(f"work.{number}" for number in range(rounds))

@@ -1,0 +1,107 @@
+"""Dead letters: kept where somebody looks for them, without secrets, and never at the price of a consumer's slot."""
+
+import asyncio
+
+import pytest
+from tests.contract.messaging.handlers import Received
+
+from dashwright.common.errors import Conflict
+from dashwright.common.messaging import amqp_subscription, memory
+from dashwright.common.messaging.broker import Broker
+from dashwright.common.messaging.message import REASON, Delivery, Message
+from dashwright.common.messaging.verdict import Dead, Done, Retry, Verdict
+
+LARGE, LIMIT = 3000, 1000
+
+
+async def test_dead_wakeups_and_dead_submissions_lie_apart(broker: Broker) -> None:
+    """Wake-ups are read by who ends their jobs; submissions and requests stay for whoever looks for them."""
+    wiring = broker.topology
+    work, others = Received(), Received()
+    for queue in (wiring.work, wiring.evaluate, wiring.submit, wiring.query):
+        await broker.consume(queue, Received(lambda _: Dead("no")), prefetch=1)
+    for exchange, key in ((wiring.jobs, "work.sync"), (wiring.jobs, "submit.default"), (wiring.jobs, "evaluate"), ("", wiring.query)):
+        await broker.publish(exchange, key, Message(body=b"{}"))
+    await broker.consume(wiring.dead_work, work, prefetch=1)
+    await broker.consume(wiring.dead, others, prefetch=1)
+    assert {(await work.next()).routing_key for _ in range(2)} == {"work.sync", "evaluate"}
+    assert {(await others.next()).routing_key for _ in range(2)} == {"submit.default", wiring.query}
+    assert (work.empty, others.empty) == (True, True)
+
+
+async def test_dead_letters_carry_no_credentials(broker: Broker) -> None:
+    """A password lies no longer than its message is on its way: a retry needs it, a dead letter does not."""
+    wiring = broker.topology
+    handler, dead = Received(lambda delivery: Retry(0.1, "later") if delivery.attempt == 1 else Dead("no")), Received()
+    await broker.consume(wiring.submit, handler, prefetch=1)
+    await broker.consume(wiring.dead, dead, prefetch=1)
+    await broker.publish(wiring.jobs, "submit.default", Message(body=b"{}", headers={"authorization": "Basic c2VjcmV0", "kept": "yes"}))
+    assert [(await handler.next()).message.headers["authorization"] for _ in range(2)] == ["Basic c2VjcmV0"] * 2
+    headers = (await dead.next()).message.headers
+    assert ("authorization" in headers, headers["kept"], headers[REASON]) == (False, "yes", "no")
+
+
+@pytest.mark.parametrize("verdict", [Dead("no"), Retry(0.1, "busy")])
+async def test_a_message_over_the_limit_is_dead_with_a_part_of_its_body(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, verdict: Verdict
+) -> None:
+    """A stranger may send more than may be published again: its consumer goes on, and the letter says what is missing."""
+    wiring = broker.topology
+    await broker.publish(wiring.jobs, "work.large", Message(body=b"x" * LARGE))
+    await broker.publish(wiring.jobs, "work.next", Message(body=b"{}"))
+    monkeypatch.setattr(broker, "max_message", LIMIT)
+    handler = Received(lambda delivery: verdict if delivery.routing_key == "work.large" else Done())
+    dead = Received()
+    await broker.consume(wiring.work, handler, prefetch=1)
+    assert [(await handler.next()).routing_key for _ in range(2)] == ["work.large", "work.next"]
+    await broker.consume(wiring.dead_work, dead, prefetch=1)
+    letter = await dead.next()
+    assert letter.message.body == b"x" * LIMIT
+    assert letter.message.headers[REASON] == f"{verdict.reason}; of its body, 3,000 bytes, the first 1,000 are kept"  # type: ignore[union-attr]
+
+
+async def test_a_message_that_cannot_be_moved_frees_its_slot(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever goes wrong with a verdict, the message is rejected and the next one handled."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise Conflict("something unforeseen")
+
+    wiring = broker.topology
+    handler, dead = Received(), Received()
+    subscription = await broker.consume(wiring.work, handler, prefetch=1)
+    with monkeypatch.context() as patch:
+        for module in (amqp_subscription, memory):
+            patch.setattr(module, "onward", fail)
+        await broker.publish(wiring.jobs, "work.1", Message(body=b"{}"))
+        await broker.publish(wiring.jobs, "work.2", Message(body=b"{}"))
+        assert [(await handler.next()).routing_key for _ in range(2)] == ["work.1", "work.2"]
+        await subscription.cancel(drain=20)
+    await broker.consume(wiring.dead_work, dead, prefetch=1)
+    letters = [await dead.next() for _ in range(2)]
+    assert [(letter.routing_key, letter.message.headers[REASON]) for letter in letters] == [("work.1", "rejected"), ("work.2", "rejected")]
+
+
+async def test_a_dead_letter_does_not_die_again(broker: Broker) -> None:
+    """Who reads them and fails would get the same letter for ever."""
+    wiring = broker.topology
+    read: asyncio.Queue[str] = asyncio.Queue()
+
+    async def handler(delivery: Delivery) -> Verdict:
+        read.put_nowait(delivery.routing_key)
+        raise ValueError("boom")
+
+    await broker.consume(wiring.dead_work, handler, prefetch=1)
+    await broker.publish(wiring.dead, "work.1", Message(body=b"{}"))
+    await broker.publish(wiring.dead, "work.2", Message(body=b"{}"))
+    await broker.publish(wiring.dead, "work.3", Message(body=b"{}"))
+    assert [await asyncio.wait_for(read.get(), 20) for _ in range(3)] == ["work.1", "work.2", "work.3"]
+
+
+async def test_a_reason_of_any_length_is_kept_in_part(broker: Broker) -> None:
+    """An exception may say very much, and what no frame can carry."""
+    wiring = broker.topology
+    dead = Received()
+    await broker.consume(wiring.work, Received(lambda _: Dead("\udc80" + "x" * 300_000)), prefetch=1)
+    await broker.consume(wiring.dead_work, dead, prefetch=1)
+    await broker.publish(wiring.jobs, "work.1", Message(body=b"{}"))
+    assert str((await dead.next()).message.headers[REASON]) == "\\udc80" + "x" * 1999

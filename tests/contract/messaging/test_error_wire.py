@@ -1,0 +1,41 @@
+"""Errors on the wire: every class of the tree arrives as itself, whatever its text."""
+
+from collections.abc import Iterator
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.common.errors import Cause, DashwrightError
+from dashwright.common.messaging.rpc_wire import decode_error, encode_error
+
+_text = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+def tree(root: type[DashwrightError] = DashwrightError) -> Iterator[type[DashwrightError]]:
+    yield root
+    for branch in root.__subclasses__():
+        yield from tree(branch)
+
+
+@pytest.mark.parametrize("error_class", [one for one in tree() if one.__module__ == "dashwright.common.errors"])
+def test_every_class_arrives_as_itself(error_class: type[DashwrightError]) -> None:
+    """A new class in the tree needs no entry anywhere else."""
+    assert type(decode_error(encode_error(error_class("x")))) is error_class
+
+
+@given(_text, _text, st.lists(st.builds(Cause, _text, _text, _text)), st.none() | st.floats(0, 1e6), st.dictionaries(_text, _text))
+def test_everything_an_error_carries_arrives(
+    message: str, message_id: str, causes: list[Cause], retry_after: float | None, details: dict[str, str]
+) -> None:
+    """Message, message id, causes, time to wait and details, of any text."""
+    error = DashwrightError(message, message_id=message_id, causes=causes, retry_after=retry_after, details=details)
+    assert vars(decode_error(encode_error(error))) == vars(error)
+
+
+def test_an_unknown_code_is_an_internal_error_with_its_text() -> None:
+    """A newer worker may raise what this caller does not know."""
+    body = orjson.loads(encode_error(DashwrightError("as it said")))
+    error = decode_error(orjson.dumps({**body, "code": "from-the-future"}))
+    assert (type(error), error.message) == (DashwrightError, "as it said")

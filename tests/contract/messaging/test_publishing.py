@@ -1,0 +1,160 @@
+"""Publishing: confirmed, routed or refused, never silent."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import pytest
+from tests.contract.messaging.handlers import Received
+
+from dashwright.common.errors import TooLarge, Unavailable, Unroutable
+from dashwright.common.messaging.broker import MAX_MESSAGE, Broker
+from dashwright.common.messaging.message import ORIGIN_QUEUE, REASON, Delivery, Message
+from dashwright.common.messaging.topology import Topology
+from dashwright.common.messaging.verdict import Verdict
+from dashwright.common.observability import tracing
+
+
+async def test_a_message_arrives_as_it_was_sent(broker: Broker) -> None:
+    """Body, headers of every type, ids, content type and address for answers reach the handler; the first attempt is 1."""
+    handler = Received()
+    await broker.consume(broker.topology.submit, handler, prefetch=1)
+    sent = Message(
+        body=b"\x00\xff{}",
+        headers={"text": "ü", "whole": 7, "below": -1, "large": 2**62, "time": 1_790_000_000_123, "yes": True, "no": False},
+        message_id="m1",
+        correlation_id="c1",
+        reply_to="somewhere",
+        content_type="application/yaml",
+    )
+    await broker.publish(broker.topology.jobs, "submit.default", sent)
+    delivery = await handler.next()
+    assert delivery.message == sent
+    assert (delivery.exchange, delivery.routing_key) == (broker.topology.jobs, "submit.default")
+    assert (delivery.redelivered, delivery.attempt) == (False, 1)
+
+
+async def test_a_message_without_an_id_gets_one(broker: Broker) -> None:
+    """Every message can be told from every other."""
+    handler = Received()
+    await broker.consume(broker.topology.submit, handler, prefetch=1)
+    await broker.publish(broker.topology.jobs, "submit.default", Message(body=b""))
+    await broker.publish(broker.topology.jobs, "submit.default", Message(body=b""))
+    first, second = (await handler.next()).message.message_id, (await handler.next()).message.message_id
+    assert first
+    assert second
+    assert first != second
+
+
+async def test_the_key_decides_the_queue(broker: Broker) -> None:
+    """Submissions and work share an exchange and lie in queues of their own, in the order of publishing."""
+    submissions, work = Received(), Received()
+    await broker.consume(broker.topology.submit, submissions, prefetch=1)
+    await broker.consume(broker.topology.work, work, prefetch=1)
+    for key in ("work.sync", "submit.org-2", "work.export", "submit"):
+        await broker.publish(broker.topology.jobs, key, Message(body=b"{}"))
+    assert [(await submissions.next()).routing_key for _ in range(2)] == ["submit.org-2", "submit"]
+    assert [(await work.next()).routing_key for _ in range(2)] == ["work.sync", "work.export"]
+
+
+@pytest.mark.parametrize("key", ["nowhere.default", "submitted.default", ""])
+async def test_a_message_no_queue_takes_is_refused(broker: Broker, key: str) -> None:
+    """Unroutable at once, and it can be told from a broker that is away."""
+    with pytest.raises(Unroutable, match="key"):
+        await broker.publish(broker.topology.jobs, key, Message(body=b"{}"))
+
+
+async def test_a_missing_queue_or_exchange_disturbs_nobody(broker: Broker) -> None:
+    """A publisher's mistake is an error of its own; those that publish beside it go on."""
+    wrong = [
+        broker.publish("no-such-exchange", "submit.default", Message(body=b"{}")),
+        broker.publish("", "no-such-queue", Message(body=b"{}")),
+    ]
+    right = [broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}")) for _ in range(20)]
+    outcomes = await asyncio.gather(*wrong, *right, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [Unroutable, Unroutable] + [type(None)] * 20
+
+
+async def test_a_message_over_the_brokers_limit_is_refused_before_it_is_sent(broker: Broker) -> None:
+    """The error names the limit; a broker would close the channel instead."""
+    with pytest.raises(TooLarge, match="16,777,216"):
+        await broker.publish(broker.topology.jobs, "submit.default", Message(body=bytes(MAX_MESSAGE + 1)))
+    await broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}"))
+
+
+async def test_a_broker_that_is_not_running_is_unavailable(connect: Callable[[Topology], Broker], wiring: Topology) -> None:
+    """Before the start and after the end, everything raises at once instead of waiting."""
+    broker = connect(wiring)
+    for _ in range(2):
+        with pytest.raises(Unavailable):
+            await broker.publish(wiring.jobs, "submit.default", Message(body=b"{}"))
+        with pytest.raises(Unavailable):
+            await broker.reply("somewhere", Message(body=b"{}"))
+        with pytest.raises(Unavailable):
+            await broker.consume(wiring.submit, Received(), prefetch=1)
+        with pytest.raises(Unavailable):
+            await broker.inbox(lambda _: None, lambda: None, confirmed=True)
+        with pytest.raises(Unavailable):
+            await broker.check()
+        await broker.start()
+        await broker.check()
+        await broker.close()
+
+
+async def test_an_expired_message_is_a_dead_letter(broker: Broker) -> None:
+    """What nobody took in time is kept with the reason, under its own key."""
+    dead = Received()
+    await broker.consume(broker.topology.dead_work, dead, prefetch=1)
+    await broker.publish(broker.topology.jobs, "work.sync", Message(body=b"late", expiration=0.05))
+    letter = await dead.next()
+    assert letter.message.body == b"late"
+    assert (letter.routing_key, letter.message.headers[REASON]) == ("work.sync", "expired")
+    assert letter.message.headers[ORIGIN_QUEUE] == broker.topology.work
+
+
+async def test_messages_expire_at_the_head_of_the_queue_only(broker: Broker) -> None:
+    """A short expiration behind a long one waits: a receiver must check a deadline itself."""
+    dead = Received()
+    await broker.consume(broker.topology.dead_work, dead, prefetch=1)
+    await broker.publish(broker.topology.jobs, "work.sync", Message(body=b"long", expiration=0.5))
+    await broker.publish(broker.topology.jobs, "work.sync", Message(body=b"short", expiration=0.01))
+    assert [(await dead.next()).message.body for _ in range(2)] == [b"long", b"short"]
+
+
+async def test_a_full_queue_refuses_more(connect: Callable[[Topology], Broker], wiring: Topology) -> None:
+    """Nothing grows without bound: the publisher is told, and may try again."""
+    small = replace(wiring, queues=tuple(replace(queue, max_length=3) for queue in wiring.queues))
+    broker = connect(small)
+    await broker.start()
+    # A quorum queue lets some more in.
+    outcomes = [await _outcome(broker.publish(small.jobs, "work.sync", Message(body=b"{}"))) for _ in range(50)]
+    assert outcomes[:3] == ["taken"] * 3
+    assert "full" in outcomes[-1]
+    await broker.close()
+
+
+async def _outcome(publishing: Awaitable[None]) -> str:
+    try:
+        await publishing
+    except Unavailable as error:
+        return error.message
+    return "taken"
+
+
+async def test_the_trace_goes_with_the_message(broker: Broker) -> None:
+    """The handler works in the publisher's trace, on a span of its own; a trace the message already carries is kept."""
+    traces: asyncio.Queue[tracing.Trace | None] = asyncio.Queue()
+
+    class Traced(Received):
+        async def __call__(self, delivery: Delivery) -> Verdict:
+            traces.put_nowait(tracing.current())
+            return await super().__call__(delivery)
+
+    await broker.consume(broker.topology.submit, Traced(), prefetch=1)
+    trace = tracing.enter(None)
+    await broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}"))
+    stored = tracing.Trace("a" * 32, "b" * 16)
+    await broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}", headers={tracing.HEADER: stored.header}))
+    seen = [await asyncio.wait_for(traces.get(), 20) for _ in range(2)]
+    assert [one.trace_id for one in seen if one] == [trace.trace_id, stored.trace_id]
+    assert seen[0] != trace

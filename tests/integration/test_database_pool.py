@@ -1,0 +1,223 @@
+"""The laws of the pool: a lost server is Unavailable and heals; an error of SQL stays what it is."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from urllib.parse import urlsplit
+
+import asyncpg
+import pytest
+from tests.servers import postgres
+
+from dashwright.common.database import pool
+from dashwright.common.database.pool import Connection, Database, Timeouts
+from dashwright.common.errors import Unavailable
+
+SHORT = Timeouts(acquire=0.5, statement=1.5, lock=0.5)
+
+
+@pytest.fixture
+async def narrow(database_url: str) -> AsyncIterator[Database]:
+    """A pool of one connection with short limits."""
+    opened = await Database.open(database_url, application_name="narrow", max_size=1, timeouts=SHORT)
+    yield opened
+    await opened.close()
+
+
+@asynccontextmanager
+async def silencing_proxy(url: str) -> AsyncIterator[tuple[str, asyncio.Event]]:
+    """A way to the server of ``url`` that passes nothing on, and closes nothing, once the event is set."""
+    parts = urlsplit(url)
+    silence = asyncio.Event()
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while (data := await reader.read(65536)) and not silence.is_set():
+            writer.write(data)
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        to_reader, to_writer = await asyncio.open_connection(parts.hostname, parts.port)
+        tasks.update(asyncio.create_task(pass_on(*ends)) for ends in ((reader, to_writer), (to_reader, writer)))
+        writers.extend((writer, to_writer))
+
+    writers: list[asyncio.StreamWriter] = []
+    proxy = await asyncio.start_server(accept, "127.0.0.1")
+    port = proxy.sockets[0].getsockname()[1]
+    yield parts._replace(netloc=f"{parts.username}:{parts.password}@127.0.0.1:{port}").geturl(), silence
+    for task in tasks:
+        task.cancel()
+    for writer in writers:
+        writer.close()
+    proxy.close()
+    await proxy.wait_closed()
+
+
+async def end_backends(database: Database, *, of: str) -> None:
+    async with database.connection() as connection:
+        await connection.execute("select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1", of)
+
+
+async def test_a_server_that_is_away_is_named_without_the_password() -> None:
+    """Opening where nothing listens raises Unavailable with host and database, a time to wait, and no password."""
+    with pytest.raises(Unavailable, match=r"dashboards at 127\.0\.0\.1:1 ") as caught:
+        await Database.open("postgresql://me:hidden@127.0.0.1:1/dashboards", application_name="test")
+    assert "hidden" not in str(caught.value)
+    assert caught.value.retry_after
+    assert isinstance(caught.value.__cause__, OSError)
+
+
+async def test_a_missing_database_is_unavailable(postgres_dsn: str) -> None:
+    """Opening a database that does not exist raises Unavailable with what the server said."""
+    with pytest.raises(Unavailable, match='"nowhere" does not exist'):
+        await Database.open(postgres_dsn.rpartition("/")[0] + "/nowhere", application_name="test")
+
+
+async def test_errors_of_sql_pass_untouched(narrow: Database) -> None:
+    """A unique violation is asyncpg's own error, and the connection serves the next caller."""
+    async with narrow.connection() as connection:
+        await connection.execute("create table one (x int primary key); insert into one values (1)")
+    with pytest.raises(asyncpg.UniqueViolationError):
+        async with narrow.transaction() as connection:
+            await connection.execute("insert into one values (1)")
+    await narrow.check()
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), FileNotFoundError("x"), asyncpg.InterfaceError("x")])
+async def test_errors_of_the_caller_pass_untouched(narrow: Database, error: Exception) -> None:
+    """An error that is not the server's loss leaves the block as it is, also one of a type that often means a loss."""
+    with pytest.raises(type(error)) as caught:
+        async with narrow.connection():
+            raise error
+    assert caught.value is error
+
+
+async def test_a_transaction_commits_or_leaves_nothing(narrow: Database) -> None:
+    """What a block wrote is there after it, and is not after an error in it."""
+    async with narrow.transaction() as connection:
+        await connection.execute("create table kept ()")
+
+    async def fail() -> None:
+        async with narrow.transaction() as connection:
+            await connection.execute("create table dropped ()")
+            raise ValueError("stop")
+
+    with pytest.raises(ValueError, match="stop"):
+        await fail()
+    async with narrow.connection() as connection:
+        assert await connection.fetchval("select to_regclass('kept') is not null and to_regclass('dropped') is null")
+
+
+async def test_a_connection_ended_by_the_server_is_unavailable(narrow: Database, database: Database) -> None:
+    """A backend ended under a query raises Unavailable with the cause; the next query works."""
+
+    async def lose(block: AbstractAsyncContextManager[Connection]) -> None:
+        async with block as connection:
+            await end_backends(database, of="narrow")
+            await connection.execute("select 1")
+
+    for block in (narrow.connection(), narrow.transaction()):
+        with pytest.raises(Unavailable) as caught:
+            await lose(block)
+        assert caught.value.__cause__ is not None
+        await narrow.check()
+
+
+async def test_no_free_connection_in_time_is_unavailable(narrow: Database) -> None:
+    """Who waits longer than the limit for a connection is told so; the one in use is not disturbed."""
+    async with narrow.connection() as connection:
+        with pytest.raises(Unavailable):
+            await narrow.check()
+        assert await connection.fetchval("select 1") == 1
+    await narrow.check()
+
+
+async def test_a_long_statement_is_cancelled_by_the_server(narrow: Database) -> None:
+    """The limit on statements is the server's to keep, so nothing runs on after its caller gave up."""
+    with pytest.raises(Unavailable, match="busy"):
+        async with narrow.connection() as connection:
+            await connection.execute("select pg_sleep(10)")
+
+
+async def test_a_lock_is_not_waited_for_without_end(narrow: Database, database: Database) -> None:
+    """Waiting for a lock ends at its own limit."""
+    async with database.transaction() as holder:
+        await holder.execute("create table busy (); lock table busy; select pg_advisory_xact_lock(1)")
+        with pytest.raises(Unavailable, match="busy"):
+            async with narrow.transaction() as connection:
+                await connection.execute("select pg_advisory_xact_lock(1)")
+
+
+async def test_a_client_that_froze_in_a_transaction_loses_its_locks(database_url: str, database: Database) -> None:
+    """What it held is free for others after ``idle``; when it wakes, the loss is Unavailable and the next loan works."""
+    taken = False
+    idle = await Database.open(database_url, application_name="idle", max_size=1, timeouts=Timeouts(idle=0.2))
+
+    async def freeze() -> None:
+        nonlocal taken
+        async with idle.transaction() as frozen:
+            await frozen.execute("select pg_advisory_xact_lock(7)")
+            async with database.transaction() as connection:
+                await connection.execute("select pg_advisory_xact_lock(7)")
+                taken = True
+            await frozen.execute("select 1")
+
+    with pytest.raises(Unavailable):
+        await freeze()
+    assert taken
+    await idle.check()
+    await idle.close()
+
+
+async def test_a_cancelled_caller_gives_its_connection_back(narrow: Database) -> None:
+    """A task cancelled in the middle of a query leaves the pool whole."""
+    started = asyncio.Event()
+
+    async def long() -> None:
+        async with narrow.connection() as connection:
+            started.set()
+            await connection.execute("select pg_sleep(10)")
+
+    task = asyncio.create_task(long())
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await narrow.check()
+
+
+async def test_a_server_that_goes_silent_is_unavailable(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that neither answers nor closes is given up at a limit of our own, a little later than the server's."""
+    monkeypatch.setattr(pool, "_CANCEL_ALLOWANCE", 0.2)
+    async with silencing_proxy(database_url) as (url, silence):
+        database = await Database.open(url, application_name="silent", timeouts=SHORT)
+        silence.set()
+        with pytest.raises(Unavailable):
+            await database.check()
+        await database.close()
+
+
+async def test_the_pool_heals_when_the_server_returns(private_postgres: postgres.Private) -> None:
+    """While the server is away every call is Unavailable; once it is back every call works, with the same pool."""
+    database = await Database.open(private_postgres.dsn, application_name="test", min_size=3, timeouts=Timeouts(acquire=2))
+    async with database.connection() as held:
+        await private_postgres.stop()
+        with pytest.raises(asyncpg.InterfaceError):
+            await held.execute("select 1")
+    for _ in range(5):
+        with pytest.raises(Unavailable):
+            await database.check()
+    await private_postgres.start()
+    await asyncio.gather(*(database.check() for _ in range(10)))
+    await database.close()
+
+
+async def test_close_does_not_wait_for_ever(narrow: Database) -> None:
+    """A connection that is never given back is broken when the time of a statement is over."""
+
+    async def keep() -> None:
+        async with narrow.connection() as connection:
+            await narrow.close()
+            await connection.execute("select 1")
+
+    with pytest.raises(Unavailable):
+        await keep()

@@ -1,0 +1,138 @@
+"""Deleting an organization that is at work: what runs in its name writes nothing more, and watchers hear of everything that goes."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+
+from dashwright.api.accounts.organizations import Organizations
+from dashwright.api.accounts.rights import Rights
+from dashwright.api.domain.actor import Actor
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import NotFound
+from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID
+from dashwright.common.kinds.registry import DASHBOARD, JOB
+from dashwright.common.models.quotas import QuotaRules
+from dashwright.common.stores import jobs, resources
+from dashwright.common.work.execution import LeaseLost
+from dashwright.jobs_worker.adapters.store import StoredResources
+from dashwright.jobs_worker.domain.objects import Change, Key, Write
+
+ACTOR = Actor("user:1", "admin", 1, "", "", "")
+SEVERAL = 2000
+
+
+class Forgotten:
+    """Notes who is forgotten."""
+
+    def __init__(self) -> None:
+        self.subjects: list[str] = []
+
+    def forget(self, subject: str) -> None:
+        self.subjects.append(subject)
+
+
+@pytest.fixture
+async def two(database: Database) -> int:
+    """A second organization."""
+    async with database.connection() as connection:
+        await connection.execute("insert into org (name) values ('Main Org.')")
+        number: int = await connection.fetchval("insert into org (name) values ('Two') returning id")
+    return number
+
+
+@pytest.fixture
+def forgotten() -> Forgotten:
+    return Forgotten()
+
+
+@pytest.fixture
+def organizations(database: Database, forgotten: Forgotten) -> Organizations:
+    return Organizations(Rights(database, forgotten), QuotaRules())
+
+
+async def fill(database: Database, namespace: str, count: int) -> None:
+    """Dashboards of a repository."""
+    writes = [
+        resources.Write(DASHBOARD, f"d{number}", '{"title":"T"}', DASHBOARD.version, annotations={MANAGED_BY: "repo", MANAGER_ID: "r"})
+        for number in range(count)
+    ]
+    async with database.transaction() as connection:
+        staging = resources.Staging(connection)
+        await staging.open()
+        await staging.add(writes)
+        await staging.write(namespace, actor="user:1", now=Clock().now())
+
+
+async def started_sync(database: Database, namespace: str) -> StoredResources:
+    """The objects as the job sees them that holds its lease."""
+    wanted = jobs.NewJob("a", namespace, "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
+    owner = uuid.uuid4()
+    async with database.transaction() as connection:
+        uid = (await jobs.submit(connection, JOB, [wanted], submitted_by={}, headers={})).jobs[0].uid
+        await jobs.claim(connection, uid, owner=owner, lease=timedelta(minutes=5), status=b"{}")
+    return StoredResources(database, Clock(), QuotaRules(), repository="r", job=uid, owner=owner)
+
+
+async def changes(count: int, gate: asyncio.Event | None = None, reached: asyncio.Event | None = None) -> AsyncIterator[Change]:
+    """Another title for each dashboard; half-way it waits for ``gate``."""
+    for number in range(count):
+        if number == count // 2 and gate is not None and reached is not None:
+            reached.set()
+            await gate.wait()
+        key = Key(DASHBOARD.group, DASHBOARD.plural, f"d{number}")
+        owned = {MANAGED_BY: "repo", MANAGER_ID: "r"}
+        yield Write(key, DASHBOARD.kind, DASHBOARD.version, "New", "", b'{"title":"New"}', is_new=False, annotations=owned)
+
+
+async def counted(database: Database, statement: str, *values: object) -> int:
+    async with database.connection() as connection:
+        return int(await connection.fetchval(statement, *values))
+
+
+async def test_a_large_organization_goes_whole_and_alone(
+    database: Database, organizations: Organizations, forgotten: Forgotten, two: int
+) -> None:
+    """Every dashboard is in the feed as deleted, the other organization keeps its own, and who acted in it is forgotten."""
+    await fill(database, f"org-{two}", SEVERAL)
+    await fill(database, "default", 3)
+    await organizations.remove(ACTOR, two)
+    assert await counted(database, "select count(*) from resource where namespace = $1", f"org-{two}") == 0
+    assert await counted(database, "select count(*) from resource where namespace = 'default'") == 3
+    assert await counted(database, "select count(*) from change where type = 'DELETED' and namespace = $1", f"org-{two}") == SEVERAL
+    assert await counted(database, "select count(*) from org where id = $1", two) == 0
+    assert forgotten.subjects == [f"org:{two}"]
+    with pytest.raises(NotFound, match="ID not found"):
+        await organizations.remove(ACTOR, two)
+
+
+async def test_a_sync_that_is_under_way_writes_nothing_into_a_deleted_organization(
+    database: Database, organizations: Organizations, two: int
+) -> None:
+    """The deletion does not wait for a sync that has not come to write; what that hands over later is refused whole."""
+    namespace = f"org-{two}"
+    await fill(database, namespace, SEVERAL)
+    stored = await started_sync(database, namespace)
+    gate, reached = asyncio.Event(), asyncio.Event()
+    sync = asyncio.create_task(stored.apply(namespace, changes(SEVERAL + 10, gate, reached)))
+    await reached.wait()
+    await organizations.remove(ACTOR, two)
+    gate.set()
+    with pytest.raises(LeaseLost):
+        await sync
+    assert await counted(database, "select count(*) from resource where namespace = $1", namespace) == 0
+    assert await counted(database, "select count(*) from job where namespace = $1", namespace) == 0
+
+
+async def test_whoever_comes_first_nothing_is_left(database: Database, organizations: Organizations, two: int) -> None:
+    """A sync and the deletion at once: the sync is written and then deleted, or refused."""
+    namespace = f"org-{two}"
+    await fill(database, namespace, SEVERAL)
+    stored = await started_sync(database, namespace)
+    done = await asyncio.gather(stored.apply(namespace, changes(SEVERAL + 10)), organizations.remove(ACTOR, two), return_exceptions=True)
+    assert done[1] is None
+    assert done[0] is None or isinstance(done[0], LeaseLost)
+    assert await counted(database, "select count(*) from resource where namespace = $1", namespace) == 0

@@ -1,0 +1,243 @@
+"""What a gateway does beside its answers, over a real database: batches of last-used times, expired tokens, old audit events, refusals."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from dashwright.api.domain.actor import Actor
+from dashwright.api.housekeeping import Cleaning, Housekeeping, LastUsed
+from dashwright.api.http.answer import Answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import Permission, Route
+from dashwright.api.refusals import RefusalBuffer
+from dashwright.api.stores import upkeep
+from dashwright.api.stores.users import ensure_first_user
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import Unavailable
+from dashwright.common.identity import Caller, Identity, Role
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+USER = Identity("user:1", "admin", 1, Role.ADMIN, 1)
+TOKEN = Identity("service-account:2", "sa", 1, Role.VIEWER, 2, kind=Caller.SERVICE_ACCOUNT, key_id=1)
+KEY = Identity("api-key:2", "old", 1, Role.VIEWER, kind=Caller.API_KEY, key_id=2)
+
+
+class Time(Clock):
+    """A clock that moves when told."""
+
+    def __init__(self) -> None:
+        self.passed = timedelta()
+
+    def seconds(self) -> float:
+        return (START + self.passed).timestamp()
+
+
+async def values(database: Database, statement: str, *given: Any) -> list[Any]:
+    async with database.connection() as connection:
+        return [row[0] for row in await connection.fetch(statement, *given)]
+
+
+@pytest.fixture
+async def rows(database: Database) -> Database:
+    """User 1; service account 2 with token 1, legacy key 2, and token 3."""
+    async with database.connection() as connection:
+        await ensure_first_user(connection, "admin", "hash")
+        await connection.execute("""insert into "user" (id, login, email, org_id, is_service_account) values (2, 'sa', 'sa', 1, true)""")
+        await connection.execute(
+            """
+            insert into api_key (id, org_id, name, key, role, service_account_id) values
+                (1, 1, 'new', 'a', 'Viewer', 2), (2, 1, 'old', 'b', 'Viewer', null), (3, 1, 'other', 'c', 'Viewer', 2)
+            """
+        )
+    return database
+
+
+USED = "select last_used_at from api_key order by id"
+SEEN = 'select last_seen_at from "user" order by id'
+
+
+async def test_times_of_last_use_are_written_once_for_all(rows: Database) -> None:
+    """Nothing until the batch; then the newest time of each, and nothing of those who were not there."""
+    time = Time()
+    last_used = LastUsed(rows, time)
+    for caller in (USER, TOKEN, KEY, TOKEN, USER):
+        time.passed += timedelta(seconds=1)
+        last_used.note(caller)
+    assert await values(rows, USED) == [None, None, None]
+    await last_used.flush()
+    assert await values(rows, USED) == [START + timedelta(seconds=4), START + timedelta(seconds=3), None]
+    assert await values(rows, SEEN) == [START + timedelta(seconds=5), None]
+
+
+async def test_a_batch_is_no_change_of_rights_and_never_turns_time_back(rows: Database) -> None:
+    """Nobody is told, no row that has newer news is touched, and one that has gone is no fault."""
+    time = Time()
+    early, late = LastUsed(rows, time), LastUsed(rows, time)
+    early.note(TOKEN)
+    time.passed += timedelta(seconds=9)
+    late.note(TOKEN)
+    late.note(KEY)
+    told: asyncio.Queue[str] = asyncio.Queue()
+    begun = asyncio.Event()
+    async with rows.listen("identity", told.put_nowait, begun.set):
+        await begun.wait()
+        await values(rows, "delete from api_key where id = 2")
+        await late.flush()
+        before = await values(rows, "select xmin::text from api_key order by id")
+        await early.flush()
+        await early.flush()
+        assert await values(rows, "select xmin::text from api_key order by id") == before
+        await values(rows, "select pg_notify('identity', 'end')")
+        async with asyncio.timeout(10):
+            assert [await told.get(), await told.get()] == ["key:2", "end"]
+    assert await values(rows, USED) == [START + timedelta(seconds=9), None]
+
+
+async def test_two_gateways_write_the_same_rows_at_once(rows: Database) -> None:
+    """In whatever order they noted them: neither waits for the other in a circle."""
+    time = Time()
+    gateways = [LastUsed(rows, time) for _ in range(4)]
+    for _ in range(5):
+        for number, last_used in enumerate(gateways):
+            for caller in (TOKEN, KEY, USER) if number % 2 else (USER, KEY, TOKEN):
+                time.passed += timedelta(seconds=1)
+                last_used.note(caller)
+        await asyncio.gather(*(last_used.flush() for last_used in gateways))
+    assert max(await values(rows, "select last_used_at from api_key where id < 3")) <= START + time.passed
+
+
+async def test_what_could_not_be_written_is_kept(rows: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The database was away: the next batch has it, with what came meanwhile."""
+    time = Time()
+    last_used = LastUsed(rows, time)
+    last_used.note(TOKEN)
+    last_used.note(KEY)
+    touch = upkeep.touch
+
+    async def away(*_: object, **__: object) -> None:
+        raise Unavailable("away")
+
+    monkeypatch.setattr(upkeep, "touch", away)
+    with pytest.raises(Unavailable):
+        await last_used.flush()
+    monkeypatch.setattr(upkeep, "touch", touch)
+    time.passed += timedelta(seconds=5)
+    last_used.note(TOKEN)
+    await last_used.flush()
+    assert await values(rows, USED) == [START + timedelta(seconds=5), START, None]
+
+
+def days_ago(days: float) -> int:
+    return int((START - timedelta(days=days)).timestamp())
+
+
+async def test_tokens_long_expired_are_dropped(rows: Database) -> None:
+    """After the days that were set; younger ones, and legacy keys, stay for their owners."""
+    for number, days in ((1, 31), (2, 400), (3, 29)):
+        await values(rows, "update api_key set expires = $2 where id = $1", number, days_ago(days))
+    await Cleaning(rows, Time(), expired_token_days=0, audit_days=0).clean()
+    assert await values(rows, "select id from api_key order by id") == [1, 2, 3]
+    await Cleaning(rows, Time(), expired_token_days=30, audit_days=0).clean()
+    assert await values(rows, "select id from api_key order by id") == [2, 3]
+
+
+async def add_events(database: Database, *days: float) -> None:
+    for each in days:
+        await values(
+            database,
+            "insert into audit_event (at, actor, login, action, outcome, status) values ($1, 'user:1', 'admin', 'x', 'ok', 200)",
+            START - timedelta(days=each),
+        )
+
+
+AGES = "select extract(day from $1::timestamptz - at)::int from audit_event order by at"
+
+
+async def test_audit_events_past_their_time_are_dropped(rows: Database) -> None:
+    """And no others; afterwards the audit is as closed as before."""
+    await add_events(rows, 400, 366, 364, 1)
+    await Cleaning(rows, Time(), expired_token_days=0, audit_days=0).clean()
+    assert len(await values(rows, AGES, START)) == 4
+    await Cleaning(rows, Time(), expired_token_days=0, audit_days=365).clean()
+    assert await values(rows, AGES, START) == [364, 1]
+
+
+async def test_one_gateway_cleans_at_a_time(rows: Database) -> None:
+    """While another is at it, a round does nothing and does not wait."""
+    await add_events(rows, 400)
+    await values(rows, "update api_key set expires = 1 where id = 1")
+    cleaning = Cleaning(rows, Time(), expired_token_days=30, audit_days=365)
+    async with rows.transaction() as connection:
+        assert await upkeep.claim(connection)
+        await cleaning.clean()
+        assert (len(await values(rows, AGES, START)), len(await values(rows, USED))) == (1, 3)
+    await cleaning.clean()
+    assert (len(await values(rows, AGES, START)), len(await values(rows, USED))) == (0, 2)
+
+
+async def handler(_: Call) -> Answer:
+    return Answer()
+
+
+ACTOR = Actor("user:1", "admin", 1, "192.0.2.1", "request", "trace")
+GUARDED = Route("POST", "/api/orgs", handler, Permission("orgs:create"), audit="org.create")
+FREE = Route("GET", "/api/orgs", handler, Permission("orgs:read"))
+
+
+async def test_refusals_are_recorded_in_batches(rows: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One event each, of routes that name one; what is too much is dropped, what could not be written is kept.
+
+    Strangers have a small part to themselves, and their events are no organization's.
+    """
+    refusals = RefusalBuffer(rows, size=3)
+    for route, status in ((GUARDED, 401), (GUARDED, 401), (FREE, 401), (GUARDED, 403), (GUARDED, 403), (GUARDED, 403)):
+        refusals.note(ACTOR, route, status)
+
+    async def away(*_: object) -> None:
+        raise Unavailable("away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("dashwright.common.stores.audit.record_all", away)
+        with pytest.raises(Unavailable):
+            await refusals.flush()
+    assert await values(rows, "select count(*) from audit_event") == [0]
+    await refusals.flush()
+    await refusals.flush()
+    told = await values(rows, "select action || ' ' || outcome || ' ' || status || ' ' || address from audit_event order by id")
+    assert told == ["org.create refused 401 192.0.2.1", "org.create refused 403 192.0.2.1", "org.create refused 403 192.0.2.1"]
+    assert await values(rows, "select org_id from audit_event order by id") == [None, 1, 1]
+    refusals.note(ACTOR, GUARDED, 401)
+    await refusals.flush()
+    assert await values(rows, "select count(*) from audit_event") == [4]
+
+
+async def test_housekeeping_goes_on_after_a_failure_and_writes_what_is_left_at_the_stop() -> None:
+    """Whatever a round meets, the others run, and so does the next."""
+    ran: list[str] = []
+    again = asyncio.Event()
+
+    async def fails() -> None:
+        ran.append("fails")
+        raise RuntimeError("broken")
+
+    async def works() -> None:
+        ran.append("works")
+        if ran.count("works") == 3:
+            again.set()
+
+    async def cleans() -> None:
+        ran.append("cleans")
+        raise Unavailable("away")
+
+    housekeeping = Housekeeping({"first": fails, "second": works}, cleans, flush_seconds=0.001)
+    housekeeping.start()
+    async with asyncio.timeout(10):
+        await again.wait()
+    before = ran.count("works")
+    await housekeeping.stop()
+    assert ran.count("fails") == ran.count("works") > before - 1
+    assert ran[-2:] == ["fails", "works"]
+    assert ran.count("cleans") == 1

@@ -1,0 +1,57 @@
+"""The laws of the keeper: a server lives exactly as long as the run that asked for it."""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import asyncpg
+import pytest
+from tests.servers import keeper
+
+RUN = """
+import sys
+from tests.servers import keeper
+
+kept = keeper.Keeper()
+print(keeper.ask("postgres")["url"], kept.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def run() -> Iterator[subprocess.Popen[str]]:
+    """A process that asked its keeper for a PostgreSQL and printed its URL and the keeper's process id."""
+    folder = tempfile.mkdtemp(prefix="dashwright-run-")
+    Path(folder).chmod(0o711)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("DASHWRIGHT_")} | {"TMPDIR": folder}
+    command = [sys.executable, "-c", RUN]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2], env=environment
+    ) as process:
+        yield process
+        process.kill()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.parametrize("killed", ["run", "keeper"])
+async def test_a_killed_run_leaves_no_server(run: subprocess.Popen[str], killed: str) -> None:
+    """When the run, or its keeper, is killed outright the server ends too."""
+    assert run.stdout
+    url, keeper_pid = run.stdout.readline().split()
+    watcher = await asyncpg.connect(url)
+    ended = asyncio.Event()
+    watcher.add_termination_listener(lambda _connection: ended.set())
+    os.kill(run.pid if killed == "run" else int(keeper_pid), signal.SIGKILL)
+    await asyncio.wait_for(ended.wait(), 30)
+
+
+async def test_all_workers_get_the_same_server(postgres_dsn: str) -> None:
+    """Whoever asks again gets the server that runs."""
+    assert urlsplit(keeper.ask("postgres")["url"]).port == urlsplit(postgres_dsn).port

@@ -1,0 +1,55 @@
+"""The laws of the fixtures that the other tests stand on."""
+
+import aio_pika
+import asyncpg
+from tests.servers import postgres, rabbitmq
+
+from dashwright.common.database.pool import Database
+
+
+async def test_each_database_is_fresh(database: Database, database_url: str) -> None:
+    """A test's database holds nothing another test wrote."""
+    async with database.connection() as connection:
+        await connection.execute("create table only_here (x int)")
+
+
+async def test_each_database_is_fresh_again(database: Database) -> None:
+    """The same once more: the table of the test above is not there."""
+    async with database.connection() as connection:
+        assert await connection.fetchval("select to_regclass('only_here')") is None
+        await connection.execute("create table only_here (x int)")
+
+
+async def test_each_virtual_host_is_empty(amqp_url: str) -> None:
+    """A queue name is free, whatever other tests declared."""
+    async with await aio_pika.connect(amqp_url) as connection:
+        channel = await connection.channel()
+        declared = await channel.declare_queue("one", durable=True, exclusive=True)
+        assert declared.declaration_result.message_count == 0
+
+
+async def test_a_private_broker_keeps_its_messages_over_a_restart(private_rabbitmq: rabbitmq.Private) -> None:
+    """A durable message is still there, at the same address, after stop and start."""
+    async with await aio_pika.connect(private_rabbitmq.url) as connection:
+        channel = await connection.channel()
+        await channel.declare_queue("kept", durable=True)
+        await channel.default_exchange.publish(aio_pika.Message(b"x", delivery_mode=2), "kept")
+    await private_rabbitmq.stop()
+    await private_rabbitmq.start()
+    async with await aio_pika.connect(private_rabbitmq.url) as connection:
+        queue = await (await connection.channel()).get_queue("kept")
+        message = await queue.get()
+        assert message is not None
+        assert message.body == b"x"
+
+
+async def test_a_private_postgres_keeps_its_rows_over_a_restart(private_postgres: postgres.Private) -> None:
+    """A committed row is still there, at the same address, after stop and start."""
+    connection = await asyncpg.connect(private_postgres.dsn)
+    await connection.execute("create table kept as select 1 as x")
+    await connection.close()
+    await private_postgres.stop()
+    await private_postgres.start()
+    connection = await asyncpg.connect(private_postgres.dsn)
+    assert await connection.fetchval("select x from kept") == 1
+    await connection.close()

@@ -1,0 +1,232 @@
+"""The limit of dashboards at both doors that make them, the resource API and syncs, over one database."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from datetime import timedelta
+
+import orjson
+import pytest
+
+from dashwright.api.resources.options import Preconditions
+from dashwright.api.resources.stored import StoredObjects
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import AlreadyExists
+from dashwright.common.identity import Identity, Role
+from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID
+from dashwright.common.kinds.kind import Kind, Shelf
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB, KINDS, REPOSITORY
+from dashwright.common.kinds.settings import AdmissionSettings
+from dashwright.common.models.quotas import QuotaRules, Scope
+from dashwright.common.stores import jobs, quotas, resources
+from dashwright.common.stores.quotas import Claim, QuotaReached
+from dashwright.jobs_worker.adapters.store import StoredResources
+from dashwright.jobs_worker.domain.objects import Change, Key, Removal, Write
+
+NONE = QuotaRules()
+ADMIN = Identity("user:1", "admin", 1, Role.ADMIN)
+
+
+@pytest.fixture
+async def limited(database: Database) -> Database:
+    """Organizations 1 and 2; the namespace of 1 may have three dashboards."""
+    async with database.transaction() as connection:
+        await connection.execute("insert into org (name) values ('Main Org.'), ('Other')")
+        await quotas.put(connection, org_id=1, target="dashboard", limit=3)
+    return database
+
+
+def door(database: Database, rules: QuotaRules = NONE) -> StoredObjects:
+    return StoredObjects(database, Clock(), AdmissionSettings(permitted_paths=("/srv",)), rules)
+
+
+async def create(database: Database, name: str, kind: Kind = DASHBOARD, namespace: str = "default", rules: QuotaRules = NONE) -> None:
+    spec: dict[str, object] = {"title": name}
+    if kind is REPOSITORY:
+        spec |= {"workflows": [], "type": "local", "local": {"path": "/srv/r"}, "sync": {"enabled": True, "target": "folder"}}
+    body = orjson.dumps({"metadata": {"name": name}, "spec": spec})
+    await door(database, rules).create(kind, namespace, kind.version, body, ADMIN)
+
+
+async def sync(
+    database: Database, writes: Sequence[str] = (), removals: Sequence[str] = (), *, rules: QuotaRules = NONE, kind: Kind = DASHBOARD
+) -> None:
+    """A sync of the repository ``r`` that holds its lease."""
+    name = uuid.uuid4().hex
+    wanted = jobs.NewJob(name, "default", "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", name, name, "work.sync")
+    owner = uuid.uuid4()
+    async with database.transaction() as connection:
+        uid = (await jobs.submit(connection, JOB, [wanted], submitted_by={}, headers={})).jobs[0].uid
+        await jobs.claim(connection, uid, owner=owner, lease=timedelta(minutes=5), status=b"{}")
+
+    async def changes() -> AsyncIterator[Change]:
+        for item in writes:
+            yield Write(
+                Key(kind.group, kind.plural, item),
+                kind.kind,
+                kind.version,
+                title=item,
+                folder="",
+                spec=orjson.dumps({"title": item}),
+                is_new=True,
+                annotations={MANAGED_BY: "repo", MANAGER_ID: "r"},
+            )
+        for item in removals:
+            yield Removal(Key(kind.group, kind.plural, item))
+
+    await StoredResources(database, Clock(), rules, repository="r", job=uid, owner=owner).apply("default", changes())
+
+
+async def stored(database: Database, namespace: str = "default") -> set[str]:
+    async with database.connection() as connection:
+        rows = await connection.fetch("select name from resource where resource = 'dashboards' and namespace = $1", namespace)
+    return {row["name"] for row in rows}
+
+
+async def test_the_api_stops_at_the_limit(limited: Database) -> None:
+    """The object beyond it is refused with limit and use, and leaves nothing; a place that becomes free can be taken."""
+    for name in ("a", "b", "c"):
+        await create(limited, name)
+    with pytest.raises(QuotaReached) as caught:
+        await create(limited, "d")
+    error = caught.value
+    assert error.message == "dashboard Quota reached: limit 3, used 3"
+    assert [(cause.field, cause.reason, cause.message) for cause in error.causes] == [
+        ("quota.dashboard", "QuotaReached", "limit 3, used 3")
+    ]
+    assert error.extra == {"scope": "org", "target": "dashboard", "limit": 3, "used": 3}
+    async with limited.connection() as connection:
+        assert await connection.fetchval("select count(*) from change where name = 'd'") == 0
+    with pytest.raises(AlreadyExists):
+        await create(limited, "a")
+    await door(limited).delete(DASHBOARD, "default", "a", Preconditions())
+    await create(limited, "d")
+    assert await stored(limited) == {"b", "c", "d"}
+
+
+@pytest.mark.parametrize(("limit", "made"), [(-1, 4), (0, 0), (1, 1), (4, 4), (5, 4)])
+async def test_limits_mean_what_they_say(limited: Database, limit: int, made: int) -> None:
+    """-1 is none, 0 nothing, and any other as many; by a default of the settings as well, and for everybody together."""
+    async with limited.transaction() as connection:
+        await quotas.put(connection, org_id=1, target="dashboard", limit=limit)
+    for rules, namespace in (
+        (NONE, "default"),
+        (QuotaRules(defaults={"org_dashboard": limit}), "org-2"),
+        (QuotaRules(defaults={"global_dashboard": limit if limit < 0 else limit + made * 2}), "org-3"),
+    ):
+        for name in ("a", "b", "c", "d"):
+            try:
+                await create(limited, name, namespace=namespace, rules=rules)
+            except QuotaReached:
+                break
+        assert len(await stored(limited, namespace)) == made
+
+
+async def test_only_dashboards_of_the_organization_count(limited: Database) -> None:
+    """Folders, repositories and other organizations' dashboards take no place; quotas that are off limit nothing."""
+    for number in range(5):
+        await create(limited, f"f{number}", FOLDER)
+        await create(limited, f"d{number}", namespace="org-2")
+    for name in ("a", "b", "c"):
+        await create(limited, name)
+    await create(limited, "d", rules=QuotaRules(enabled=False))
+    await sync(limited, ["e"], rules=QuotaRules(enabled=False))
+    await sync(limited, ["s1", "s2"], kind=FOLDER)
+    assert len(await stored(limited)) == 5
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.shelf is Shelf.RESOURCES], ids=lambda kind: kind.plural)
+async def test_every_kind_that_is_counted_is_guarded(limited: Database, kind: Kind) -> None:
+    """Where nothing may be had, whatever the quotas count of the resource store cannot be made, by no door."""
+    rules = QuotaRules(defaults={f"global_{target}": 0 for target in ("dashboard", "data_source", "alert_rule")})
+    async with limited.connection() as connection:
+        before = [quota.used for quota in await quotas.of_org(connection, NONE, 1) or ()]
+    with suppress(QuotaReached):
+        await create(limited, "a", kind, rules=rules)
+    with suppress(QuotaReached):
+        await sync(limited, ["b"], rules=rules, kind=kind)
+    async with limited.connection() as connection:
+        assert before == [quota.used for quota in await quotas.of_org(connection, NONE, 1) or ()]
+
+
+async def test_a_sync_beyond_the_limit_writes_nothing(limited: Database) -> None:
+    """It is refused whole, removals too, and the error says how many there may be, are, and would come and go."""
+    await create(limited, "own")
+    await sync(limited, ["a"])
+    said = "dashboard Quota reached: the organization may have 3, it has 2 and this sync would add 3 and remove 1; nothing was written"
+    with pytest.raises(QuotaReached, match=f"^{said}$"):
+        await sync(limited, ["b", "c", "d"], ["a"])
+    assert await stored(limited) == {"own", "a"}
+
+
+async def test_a_sync_may_replace_at_the_limit(limited: Database) -> None:
+    """What it removes makes room for what it adds; updates take no place."""
+    await sync(limited, ["a", "b", "c"])
+    await sync(limited, ["c", "d", "e"], ["a", "b"])
+    assert await stored(limited) == {"c", "d", "e"}
+
+
+async def test_who_adds_nothing_is_not_refused_above_the_limit(limited: Database) -> None:
+    """A limit that was lowered takes nothing away: updates and removals go on, additions do not."""
+    await sync(limited, ["a", "b", "c"])
+    async with limited.transaction() as connection:
+        await quotas.put(connection, org_id=1, target="dashboard", limit=1)
+    await sync(limited, ["a", "b"], ["c"])
+    with pytest.raises(QuotaReached, match="may have 1, it has 2 and this sync would add 1; nothing"):
+        await sync(limited, ["a", "d"])
+    with pytest.raises(QuotaReached, match="limit 1, used 2"):
+        await create(limited, "d")
+    assert await stored(limited) == {"a", "b"}
+
+
+async def test_both_doors_at_once_never_overshoot(limited: Database, database_url: str) -> None:
+    """Creates through the API and syncs race for the last places, over two processes' pools: all are taken, none twice."""
+    async with limited.transaction() as connection:
+        await quotas.put(connection, org_id=1, target="dashboard", limit=10)
+    other = await Database.open(database_url, application_name="other", max_size=5)
+
+    async def one(number: int) -> int:
+        database = (limited, other)[number % 2]
+        try:
+            if number % 5 == 0:
+                await sync(database, [f"s{number}-a", f"s{number}-b"])
+                return 2
+            await create(database, f"d{number}")
+        except QuotaReached:
+            return 0
+        return 1
+
+    try:
+        made = await asyncio.gather(*(one(number) for number in range(50)))
+    finally:
+        await other.close()
+    assert sum(made) == len(await stored(limited)) == 10
+
+
+async def test_a_limit_of_dashboards_waits_for_who_is_making_them(limited: Database) -> None:
+    """It is set when no creator is at work, so that none goes on by the old one."""
+    async with limited.transaction() as connection:
+        await resources.lock(connection)
+        setting = asyncio.create_task(_lower(limited))
+        waiting = "select exists (select from pg_locks where locktype = 'advisory' and classid = 1 and not granted)"
+        while not await connection.fetchval(waiting):
+            assert not setting.done()
+    await setting
+    with pytest.raises(QuotaReached):
+        await create(limited, "a")
+
+
+async def _lower(database: Database) -> None:
+    async with database.transaction() as connection:
+        await quotas.put(connection, org_id=1, target="dashboard", limit=0)
+
+
+async def test_dashboards_can_be_reserved_as_well(limited: Database) -> None:
+    """Who makes many by another way, under the lock of objects, claims them as anything else."""
+    async with limited.transaction() as connection:
+        await resources.lock(connection)
+        await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "dashboard", new=3))
+        with pytest.raises(QuotaReached, match=r"^dashboard Quota reached$"):
+            await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "dashboard", new=4))

@@ -1,0 +1,319 @@
+"""The laws of quotas over a real PostgreSQL: true counts, and no place given away twice."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.errors import NotFound
+from dashwright.common.models.quotas import QuotaRules, Scope
+from dashwright.common.stores import quotas
+from dashwright.common.stores.quotas import Claim, QuotaReached
+
+NONE = QuotaRules()
+
+
+@pytest.fixture
+async def orgs(database: Database) -> Database:
+    """Organizations 1 and 2, users 1 and 2, both in 1, and a service account 3 there."""
+    async with database.connection() as connection:
+        await connection.execute("""
+            insert into org (name) values ('Main Org.'), ('Other');
+            insert into "user" (login, email, org_id) values ('one', 'one@x', 1), ('two', 'two@x', 1);
+            insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', 1, true);
+            insert into org_user (org_id, user_id, role) values (1, 1, 'Admin'), (1, 2, 'Viewer'), (1, 3, 'Editor');
+        """)
+    return database
+
+
+async def shown(database: Database, org_id: int, rules: QuotaRules = NONE) -> dict[str, tuple[int, int]]:
+    async with database.connection() as connection:
+        found = await quotas.of_org(connection, rules, org_id)
+    assert found is not None
+    return {quota.target: (quota.limit, quota.used) for quota in found}
+
+
+async def limit(database: Database, target: str, number: int, *, org_id: int = 0, user_id: int = 0) -> None:
+    async with database.transaction() as connection:
+        await quotas.put(connection, org_id=org_id, user_id=user_id, target=target, limit=number)
+
+
+async def add_key(connection: Connection, name: str, org_id: int = 1) -> None:
+    await connection.execute("insert into api_key (org_id, name, key, role) values ($1, $2, $2, 'Viewer')", org_id, name)
+
+
+async def make_key(database: Database, name: str, rules: QuotaRules = NONE, org_id: int = 1) -> None:
+    async with database.transaction() as connection:
+        await quotas.reserve(connection, rules, Claim(Scope.ORG, org_id, "api_key"), Claim(Scope.GLOBAL, 0, "api_key"))
+        await add_key(connection, name, org_id)
+
+
+async def quota_locks(connection: Connection) -> int:
+    count: int = await connection.fetchval(
+        "select count(*) from pg_locks where locktype = 'advisory' and classid = 3 and pid = pg_backend_pid()"
+    )
+    return count
+
+
+async def test_without_any_limit_every_target_is_shown_with_its_use(orgs: Database) -> None:
+    """Five targets in their order, each -1, with what there is: service accounts are no users, expired keys are keys."""
+    await make_key(orgs, "legacy")
+    async with orgs.connection() as connection:
+        await connection.execute("""
+            insert into api_key (org_id, name, key, role, service_account_id, expires)
+            values (1, 't', 't', 'Viewer', 3, 1), (2, 't', 'u', 'None', null, null)
+        """)
+        assert [quota.target for quota in await quotas.of_org(connection, NONE, 1) or ()] == [
+            "org_user",
+            "dashboard",
+            "data_source",
+            "api_key",
+            "alert_rule",
+        ]
+    assert await shown(orgs, 1) == {
+        "org_user": (-1, 2),
+        "dashboard": (-1, 0),
+        "data_source": (-1, 0),
+        "api_key": (-1, 2),
+        "alert_rule": (-1, 0),
+    }
+    assert (await shown(orgs, 2))["api_key"] == (-1, 1)
+
+
+async def test_a_user_is_told_their_organizations(orgs: Database) -> None:
+    """One target, counting memberships; nobody else, and no service account, has quotas."""
+    async with orgs.connection() as connection:
+        assert await quotas.of_user(connection, QuotaRules(defaults={"user_org": 10}), 2) == [quotas.Quota("org_user", 10, 1, user_id=2)]
+        assert await quotas.of_user(connection, NONE, 3) is None
+        assert await quotas.of_user(connection, NONE, 9007) is None
+        assert await quotas.of_org(connection, NONE, 9007) is None
+
+
+async def test_what_somebody_set_comes_before_the_default(orgs: Database) -> None:
+    """A limit that is set holds for its owner and target; setting it again replaces it, and any negative is none."""
+    rules = QuotaRules(defaults={"org_user": 10, "org_dashboard": 100})
+    for number, kept in ((7, 7), (0, 0), (-5, -1), (2**63 - 1, 2**63 - 1)):
+        await limit(orgs, "org_user", number, org_id=1)
+        assert (await shown(orgs, 1, rules))["org_user"] == (kept, 2)
+    assert (await shown(orgs, 1, rules))["dashboard"] == (100, 0)
+    assert (await shown(orgs, 2, rules))["org_user"] == (10, 0)
+    await limit(orgs, "org_user", 3, user_id=2)
+    async with orgs.connection() as connection:
+        assert await quotas.of_user(connection, rules, 2) == [quotas.Quota("org_user", 3, 1, user_id=2)]
+        assert await quotas.of_user(connection, rules, 1) == [quotas.Quota("org_user", -1, 1, user_id=1)]
+
+
+@pytest.mark.parametrize(
+    ("owner", "target", "said"),
+    [
+        ({"org_id": 1}, "bogus", 'unknown quota target "bogus"; known: org_user, dashboard, data_source, api_key, alert_rule'),
+        ({"org_id": 1}, "user", "unknown quota target"),
+        ({"user_id": 1}, "dashboard", 'unknown quota target "dashboard"; known: org_user'),
+        ({"org_id": 9007}, "dashboard", "Organization not found"),
+        ({"org_id": -1}, "dashboard", "Organization not found"),
+        ({"user_id": 9007}, "org_user", "user not found"),
+        ({"user_id": 3}, "org_user", "user not found"),
+        ({}, "org_user", "user not found"),
+    ],
+)
+async def test_a_limit_is_set_for_what_there_is(orgs: Database, owner: dict[str, int], target: str, said: str) -> None:
+    """An unknown target is told with the known ones; neither it nor an unknown owner leaves a row."""
+    with pytest.raises(NotFound, match=said):
+        await limit(orgs, target, 5, **owner)
+    async with orgs.connection() as connection:
+        assert await connection.fetchval("select count(*) from quota") == 0
+
+
+@pytest.mark.parametrize(("number", "made"), [(-1, 3), (0, 0), (1, 1), (2, 2), (3, 3), (4, 3)])
+async def test_creating_stops_at_the_limit(orgs: Database, number: int, made: int) -> None:
+    """As many come about as the limit allows, -1 allows all, 0 none; lowering it below what there is refuses more and takes nothing."""
+    await limit(orgs, "api_key", number, org_id=1)
+    for name in ("a", "b", "c"):
+        try:
+            await make_key(orgs, name)
+        except QuotaReached:
+            break
+    assert (await shown(orgs, 1))["api_key"] == (number, made)
+    await limit(orgs, "api_key", 0, org_id=1)
+    with pytest.raises(QuotaReached):
+        await make_key(orgs, "d")
+    assert (await shown(orgs, 1))["api_key"] == (0, made)
+
+
+async def test_what_is_reached_is_told(orgs: Database) -> None:
+    """The error has the classic text, and scope, target, limit and use for programs, in both shapes."""
+    await limit(orgs, "org_user", 2, org_id=1)
+    async with orgs.transaction() as connection:
+        with pytest.raises(QuotaReached) as caught:
+            await quotas.reserve(connection, NONE, Claim(Scope.USER, 2, "org_user"), Claim(Scope.ORG, 1, "org_user"))
+    error = caught.value
+    assert (error.status, error.message, error.message_id) == (403, "org Quota reached", "quota.reached")
+    assert error.extra == {"scope": "org", "target": "org_user", "limit": 2, "used": 2}
+    assert [(cause.field, cause.reason, cause.message) for cause in error.causes] == [("quota.org_user", "QuotaReached", "limit 2, used 2")]
+    async with orgs.transaction() as connection:
+        with pytest.raises(QuotaReached, match=r"^Quota reached$"):
+            await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "org_user"), said="Quota reached")
+
+
+async def test_several_at_once_come_whole_or_not_at_all(orgs: Database) -> None:
+    """A claim for n fits only where n places are free."""
+    await limit(orgs, "api_key", 5, org_id=1)
+    await make_key(orgs, "a")
+    async with orgs.transaction() as connection:
+        await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "api_key", new=4))
+        with pytest.raises(QuotaReached):
+            await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "api_key", new=5))
+
+
+async def test_global_limits_count_everybody(orgs: Database) -> None:
+    """They come from the settings and hold over all organizations; people are counted without service accounts."""
+    rules = QuotaRules(defaults={"global_api_key": 2, "global_user": 3, "global_org": 2})
+    await make_key(orgs, "a", rules)
+    await make_key(orgs, "b", rules, org_id=2)
+    for claim in (Claim(Scope.GLOBAL, 0, "api_key"), Claim(Scope.GLOBAL, 0, "org"), Claim(Scope.GLOBAL, 0, "user", new=2)):
+        async with orgs.transaction() as connection:
+            with pytest.raises(QuotaReached) as caught:
+                await quotas.reserve(connection, rules, claim)
+            assert caught.value.claim == claim
+    async with orgs.transaction() as connection:
+        await quotas.reserve(connection, rules, Claim(Scope.GLOBAL, 0, "user"))
+
+
+async def test_nothing_is_locked_where_nothing_is_limited(orgs: Database) -> None:
+    """Only a finite limit makes creators wait for one another; quotas that are off limit nothing, whatever is set."""
+    claim = Claim(Scope.ORG, 1, "api_key")
+    async with orgs.transaction() as connection:
+        await quotas.reserve(connection, NONE, claim)
+        assert await quota_locks(connection) == 0
+    await limit(orgs, "api_key", 0, org_id=1)
+    async with orgs.transaction() as connection:
+        await quotas.reserve(connection, QuotaRules(enabled=False), claim)
+        assert await quota_locks(connection) == 0
+        with pytest.raises(QuotaReached):
+            await quotas.reserve(connection, NONE, claim, Claim(Scope.ORG, 2, "api_key"))
+        assert await quota_locks(connection) == 1
+
+
+def test_a_claim_is_for_something_that_is_counted() -> None:
+    """A target that a scope does not have is a mistake of the program, not an unlimited one."""
+    with pytest.raises(ValueError, match="org_user is not counted for the scope global"):
+        Claim(Scope.GLOBAL, 0, "org_user")
+
+
+Create = Callable[[Connection, int], Awaitable[object]]
+_KEY: Create = lambda connection, number: add_key(connection, f"k{number}")  # noqa: E731
+_USER: Create = lambda connection, number: connection.execute(  # noqa: E731
+    'insert into "user" (login, email, org_id) values ($1, $1, 1)', f"u{number}"
+)
+_ORG: Create = lambda connection, number: connection.execute("insert into org (name) values ($1)", f"o{number}")  # noqa: E731
+_MEMBER: Create = lambda connection, number: connection.execute(  # noqa: E731
+    "insert into org_user (org_id, user_id, role) values (2, $1, 'Viewer')", 100 + number
+)
+
+
+@pytest.mark.parametrize(
+    ("claims", "create"),
+    [
+        pytest.param([Claim(Scope.ORG, 1, "api_key")], _KEY, id="key"),
+        pytest.param([Claim(Scope.GLOBAL, 0, "user")], _USER, id="user"),
+        pytest.param([Claim(Scope.GLOBAL, 0, "org"), Claim(Scope.USER, 1, "org_user")], _ORG, id="org"),
+        pytest.param([Claim(Scope.ORG, 2, "org_user")], _MEMBER, id="member"),
+        pytest.param([Claim(Scope.ORG, 1, "api_key"), Claim(Scope.GLOBAL, 0, "api_key")], _KEY, id="both"),
+        pytest.param([Claim(Scope.GLOBAL, 0, "api_key"), Claim(Scope.ORG, 1, "api_key")], _KEY, id="both in the other order"),
+    ],
+)
+async def test_of_many_at_once_exactly_as_many_come_as_may(
+    orgs: Database, database_url: str, claims: Sequence[Claim], create: Create
+) -> None:
+    """Fifty creators with ten places free, through two processes' pools: ten make it, forty are refused, nobody waits in a circle."""
+    await limit(orgs, "org_user", 10, org_id=2)
+    async with orgs.connection() as connection:
+        await connection.execute(
+            'insert into "user" (id, login, email, org_id) select 100 + n, $$m$$ || n, $$m$$ || n, 1 from generate_series(0, 49) n'
+        )
+    rules = QuotaRules(defaults={"org_api_key": 10, "global_api_key": 10, "global_user": 62, "global_org": 12})
+    other = await Database.open(database_url, application_name="other", max_size=5)
+
+    async def one(number: int) -> bool:
+        try:
+            async with (orgs, other)[number % 2].transaction() as connection:
+                await quotas.reserve(connection, rules, *(claims if number % 3 else reversed(claims)))
+                await create(connection, number)
+        except QuotaReached:
+            return False
+        return True
+
+    try:
+        made = await asyncio.gather(*(one(number) for number in range(50)))
+    finally:
+        await other.close()
+    assert sum(made) == 10
+
+
+async def test_a_limit_set_meanwhile_holds_for_who_comes_after(orgs: Database) -> None:
+    """Setting waits for a creator at work, and its successor sees the new limit."""
+    await limit(orgs, "api_key", 5, org_id=1)
+    async with orgs.transaction() as connection:
+        await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "api_key"))
+        setting = asyncio.create_task(limit(orgs, "api_key", 0, org_id=1))
+        waiting = "select exists (select from pg_locks where locktype = 'advisory' and classid = 3 and not granted)"
+        while not await connection.fetchval(waiting):
+            pass
+        await add_key(connection, "a")
+    await setting
+    with pytest.raises(QuotaReached):
+        await make_key(orgs, "b")
+    assert (await shown(orgs, 1))["api_key"] == (0, 1)
+
+
+_PERSON = 'insert into "user" (login, email, org_id) values ($$n{n}$$, $$n{n}$$, 1) on conflict do nothing'
+_STEPS = {
+    "user": _PERSON,
+    "account": _PERSON.replace("org_id)", "org_id, is_service_account)").replace(", 1)", ", 1, true)"),
+    "member": """
+        insert into org_user (org_id, user_id, role) select o.id, u.id, 'Viewer'
+        from org o, "user" u where o.id = {n} % 2 + 1 and u.id % 7 = {n} on conflict do nothing
+    """,
+    "leave": "delete from org_user where user_id % 7 = {n} and org_id = 1",
+    "remove": 'delete from "user" where id % 7 = {n}',
+    "key": """
+        insert into api_key (org_id, name, key, role) select id, 'n{n}', id || 'n{n}', 'Viewer' from org on conflict do nothing
+    """,
+    "drop key": "delete from api_key where name = 'n{n}'",
+    "drop org": "delete from org where id = 2",
+}
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(st.tuples(st.sampled_from(sorted(_STEPS)), st.integers(0, 6)), max_size=12))
+def test_use_is_what_a_recount_finds(database_url: str, steps: list[tuple[str, int]]) -> None:
+    """Whatever is made and removed, in any order: every count shown equals one done row by row."""
+    asyncio.run(_walk(database_url, steps))
+
+
+async def _walk(url: str, steps: list[tuple[str, int]]) -> None:
+    database = await Database.open(url, application_name="walk", max_size=2)
+    try:
+        async with database.connection() as connection:
+            transaction = connection.transaction()
+            await transaction.start()
+            await connection.execute("insert into org (id, name) values (1, 'Main Org.'), (2, 'Other')")
+            for name, number in steps:
+                await connection.execute(_STEPS[name].format(n=number))
+            people = {row["id"] for row in await connection.fetch('select * from "user"') if not row["is_service_account"]}
+            members = [(row["org_id"], row["user_id"]) for row in await connection.fetch("select * from org_user")]
+            keys = [row["org_id"] for row in await connection.fetch("select * from api_key")]
+            for org in await connection.fetch("select id from org"):
+                found = {quota.target: quota.used for quota in await quotas.of_org(connection, NONE, org["id"]) or ()}
+                assert found["org_user"] == sum(1 for org_id, user_id in members if org_id == org["id"] and user_id in people)
+                assert found["api_key"] == keys.count(org["id"])
+            for person in people:
+                assert [quota.used for quota in await quotas.of_user(connection, NONE, person) or ()] == [
+                    sum(1 for _, user_id in members if user_id == person)
+                ]
+            await transaction.rollback()
+    finally:
+        await database.close()

@@ -1,0 +1,62 @@
+"""What a sync removes, over a real database: only what the repository still owns."""
+
+import uuid
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import Conflict
+from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID
+from dashwright.common.kinds.registry import DASHBOARD, JOB
+from dashwright.common.models.quotas import QuotaRules
+from dashwright.common.stores import jobs, resources
+from dashwright.jobs_worker.adapters.store import StoredResources
+from dashwright.jobs_worker.domain.objects import Change, Key, Removal
+
+
+@pytest.fixture
+async def stored(database: Database) -> StoredResources:
+    """As the job of repository ``r`` sees it that holds its lease."""
+    wanted = jobs.NewJob("a", "default", "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
+    owner = uuid.uuid4()
+    async with database.transaction() as connection:
+        uid = (await jobs.submit(connection, JOB, [wanted], submitted_by={}, headers={})).jobs[0].uid
+        await jobs.claim(connection, uid, owner=owner, lease=timedelta(minutes=5), status=b"{}")
+    return StoredResources(database, Clock(), QuotaRules(), repository="r", job=uid, owner=owner)
+
+
+async def make(database: Database, name: str, repository: str) -> None:
+    write = resources.Write(
+        DASHBOARD, name, '{"title":"T"}', DASHBOARD.version, title="T", annotations={MANAGED_BY: "repo", MANAGER_ID: repository}
+    )
+    async with database.transaction() as connection:
+        await resources.create(connection, "default", write, actor="user:1", now=Clock().now())
+
+
+async def removals(*names: str) -> AsyncIterator[Change]:
+    for name in names:
+        yield Removal(Key(DASHBOARD.group, DASHBOARD.plural, name))
+
+
+async def left(database: Database) -> set[str]:
+    async with database.connection() as connection:
+        return set(await resources.owners(connection, DASHBOARD, "default", ["ours", "theirs"]))
+
+
+async def test_what_changed_hands_since_the_plan_is_not_removed(database: Database, stored: StoredResources) -> None:
+    """Somebody else's object stays, and so does all the rest: the next sync plans by what is true then."""
+    await make(database, "ours", "r")
+    await make(database, "theirs", "other")
+    with pytest.raises(Conflict, match="dashboards 'theirs' was taken over by somebody else during the sync; sync again"):
+        await stored.apply("default", removals("ours", "theirs"))
+    assert await left(database) == {"ours", "theirs"}
+
+
+async def test_what_has_gone_meanwhile_is_no_conflict(database: Database, stored: StoredResources) -> None:
+    """Removed by somebody else is removed all the same."""
+    await make(database, "ours", "r")
+    await stored.apply("default", removals("ours", "gone"))
+    assert await left(database) == set()

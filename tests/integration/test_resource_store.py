@@ -1,0 +1,217 @@
+"""The resource store over a real PostgreSQL."""
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import pytest
+
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.errors import AlreadyExists, NotFound
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY
+from dashwright.common.models.provisioning import RepositoryStatus
+from dashwright.common.stores import changes, resources, statuses
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def dashboard(name: str, title: str = "T", **annotations: str) -> resources.Write:
+    named = {f"grafana.app/{key}": text for key, text in annotations.items()}
+    return resources.Write(DASHBOARD, name, orjson.dumps({"title": title}).decode(), "v2alpha1", title=title, annotations=named)
+
+
+async def put(database: Database, *writes: resources.Write, actor: str = "user:1") -> int:
+    async with database.transaction() as connection:
+        staging = resources.Staging(connection)
+        await staging.open()
+        await staging.add(writes)
+        await resources.lock(connection)
+        return await staging.write("default", actor=actor, now=NOW)
+
+
+async def read(database: Database, name: str) -> dict[str, Any]:
+    async with database.connection() as connection:
+        stored = await resources.get(connection, DASHBOARD, "default", name)
+    decoded: dict[str, Any] = orjson.loads(stored.encode("v2alpha1"))
+    return decoded
+
+
+async def feed(connection: Connection) -> list[tuple[str, str, int]]:
+    rows = await connection.fetch("select name, type, generation from change order by resource_version")
+    return [(row["name"], row["type"], row["generation"]) for row in rows]
+
+
+async def test_a_created_object_is_read_as_it_was_sent(database: Database) -> None:
+    """What is created is answered with name, uid, versions, creator and the spec's own text."""
+    async with database.transaction() as connection:
+        write = dashboard("a", folder="f")
+        written = await resources.create(connection, "default", write, actor="user:7", now=NOW)
+    found = await read(database, "a")
+    assert found["spec"] == {"title": "T"}
+    assert found["apiVersion"] == "dashboard.grafana.app/v2alpha1"
+    metadata = found["metadata"]
+    assert ("a", "default", str(written.uid)) == (metadata["name"], metadata["namespace"], metadata["uid"])
+    assert (str(written.resource_version), 1) == (metadata["resourceVersion"], metadata["generation"])
+    assert metadata["creationTimestamp"] == "2026-01-02T03:04:05Z"
+    assert metadata["annotations"] == {"grafana.app/folder": "f", "grafana.app/createdBy": "user:7"}
+
+
+async def test_a_taken_name_is_refused(database: Database) -> None:
+    """A second create of a name is AlreadyExists, and the first object stays as it was."""
+    async with database.transaction() as connection:
+        await resources.create(connection, "default", dashboard("a"), actor="user:1", now=NOW)
+    with pytest.raises(AlreadyExists, match=r'dashboards\.dashboard\.grafana\.app "a" already exists'):
+        async with database.transaction() as connection:
+            await resources.create(connection, "default", dashboard("a", "other"), actor="user:1", now=NOW)
+    assert (await read(database, "a"))["spec"] == {"title": "T"}
+
+
+async def test_of_two_concurrent_creates_one_succeeds(database: Database) -> None:
+    """Two creates of one name at once: one object, one AlreadyExists."""
+
+    async def create(title: str) -> str:
+        try:
+            async with database.transaction() as connection:
+                await resources.create(connection, "default", dashboard("a", title), actor="user:1", now=NOW)
+        except AlreadyExists:
+            return "refused"
+        return "made"
+
+    assert sorted(await asyncio.gather(create("one"), create("two"))) == ["made", "refused"]
+
+
+async def test_a_write_that_changes_nothing_is_none(database: Database) -> None:
+    """The same object again makes no version, no generation, no history and no change."""
+    await put(database, dashboard("a"))
+    before = await read(database, "a")
+    assert await put(database, dashboard("a"), actor="user:2") == 0
+    assert before == await read(database, "a")
+    async with database.connection() as connection:
+        assert await feed(connection) == [("a", "ADDED", 1)]
+        assert await connection.fetchval("select count(*) from resource_history") == 1
+
+
+async def test_generation_grows_with_spec_and_folder_only(database: Database) -> None:
+    """A new spec or folder is a new generation with its author; a new label or annotation is a new version of the same one."""
+    await put(database, dashboard("a"))
+    await put(database, dashboard("a", team="x"), actor="user:2")
+    found = (await read(database, "a"))["metadata"]
+    assert found["generation"] == 1
+    assert "grafana.app/updatedBy" not in found["annotations"]
+    await put(database, dashboard("a", "new"), actor="user:3")
+    await put(database, dashboard("a", "new", folder="f"), actor="user:4")
+    found = (await read(database, "a"))["metadata"]
+    assert found["generation"] == 3
+    assert found["annotations"]["grafana.app/updatedBy"] == "user:4"
+    async with database.connection() as connection:
+        assert await feed(connection) == [("a", "ADDED", 1), ("a", "MODIFIED", 1), ("a", "MODIFIED", 2), ("a", "MODIFIED", 3)]
+        history = await connection.fetch("select generation, created_by, spec from resource_history order by generation")
+    assert [(row["generation"], row["created_by"]) for row in history] == [(1, "user:1"), (2, "user:3"), (3, "user:4")]
+    assert history[0]["spec"] == '{"title":"T"}'
+
+
+async def test_what_the_server_says_of_an_object_cannot_be_sent(database: Database) -> None:
+    """createdBy and updatedBy in a write are not taken over."""
+    await put(database, dashboard("a", createdBy="user:99", updatedBy="user:99"))
+    assert (await read(database, "a"))["metadata"]["annotations"] == {"grafana.app/createdBy": "user:1"}
+
+
+async def test_a_deleted_object_is_gone_and_told(database: Database) -> None:
+    """Deletion removes the object, leaves its history, and is the newest change of the feed."""
+    await put(database, dashboard("a"), dashboard("b"))
+    async with database.transaction() as connection:
+        assert await resources.delete(connection, DASHBOARD, "default", ["a", "unknown"]) == ["a"]
+    with pytest.raises(NotFound, match=r'dashboards\.dashboard\.grafana\.app "a" not found'):
+        await read(database, "a")
+    async with database.connection() as connection:
+        assert (await feed(connection))[-1] == ("a", "DELETED", 1)
+        assert await connection.fetchval("select count(*) from resource_history") == 2
+
+
+async def test_status_makes_a_change_but_no_generation(database: Database) -> None:
+    """A status write is an event with a new version; generation and history stay. The same status again is nothing."""
+    spec = '{"title":"R","workflows":[],"type":"local","sync":{"enabled":true,"target":"folder"}}'
+
+    def succeed(status: RepositoryStatus, generation: int) -> None:
+        status.sync.state = "success"
+        status.observed_generation = generation
+
+    await put(database, resources.Write(REPOSITORY, "r", spec, "v0alpha1", title="R"))
+    for _ in range(2):
+        async with database.transaction() as connection:
+            await statuses.change(connection, REPOSITORY, "default", "r", RepositoryStatus, succeed)
+    async with database.connection() as connection:
+        assert await feed(connection) == [("r", "ADDED", 1), ("r", "MODIFIED", 1)]
+        stored = await resources.get(connection, REPOSITORY, "default", "r")
+    assert stored.status is not None
+    assert orjson.loads(stored.status)["sync"] == {"state": "success"}
+    assert orjson.loads(stored.status)["observedGeneration"] == 1
+
+
+async def test_pages_follow_one_another_without_gap_or_repeat(database: Database) -> None:
+    """Pages in the order of names hold every object once; the last has nothing to go on with."""
+    await put(database, *(dashboard(f"d{number:02}") for number in range(7)))
+    names: list[str] = []
+    after: str | None = ""
+    remaining: list[int] = []
+    while after is not None:
+        async with database.connection() as connection:
+            page = await resources.list_page(connection, DASHBOARD, "default", after=after, limit=3)
+        names += [item.name for item in page.items]
+        remaining.append(page.remaining)
+        after = page.after
+    assert [f"d{number:02}" for number in range(7)] == names
+    assert remaining == [4, 1, 0]
+
+
+async def test_namespaces_and_kinds_are_apart(database: Database) -> None:
+    """The same name in another namespace or kind is another object."""
+    await put(database, dashboard("a"), resources.Write(FOLDER, "a", '{"title":"F"}', "v0alpha1", title="F"))
+    async with database.transaction() as connection:
+        await resources.create(connection, "org-2", dashboard("a", "other"), actor="user:1", now=NOW)
+        assert (await resources.get(connection, FOLDER, "default", "a")).spec == '{"title":"F"}'
+        assert (await resources.get(connection, DASHBOARD, "org-2", "a")).spec == '{"title":"other"}'
+    assert (await read(database, "a"))["spec"] == {"title": "T"}
+
+
+async def test_versions_become_visible_in_their_order(database: Database) -> None:
+    """Whoever has read the feed up to a version finds nothing new below it later, however many write at once."""
+    seen: list[int] = []
+    done = asyncio.Event()
+
+    async def write(writer: int) -> None:
+        for number in range(15):
+            await put(database, dashboard(f"w{writer}-{number}"), dashboard(f"shared-{number}", f"{writer}"))
+
+    async def follow() -> None:
+        position = 0
+        while True:
+            ending = done.is_set()
+            async with database.connection() as connection:
+                rows = await connection.fetch("select resource_version from change where resource_version > $1 order by 1", position)
+            seen.extend(row["resource_version"] for row in rows)
+            position = seen[-1] if seen else 0
+            if ending:
+                return
+
+    follower = asyncio.create_task(follow())
+    await asyncio.gather(*(write(writer) for writer in range(4)))
+    done.set()
+    await follower
+    async with database.connection() as connection:
+        every = [row["resource_version"] for row in await connection.fetch("select resource_version from change order by 1")]
+    assert every == seen
+    assert len(every) == 120
+
+
+async def test_the_feed_remembers_what_it_dropped(database: Database) -> None:
+    """After trimming, a list names a position not below the dropped changes, so a watch from there misses nothing."""
+    await put(database, dashboard("a"), dashboard("b"))
+    async with database.transaction() as connection:
+        newest = await connection.fetchval("select max(resource_version) from change")
+        await connection.execute("update change set changed_at = now() - interval '2 hours'")
+        await changes.trim(connection, older_than=(NOW - NOW.replace(hour=2)))
+        assert await feed(connection) == []
+        page = await resources.list_page(connection, DASHBOARD, "default", after="", limit=10)
+    assert newest == page.position

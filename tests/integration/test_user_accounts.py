@@ -1,0 +1,132 @@
+"""Accounts in a real database: the first user, finding a login, roles by organization."""
+
+import asyncio
+
+import asyncpg
+import pytest
+
+from dashwright.api.stores.users import UserAccounts, ensure_first_user, find_for_login, role_in
+from dashwright.common.database.pool import Database
+from dashwright.common.identity import Role
+
+
+async def add_user(database: Database, login: str, email: str, org_id: int = 1) -> int:
+    async with database.connection() as connection:
+        number: int = await connection.fetchval(
+            """insert into "user" (login, email, org_id, password) values ($1, $2, $3, 'hash') returning id""", login, email, org_id
+        )
+    return number
+
+
+async def add_org(database: Database, name: str, *members: tuple[int, Role]) -> int:
+    async with database.connection() as connection:
+        number: int = await connection.fetchval("insert into org (name) values ($1) returning id", name)
+        for user_id, role in members:
+            await connection.execute("insert into org_user (org_id, user_id, role) values ($1, $2, $3)", number, user_id, role)
+    return number
+
+
+@pytest.fixture
+async def first(database: Database) -> Database:
+    async with database.connection() as connection:
+        await ensure_first_user(connection, "admin", "hash")
+    return database
+
+
+async def test_two_gateways_make_the_first_user_once(database: Database) -> None:
+    """Clients rely on organization 1 and user 1; whoever comes second finds them made."""
+
+    async def start() -> bool:
+        async with database.connection() as connection:
+            return await ensure_first_user(connection, "admin", "hash")
+
+    assert sorted(await asyncio.gather(*(start() for _ in range(4)))) == [False, False, False, True]
+    async with database.connection() as connection:
+        orgs = await connection.fetch("select id, name from org")
+        assert [tuple(row) for row in orgs] == [(1, "Main Org.")]
+        users = await connection.fetch('select id, login, email, org_id, is_admin from "user"')
+        assert [tuple(row) for row in users] == [(1, "admin", "admin@localhost", 1, True)]
+        assert await role_in(connection, 1, 1) is Role.ADMIN
+        assert await role_in(connection, 2, 1) is None
+    assert await add_user(database, "next", "next@x") == 2
+    assert await add_org(database, "Next") == 2
+
+
+async def test_an_attempt_that_fails_leaves_the_numbers_free(database: Database) -> None:
+    """The first user is user 1 also after a start that was broken off."""
+    async with database.connection() as connection:
+        with pytest.raises(asyncpg.CheckViolationError):
+            await ensure_first_user(connection, "", "hash")
+        assert await ensure_first_user(connection, "boss@x.org", "hash")
+        account = await find_for_login(connection, "boss@x.org")
+    assert account is not None
+    assert account.identity is not None
+    assert (account.login, account.identity.user_id, account.identity.org_id) == ("boss@x.org", 1, 1)
+
+
+async def test_a_login_is_found_in_any_case_by_login_or_e_mail(first: Database) -> None:
+    """A login wins over somebody else's e-mail of the same text."""
+    await add_user(first, "Ann@X.org", "other@x.org")
+    await add_user(first, "bob", "ann@x.org")
+    accounts = UserAccounts(first)
+    for given, login in (("ADMIN", "admin"), ("Admin@LocalHost", "admin"), ("ann@x.org", "Ann@X.org"), ("BOB", "bob")):
+        account = await accounts.find(given, None)
+        assert account is not None
+        assert account.login == login
+    assert await accounts.find("nobody", None) is None
+
+
+async def test_an_identity_is_that_of_the_wanted_organization(first: Database) -> None:
+    """Without a wish it is the current organization, or the first one where that was left; a stranger has none."""
+    user_id = await add_user(first, "ann", "ann@x.org", org_id=3)
+    two = await add_org(first, "Two", (user_id, Role.VIEWER))
+    three = await add_org(first, "Three", (user_id, Role.EDITOR))
+    accounts = UserAccounts(first)
+
+    async def seen(wanted: int | None) -> tuple[int, Role] | None:
+        account = await accounts.find("ann", wanted)
+        assert account is not None
+        return None if account.identity is None else (account.identity.org_id, account.identity.role)
+
+    assert [await seen(wanted) for wanted in (None, two, three, 1)] == [
+        (three, Role.EDITOR),
+        (two, Role.VIEWER),
+        (three, Role.EDITOR),
+        None,
+    ]
+    async with first.connection() as connection:
+        await connection.execute("delete from org_user where org_id = $1", three)
+    assert await seen(None) == (two, Role.VIEWER)
+
+
+async def test_the_first_user_may_do_everything(first: Database) -> None:
+    """A server admin's permissions do not depend on a role."""
+    account = await UserAccounts(first).find("admin", None)
+    assert account is not None
+    identity = account.identity
+    assert identity is not None
+    assert (identity.uid, identity.namespace, identity.is_server_admin) == ("user:1", "default", True)
+    assert all(identity.may(action) for action in ("orgs:create", "users:delete", "dashboards:write", "orgs.quotas:write"))
+
+
+@pytest.mark.parametrize(("login", "email"), [("ADMIN", "new@x"), ("new", "Admin@localhost")])
+async def test_no_two_accounts_share_a_login_or_e_mail(first: Database, login: str, email: str) -> None:
+    """Case does not make a name another one."""
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await add_user(first, login, email)
+
+
+async def test_another_organization_sees_a_user_by_their_role_there(first: Database) -> None:
+    """No role and no permission where they are no member, nor globally; a server admin may everything everywhere."""
+    user_id = await add_user(first, "ann", "ann@x.org")
+    two = await add_org(first, "Two", (user_id, Role.EDITOR))
+    accounts = UserAccounts(first)
+    found = {login: await accounts.find(login, None) for login in ("ann", "admin")}
+    views = {login: account.identity for login, account in found.items() if account is not None and account.identity is not None}
+    for org_id, role in ((two, Role.EDITOR), (1, Role.NONE), (9999, Role.NONE), (-1, Role.NONE), (0, Role.NONE)):
+        seen = await accounts.seen_in(views["ann"], org_id)
+        assert (seen.org_id, seen.role, seen.may("dashboards:write")) == (org_id, role, role is Role.EDITOR)
+        assert (seen.uid, seen.user_id) == (f"user:{user_id}", user_id)
+        boss = await accounts.seen_in(views["admin"], org_id)
+        assert boss.role is (Role.ADMIN if org_id == 1 else Role.NONE)
+        assert boss.may("orgs.quotas:write", "org:id:1")

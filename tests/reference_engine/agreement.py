@@ -1,0 +1,172 @@
+"""Whether an answer is what the reference says, and where it is not."""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from tests.reference_engine.frames import Frame, decoded
+from tests.reference_engine.graph import inputs_of
+from tests.reference_engine.requests import parsed
+from tests.reference_engine.values import Item, Labels, NoData, Number, Outcome, Refused, Scalar, Series, Value
+
+Json = Any
+
+
+def differences(request: Json, wanted: Mapping[str, Outcome | Refused], status: int, answer: Json) -> Iterator[str]:
+    """One line for each difference: of the statuses, of the refIds that are shown, and within each."""
+    shown = {query["refId"]: query for query in request["queries"] if not query.get("hide")}
+    results = answer["results"]
+    if list(results) != sorted(shown):
+        yield f"shown are {list(results)}, wanted {sorted(shown)}"
+        return
+    failed = [ref_id for ref_id, result in results.items() if "error" in result]
+    if status != (400 if failed else 200) or ("message" in answer) != bool(failed):
+        yield f"HTTP {status}, message {answer.get('message')}, and errors in {failed}"
+    read = _read(request)
+    for ref_id, query in shown.items():
+        result = results[ref_id]
+        if "type" in query:
+            found = _of_expression(ref_id, wanted[ref_id], result, classic=query["type"] == "classic_conditions")
+        else:
+            found = _of_query(query, wanted[ref_id] if ref_id in read else None, result)
+        yield from (f"{ref_id}: {difference}" for difference in found)
+
+
+def _read(request: Json) -> set[str]:
+    """The refIds that expressions read which run: those that are shown, and what they read, however far down."""
+    expressions = {query["refId"]: parsed(query, request) for query in request["queries"] if "type" in query}
+    waiting = [query["refId"] for query in request["queries"] if not query.get("hide")]
+    found: set[str] = set()
+    while waiting:
+        expression = expressions.get(waiting.pop())
+        names = [] if expression is None or isinstance(expression, Refused) else inputs_of(expression)
+        waiting += [name for name in names if name not in found]
+        found |= set(names)
+    return found
+
+
+def _of_query(query: Json, wanted: Outcome | Refused | None, result: Json) -> Iterator[str]:
+    """A query shows its own frames, and an error beside them where somebody could not read them."""
+    frames, given = result["frames"], json.loads(query["rawFrameContent"])
+    if [frame["schema"].get("refId") for frame in frames] != [query["refId"]] * len(given):
+        yield "the frames are not as many as given, each with the refId"
+    elif not all(_same_frame(decoded(got), decoded(own)) for got, own in zip(frames, given, strict=True)):
+        yield f"frames {frames}"
+    if isinstance(wanted, Refused):
+        yield from _of_error(wanted, result)
+    elif result["status"] != 200 or "error" in result:
+        yield f"status {result['status']}, {result.get('error')}"
+
+
+def _same_frame(got: Frame, wanted: Frame) -> bool:
+    pairs = list(zip(got.fields, wanted.fields, strict=False))
+    same = all((a.name, a.type, a.labels, a.config) == (b.name, b.type, b.labels, b.config) for a, b in pairs)
+    cells = all(
+        len(a.cells) == len(b.cells) and all(_same(x, y) if a.type == "number" else x == y for x, y in zip(a.cells, b.cells, strict=True))
+        for a, b in pairs
+    )
+    return (got.name, got.meta, len(got.fields)) == (wanted.name, wanted.meta, len(wanted.fields)) and same and cells
+
+
+def _of_error(wanted: Refused, result: Json) -> Iterator[str]:
+    kind = re.match(r"\[sse\.(\w+)\] ", result.get("error", ""))
+    if result["status"] != 400 or "error" not in result or result.get("errorSource") != "plugin":
+        yield f"status {result['status']}, {result.get('error')}; wanted the error {wanted.kind}: {wanted}"
+    elif (kind[1] if kind else "") != wanted.kind:
+        yield f"{result['error']}; wanted the error {wanted.kind}: {wanted}"
+
+
+def _of_expression(ref_id: str, wanted: Outcome | Refused, result: Json, *, classic: bool) -> Iterator[str]:
+    if isinstance(wanted, Refused):
+        yield from _of_error(wanted, result)
+        if result["frames"]:
+            yield "there are frames beside the error"
+        return
+    if result["status"] != 200 or "error" in result:
+        yield f"status {result['status']}, {result.get('error')}; wanted {wanted.items}"
+        return
+    frames = result["frames"]
+    if len(frames) != len(wanted.items):
+        yield f"{len(frames)} items; wanted {len(wanted.items)}: {wanted.items}"
+        return
+    for place, (frame, item) in enumerate(zip(frames, wanted.items, strict=True)):
+        yield from (f"item {place}: {difference}" for difference in _of_item(ref_id, item, frame, classic=classic))
+    yield from _of_warnings(wanted.warnings, result)
+    if classic:
+        yield from _of_matches(wanted, frames[0]["schema"]["meta"].get("custom") or [])
+
+
+def _of_warnings(wanted: Sequence[str], result: Json) -> Iterator[str]:
+    """They are notices of the first frame, and where there is none of the result."""
+    holders = [result, *((frame["schema"].get("meta") or {}) for frame in result["frames"])]
+    first = 1 if result["frames"] else 0
+    for place, holder in enumerate(holders):
+        notices = holder.get("notices", [])
+        if notices != [{"severity": "warning", "text": text} for text in (wanted if place == first else [])]:
+            yield f"notices {place}: {notices}; wanted {wanted}"
+
+
+def _of_item(ref_id: str, item: Item, frame: Json, *, classic: bool) -> Iterator[str]:
+    """Its shape: names, labels, types and times; and its values."""
+    schema, wanted = frame["schema"], _schema(ref_id, item, classic=classic)
+    got = [{key: value for key, value in field.items() if key != "typeInfo"} for field in schema["fields"]]
+    meta = {key: value for key, value in (schema.get("meta") or {}).items() if key not in {"notices", "custom"}}
+    if (schema.get("name", ""), schema["refId"], meta, got) != wanted:
+        yield f"schema {schema}; wanted {wanted}"
+        return
+    columns = decoded(frame).fields
+    values = columns[-1].cells if columns else []
+    match item:
+        case Series(points=points):
+            if columns[0].cells != [time for time, _ in points]:
+                yield f"times {columns[0].cells}; wanted {[time for time, _ in points]}"
+            expected = [value for _, value in points]
+        case Number(value=value) | Scalar(value=value):
+            expected = [value]
+        case NoData():
+            expected = []
+    if len(values) != len(expected) or not all(map(_same, values, expected)):
+        yield f"values {values}; wanted {expected}"
+
+
+def _schema(ref_id: str, item: Item, *, classic: bool) -> tuple[str, str, Json, Json]:
+    if isinstance(item, NoData):
+        return "no data", ref_id, {}, []
+    value = {**({} if classic else {"name": ref_id}), "type": "number", **({"labels": dict(item.labels)} if item.labels else {})}
+    kind = "timeseries-multi" if isinstance(item, Series) else "numeric-multi"
+    times = [{"name": "Time", "type": "time"}] if isinstance(item, Series) else []
+    return "", ref_id, {"type": kind, "typeVersion": [0, 1]}, [*times, value]
+
+
+def _of_matches(wanted: Outcome, got: Json) -> Iterator[str]:
+    pairs = zip(got, wanted.matches, strict=False)
+    if len(got) != len(wanted.matches) or not all(_same_match(match, *one) for match, one in pairs):
+        yield f"matches {got}; wanted {wanted.matches}"
+
+
+def _same_match(got: Json, value: Value, metric: str, labels: Labels | None) -> bool:
+    """The value is text: a decimal without exponent, the shortest that reads back as the same number; empty for null."""
+    text = got["value"]
+    if (got["metric"], got["labels"]) != (metric, labels and dict(labels)):
+        return False
+    if value is None or not text:
+        return value is None and not text
+    return text == decimal(float(text)) and _same(float(text), value)
+
+
+def decimal(number: float) -> str:
+    if math.isnan(number):
+        return "NaN"
+    if math.isinf(number):
+        return "+Inf" if number > 0 else "-Inf"
+    return format(Decimal(repr(number).removesuffix(".0")), "f")
+
+
+def _same(got: Value, wanted: Value) -> bool:
+    """NaN is as NaN and null as null; sums may be taken in another order."""
+    if got is None or wanted is None:
+        return got is wanted
+    return (math.isnan(got) and math.isnan(wanted)) or math.isclose(got, wanted, rel_tol=1e-12, abs_tol=1e-12)

@@ -1,0 +1,122 @@
+"""The kind classic_conditions."""
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tests.reference_engine.comparisons import RANGES, holds
+from tests.reference_engine.operators import quotient
+from tests.reference_engine.reducers import mean, median, total
+from tests.reference_engine.values import Item, Items, Labels, NoData, Number, Outcome, Point, Refused, Series, Value
+
+REDUCERS = [
+    *("avg", "sum", "min", "max", "count", "last", "median"),
+    *("diff", "diff_abs", "percent_diff", "percent_diff_abs", "count_non_null"),
+]
+_ONE_BOUND = ["gt", "lt", "eq", "ne", "gte", "lte"]
+
+Match = tuple[Value, str, Labels | None]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Words that are not known are refused; a range takes exactly two bounds, ``no_value`` none."""
+
+    operator: str
+    ref_id: str
+    reducer: str
+    evaluator: str
+    bounds: Sequence[float]
+
+    def __post_init__(self) -> None:
+        if self.reducer not in REDUCERS:
+            raise Refused("parseError", "invalid reducer")
+        if not self.ref_id:
+            raise Refused("parseError", "the condition is missing the query RefID argument")
+        if self.evaluator in RANGES:
+            if len(self.bounds) != 2:
+                raise Refused("parseError", "ranged evaluator requires 2 parameters")
+        elif self.evaluator in _ONE_BOUND:
+            if not self.bounds:
+                raise Refused("parseError", "evaluator is missing the threshold parameter")
+        elif self.evaluator != "no_value":
+            raise Refused("parseError", "invalid evaluator type")
+
+    def holds(self, value: Value) -> bool:
+        """``no_value`` for null, which no other evaluator holds for. Bounds may be swapped."""
+        if self.evaluator == "no_value":
+            return value is None
+        bounds = sorted(self.bounds) if self.evaluator in RANGES else self.bounds
+        return value is not None and holds(self.evaluator, value, bounds)
+
+
+def evaluate(conditions: Sequence[Condition], inputs: Mapping[str, Items]) -> Outcome:
+    """From left to right. Firing and no data are joined separately, and no data wins: null, else 1 or 0."""
+    fires, no_data, matches = _read(conditions[0], inputs[conditions[0].ref_id])
+    for condition in conditions[1:]:
+        if condition.operator == "logic-or" and fires:
+            break
+        also_fires, also_no_data, more = _read(condition, inputs[condition.ref_id])
+        matches += more
+        if condition.operator == "and":
+            fires, no_data = fires and also_fires, no_data and also_no_data
+        else:
+            fires, no_data = fires or also_fires, no_data or also_no_data
+    return Outcome([Number(None if no_data else float(fires))], matches=matches)
+
+
+def _read(condition: Condition, items: Items) -> tuple[bool, bool, list[Match]]:
+    """Whether the condition fires (it holds for any item), has no data (every item is null and none fired), and its matches."""
+    values = [_value(condition.reducer, item) for item in items] or [(None, "", None)]
+    matches: list[Match] = [found for found in values if condition.holds(found[0])]
+    no_data = not matches and all(value is None for value, _, _ in values)
+    return bool(matches), no_data, [*matches, *([(None, "NoData", None)] if no_data else [])]
+
+
+def _value(reducer: str, item: Item) -> Match:
+    """Series are reduced, numbers taken as they are, no data is null."""
+    match item:
+        case NoData():
+            return None, "", None
+        case Number(value=value, labels=labels, name=name):
+            return value, name, labels or None
+        case Series(points=points, labels=labels, name=name):
+            return _reduced(reducer, points), name, labels or None
+    raise Refused("", "can only reduce type series, got type scalar")
+
+
+def _reduced(reducer: str, points: list[Point]) -> Value:
+    """Of the points that are neither null nor NaN; without such it is null. ``count`` counts every point, and is null without any."""
+    if reducer == "count":
+        return float(len(points)) if points else None
+    present = [(place, value) for place, (_, value) in enumerate(points) if value is not None and not math.isnan(value)]
+    if not present:
+        return None
+    return _of_numbers(reducer, [value for _, value in present], only_first=present[-1][0] == 0)
+
+
+def _of_numbers(reducer: str, numbers: list[float], *, only_first: bool) -> float:
+    """``min`` and ``max`` begin from the largest and the least finite number. Differences are 0 where the newest is the first point."""
+    oldest, newest = numbers[0], numbers[-1]
+    match reducer:
+        case "avg":
+            return mean(numbers)
+        case "sum":
+            return total(numbers)
+        case "min":
+            return min([sys.float_info.max, *numbers])
+        case "max":
+            return max([-sys.float_info.max, *numbers])
+        case "last":
+            return newest
+        case "median":
+            return median(numbers)
+        case "count_non_null":
+            return float(len(numbers))
+    if only_first:
+        return 0.0
+    difference = newest - oldest
+    if reducer.startswith("percent"):
+        difference = quotient(difference, abs(oldest)) * 100
+    return abs(difference) if reducer.endswith("_abs") else difference

@@ -1,0 +1,31 @@
+"""The tests of one number against bounds that threshold and classic conditions share."""
+
+from collections.abc import Sequence
+
+RANGES = ["within_range", "outside_range", "within_range_included", "outside_range_included"]
+
+
+def holds(evaluator: str, number: float, bounds: Sequence[float]) -> bool:
+    """With the bounds as they stand. NaN compares as IEEE says: only ``ne`` holds for it."""
+    match evaluator:
+        case "gt":
+            return number > bounds[0]
+        case "lt":
+            return number < bounds[0]
+        case "eq":
+            return number == bounds[0]
+        case "ne":
+            return number != bounds[0]
+        case "gte":
+            return number >= bounds[0]
+        case "lte":
+            return number <= bounds[0]
+        case "within_range":
+            return bounds[0] < number < bounds[1]
+        case "outside_range":
+            return number < bounds[0] or number > bounds[1]
+        case "within_range_included":
+            return bounds[0] <= number <= bounds[1]
+        case "outside_range_included":
+            return number <= bounds[0] or number >= bounds[1]
+    raise AssertionError(evaluator)

@@ -1,0 +1,195 @@
+"""Random frames of ordinary queries, as JSON: every form that expressions read, with every kind of value, time and label."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, isfinite, isnan, nan
+from typing import Any, Final
+
+from hypothesis import strategies as st
+from tests.reference_engine.values import Value
+
+Json = Any
+Frames = list[Json]
+
+EPOCH: Final = 1_600_000_000_000
+"""Milliseconds at which the times of a request begin."""
+
+_VALUES: Final = st.one_of(
+    st.sampled_from([1.0, 0.0, 2.0, -1.0, None, nan, inf, -inf, 0.5, 3.0, -2.5, 100.0, 8e307]),
+    st.integers(-40, 40).map(lambda quarters: quarters / 4),
+)
+_NAMES: Final = st.sampled_from(["", "v", "w", "cpu load"])
+_INSTANTS: Final = st.builds(
+    lambda half_seconds, nanos: EPOCH * 10**6 + half_seconds * 500_000_000 + nanos,
+    st.integers(-2, 14),
+    st.sampled_from([0, 0, 0, 0, 1, 999_999, 1_000_000]),
+)
+_EVEN: Final = st.builds(
+    lambda start, step, count: [EPOCH * 10**6 + (start + step * number) * 10**9 for number in range(count)],
+    st.integers(0, 2),
+    st.integers(1, 3),
+    st.integers(1, 6),
+)
+_AXES: Final = st.one_of(_EVEN, st.lists(_INSTANTS, max_size=7))
+
+Axis = list[int]
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Label sets and axes that the queries of one request draw from, so that they have some in common."""
+
+    labels: Sequence[dict[str, str]]
+    axes: Sequence[Axis]
+
+
+def _labels(fewest: int) -> st.SearchStrategy[dict[str, str]]:
+    return st.dictionaries(st.sampled_from(["a", "b", "A"]), st.sampled_from(["x", "y", "X", ""]), min_size=fewest, max_size=3)
+
+
+LABELS: Final = _labels(0)
+_RELATED: Final = st.lists(
+    st.sampled_from([{"a": "x"}, {"a": "y"}, {"a": "x", "b": "x"}, {"a": "y", "b": "x"}, {"b": "x"}]), min_size=2, max_size=5
+)
+POOLS: Final = st.builds(
+    Pool,
+    st.one_of(st.lists(LABELS, min_size=1, max_size=5), st.lists(_labels(1), min_size=2, max_size=5), _RELATED),
+    st.lists(_AXES, min_size=1, max_size=3),
+)
+
+
+def time_column(axis: Axis) -> Json:
+    nanos = [at % 10**6 for at in axis]
+    return {"name": "t", "type": "time"}, [at // 10**6 for at in axis], None, nanos if any(nanos) else None
+
+
+def number_column(values: Sequence[Value], labels: dict[str, str] | None, name: str = "", **more: Json) -> Json:
+    """NaN and infinities travel as nulls that the entities name."""
+    rows: dict[str, list[int]] = {}
+    for row, value in enumerate(values):
+        if value is not None and not isfinite(value):
+            rows.setdefault("NaN" if isnan(value) else "Inf" if value > 0 else "NegInf", []).append(row)
+    field = {"name": name, "type": "number", **({} if labels is None else {"labels": labels}), **more}
+    return field, [value if value is not None and isfinite(value) else None for value in values], rows or None, None
+
+
+def text_column(texts: Sequence[str | None], name: str) -> Json:
+    return {"name": name, "type": "string"}, list(texts), None, None
+
+
+def frame(columns: Sequence[Json], name: str = "", meta: Json = None) -> Json:
+    members = zip(("values", "entities", "nanos"), ([column[place] for column in columns] for place in (1, 2, 3)), strict=True)
+    data = {member: cells for member, cells in members if member == "values" or any(cells)}
+    schema = {"fields": [field for field, _, _, _ in columns], **({"name": name} if name else {}), **({"meta": meta} if meta else {})}
+    return {"schema": schema, "data": data}
+
+
+def declared(kind: str) -> Json:
+    return {"type": kind, "typeVersion": [0, 1]}
+
+
+@st.composite
+def _column(draw: st.DrawFn, pool: Pool, rows: int) -> Json:
+    more = {"config": {"displayName": "shown"}} if draw(st.integers(0, 9)) == 9 else {}
+    values = draw(st.lists(_VALUES, min_size=rows, max_size=rows))
+    return number_column(values, draw(st.sampled_from(pool.labels)), draw(_NAMES), **more)
+
+
+@st.composite
+def _apart(draw: st.DrawFn, pool: Pool, kind: str = "") -> Frames:
+    """A frame for each series, on an axis of the pool or one of its own."""
+    found = []
+    for _ in range(draw(st.integers(1, 4))):
+        axis = draw(st.one_of(st.sampled_from(pool.axes), _AXES))
+        columns = [time_column(axis), draw(_column(pool, len(axis)))]
+        found.append(frame(columns, draw(_NAMES) if draw(st.booleans()) else "", declared(kind) if kind else None))
+    return found
+
+
+@st.composite
+def _wide(draw: st.DrawFn, pool: Pool, kind: str = "") -> Frames:
+    """Several series in one frame, on one axis."""
+    axis = draw(st.sampled_from(pool.axes))
+    columns = [draw(_column(pool, len(axis))) for _ in range(draw(st.integers(1, 4)))]
+    return [frame([time_column(axis), *columns], "", declared(kind) if kind else None)]
+
+
+@st.composite
+def _texts(draw: st.DrawFn, rows: int) -> list[Json]:
+    names = draw(st.lists(st.sampled_from(["a", "b", "A"]), max_size=2, unique=True))
+    texts = st.lists(st.sampled_from(["x", "y", "X", "", None]), min_size=rows, max_size=rows)
+    return [text_column(draw(texts), name) for name in names]
+
+
+@st.composite
+def _long(draw: st.DrawFn, pool: Pool) -> Frames:
+    axis = draw(st.sampled_from(pool.axes))
+    names = draw(st.lists(st.sampled_from(["v", "w"]), min_size=1, max_size=2, unique=True))
+    values = st.lists(_VALUES, min_size=len(axis), max_size=len(axis))
+    columns = [number_column(draw(values), None, name) for name in names]
+    return [frame([time_column(axis), *columns, *draw(_texts(len(axis)))], "", declared("timeseries-long"))]
+
+
+@st.composite
+def _table(draw: st.DrawFn, _pool: Pool, kind: str = "") -> Frames:
+    """A number a row, labelled by its texts."""
+    rows = draw(st.integers(0, 4))
+    values = draw(st.lists(_VALUES, min_size=rows, max_size=rows))
+    return [frame([number_column(values, None, draw(_NAMES)), *draw(_texts(rows))], "", declared(kind) if kind else None)]
+
+
+@st.composite
+def _single_rows(draw: st.DrawFn, pool: Pool, kind: str) -> Frames:
+    return [frame([draw(_column(pool, draw(st.integers(0, 1))))], "", declared(kind)) for _ in range(draw(st.integers(1, 4)))]
+
+
+@st.composite
+def _single_row(draw: st.DrawFn, pool: Pool) -> Frames:
+    rows = draw(st.integers(0, 1))
+    return [frame([draw(_column(pool, rows)) for _ in range(draw(st.integers(1, 4)))], "", declared("numeric-wide"))]
+
+
+@st.composite
+def _vector(draw: st.DrawFn, pool: Pool) -> Frames:
+    meta = {"typeVersion": [0, 0], "custom": {"resultType": "vector"}}
+    return [frame([time_column([draw(_INSTANTS)]), draw(_column(pool, 1))], "", meta) for _ in range(draw(st.integers(1, 3)))]
+
+
+@st.composite
+def _without_values(draw: st.DrawFn, pool: Pool) -> Frames:
+    """Series of which nothing but nulls and NaN is known."""
+    axis = draw(st.sampled_from(pool.axes))
+    values = st.lists(st.sampled_from([None, None, nan]), min_size=len(axis), max_size=len(axis))
+    labels = st.sampled_from(pool.labels)
+    return [frame([time_column(axis), number_column(draw(values), draw(labels))]) for _ in range(draw(st.integers(1, 2)))]
+
+
+_EMPTY: Final[list[Frames]] = [[], [frame([])], [frame([], "", declared("timeseries-multi"))]]
+_UNREADABLE: Final[list[Frames]] = [
+    [frame([time_column([EPOCH * 10**6]), number_column([1.0], None), text_column(["x"], "a")])],
+    [frame([number_column([1.0, 2.0], None)], "", declared("numeric-multi"))],
+    [frame([number_column([1.0], None)], "", declared("log-lines"))],
+]
+
+
+def queries(pool: Pool) -> st.SearchStrategy[tuple[str, Frames]]:
+    """The frames of a query, and what they are: ``series``, ``number`` or other."""
+    return st.one_of(
+        st.tuples(st.just("series"), _apart(pool)),
+        st.tuples(st.just("series"), _wide(pool)),
+        st.tuples(st.just("number"), _table(pool)),
+        st.tuples(st.just("series"), _apart(pool, "timeseries-multi")),
+        st.tuples(st.just("number"), _single_rows(pool, "numeric-multi")),
+        st.tuples(st.just("series"), _wide(pool, "timeseries-wide")),
+        st.tuples(st.just("number"), _single_row(pool)),
+        st.tuples(st.just("series"), _long(pool)),
+        st.tuples(st.just("number"), _table(pool, "numeric-long")),
+        st.tuples(st.just("number"), _vector(pool)),
+        st.tuples(st.just("series"), _without_values(pool)),
+        st.tuples(st.just("other"), st.sampled_from(_EMPTY * 2 + _UNREADABLE)),
+    )
+
+
+def size(frames: Frames) -> int:
+    """More items than the frames can hold."""
+    return sum(max(len(each["data"]["values"]), *map(len, each["data"]["values"]), 1) for each in frames if each["data"]["values"])

@@ -1,0 +1,304 @@
+"""Random requests: one to three queries, and one to six expressions over them and each other."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from math import inf, nan
+from typing import Any, Final
+
+from hypothesis import strategies as st
+from tests.reference_engine.classic import REDUCERS
+from tests.reference_engine.comparisons import RANGES
+from tests.reference_engine.drawn_frames import EPOCH, LABELS, POOLS, Pool, frame, number_column, queries, size, time_column
+from tests.reference_engine.labels import fingerprint
+from tests.reference_engine.math_text import PRECEDENCE
+
+Json = Any
+Tokens = list[str]
+
+KINDS: Final = ["math", "reduce", "resample", "threshold", "classic_conditions"]
+
+_QUERIES: Final = ["A", "A b", "x-1.y"]
+_EXPRESSIONS: Final = ["B", "C", "D", "E 2", "F_f", "Ω"]
+_MISSING: Final = "Z"
+_LARGEST: Final = 48
+"""Items that an expression of a random request may have at most, so that unions of unions stay small."""
+
+_SPAN: Final = {"from": str(EPOCH), "to": str(EPOCH + 10_000)}
+
+_NUMBERS: Final = ["1", "0", "2", "0.5", "3.", ".25", "1e1", "2.5e-1", "0x1F", "0X1e", "010", "089", "10", "0"]
+_FUNCTIONS: Final = ["abs", "is_null", "is_nan", "is_inf", "is_number", "round", "ceil", "floor", "log"]
+_CONSTANTS: Final = ["nan", "inf", "infn", "null"]
+_OPERATORS: Final = [symbol for symbols in PRECEDENCE for symbol in symbols]
+_NOT_UNDERSTOOD: Final = ["$A +", "abs($A, 1)", "foo(1)", "1 2", "(1", "$", "${A", "1..2", "abs()", "2A", "$A = 1", "nan(1)", "'A'", "#"]
+_EVALUATORS: Final = ["gt", "lt", "eq", "ne", "gte", "lte", *RANGES]
+_REDUCERS: Final = ["sum", "mean", "min", "max", "count", "last", "median"]
+_BOUNDS: Final = st.sampled_from([0, 1, 2, -1, 0.5, 3, 100, -2.5])
+
+
+@dataclass
+class Context:
+    """What an expression may name. ``kinds`` and ``sizes`` are those of the refIds so far; ``everyone`` is also who comes later.
+
+    One in ``stray`` references goes to any of them, or to none.
+    """
+
+    pool: Pool
+    everyone: list[str]
+    queries: list[str]
+    stray: int
+    kinds: dict[str, str] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+
+
+def seldom(draw: st.DrawFn, one_in: int) -> bool:
+    """True once in so many times; shrinks to False."""
+    return draw(st.integers(1, one_in)) == one_in
+
+
+def _named(draw: st.DrawFn, context: Context, wanted: Sequence[str], but: str = "") -> str:
+    """A refId whose kind is one of those wanted; seldom any, also one that is not there, or that reads this one."""
+    if seldom(draw, context.stray):
+        return draw(st.sampled_from([*context.everyone, _MISSING]))
+    fitting = [ref_id for ref_id, kind in context.kinds.items() if kind in wanted and ref_id != but]
+    if not fitting or seldom(draw, 20):
+        fitting = [ref_id for ref_id, kind in context.kinds.items() if kind != "classic"]
+    return draw(st.sampled_from(fitting))
+
+
+def _reference(draw: st.DrawFn, ref_id: str) -> str:
+    """As it may stand in ``expression`` of reduce, resample and threshold."""
+    return draw(st.sampled_from([ref_id, f"${ref_id}", f"${{{ref_id}}}"]))
+
+
+def _dollar(ref_id: str) -> st.SearchStrategy[Tokens]:
+    """As it may stand in math."""
+    braces = [f"${{{ref_id}}}"]
+    return st.sampled_from([[f"${ref_id}"], braces] if re.fullmatch(r"\w+", ref_id) else [braces])
+
+
+def _longer(parts: st.SearchStrategy[Tokens]) -> st.SearchStrategy[Tokens]:
+    """Without parentheses of its own, so that what binds how tight shows."""
+    return st.one_of(
+        st.builds(lambda left, symbol, right: [*left, symbol, *right], parts, st.sampled_from(_OPERATORS), parts),
+        parts.map(lambda inside: ["(", *inside, ")"]),
+        st.builds(lambda sign, inside: [sign, *inside], st.sampled_from("-!"), parts),
+        st.builds(lambda name, inside: [name, "(", *inside, ")"], st.sampled_from(_FUNCTIONS), parts),
+    )
+
+
+@st.composite
+def _meeting(draw: st.DrawFn, names: Sequence[str], leaf: st.SearchStrategy[Tokens]) -> Tokens:
+    """Two results with an operator between them, and what may stand around it."""
+    tokens = [*draw(_dollar(names[0])), draw(st.sampled_from(_OPERATORS)), *draw(_dollar(names[1]))]
+    return (
+        draw(st.recursive(st.just(tokens) | st.just(["(", *tokens, ")"]) | leaf, _longer, max_leaves=3)) if draw(st.booleans()) else tokens
+    )
+
+
+def _spaced(draw: st.DrawFn, tokens: Tokens) -> str:
+    """White space may stand between any two words."""
+    space = draw(st.sampled_from([" ", "", "\n\t "]))
+    return space.join(tokens)
+
+
+@st.composite
+def math(draw: st.DrawFn, context: Context) -> Json:
+    if seldom(draw, 40):
+        return {"expression": draw(st.sampled_from(_NOT_UNDERSTOOD))}, "other", 1
+    wanted = ["series", "number", "scalar"]
+    names = [_named(draw, context, wanted)]
+    if not seldom(draw, 3):
+        names.append(_named(draw, context, wanted, but=names[0]))
+    leaf = st.one_of(
+        *map(_dollar, names),
+        st.sampled_from(_NUMBERS).map(lambda text: [text]),
+        st.sampled_from(_CONSTANTS).map(lambda name: [name, "(", ")"]),
+    )
+    tokens = draw(st.one_of(_longer(leaf), st.recursive(leaf, _longer, max_leaves=6)) if len(names) == 1 else _meeting(names, leaf))
+    count = 1
+    named = [token.strip("${}") for token in tokens if token.startswith("$")]
+    for name in named:
+        count *= context.sizes.get(name, 1)
+    if count > _LARGEST:
+        tokens, named = ["-", *draw(_dollar(named[0]))], named[:1]
+    kinds = {context.kinds.get(name, "other") for name in named} or {"scalar"}
+    kind = next((kind for kind in ("other", "series", "number", "scalar") if kind in kinds), "other")
+    return {"expression": _spaced(draw, tokens)}, kind, min(count, _LARGEST)
+
+
+@st.composite
+def reduce(draw: st.DrawFn, context: Context) -> Json:
+    name = _named(draw, context, ["series", "series", "number"])
+    settings = draw(
+        st.sampled_from(
+            [None, {"mode": "dropNN"}, {"mode": "replaceNN", "replaceWithValue": 7}, {"mode": "replaceNN", "replaceWithValue": -0.5}]
+        )
+    )
+    reducer = draw(st.sampled_from(_REDUCERS))
+    more = {} if settings is None else {"settings": settings}
+    return {"expression": _reference(draw, name), "reducer": reducer, **more}, "number", context.sizes.get(name, 1)
+
+
+@st.composite
+def resample(draw: st.DrawFn, context: Context) -> Json:
+    name = _named(draw, context, ["series"])
+    windows = ["1s", "2s", "500ms", "1.5s", "3s", "1s1ms", "700ms"]
+    window = (
+        draw(st.sampled_from(windows)) if not seldom(draw, 15) else draw(st.sampled_from(["1h", "1d", "5", "0s", "-1s", "1d1h", "10s"]))
+    )
+    body: dict[str, Json] = {
+        "expression": _reference(draw, name),
+        "window": window,
+        "downsampler": draw(st.sampled_from(_REDUCERS)),
+        "upsampler": draw(st.sampled_from(["pad", "backfilling", "fillna"])),
+    }
+    if seldom(draw, 4):
+        body["timeRange"] = draw(_spans())
+    return body, "series", context.sizes.get(name, 1)
+
+
+@st.composite
+def _spans(draw: st.DrawFn) -> dict[str, str]:
+    start = draw(st.integers(-4, 10))
+    return {
+        "from": str(EPOCH + start * 500),
+        "to": str(EPOCH + start * 500 + draw(st.integers(0, 24)) * 500 + draw(st.sampled_from([0, 0, 1]))),
+    }
+
+
+@st.composite
+def _evaluators(draw: st.DrawFn, *, exactly: bool) -> Json:
+    name = draw(st.sampled_from([*_EVALUATORS, "no_value"] if exactly else _EVALUATORS))
+    needed = 2 if name in RANGES else 0 if name == "no_value" else 1
+    count = needed + (0 if exactly else draw(st.integers(0, 1)))
+    if seldom(draw, 40):
+        count = 0
+    return {"type": name, "params": draw(st.lists(_BOUNDS, min_size=count, max_size=count))}
+
+
+@st.composite
+def threshold(draw: st.DrawFn, context: Context) -> Json:
+    name = _named(draw, context, ["series", "number", "scalar"])
+    condition = {"evaluator": draw(_evaluators(exactly=False))}
+    if draw(st.booleans()):
+        condition["unloadEvaluator"] = draw(_evaluators(exactly=False))
+    if draw(st.booleans()):
+        condition["loadedDimensions"] = draw(_loaded(context.pool))
+    return {"expression": _reference(draw, name), "conditions": [condition]}, context.kinds.get(name, "other"), context.sizes.get(name, 1)
+
+
+@st.composite
+def _loaded(draw: st.DrawFn, pool: Pool) -> Json:
+    """Fingerprints of label sets, most of them of the pool; as whole numbers, or as text."""
+    labels = draw(st.lists(st.one_of(st.sampled_from(pool.labels), LABELS), max_size=4))
+    if not labels and draw(st.booleans()):
+        return {}
+    written = draw(st.sampled_from([int, str]))
+    return {
+        "schema": {
+            "meta": {"type": "fingerprints", "typeVersion": [1, 0]},
+            "fields": [{"name": "fingerprints", "type": "number", "typeInfo": {"frame": "uint64"}}],
+        },
+        "data": {"values": [[written(fingerprint(each)) for each in labels]]},
+    }
+
+
+@st.composite
+def classic_conditions(draw: st.DrawFn, context: Context) -> Json:
+    conditions = [
+        {
+            "operator": {"type": draw(st.sampled_from(["and", "or", "logic-or"]))},
+            "query": {"params": [_reference(draw, _query(draw, context))]},
+            "reducer": {"type": "mean" if seldom(draw, 60) else draw(st.sampled_from(REDUCERS))},
+            "evaluator": draw(_evaluators(exactly=True)),
+        }
+        for _ in range(draw(st.integers(1, 4)))
+    ]
+    return {"conditions": conditions}, "classic", 1
+
+
+def _query(draw: st.DrawFn, context: Context) -> str:
+    return draw(st.sampled_from([*context.everyone, _MISSING] if seldom(draw, context.stray) else context.queries))
+
+
+_STRATEGIES: Final = {
+    "math": math,
+    "reduce": reduce,
+    "resample": resample,
+    "threshold": threshold,
+    "classic_conditions": classic_conditions,
+}
+
+
+@st.composite
+def requests(draw: st.DrawFn, kinds: Sequence[str] = KINDS, most: int = 6, stray: int = 40) -> Json:
+    """A request whose targets stand in any order; some of them are hidden, and one in ``stray`` references goes anywhere."""
+    asked = _QUERIES[: draw(st.integers(1, 3))]
+    computed = _EXPRESSIONS[: draw(st.integers(1, most))]
+    context = Context(draw(POOLS), [*asked, *computed], asked, stray)
+    targets: list[dict[str, Json]] = []
+    for ref_id in asked:
+        context.kinds[ref_id], frames = draw(queries(context.pool))
+        context.sizes[ref_id] = size(frames)
+        source = {"datasource": {"type": "grafana-testdata-datasource"}, "scenarioId": "raw_frame"}
+        targets.append({"refId": ref_id, **source, "rawFrameContent": json.dumps(frames)})
+    for ref_id in computed:
+        kind = draw(st.sampled_from(kinds))
+        body, context.kinds[ref_id], context.sizes[ref_id] = draw(_STRATEGIES[kind](context))
+        targets.append({"refId": ref_id, "type": kind, "datasource": {"type": "__expr__"}, **body})
+    for target in targets:
+        if seldom(draw, 5):
+            target["hide"] = True
+    return {"queries": draw(st.permutations(targets)), **draw(_spans())}
+
+
+_WORDS: Final = [
+    *_OPERATORS,
+    *"-!(),$=&|.'\"_é²\u00a0",
+    *_NUMBERS,
+    *("$A", "${A b}", "(", ")", "abs(", "nan()", "inf", "foo", " ", "e1"),
+]
+_ODD: Final = [None, nan, inf, -inf, 0.0, 1.0, -2.5, 3.0]
+
+
+def over_odd_values(texts: Iterable[str]) -> Json:
+    """Math over ``$A`` and ``${A b}``: two series that meet in every pair of odd values."""
+    axis = [EPOCH * 10**6 + second * 10**9 for second in range(len(_ODD) ** 2)]
+    pairs = zip(*product(_ODD, _ODD), strict=True)
+    source = {"datasource": {"type": "grafana-testdata-datasource"}, "scenarioId": "raw_frame"}
+    asked = [
+        {"refId": ref_id, **source, "rawFrameContent": json.dumps([frame([time_column(axis), number_column(values, None)])])}
+        for ref_id, values in zip(_QUERIES, pairs, strict=False)
+    ]
+    computed = [{"refId": f"M{number}", "type": "math", "expression": text} for number, text in enumerate(texts)]
+    return {"queries": [*asked, *computed], **_SPAN}
+
+
+def of_two_operators() -> Iterator[list[str]]:
+    """Every operator beside every other, with nothing but precedence to say which comes first; and every sign and function of a result."""
+    for first in _OPERATORS:
+        yield [f"$A {first} ${{A b}} {second} {number}" for second in _OPERATORS for number in ("2", "$A")]
+        yield [f"{name}($A {first} ${{A b}}) {first} {sign}$A" for name in _FUNCTIONS for sign in "-!"]
+
+
+@st.composite
+def about_texts(draw: st.DrawFn) -> Json:
+    """Words of math in any order: most say nothing."""
+    leaf = st.one_of(*map(_dollar, _QUERIES[:2]), st.sampled_from(_NUMBERS).map(lambda text: [text]))
+    meaning = st.recursive(leaf, _longer, max_leaves=5).map("".join)
+    text = st.one_of(st.lists(st.sampled_from(_WORDS), min_size=1, max_size=7).map("".join), meaning)
+    return over_odd_values(draw(st.lists(text, min_size=1, max_size=4)))
+
+
+def readable(request: Json) -> str:
+    """The request with its frames as JSON, not as text that holds JSON."""
+    shown = [
+        {**target, "rawFrameContent": json.loads(target["rawFrameContent"])} if "rawFrameContent" in target else target
+        for target in request["queries"]
+    ]
+    shown.sort(key=lambda target: "type" in target)
+    targets = ",\n  ".join(json.dumps(target, ensure_ascii=False) for target in shown)
+    return f'{{"from": "{request["from"]}", "to": "{request["to"]}", "queries": [\n  {targets}]}}'

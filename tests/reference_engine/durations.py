@@ -1,0 +1,34 @@
+"""The window of a resample."""
+
+import re
+from decimal import Decimal
+from typing import Final
+
+from tests.reference_engine.values import Refused
+
+_CLOCK: Final = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
+_DAY: Final = 24 * 3600 * 10**9
+_CALENDAR: Final = {"d": _DAY, "w": 7 * _DAY, "M": _DAY * 304375 // 10000, "y": _DAY * 36525 // 100}
+_PART: Final = r"(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)"
+
+
+def window(text: str) -> int:
+    """In nanoseconds, above 0: clock time, with decimals and combined, or one whole number of days, weeks, months or years."""
+    if calendar := re.fullmatch(r"(\d+)([dwMy])", text):
+        found = int(calendar[1]) * _CALENDAR[calendar[2]]
+    elif re.fullmatch(rf"[+-]?({_PART})+", text):
+        found = int(sum(Decimal(number) * _CLOCK[unit] for number, unit in re.findall(_PART, text)))
+        found = -found if text.startswith("-") else found
+    else:
+        raise Refused("parseError", f'failed to parse resample "window" duration field: {text}')
+    if found <= 0:
+        raise Refused("parseError", 'the resample "window" must be longer than 0')
+    return found

@@ -1,0 +1,56 @@
+"""The functions of math. A null counts as NaN for every one but ``is_null`` and ``is_number``."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from tests.reference_engine.values import Value
+
+
+def _of_number(function: Callable[[float], float]) -> Callable[[Value], Value]:
+    def of_value(value: Value) -> Value:
+        return math.nan if value is None or math.isnan(value) else function(value)
+
+    return of_value
+
+
+def _logarithm(number: float) -> float:
+    """Of 0 it is -Inf, of less NaN."""
+    if number == 0:
+        return -math.inf
+    return math.nan if number < 0 else math.log(number)
+
+
+def _whole(direction: Callable[[float], float]) -> Callable[[float], float]:
+    """A whole number; infinities stay, and so does the sign of a result of 0."""
+    return lambda number: number if math.isinf(number) else math.copysign(direction(number), number)
+
+
+def _half_away_from_zero(number: float) -> float:
+    """The nearest whole number; a half goes away from 0."""
+    size = abs(number)
+    below = math.floor(size)
+    return math.copysign(below + (size - below >= 0.5), number)
+
+
+def _is_nan(value: Value) -> Value:
+    return math.nan if value is None else float(math.isnan(value))
+
+
+def _is_infinite(value: Value) -> Value:
+    return math.nan if value is None else float(math.isinf(value))
+
+
+OF_ONE: Final[Mapping[str, Callable[[Value], Value]]] = {
+    "abs": _of_number(abs),
+    "ceil": _of_number(_whole(math.ceil)),
+    "floor": _of_number(_whole(math.floor)),
+    "round": _of_number(_whole(_half_away_from_zero)),
+    "log": _of_number(_logarithm),
+    "is_nan": _is_nan,
+    "is_inf": _is_infinite,
+    "is_null": lambda value: float(value is None),
+    "is_number": lambda value: float(value is not None and math.isfinite(value)),
+}
+
+CONSTANTS: Final[Mapping[str, Value]] = {"nan": math.nan, "inf": math.inf, "infn": -math.inf, "null": None}

@@ -1,0 +1,93 @@
+"""The expressions of a request and what they read from each other."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tests.reference_engine import classic, math, reduce, resample, threshold
+from tests.reference_engine.math_text import Tree, references
+from tests.reference_engine.values import Items, Outcome, Refused
+
+Parsed = Tree | reduce.Reduce | resample.Resample | threshold.Threshold | list[classic.Condition]
+"""One expression of any kind, understood; a tree is of the kind math, a list of conditions of classic_conditions."""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """``expressions`` holds a refusal where a text was not understood, ``queries`` where frames could not be read."""
+
+    expressions: Mapping[str, Parsed | Refused]
+    queries: Mapping[str, Items | Refused]
+    classics: frozenset[str]
+
+    def outcome(self, ref_id: str) -> Outcome | Refused:
+        """What is not understood, then inputs that do not suit, then cycles, then inputs that failed, then what goes wrong in it."""
+        if ref_id in self.queries:
+            read = self.queries[ref_id]
+            return read if isinstance(read, Refused) else Outcome(read)
+        expression = self.expressions[ref_id]
+        if isinstance(expression, Refused):
+            return expression
+        inputs = inputs_of(expression)
+        for name in inputs:
+            if fault := self._unsuitable(ref_id, name):
+                return fault
+        if ref_id in self._behind(ref_id):
+            return Refused("cycle", "the expression leads back to itself")
+        given: dict[str, Items] = {}
+        for name in inputs:
+            outcome = self.outcome(name)
+            if isinstance(outcome, Refused):
+                return Refused("dependencyError", f"{name} has an error")
+            given[name] = outcome.items
+        try:
+            return evaluated(expression, given)
+        except Refused as refused:
+            return refused
+
+    def _unsuitable(self, ref_id: str, name: str) -> Refused | None:
+        """The first of the faults that an input can be. One that was not understood is an input with an error, whatever its kind."""
+        if name not in self.expressions and name not in self.queries:
+            return Refused("dependencyNotFound", "unable to find dependent node")
+        if name == ref_id:
+            return Refused("selfReference", "an expression cannot reference itself")
+        if isinstance(self.expressions.get(name), Refused):
+            return None
+        if ref_id in self.classics and name in self.expressions:
+            return Refused("classicInput", "only queries may be inputs to a classic condition")
+        if name in self.classics:
+            return Refused("classicOutput", "classic conditions may not be the input for other expressions")
+        return None
+
+    def _behind(self, ref_id: str) -> set[str]:
+        """Every refId that an expression reads, or that what it reads does."""
+        found: set[str] = set()
+        waiting = [ref_id]
+        while waiting:
+            expression = self.expressions.get(waiting.pop())
+            names = [] if expression is None or isinstance(expression, Refused) else inputs_of(expression)
+            waiting += [name for name in names if name not in found]
+            found |= set(names)
+        return found
+
+
+def inputs_of(expression: Parsed) -> list[str]:
+    """The refIds that it names, each once, in the order they first stand in it."""
+    match expression:
+        case list():
+            return list(dict.fromkeys(condition.ref_id for condition in expression))
+        case reduce.Reduce() | resample.Resample() | threshold.Threshold():
+            return [expression.expression]
+    return references(expression)
+
+
+def evaluated(expression: Parsed, inputs: Mapping[str, Items]) -> Outcome:
+    match expression:
+        case list():
+            return classic.evaluate(expression, inputs)
+        case reduce.Reduce():
+            return reduce.evaluate(expression, inputs[expression.expression])
+        case resample.Resample():
+            return resample.evaluate(expression, inputs[expression.expression])
+        case threshold.Threshold():
+            return threshold.evaluate(expression, inputs[expression.expression])
+    return math.evaluate(expression, inputs)

@@ -1,0 +1,22 @@
+"""Labels: how they print, and the number that names them."""
+
+from tests.reference_engine.values import Labels
+
+
+def printed(labels: Labels) -> str:
+    """Sorted by key: ``{a=1, b=2}``."""
+    return "{" + ", ".join(f"{key}={value}" for key, value in sorted(labels.items())) + "}"
+
+
+def contains(larger: Labels, smaller: Labels) -> bool:
+    """Whether the one has all labels of the other: the same values of the same keys, upper and lower case told apart."""
+    return all(larger.get(key) == value for key, value in smaller.items())
+
+
+def fingerprint(labels: Labels) -> int:
+    """FNV-1 of 64 bits (multiply, then xor) over key, 0xFF, value, 0xFF of the labels sorted by key."""
+    found = 14695981039346656037
+    for key, value in sorted(labels.items()):
+        for byte in key.encode() + b"\xff" + value.encode() + b"\xff":
+            found = found * 1099511628211 % 2**64 ^ byte
+    return found

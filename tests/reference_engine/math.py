@@ -1,0 +1,91 @@
+"""The kind math."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tests.reference_engine.functions import CONSTANTS, OF_ONE
+from tests.reference_engine.labels import printed as printed_labels
+from tests.reference_engine.math_text import Binary, Call, Literal, Reference, Sign, Tree, printed
+from tests.reference_engine.operators import binary, signed
+from tests.reference_engine.union import union
+from tests.reference_engine.values import Item, Items, Labels, NoData, Number, Outcome, Scalar, Series, Value, each, is_no_data
+
+_TOLD = 5
+"""Items of a side that a warning names."""
+
+
+@dataclass(frozen=True)
+class _Dropped:
+    operation: Binary
+    left: list[Labels]
+    right: list[Labels]
+
+
+def evaluate(tree: Tree, inputs: Mapping[str, Items]) -> Outcome:
+    """Each operation of the tree after its operands, and one warning of all that they dropped."""
+    dropped: list[_Dropped] = []
+    items = _items(tree, inputs, dropped)
+    return Outcome(items, [_warning(dropped)] if dropped else [])
+
+
+def _items(tree: Tree, inputs: Mapping[str, Items], dropped: list[_Dropped]) -> Items:
+    match tree:
+        case Literal(value=value):
+            return [Scalar(value)]
+        case Reference(ref_id=ref_id):
+            return inputs[ref_id]
+        case Call(name=name, arguments=()):
+            return [Scalar(CONSTANTS[name])]
+        case Call(name=name, arguments=arguments):
+            return [each(item, OF_ONE[name]) for item in _items(arguments[0], inputs, dropped)]
+        case Sign(symbol=symbol, operand=operand):
+            return [each(item, lambda value: signed(symbol, value)) for item in _items(operand, inputs, dropped)]
+        case Binary(symbol=symbol, left=left, right=right):
+            sides = _items(left, inputs, dropped), _items(right, inputs, dropped)
+            return _combined(tree, *sides, lambda a, b: binary(symbol, a, b), dropped)
+
+
+def _combined(operation: Binary, left: Items, right: Items, operator: Callable[[Value, Value], Value], dropped: list[_Dropped]) -> Items:
+    """An empty set on either side gives an empty set; else no data on either side gives no data; else the pairs of the union."""
+    if not left or not right:
+        return []
+    if is_no_data(left) or is_no_data(right):
+        return [NoData()]
+    paired = union(left, right)
+    if any(paired.left_over):
+        dropped.append(_Dropped(operation, *paired.left_over))
+    return [_pair(a, b, labels, operator) for a, b, labels in paired.pairs]
+
+
+def _pair(left: Item, right: Item, labels: Labels, operator: Callable[[Value, Value], Value]) -> Item:
+    """What meets what: two scalars are a scalar, with a number it is a number, with a series a series with every point of it."""
+    match left, right:
+        case Series(points=points), Series(points=others):
+            last = dict(others)
+            return Series([(time, operator(value, last[time])) for time, value in points if time in last], labels)
+        case Series(points=points), (Scalar(value=other) | Number(value=other)):
+            return Series([(time, operator(value, other)) for time, value in points], labels)
+        case ((Scalar(value=other) | Number(value=other)), Series(points=points)):
+            return Series([(time, operator(other, value)) for time, value in points], labels)
+        case Scalar(value=a), Scalar(value=b):
+            return Scalar(operator(a, b))
+        case ((Scalar(value=a) | Number(value=a)), (Scalar(value=b) | Number(value=b))):
+            return Number(operator(a, b), labels)
+    raise AssertionError((left, right))
+
+
+def _warning(dropped: list[_Dropped]) -> str:
+    """How many items found no partner, and for each operation and side the first five."""
+    count = sum(len(each.left) + len(each.right) for each in dropped)
+    return f"{count} items dropped from union(s): " + " ".join(map(_operation, dropped))
+
+
+def _operation(dropped: _Dropped) -> str:
+    sides = (dropped.operation.left, dropped.left), (dropped.operation.right, dropped.right)
+    told = " ".join(f"({printed(operand)}: {_first(labels)})" for operand, labels in sides if labels)
+    return f'["{printed(dropped.operation)}": {told}]'
+
+
+def _first(labels: list[Labels]) -> str:
+    more = [f"...{len(labels) - _TOLD} more..."] if len(labels) > _TOLD else []
+    return " ".join([*map(printed_labels, labels[:_TOLD]), *more])

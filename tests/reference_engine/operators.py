@@ -1,0 +1,88 @@
+"""The operators of math on two values, and its signs on one."""
+
+import math
+
+from tests.reference_engine.values import Value
+
+
+def binary(symbol: str, left: Value, right: Value) -> Value:
+    """Null on either side gives null; then the left side alone may decide ``||`` and ``&&``, and NaN is not 0; then NaN gives NaN."""
+    if left is None or right is None:
+        return None
+    if symbol == "||" and left != 0:
+        return 1.0
+    if symbol == "&&" and left == 0:
+        return 0.0
+    if math.isnan(left) or math.isnan(right):
+        return math.nan
+    return _of_numbers(symbol, left, right)
+
+
+def _of_numbers(symbol: str, left: float, right: float) -> float:
+    """Arithmetic is that of C, comparisons and logic give 1 or 0."""
+    match symbol:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "/":
+            return quotient(left, right)
+        case "%":
+            return _remainder(left, right)
+        case "**":
+            return _power(left, right)
+        case "==":
+            return float(left == right)
+        case "!=":
+            return float(left != right)
+        case ">":
+            return float(left > right)
+        case ">=":
+            return float(left >= right)
+        case "<":
+            return float(left < right)
+        case "<=":
+            return float(left <= right)
+        case "&&":
+            return float(left != 0 and right != 0)
+        case "||":
+            return float(left != 0 or right != 0)
+    raise AssertionError(symbol)
+
+
+def quotient(left: float, right: float) -> float:
+    """By 0 it is infinite, with the signs of both; 0/0 is NaN."""
+    if right != 0:
+        return left / right
+    if left == 0 or math.isnan(left):
+        return math.nan
+    return math.inf * math.copysign(1, left) * math.copysign(1, right)
+
+
+def _remainder(left: float, right: float) -> float:
+    """With the sign of the left side; by 0, and of an infinity, it is NaN."""
+    if right == 0 or math.isinf(left):
+        return math.nan
+    return math.fmod(left, right)
+
+
+def _power(left: float, right: float) -> float:
+    """Python refuses where C answers: a negative number to a fraction is NaN; what is too large, and 0 to less than 0, is infinite."""
+    odd = right % 2 == 1
+    if left == 0 and right < 0:
+        return math.copysign(math.inf, left) if odd else math.inf
+    try:
+        return math.pow(left, right)
+    except OverflowError:
+        return -math.inf if left < 0 and odd else math.inf
+    except ValueError:
+        return math.nan
+
+
+def signed(symbol: str, value: Value) -> Value:
+    """Null stays null and NaN stays NaN, also behind ``!``; that is 1 for 0, else 0."""
+    if value is None or math.isnan(value):
+        return value
+    return -value if symbol == "-" else float(value == 0)

@@ -1,0 +1,50 @@
+"""Many values to one: the reducers of reduce and resample."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from tests.reference_engine.values import Value
+
+
+def total(numbers: Sequence[float]) -> float:
+    """From 0, one after the other."""
+    found = 0.0
+    for number in numbers:
+        found += number
+    return found
+
+
+def mean(numbers: Sequence[float]) -> float:
+    return total(numbers) / len(numbers)
+
+
+def median(numbers: Sequence[float]) -> float:
+    """The middle one, or the mean of the two middle ones."""
+    ordered = sorted(numbers)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+_OF_NUMBERS: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
+    "sum": total,
+    "mean": mean,
+    "min": min,
+    "max": max,
+    "median": median,
+}
+
+
+def strict(reducer: str, values: Sequence[Value]) -> Value:
+    """Null and NaN make the result NaN, but ``count`` counts them and ``last`` takes them as they are; infinities are numbers.
+
+    Of nothing ``sum`` and ``count`` are 0, the others NaN.
+    """
+    if reducer == "count":
+        return float(len(values))
+    if not values:
+        return 0.0 if reducer == "sum" else math.nan
+    if reducer == "last":
+        return values[-1]
+    numbers = [value for value in values if value is not None and not math.isnan(value)]
+    return _OF_NUMBERS[reducer](numbers) if len(numbers) == len(values) else math.nan

@@ -1,0 +1,60 @@
+"""The kind resample."""
+
+from dataclasses import dataclass, replace
+
+from tests.reference_engine.reducers import strict
+from tests.reference_engine.values import Item, Items, NoData, Outcome, Point, Refused, Series, Value
+
+
+@dataclass(frozen=True)
+class Resample:
+    """``window`` and the range in nanoseconds."""
+
+    expression: str
+    window: int
+    downsampler: str
+    upsampler: str
+    start: int
+    end: int
+
+
+def evaluate(resample: Resample, items: Items) -> Outcome:
+    return Outcome([_resampled(resample, item) for item in items])
+
+
+def _resampled(resample: Resample, item: Item) -> Item:
+    """No data stays no data. The range must hold a whole window. Labels and places stay."""
+    if isinstance(item, NoData):
+        return item
+    if not isinstance(item, Series):
+        raise Refused("", "can only resample type series")
+    if resample.end - resample.start < resample.window:
+        raise Refused("", "the series cannot be sampled further; the time range is shorter than the interval")
+    stamps = range(resample.start, resample.end + 1, resample.window)
+    points = sorted(item.points, key=lambda point: point[0])
+    return replace(item, points=[(stamp, _at(resample, points, stamp)) for stamp in stamps], name="")
+
+
+def _at(resample: Resample, points: list[Point], stamp: int) -> Value:
+    """What the points behind the stamp before, up to and including this one's time, come to: of the first stamp every older one.
+
+    One is taken as it is (its count is 1), several are reduced; without any, the upsampler answers.
+    """
+    before = -(2**63) if stamp == resample.start else stamp - resample.window
+    inside = [value for time, value in points if before < time <= stamp]
+    if not inside:
+        return _without(resample.upsampler, points, stamp)
+    if len(inside) == 1 and resample.downsampler != "count":
+        return inside[0]
+    return strict(resample.downsampler, inside)
+
+
+def _without(upsampler: str, points: list[Point], stamp: int) -> Value:
+    """``pad``: the last point before. ``backfilling``: the next one, also from behind the range. Null where there is none."""
+    older = [value for time, value in points if time < stamp]
+    newer = [value for time, value in points if time > stamp]
+    if upsampler == "pad" and older:
+        return older[-1]
+    if upsampler == "backfilling" and newer:
+        return newer[0]
+    return None

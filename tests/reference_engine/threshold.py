@@ -1,0 +1,53 @@
+"""The kind threshold."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tests.reference_engine.comparisons import RANGES, holds
+from tests.reference_engine.labels import fingerprint
+from tests.reference_engine.values import Item, Items, Outcome, Refused, Value, each
+
+
+@dataclass(frozen=True)
+class Test:
+    """An evaluator and its bounds; those beyond what it needs do not count."""
+
+    __test__ = False
+
+    evaluator: str
+    bounds: Sequence[float]
+
+    def __post_init__(self) -> None:
+        if len(self.bounds) < (2 if self.evaluator in RANGES else 1):
+            raise Refused("parseError", "incorrect number of arguments for threshold function")
+
+    def holds(self, value: float) -> bool:
+        return holds(self.evaluator, value, self.bounds)
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """``loaded``: fingerprints of the items that were firing. Without ``unload`` they have no effect."""
+
+    expression: str
+    test: Test
+    unload: Test | None = None
+    loaded: set[int] = field(default_factory=set)
+
+
+def evaluate(threshold: Threshold, items: Items) -> Outcome:
+    """Every value to 1 where the condition holds, else 0. Items that were loaded come behind those that were not."""
+    loaded = [item for item in items if threshold.unload and fingerprint(item.labels) in threshold.loaded]
+    others = [item for item in items if not any(item is one for one in loaded)]
+    return Outcome([_tested(threshold, item, was=False) for item in others] + [_tested(threshold, item, was=True) for item in loaded])
+
+
+def _tested(threshold: Threshold, item: Item, *, was: bool) -> Item:
+    """Null stays null, and no data no data. What was loaded stays 1 until the unload condition holds."""
+
+    def of_value(value: Value) -> Value:
+        if value is None:
+            return None
+        return float(not threshold.unload.holds(value) if was and threshold.unload else threshold.test.holds(value))
+
+    return each(item, of_value)

@@ -1,0 +1,41 @@
+"""Which items of two sets pair, and what is left over."""
+
+from dataclasses import dataclass
+
+from tests.reference_engine.labels import contains
+from tests.reference_engine.values import Item, Items, Labels
+
+
+@dataclass(frozen=True)
+class Union:
+    """Pairs with the labels of their result, and the labels of the items of each side that found no partner."""
+
+    pairs: list[tuple[Item, Item, Labels]]
+    left_over: tuple[list[Labels], list[Labels]]
+
+
+def union(left: Items, right: Items) -> Union:
+    """Every item of the left with every one of the right, in this order; two single items that do not pair do so without labels."""
+    pairs = []
+    used: tuple[set[int], set[int]] = set(), set()
+    for i, a in enumerate(left):
+        for j, b in enumerate(right):
+            labels = joined(a.labels, b.labels)
+            if labels is not None:
+                pairs.append((a, b, labels))
+                used[0].add(i)
+                used[1].add(j)
+    if not pairs and len(left) == len(right) == 1:
+        return Union([(left[0], right[0], {})], ([], []))
+    over = [[item.labels for place, item in enumerate(side) if place not in taken] for side, taken in zip((left, right), used, strict=True)]
+    return Union(pairs, (over[0], over[1]))
+
+
+def joined(left: Labels, right: Labels) -> Labels | None:
+    """The labels of a pair, those of the larger set; None where the two do not pair.
+
+    They do where their labels are equal, or either has none, or one has all labels of the other and more.
+    """
+    if len(left) >= len(right) and contains(left, right):
+        return left
+    return right if contains(right, left) else None

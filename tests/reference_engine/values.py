@@ -1,0 +1,82 @@
+"""What an expression reads and gives: an ordered list of items, or a refusal."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+Value = float | None
+"""A cell. None is null, a missing value; NaN is a value that is no number. They are never the same."""
+
+Point = tuple[int, Value]
+"""A time in nanoseconds, and the value there."""
+
+Labels = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """One value that an expression made of none of its inputs. It has no labels."""
+
+    value: Value
+    labels: Labels = field(default_factory=dict, init=False)
+
+
+@dataclass(frozen=True)
+class Number:
+    """One value with labels. ``name`` is that of the field it was read from."""
+
+    value: Value
+    labels: Labels = field(default_factory=dict)
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points with labels, in the order they came in: times may be out of order, and may repeat."""
+
+    points: list[Point]
+    labels: Labels = field(default_factory=dict)
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class NoData:
+    """The query answered nothing at all."""
+
+    labels: Labels = field(default_factory=dict, init=False)
+
+
+Item = Scalar | Number | Series | NoData
+Items = list[Item]
+"""The result of a refId. Without items it is an empty set, which is not no data: that is one item."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a refId gave. ``matches`` are those of classic conditions: value, name of the field, labels or none."""
+
+    items: Items
+    warnings: list[str] = field(default_factory=list)
+    matches: list[tuple[Value, str, Labels | None]] = field(default_factory=list)
+
+
+class Refused(Exception):
+    """A refId without a result. ``kind`` is the id that programs read, without ``sse.``; it is empty where there is none."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+def each(item: Item, change: Callable[[Value], Value]) -> Item:
+    """The item with every value changed: its kind, labels and times stay, and no data stays no data."""
+    match item:
+        case NoData():
+            return item
+        case Series(points=points):
+            return replace(item, points=[(time, change(value)) for time, value in points])
+        case Scalar(value=value) | Number(value=value):
+            return replace(item, value=change(value))
+
+
+def is_no_data(items: Items) -> bool:
+    return len(items) == 1 and isinstance(items[0], NoData)

@@ -1,0 +1,61 @@
+"""A server in a Docker container, for hosts without server programs."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping
+
+from docker.errors import DockerException  # type: ignore[import-untyped]
+from testcontainers.core.config import testcontainers_config
+from testcontainers.core.container import DockerContainer
+from tests.servers.process import CannotProvide
+
+_OWNER = "dashwright.test.owner"
+
+
+class Container:
+    """One container whose ports are on the loopback, the same over stop and start."""
+
+    def __init__(self, image: str, ports: Mapping[int, int], environment: Mapping[str, str]) -> None:
+        self._image, self._ports, self._environment = image, ports, environment
+        self._container: DockerContainer | None = None
+
+    async def start(self, answers: Callable[[], Awaitable[bool]], *, within: float = 120) -> None:
+        """Creates the container, or starts the stopped one, and waits until ``answers`` says it serves."""
+        try:
+            if self._container is None:
+                self._container = await asyncio.to_thread(self._create)
+            else:
+                await asyncio.to_thread(self._container.get_wrapped_container().start)
+            async with asyncio.timeout(within):
+                while not await answers():  # noqa: ASYNC110 (nothing announces that a server serves)
+                    await asyncio.sleep(0.1)
+        except (DockerException, TimeoutError) as error:
+            raise CannotProvide(f"Docker does not run {self._image} ({error or 'no answer'})") from error
+
+    async def stop(self) -> None:
+        if self._container is not None:
+            await asyncio.to_thread(self._container.get_wrapped_container().stop)
+
+    async def remove(self) -> None:
+        if self._container is not None:
+            await asyncio.to_thread(self._container.stop)
+            self._container = None
+
+    def _create(self) -> DockerContainer:
+        # The reaper would be one more image to download; what a killed run leaves is removed by the next one instead.
+        testcontainers_config.ryuk_disabled = True
+        container = DockerContainer(self._image).with_kwargs(labels={_OWNER: str(os.getpid())})
+        _remove_leftovers(container)
+        container.env.update(self._environment)
+        container.ports = {str(inside): ("127.0.0.1", outside) for inside, outside in self._ports.items()}  # type: ignore[misc]
+        return container.start()
+
+
+def _remove_leftovers(container: DockerContainer) -> None:
+    for left in container.get_docker_client().client.containers.list(all=True, filters={"label": _OWNER}):
+        try:
+            os.kill(int(left.labels[_OWNER]), 0)
+        except ProcessLookupError:
+            left.remove(force=True, v=True)
+        except PermissionError:
+            continue  # somebody else's, and alive

@@ -1,0 +1,166 @@
+"""PostgreSQL for tests: from the environment, from this host, from the embedded package, from Docker, or from Debian."""
+
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from secrets import token_hex
+from typing import Protocol
+
+import asyncpg
+from tests.servers.container import Container
+from tests.servers.packages import install
+from tests.servers.process import CannotProvide, Given, Process, Server, first_of, free_port, private_folder
+
+from dashwright.common.errors import Unavailable
+from dashwright.standalone import child, placement
+
+ENVIRONMENT = "DASHWRIGHT_TEST_DATABASE_URL"
+
+_QUICK = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+_USUAL = {"max_connections": "200", "shared_buffers": "64MB", "max_wal_senders": "0", "wal_level": "minimal", "log_min_messages": "log"}
+
+
+class Private(Server, Protocol):
+    """A server that a test may stop and start."""
+
+    @property
+    def dsn(self) -> str: ...
+
+
+class HostPostgres:
+    """A cluster of our own on a port of the loopback.
+
+    ``programs`` answers the folder of the server's programs, and may copy them into the cluster's own folder.
+    """
+
+    def __init__(self, programs: Callable[[Path], Path], *, durable: bool) -> None:
+        self._account = _account()
+        self._folder = private_folder("postgres", self._account)
+        self._bin = programs(self._folder)
+        self._port = free_port()
+        self._password = token_hex(8)
+        data = self._folder / "data"
+        settings = {**_USUAL, **({} if durable else _QUICK), "listen_addresses": "127.0.0.1", "unix_socket_directories": ""}
+        options = [f"--{name}={value}" for name, value in settings.items()]
+        self._server = Process(
+            [self._bin / "postgres", "-D", data, "-p", str(self._port), *options],
+            account=self._account,
+            output=self._folder / "server.log",
+            ends_by=signal.SIGINT,
+        )
+        self._data = data
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        return {"url": self.dsn}
+
+    @property
+    def dsn(self) -> str:
+        return f"postgresql://dashwright:{self._password}@127.0.0.1:{self._port}/postgres"
+
+    async def start(self) -> None:
+        if not self._data.exists():
+            self._make_cluster()
+        await self._server.start(lambda: _answers(self.dsn))
+
+    async def stop(self) -> None:
+        await self._server.stop()
+
+    async def remove(self) -> None:
+        await self._server.stop()
+        shutil.rmtree(self._folder)
+
+    def _make_cluster(self) -> None:
+        secret = self._folder / "password"
+        secret.write_text(self._password)
+        shutil.chown(secret, self._account.uid, self._account.gid)
+        options = f"-D {self._data} -U dashwright --pwfile {secret} -A password -E UTF8 --locale=C --no-sync".split()
+        with tempfile.TemporaryFile() as output:
+            made = child.spawn([str(self._bin / "initdb"), *options], account=self._account, output=output, at_parents_end=signal.SIGKILL)
+            if made.wait(60):
+                output.seek(0)
+                raise CannotProvide(f"initdb failed: {output.read().decode(errors='replace')[-2000:]}")
+
+
+class ContainerPostgres:
+    """A server in a container, as its image makes it."""
+
+    def __init__(self) -> None:
+        self._port = free_port()
+        self._password = token_hex(8)
+        environment = {"POSTGRES_USER": "dashwright", "POSTGRES_PASSWORD": self._password, "POSTGRES_DB": "postgres"}
+        self._container = Container("postgres:17", {5432: self._port}, environment)
+        self.remove = self._container.remove
+        self.stop = self._container.stop
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        return {"url": self.dsn}
+
+    @property
+    def dsn(self) -> str:
+        return f"postgresql://dashwright:{self._password}@127.0.0.1:{self._port}/postgres"
+
+    async def start(self) -> None:
+        await self._container.start(lambda: _answers(self.dsn))
+
+
+def programs(_folder: Path) -> Path:
+    """The folder of the newest PostgreSQL server programs on this host. Raises CannotProvide where there are none."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
+    on_path = shutil.which("postgres")
+    for postgres in [*reversed(found), *([Path(on_path).resolve()] if on_path else [])]:
+        if (postgres.parent / "initdb").exists():
+            return postgres.parent
+    raise CannotProvide("there are no PostgreSQL server programs on this host (looked in PATH and /usr/lib/postgresql)")
+
+
+def embedded_programs(folder: Path) -> Path:
+    """The folder of the embedded server's programs, copied into ``folder`` where its user cannot reach them."""
+    try:
+        return placement.reachable_programs(folder)
+    except Unavailable as error:
+        raise CannotProvide(error.message) from error
+
+
+def _account() -> child.Account:
+    if os.getuid() != 0:
+        return child.current_account()
+    account = child.named_account("nobody")
+    if account is None:
+        raise CannotProvide("PostgreSQL refuses to run as root and there is no user nobody")
+    return account
+
+
+async def provide() -> Server:
+    """A PostgreSQL for the whole run, by the first way that works."""
+    given = os.environ.get(ENVIRONMENT)
+    return Given(url=given) if given else await provide_private(durable=False)
+
+
+async def provide_private(*, durable: bool = True) -> Private:
+    """A PostgreSQL of our own, by the first way that works; unless ``durable`` it may lose data in a crash."""
+    ways: list[Callable[[], Private]] = [
+        lambda: HostPostgres(programs, durable=durable),
+        lambda: HostPostgres(embedded_programs, durable=durable),
+        ContainerPostgres,
+        lambda: _installed(durable),
+    ]
+    return await first_of("PostgreSQL", ways)
+
+
+def _installed(durable: bool) -> HostPostgres:
+    install("postgresql")
+    return HostPostgres(programs, durable=durable)
+
+
+async def _answers(dsn: str) -> bool:
+    try:
+        connection = await asyncpg.connect(dsn, timeout=5)
+    except (OSError, asyncpg.CannotConnectNowError, asyncpg.PostgresConnectionError):
+        return False
+    await connection.close()
+    return True

@@ -1,0 +1,146 @@
+"""What every privately started server needs: a port, a folder its user can reach, and a wait until it answers."""
+
+import asyncio
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from dashwright.standalone import child
+
+RUN_FOLDER = "DASHWRIGHT_TEST_FOLDER"
+"""Where a run of the tests keeps what it makes; the keeper removes it at the end."""
+
+
+class Server(Protocol):
+    """A server the tests provide. Its addresses and data stay the same over stop and start; ``remove`` leaves nothing behind."""
+
+    @property
+    def addresses(self) -> dict[str, str]: ...
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+    async def remove(self) -> None: ...
+
+
+AnyServer = TypeVar("AnyServer", bound=Server)
+
+
+class CannotProvide(Exception):
+    """Why one way of providing a server is not open here."""
+
+
+def free_port() -> int:
+    """A port of the loopback outside the range the system hands to outgoing connections, so that it stays free over a restart."""
+    for _ in range(100):
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise CannotProvide("no free port on the loopback")
+
+
+def private_folder(name: str, account: child.Account) -> Path:
+    """A new folder, inside the run's where there is one, that only ``account`` (and root) can enter."""
+    folder = Path(tempfile.mkdtemp(prefix=f"dashwright-{name}-", dir=os.environ.get(RUN_FOLDER)))
+    if folder.stat().st_uid != account.uid:
+        shutil.chown(folder, account.uid, account.gid)
+    return folder
+
+
+class Process:
+    """One program with its output in a file, ended by a signal."""
+
+    def __init__(
+        self,
+        command: Sequence[str | Path],
+        *,
+        account: child.Account,
+        output: Path,
+        ends_by: signal.Signals,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._command, self._account, self._output = command, account, output
+        self._ends_by, self._environment = ends_by, environment
+        self._process: subprocess.Popen[bytes] | None = None
+
+    async def start(self, answers: Callable[[], Awaitable[bool]], *, within: float = 60) -> None:
+        """Starts the program and waits until ``answers`` says it serves."""
+        with self._output.open("ab") as output:
+            self._process = child.spawn(
+                self._command, account=self._account, output=output, at_parents_end=self._ends_by, environment=self._environment
+            )
+        try:
+            async with asyncio.timeout(within):
+                while not await answers():
+                    if self._process.poll() is not None:
+                        raise CannotProvide(f"{self._command[0]} ended at its start: {self._last_words()}")
+                    await asyncio.sleep(0.02)
+        except TimeoutError as error:
+            raise CannotProvide(f"{self._command[0]} did not serve within {within:.0f} s: {self._last_words()}") from error
+
+    def _last_words(self) -> str:
+        return self._output.read_text(errors="replace").strip()[-1000:]
+
+    async def stop(self) -> None:
+        """Ends the program in good order, or kills it after 30 s."""
+        if self._process is not None:
+            await asyncio.to_thread(child.wait, self._process, self._ends_by, patience=30)
+            self._process = None
+
+    async def kill(self) -> None:
+        """Ends the program at once, with all it started: a script may stand before the server."""
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            await asyncio.to_thread(self._process.wait)
+            self._process = None
+
+
+class Given:
+    """A server from the environment: neither started nor stopped here."""
+
+    def __init__(self, **addresses: str) -> None:
+        self.addresses = addresses
+
+    async def start(self) -> None:
+        """It runs already."""
+
+    async def stop(self) -> None:
+        """It is not ours to stop."""
+
+    async def remove(self) -> None:
+        """It is not ours to remove."""
+
+
+async def first_of(what: str, ways: Sequence[Callable[[], AnyServer]]) -> AnyServer:
+    """The server of the first way that works, started. Raises CannotProvide with what each way lacked."""
+    lacking = []
+    for way in ways:
+        try:
+            return await _started(way())
+        except CannotProvide as error:
+            lacking.append(str(error))
+    raise CannotProvide(f"Tests need {what}, and none could be provided: {'; '.join(lacking)}.")
+
+
+async def _started(server: AnyServer) -> AnyServer:
+    try:
+        await server.start()
+    except BaseException:
+        await server.remove()
+        raise
+    return server

@@ -1,0 +1,322 @@
+"""Runs the plain-text cases beside it (see README.md) against the engine."""
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dashwright.common.errors import DashwrightError
+from dashwright.expressions.engine.axis import Axis
+from dashwright.expressions.engine.classic import ClassicConditions, Condition
+from dashwright.expressions.engine.expression import Expression, Match, Outcome
+from dashwright.expressions.engine.fingerprint import fingerprint
+from dashwright.expressions.engine.hysteresis import Hysteresis
+from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.math.evaluate import Math
+from dashwright.expressions.engine.predicates import Predicate
+from dashwright.expressions.engine.reduce import Reduce
+from dashwright.expressions.engine.reference import ref_id_of
+from dashwright.expressions.engine.resample import Resample
+from dashwright.expressions.engine.threshold import Threshold, predicate_of
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.engine.values import Block, Cells, NoData, Numbers, Scalar, Series, Values
+
+_ITEM = re.compile(
+    r"(?:(?P<ref>.+?)\s+)?(?P<kind>series|number|scalar|nodata)\b\s*(?:\"(?P<name>[^\"]*)\"\s*)?"
+    r"(?:\{(?P<labels>[^}]*)\})?(?P<values>[^@]*)(?:@(?P<times>.*))?"
+)
+_PATTERN = re.compile(r"(?P<start>-?[\d.]+)(?P<step>[+-][\d.]+)x(?P<count>\d+)")
+_REDUCE = re.compile(r"(?P<reducer>\S+) of (?P<input>.+?)(?: (?P<mode>dropNN|replaceNN|strict)(?: (?P<value>\S+))?)?")
+_RESAMPLE = re.compile(r"(?P<input>.+) every (?P<window>.*), (?P<down>\w+), (?P<up>\w+)")
+_CONDITION = re.compile(r"(?P<reducer>\S+) of (?P<input>.*?) ?\b(?P<evaluator>[a-z_]+)(?P<params>(?: -?[\d.]+)*)")
+_THRESHOLD = re.compile(r"(?P<input>.+?) (?P<test>[a-z_]+(?: -?[\d.]+)*)(?: until (?P<until>[a-z_]+(?: -?[\d.]+)*), loaded(?P<loaded>.*))?")
+_MATCH = re.compile(r"(?P<value>\S+)(?: (?P<metric>[^{]+?))?(?: \{(?P<labels>[^}]*)\})?")
+_LIMITS: dict[str, Callable[[Limits, int], Limits]] = {
+    "memory": lambda limits, value: replace(limits, math_bytes=value),
+    "buckets": lambda limits, value: replace(limits, resample_buckets=value),
+    "points": lambda limits, value: replace(limits, query_points=value),
+}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NO_SPAN = TimeRange(_EPOCH, _EPOCH)
+_WORDS = {"null": None, "NaN": math.nan, "Inf": math.inf, "-Inf": -math.inf}
+_UNITS = {"ms": 1_000_000, "s": 1_000_000_000, "ns": 1}
+
+
+@dataclass(frozen=True)
+class Item:
+    """One item of a set: ``times`` in nanoseconds, on a series only."""
+
+    kind: str
+    labels: dict[str, str]
+    values: list[float | None]
+    times: list[int] | None = None
+    name: str = ""
+
+
+@dataclass
+class Evaluation:
+    """One evaluation with the inputs of its case and what must come of it."""
+
+    place: str
+    title: str
+    text: str
+    inputs: dict[str, list[Item]]
+    limits: Limits
+    span: TimeRange
+    expected: list[Item] | None = None
+    error: str | None = None
+    warnings: list[str] = field(default_factory=list)
+    matches: list[Match] = field(default_factory=list)
+
+
+def read_item(match: re.Match[str]) -> Item:
+    values = [value for word in (match["values"] or "").split() for value in read_values(word)]
+    times = None
+    if match["kind"] == "series":
+        words = (match["times"] or "").split()
+        times = [time for word in words for time in read_times(word)] or [5 * _UNITS["s"] * (number + 1) for number in range(len(values))]
+        assert len(times) == len(values), f"as many times as values: {match[0]}"
+    return Item(match["kind"], read_labels(match["labels"]), values, times, match["name"] or "")
+
+
+def read_labels(text: str | None) -> dict[str, str]:
+    return dict(pair.partition("=")[::2] for pair in (text or "").split(", ") if pair)
+
+
+def read_match(text: str) -> Match:
+    match = _MATCH.fullmatch(text)
+    assert match, f"not understood: {text}"
+    return Match(read_values(match["value"])[0], match["metric"] or "", Labels.of(read_labels(match["labels"])))
+
+
+def read_values(word: str) -> list[float | None]:
+    if word in _WORDS:
+        return [_WORDS[word]]
+    if pattern := _PATTERN.fullmatch(word):
+        return [float(pattern["start"]) + float(pattern["step"]) * number for number in range(int(pattern["count"]) + 1)]
+    return [float(word)]
+
+
+def read_time(word: str) -> int:
+    number, unit = re.fullmatch(r"(-?\d+)(ns|ms|s)", word).groups()  # type: ignore[union-attr]
+    return int(number) * _UNITS[unit]
+
+
+def read_times(word: str) -> list[int]:
+    if pattern := re.fullmatch(r"(?P<start>-?\d+[mn]?s)\+(?P<step>\d+[mn]?s)x(?P<count>\d+)", word):
+        return [read_time(pattern["start"]) + read_time(pattern["step"]) * number for number in range(int(pattern["count"]) + 1)]
+    return [read_time(word)]
+
+
+def read_span(text: str) -> TimeRange:
+    start, end = (_EPOCH + timedelta(microseconds=read_time(word) // 1000) for word in text.split(" to "))
+    return TimeRange(start, end)
+
+
+def read_file(path: Path) -> Iterator[Evaluation]:
+    title, inputs, limits, span, current = "", dict[str, list[Item]](), Limits(), _NO_SPAN, None
+    for number, raw in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        line = re.sub(r"(^|\s)#.*", "", raw).strip()
+        word, _, rest = line.partition(" ")
+        if word == "case":
+            title, inputs, limits, span = rest, {}, Limits(), _NO_SPAN
+        elif word == "limit":
+            name, value = rest.split()
+            limits = _LIMITS[name](limits, int(value))
+        elif word == "range":
+            span = read_span(rest)
+        elif line.endswith(" nothing") and word != "=>":
+            inputs[line.removesuffix(" nothing")] = []
+        elif word in _KINDS and not _ITEM.fullmatch(line):
+            if current:
+                yield current
+            current = Evaluation(f"{path.stem}:{number}", title, line, dict(inputs), limits, span)
+        elif word == "=>":
+            assert current, f"{path.name}:{number}: nothing evaluated yet"
+            expect(current, rest)
+        elif line:
+            match = _ITEM.fullmatch(line)
+            assert match, f"{path.name}:{number}: not understood: {line}"
+            assert match["ref"], f"{path.name}:{number}: an input needs a refId: {line}"
+            inputs.setdefault(match["ref"], []).append(read_item(match))
+    if current:
+        yield current
+
+
+def expect(evaluation: Evaluation, text: str) -> None:
+    word, _, rest = text.partition(" ")
+    if word == "error":
+        evaluation.error = rest
+    elif word == "warning":
+        evaluation.warnings.append(rest)
+    elif word == "match":
+        evaluation.matches.append(read_match(rest))
+    else:
+        evaluation.expected = evaluation.expected or []
+        if word != "nothing":
+            match = _ITEM.fullmatch(text)
+            assert match, f"{evaluation.place}: not understood: {text}"
+            evaluation.expected.append(read_item(match))
+
+
+def to_cells(values: list[float | None]) -> Cells:
+    return Cells.of(np.array(values, np.float64), np.array([value is None for value in values], np.bool_))
+
+
+def to_values(items: list[Item]) -> Values:
+    """A set of the engine; each series gets a block of its own unless its times are those of the one before."""
+    labels, names = tuple(Labels.of(item.labels) for item in items), tuple(item.name for item in items)
+    match items[0].kind if items else "number":
+        case "nodata":
+            return NoData()
+        case "scalar":
+            return Scalar.of(items[0].values[0])
+        case "number":
+            return Numbers(labels, to_cells([item.values[0] for item in items]), names)
+    runs: list[list[Item]] = []
+    for item in items:
+        if runs and runs[-1][0].times == item.times:
+            runs[-1].append(item)
+        else:
+            runs.append([item])
+    return replace(Series.stacked(labels, [to_block(run) for run in runs]), names=names)
+
+
+def to_block(run: list[Item]) -> Block:
+    rows = [to_cells(item.values) for item in run]
+    cells = Cells.of(np.stack([row.values for row in rows]), np.stack([row.is_null() for row in rows]))
+    return Block(Axis(np.array(run[0].times, np.int64)), cells)
+
+
+def from_cells(cells: Cells) -> list[float | None]:
+    nulls = np.atleast_1d(cells.is_null()).tolist()
+    return [None if null else value for value, null in zip(np.atleast_1d(cells.values).tolist(), nulls, strict=True)]
+
+
+def from_values(values: Values) -> list[Item]:
+    match values:
+        case NoData():
+            return [Item("nodata", {}, [])]
+        case Scalar(cells=cells):
+            return [Item("scalar", {}, from_cells(cells))]
+        case Numbers(labels=labels, cells=cells):
+            return [Item("number", dict(item.pairs), [value]) for item, value in zip(labels, from_cells(cells), strict=True)]
+        case Series():
+            places = zip(values.labels, values.block_of, values.row_of, strict=True)
+            blocks = values.blocks
+            return [
+                Item("series", dict(item.pairs), from_cells(blocks[at].cells.at(row)), blocks[at].axis.times.tolist())
+                for item, at, row in places
+            ]
+
+
+def to_expression(evaluation: Evaluation) -> Expression:
+    kind, _, rest = evaluation.text.partition(" ")
+    return _KINDS[kind](rest, evaluation)
+
+
+def to_reduce(text: str, _evaluation: Evaluation) -> Expression:
+    match = parsed(_REDUCE, text)
+    value = None if match["value"] is None else float(match["value"])
+    return Reduce.of(match["input"], match["reducer"], (match["mode"] or "strict").replace("strict", ""), value)
+
+
+def to_resample(text: str, evaluation: Evaluation) -> Expression:
+    match = parsed(_RESAMPLE, text)
+    return Resample.of(ref_id_of(match["input"]), match["window"], match["down"], match["up"], evaluation.span, evaluation.limits)
+
+
+def to_classic(text: str, _evaluation: Evaluation) -> Expression:
+    words = ["", *re.split(r" (and|or|logic-or|xor) (?=\S+ of )", text)]
+    conditions = []
+    for number, (operator, condition) in enumerate(zip(words[::2], words[1::2], strict=True), 1):
+        match = parsed(_CONDITION, condition)
+        params = [float(word) for word in match["params"].split()]
+        conditions.append(Condition.of(number, operator, [match["input"]], match["reducer"], match["evaluator"], params))
+    return ClassicConditions.of(conditions)
+
+
+def to_threshold(text: str, _evaluation: Evaluation) -> Expression:
+    match = parsed(_THRESHOLD, text)
+    hysteresis = None
+    if match["until"]:
+        loaded = frozenset(fingerprint(Labels.of(read_labels(labels))) for labels in re.findall(r"\{([^}]*)\}", match["loaded"]))
+        hysteresis = Hysteresis(to_predicate(match["until"]), loaded)
+    return Threshold(ref_id_of(match["input"]), to_predicate(match["test"]), hysteresis)
+
+
+def to_predicate(text: str) -> Predicate:
+    name, *bounds = text.split()
+    return predicate_of(name, [float(bound) for bound in bounds])
+
+
+def parsed(pattern: re.Pattern[str], text: str) -> re.Match[str]:
+    match = pattern.fullmatch(text)
+    assert match, f"not understood: {text}"
+    return match
+
+
+_KINDS: dict[str, Callable[[str, Evaluation], Expression]] = {
+    "math": lambda text, _evaluation: Math.parsed(text),
+    "reduce": to_reduce,
+    "resample": to_resample,
+    "classic": to_classic,
+    "threshold": to_threshold,
+}
+
+
+def run(evaluation: Evaluation) -> Outcome:
+    inputs = {ref_id: to_values(items) for ref_id, items in evaluation.inputs.items()}
+    return to_expression(evaluation).evaluate(inputs, evaluation.limits)
+
+
+def same_value(got: float | None, wanted: float | None) -> bool:
+    if got is None or wanted is None or math.isnan(wanted):
+        return got is wanted or (got is not None and wanted is not None and math.isnan(got))
+    return math.isclose(got, wanted, rel_tol=1e-12)
+
+
+def same_item(got: Item, wanted: Item) -> bool:
+    return (
+        (got.kind, got.labels, got.times) == (wanted.kind, wanted.labels, wanted.times)
+        and len(got.values) == len(wanted.values)
+        and all(same_value(a, b) for a, b in zip(got.values, wanted.values, strict=True))
+    )
+
+
+def same_match(got: Match, wanted: Match) -> bool:
+    return got.labels is wanted.labels and got.metric == wanted.metric and same_value(got.value, wanted.value)
+
+
+_EVALUATIONS = [evaluation for path in sorted(Path(__file__).parent.glob("*.test")) for evaluation in read_file(path)]
+
+
+@pytest.mark.parametrize("evaluation", _EVALUATIONS, ids=[evaluation.place for evaluation in _EVALUATIONS])
+def test_an_expression_gives_what_its_case_says(evaluation: Evaluation) -> None:
+    """Items, their order, labels, times and values, warnings and errors are those of the case."""
+    assert (evaluation.error is None) != (evaluation.expected is None), "a case expects items or an error"
+    if evaluation.error is not None:
+        with pytest.raises(DashwrightError, match=re.escape(evaluation.error)):
+            run(evaluation)
+        return
+    outcome = run(evaluation)
+    got, wanted = from_values(outcome.values), evaluation.expected or []
+    assert len(got) == len(wanted), (evaluation.title, got)
+    assert all(same_item(a, b) for a, b in zip(got, wanted, strict=True)), (evaluation.title, got)
+    matches = outcome.matches or ()
+    assert len(matches) == len(evaluation.matches), (evaluation.title, matches)
+    assert all(map(same_match, matches, evaluation.matches)), (evaluation.title, matches)
+    assert len(outcome.warnings) == len(evaluation.warnings), (evaluation.title, outcome.warnings)
+    for warning, text in zip(outcome.warnings, evaluation.warnings, strict=True):
+        assert text in warning
+
+
+def test_every_spec_file_is_read() -> None:
+    """The runner finds the cases: an empty selection would pass without testing anything."""
+    assert len(_EVALUATIONS) > 100

@@ -1,0 +1,137 @@
+"""Runs the same plain-text cases against the reference of ``tests/reference_engine``: what judges the engine is judged, too."""
+
+import re
+from datetime import UTC, datetime
+
+import pytest
+from tests.reference_engine import classic, math, math_text, reduce, resample, threshold
+from tests.reference_engine.durations import window
+from tests.reference_engine.labels import fingerprint
+from tests.reference_engine.values import Item, Items, NoData, Number, Outcome, Refused, Scalar, Series
+from tests.specs import test_expression_specs as specs
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+_OF_LIMITS = ("windows, more than the", "points, more than the", "series pairs")
+"""Errors of limits, which the reference has none of."""
+
+_OF_THE_SCHEMA = ("reduction foo", "replaceWithValue must be", "downsampling avg", "upsampling zero", "xor", "threshold A above")
+"""Errors of words and properties that the reference is never given: no request that holds them is read."""
+
+
+def to_item(item: specs.Item) -> Item:
+    match item.kind:
+        case "series":
+            assert item.times is not None
+            return Series(list(zip(item.times, item.values, strict=True)), item.labels, item.name)
+        case "number":
+            return Number(item.values[0], item.labels, item.name)
+        case "scalar":
+            return Scalar(item.values[0])
+    return NoData()
+
+
+def from_item(item: Item) -> specs.Item:
+    match item:
+        case Series(points=points, labels=labels):
+            return specs.Item("series", dict(labels), [value for _, value in points], [time for time, _ in points])
+        case Number(value=value, labels=labels):
+            return specs.Item("number", dict(labels), [value])
+        case Scalar(value=value):
+            return specs.Item("scalar", {}, [value])
+    return specs.Item("nodata", {}, [])
+
+
+def name_of(text: str) -> str:
+    return text.removeprefix("$").removeprefix("{").removesuffix("}")
+
+
+def to_test(text: str) -> threshold.Test:
+    name, *bounds = text.split()
+    return threshold.Test(name, [float(bound) for bound in bounds])
+
+
+def evaluate_reduce(text: str, inputs: dict[str, Items]) -> Outcome:
+    match = specs.parsed(specs._REDUCE, text)
+    value = None if match["value"] is None else float(match["value"])
+    name = input_of(match["input"])
+    return reduce.evaluate(reduce.Reduce(name, match["reducer"], (match["mode"] or "strict").replace("strict", ""), value), inputs[name])
+
+
+def evaluate_resample(text: str, evaluation: specs.Evaluation, inputs: dict[str, Items]) -> Outcome:
+    match = specs.parsed(specs._RESAMPLE, text)
+    start, end = (round((at - _EPOCH).total_seconds() * 1000) * 10**6 for at in (evaluation.span.start, evaluation.span.end))
+    name, length = input_of(match["input"]), window(match["window"])
+    return resample.evaluate(resample.Resample(name, length, match["down"], match["up"], start, end), inputs[name])
+
+
+def evaluate_threshold(text: str, inputs: dict[str, Items]) -> Outcome:
+    match = specs.parsed(specs._THRESHOLD, text)
+    loaded = {fingerprint(specs.read_labels(labels)) for labels in re.findall(r"\{([^}]*)\}", match["loaded"] or "")}
+    name, unload = input_of(match["input"]), to_test(match["until"]) if match["until"] else None
+    return threshold.evaluate(threshold.Threshold(name, to_test(match["test"]), unload, loaded), inputs[name])
+
+
+def evaluate_classic(text: str, inputs: dict[str, Items]) -> Outcome:
+    words = ["", *re.split(r" (and|or|logic-or|xor) (?=\S+ of )", text)]
+    conditions = []
+    for operator, condition in zip(words[::2], words[1::2], strict=True):
+        match = specs.parsed(specs._CONDITION, condition)
+        bounds = [float(word) for word in match["params"].split()]
+        conditions.append(classic.Condition(operator, name_of(match["input"]), match["reducer"], match["evaluator"], bounds))
+    return classic.evaluate(conditions, inputs)
+
+
+def input_of(text: str) -> str:
+    name = name_of(text)
+    if not name:
+        raise Refused("parseError", "no reference")
+    return name
+
+
+def run(evaluation: specs.Evaluation) -> Outcome:
+    inputs = {ref_id: [to_item(item) for item in items] for ref_id, items in evaluation.inputs.items()}
+    kind, _, text = evaluation.text.partition(" ")
+    match kind:
+        case "math":
+            return math.evaluate(math_text.parsed(text), inputs)
+        case "reduce":
+            return evaluate_reduce(text, inputs)
+        case "resample":
+            return evaluate_resample(text, evaluation, inputs)
+        case "threshold":
+            return evaluate_threshold(text, inputs)
+    return evaluate_classic(text, inputs)
+
+
+def is_within_reach(evaluation: specs.Evaluation) -> bool:
+    return evaluation.error is None or not any(
+        text in evaluation.error or text in evaluation.text for text in (*_OF_LIMITS, *_OF_THE_SCHEMA)
+    )
+
+
+_EVALUATIONS = [evaluation for evaluation in specs._EVALUATIONS if is_within_reach(evaluation)]
+
+
+@pytest.mark.parametrize("evaluation", _EVALUATIONS, ids=[evaluation.place for evaluation in _EVALUATIONS])
+def test_the_reference_gives_what_the_case_says(evaluation: specs.Evaluation) -> None:
+    """Items, their order, labels, times and values, warnings, matches, and whether there is an error, are those of the case."""
+    if evaluation.error is not None:
+        with pytest.raises(Refused):
+            run(evaluation)
+        return
+    outcome = run(evaluation)
+    got, wanted = list(map(from_item, outcome.items)), evaluation.expected or []
+    assert len(got) == len(wanted), got
+    assert all(map(specs.same_item, got, wanted)), got
+    assert len(outcome.matches) == len(evaluation.matches), outcome.matches
+    for (value, metric, labels), match in zip(outcome.matches, evaluation.matches, strict=True):
+        assert specs.same_value(value, match.value)
+        assert (metric, dict(labels or {})) == (match.metric, dict(match.labels.pairs))
+    assert len(outcome.warnings) == len(evaluation.warnings), outcome.warnings
+    assert all(text in warning for warning, text in zip(outcome.warnings, evaluation.warnings, strict=True)), outcome.warnings
+
+
+def test_few_cases_are_out_of_reach() -> None:
+    """The reference answers nearly all that the engine is asked."""
+    assert len(specs._EVALUATIONS) - len(_EVALUATIONS) < 12

@@ -1,0 +1,131 @@
+"""A real gateway listener on loopback over any route table, and a client for it."""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession, DummyCookieJar
+
+from dashwright.api.domain.access import permissions_of
+from dashwright.api.http.basic import BasicAuthenticator
+from dashwright.api.http.memory import Memory
+from dashwright.api.http.passwords import Passwords
+from dashwright.api.http.routing import Route
+from dashwright.api.http.schemes import Schemes
+from dashwright.api.http.server import Limits, Server
+from dashwright.api.http.throttle import Throttle
+from dashwright.common.clock import Clock
+from dashwright.common.identity import Identity, Role
+
+
+@dataclass(frozen=True)
+class Account:
+    password_hash: str | None
+    is_disabled: bool = False
+    identity: Identity | None = None
+    user_id: int = 1
+    salt: str | None = None
+    login: str = ""
+
+
+@dataclass
+class Accounts:
+    """The accounts of a test: a login and its roles by organization, the first of which is its current one."""
+
+    hashes: dict[str, str | None] = field(default_factory=dict)
+    roles: dict[str, Mapping[int, Role]] = field(default_factory=dict)
+    disabled: set[str] = field(default_factory=set)
+    salts: dict[str, str] = field(default_factory=dict)
+    lookups: list[tuple[str, int | None]] = field(default_factory=list)
+    aliases: dict[str, str] = field(default_factory=dict)
+
+    async def find(self, login: str, org_id: int | None) -> Account | None:
+        self.lookups.append((login, org_id))
+        login = self.aliases.get(login, login)
+        if login not in self.hashes:
+            return None
+        roles = self.roles.get(login, {1: Role.VIEWER})
+        wanted = org_id if org_id is not None else next(iter(roles))
+        role = roles.get(wanted)
+        identity = None if role is None else Identity(f"user:{login}", login, wanted, role, permissions=permissions_of(role))
+        return Account(self.hashes[login], login in self.disabled, identity, salt=self.salts.get(login), login=login)
+
+    async def replace_password(self, user_id: int, *, old: str, new: str) -> bool:
+        logins = [login for login, stored in self.hashes.items() if stored == old]
+        for login in logins:
+            self.hashes[login] = new
+            self.salts.pop(login, None)
+        return bool(logins)
+
+    async def seen_in(self, identity: Identity, org_id: int) -> Identity:
+        role = self.roles.get(identity.login, {1: Role.VIEWER}).get(org_id, Role.NONE)
+        return replace(identity, org_id=org_id, role=role, permissions=permissions_of(role))
+
+
+def basic(login: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{login}:{password}".encode()).decode()
+
+
+@dataclass
+class Gateway:
+    """A running listener: its port, and a client whose paths are relative to it."""
+
+    server: Server
+    port: int
+    client: ClientSession
+
+
+Serve = Callable[..., Awaitable[Gateway]]
+
+
+async def refused(port: int) -> None:
+    """Returns when the listener takes no connections any more."""
+    async with asyncio.timeout(5):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+            except ConnectionError:
+                return
+            writer.close()
+
+
+@pytest.fixture(scope="session")
+def passwords() -> Passwords:
+    return Passwords()
+
+
+@pytest.fixture
+async def accounts(passwords: Passwords) -> Accounts:
+    """``ann`` (Admin), ``ed`` (Editor) and ``vic`` (Viewer), each with the password ``pw``; ``ann`` edits organization 2, too."""
+    hashed = await passwords.hash("pw")
+    return Accounts(
+        {"ann": hashed, "ed": hashed, "vic": hashed},
+        {"ann": {1: Role.ADMIN, 2: Role.EDITOR}, "ed": {1: Role.EDITOR}, "vic": {1: Role.VIEWER}},
+    )
+
+
+@pytest.fixture
+def authenticator(accounts: Accounts, passwords: Passwords) -> Schemes:
+    memory = Memory(Clock())
+    memory.begin()
+    return Schemes({"basic": BasicAuthenticator(accounts, passwords, Throttle())}, accounts, memory)
+
+
+@pytest.fixture
+async def serve(authenticator: Schemes) -> AsyncIterator[Serve]:
+    """Starts a gateway over routes, with limits of the test's own."""
+    async with AsyncExitStack() as stack:
+
+        async def start(routes: Sequence[Route], limits: Limits | None = None, **options: Any) -> Gateway:
+            server = Server(routes, authenticator, limits or Limits(drain_seconds=2.0, linger_seconds=0.2))
+            port = await server.start("127.0.0.1", 0, **options)
+            stack.push_async_callback(server.stop)
+            client = ClientSession(f"http://127.0.0.1:{port}", cookie_jar=DummyCookieJar())
+            await stack.enter_async_context(client)
+            return Gateway(server, port, client)
+
+        yield start

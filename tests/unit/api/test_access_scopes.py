@@ -1,0 +1,140 @@
+"""Scopes: what a grant covers, which grants there can be, what is told of an object and what may be handed on."""
+
+from types import MappingProxyType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.api.domain.access import permissions_of, queue_identity
+from dashwright.api.domain.access.assignment import beyond, may_assign
+from dashwright.api.domain.access.metadata import Subject, access_control
+from dashwright.api.domain.access.scopes import KNOWN, Grant, normalise, with_grants
+from dashwright.common.errors import BadRequest
+from dashwright.common.identity import Caller, Identity, Role, covers
+
+PARTS = st.lists(st.sampled_from(["teams", "id", "*", "1", "12", "a*", ""]), min_size=1, max_size=4)
+SCOPES = PARTS.map(":".join)
+
+
+def holder(role: Role = Role.NONE, **scopes: set[str]) -> Identity:
+    """Somebody with these scopes for the action ``teams:read``, spelled ``teams_read``."""
+    permissions = {action.replace("_", ":"): frozenset(granted) for action, granted in scopes.items()}
+    return Identity("user:1", "x", 1, role, permissions=permissions)
+
+
+@given(SCOPES, SCOPES)
+def test_a_grant_covers_what_it_names(granted: str, scope: str) -> None:
+    """Part by part: the same, or the same up to a last part that is a star, which stands for anything at all."""
+    parts, wanted = granted.split(":"), scope.split(":")
+    same = parts == wanted
+    pattern = parts[-1] == "*" and (parts == ["*"] or (len(wanted) >= len(parts) and wanted[: len(parts) - 1] == parts[:-1]))
+    assert covers(granted, scope) == (same or pattern)
+
+
+@given(st.sets(SCOPES, max_size=5), SCOPES)
+def test_an_identity_may_what_one_of_its_grants_covers(granted: set[str], scope: str) -> None:
+    """Grants add up and none takes away; an action that is not granted covers nothing."""
+    identity = holder(teams_read=granted)
+    assert identity.may("teams:read", scope) == any(covers(one, scope) for one in granted)
+    assert identity.holds("teams:read") == bool(granted)
+    assert not identity.may("teams:write", scope)
+    assert not identity.holds("teams:write")
+
+
+@given(st.sets(st.sampled_from(["*", "teams:*", "teams:id:*", "teams:id:1", "teams:id:23", "teams:id:007", "teams:uid:4", "team:id:5"])))
+def test_the_numbers_of_a_list_are_those_that_may_be_read_one_by_one(granted: set[str]) -> None:
+    """A list that is narrowed in the store shows exactly what single requests would."""
+    identity = holder(teams_read=granted)
+    numbers = identity.ids("teams:read", "teams:id:")
+    for number in (0, 1, 2, 4, 5, 7, 23, 230):
+        assert (numbers is None or number in numbers) == identity.may("teams:read", f"teams:id:{number}")
+
+
+@pytest.mark.parametrize(
+    ("action", "scope", "grant"),
+    [
+        ("users.quotas:read", "global.users:id:1", ("users.quotas:list", "global.users:1")),
+        ("users.quotas:write", "global.users:id:*", ("users.quotas:update", "global.users:*")),
+        ("orgs.quotas:read", "orgs:id:5", ("orgs.quotas:read", "org:id:5")),
+        ("orgs:read", "orgs:*", ("orgs:read", "org:*")),
+        ("orgs:read", "org:id:*", ("orgs:read", "org:*")),
+        ("orgs:create", "", ("orgs:create", "*")),
+        ("users.password:update", "*", ("users.password:write", "*")),
+        ("users.permissions:update", "global.users:3", ("users.permissions:write", "global.users:3")),
+        ("users.logout", "*", ("users:logout", "*")),
+        ("teams:read", "teams:id:9223372036854775807", ("teams:read", "teams:id:9223372036854775807")),
+        ("dashboards:read", "*", ("dashboards:read", "*")),
+    ],
+)
+def test_a_grant_is_stored_by_its_canonical_names(action: str, scope: str, grant: tuple[str, str]) -> None:
+    """Older names mean the same, and what is stored is normalised once more to itself."""
+    assert normalise(action, scope) == grant
+    assert normalise(*grant) == grant
+
+
+@pytest.mark.parametrize(
+    ("action", "scope", "named"),
+    [
+        ("perm:orgs:invalid", "*", "perm:orgs:invalid"),
+        ("*", "*", "'*'"),
+        ("teams:read", "teams:id:x", "teams:id:x"),
+        ("teams:read", "teams:id:0", "teams:id:0"),
+        ("teams:read", "teams:id:01", "teams:id:01"),
+        ("teams:read", "teams:id:9223372036854775808", "9223372036854775808"),
+        ("teams:read", "teams:id:1*", "teams:id:1*"),
+        ("teams:read", "serviceaccounts:id:1", "serviceaccounts:id:1"),
+        ("teams:read", "teams:id:" + "1" * 5000, "111"),
+        ("dashboards:read", "dashboards:uid:x", "dashboards:uid:x"),
+    ],
+)
+def test_a_grant_of_nothing_is_refused_by_name(action: str, scope: str, named: str) -> None:
+    """An unknown action or a scope that no object of the action has is the caller's mistake, and the text says which."""
+    with pytest.raises(BadRequest) as refusal:
+        normalise(action, scope)
+    assert named in refusal.value.message
+    assert len(refusal.value.message) < 500
+
+
+def test_explicit_grants_add_to_a_role() -> None:
+    """Rows of unknown actions are ignored, old names count, and the role's own table stays as it was."""
+    role = permissions_of(Role.VIEWER)
+    rows = [("users.quotas:read", "global.users:id:7"), ("perm:orgs:invalid", "*"), ("dashboards:read", "*"), ("teams:read", "teams:id:1")]
+    merged = with_grants(role, rows)
+    assert merged["users.quotas:list"] == {"global.users:7"}
+    assert merged["teams:read"] == {"teams:id:1"}
+    assert set(merged) - set(role) == {"users.quotas:list", "teams:read"}
+    assert with_grants(role, [("nothing:known", "*")]) is role
+    assert isinstance(role, MappingProxyType)
+
+
+@pytest.mark.parametrize("subject", Subject)
+def test_an_object_tells_what_the_caller_may_do_with_it(subject: Subject) -> None:
+    """Only allowed actions appear, on this object and not on its neighbour; nothing allowed is no member at all."""
+    boss = Identity("user:1", "x", 1, Role.NONE, permissions=permissions_of(Role.NONE, is_server_admin=True))
+    assert access_control(boss, subject, 5) == dict.fromkeys(subject.actions, True)
+    first = subject.actions[0]
+    partial = Identity("user:1", "x", 1, Role.NONE, permissions={first: frozenset({f"{subject.prefix}5"})})
+    assert access_control(partial, subject, 5) == {first: True}
+    assert access_control(partial, subject, 6) is None
+    assert set(subject.actions) <= KNOWN
+    assert normalise(first, f"{subject.prefix}5") == (first, f"{subject.prefix}5")
+
+
+def test_nobody_hands_on_what_is_above_them() -> None:
+    """Roles up to one's own; grants only on scopes that one covers wholly. Server admins give any role."""
+    for own in Role:
+        given = [role for role in Role if may_assign(holder(own), role)]
+        assert given == list(Role)[: list(Role).index(own) + 1]
+    assert may_assign(Identity("user:1", "x", 1, Role.NONE, is_server_admin=True), Role.ADMIN)
+    owner = holder(teams_read={"teams:id:1", "teams:id:2"})
+    one, all_of_them, other = Grant("teams:read", "teams:id:1"), Grant("teams:read", "teams:*"), Grant("teams:write", "teams:id:1")
+    assert beyond(owner, [one, all_of_them, other]) == (all_of_them, other)
+    assert beyond(holder(teams_read={"teams:*"}), [one, all_of_them]) == ()
+
+
+def test_the_queue_is_no_user() -> None:
+    """What comes by the broker without credentials may ask for jobs and evaluations, and is told apart from people."""
+    queue = queue_identity(2)
+    assert (queue.kind, queue.user_id) == (Caller.QUEUE, 0)
+    assert set(queue.permissions) == {"jobs:create", "evaluations:create"}

@@ -1,0 +1,338 @@
+"""Basic credentials: who gets in, what is remembered and for how long, and what a flood of them costs."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from structlog.testing import capture_logs
+
+from dashwright.api.domain import key_material
+from dashwright.api.http import basic as module
+from dashwright.api.http import passwords as password_hashes
+from dashwright.api.http.authentication import NOT_A_MEMBER, Credentials
+from dashwright.api.http.basic import BasicAuthenticator
+from dashwright.api.http.bearer import BearerAuthenticator
+from dashwright.api.http.expiring import Expiring
+from dashwright.api.http.hashing import KeyHashes
+from dashwright.api.http.memory import Memory
+from dashwright.api.http.passwords import Passwords
+from dashwright.api.http.throttle import Throttle
+from dashwright.common.clock import Clock
+from dashwright.common.errors import TooManyRequests, Unauthorized, Unavailable
+
+from .conftest import Accounts, basic
+from .test_bearer_credentials import TOKEN, Keys
+
+HERE, THERE = "192.0.2.1", "192.0.2.2"
+
+
+class Time:
+    """A clock that moves when told."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def passing(monkeypatch: pytest.MonkeyPatch) -> Time:
+    """Time as the authenticator's memory sees it."""
+    time = Time()
+    monkeypatch.setattr(module, "Expiring", lambda size, seconds: Expiring(size, seconds, time))
+    return time
+
+
+class Counted(Passwords):
+    """Passwords that count their verifications."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.verifications: list[str | None] = []
+        self.suspects = 0
+
+    async def verify(self, stored: str | None, password: str, *, salt: str | None = None, is_suspect: bool = False) -> bool:
+        self.verifications.append(stored)
+        self.suspects += is_suspect
+        return await super().verify(stored, password, salt=salt, is_suspect=is_suspect)
+
+
+@pytest.fixture
+def counted() -> Iterator[Counted]:
+    counted = Counted()
+    yield counted
+    counted.close()
+
+
+@pytest.fixture
+def throttle() -> Throttle:
+    return Throttle(3)
+
+
+@pytest.fixture
+def authenticator(accounts: Accounts, counted: Counted, throttle: Throttle, passing: Time) -> BasicAuthenticator:
+    return BasicAuthenticator(accounts, counted, throttle)
+
+
+async def ask(authenticator: BasicAuthenticator, login: str, password: str, org_id: int | None = None, address: str = HERE) -> str:
+    """The role of who gets in."""
+    return (await authenticator.identify(Credentials(basic(login, password), address), org_id)).role
+
+
+async def refuse(authenticator: BasicAuthenticator, login: str, password: str, address: str = HERE) -> None:
+    with pytest.raises(Unauthorized, match=r"^Invalid username or password$") as refusal:
+        await ask(authenticator, login, password, None, address)
+    assert refusal.value.message_id == "password-auth.failed"
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        basic("ann", "wrong"),
+        basic("ann", ""),
+        basic("nobody", "pw"),
+        basic("locked", "pw"),
+        basic("remote", "pw"),
+        "Basic",
+        "Basic %%%",
+        "Basic " + "QQ==",
+        "Basic /////w==",
+    ],
+)
+async def test_every_wrong_credential_is_refused_with_the_same_words(
+    authenticator: BasicAuthenticator, accounts: Accounts, authorization: str
+) -> None:
+    """Nobody learns whether a login exists, is disabled or has no password."""
+    accounts.hashes |= {"locked": accounts.hashes["ann"], "remote": None}
+    accounts.disabled.add("locked")
+    with pytest.raises(Unauthorized, match=r"^Invalid username or password$") as refusal:
+        await authenticator.identify(Credentials(authorization), None)
+    assert refusal.value.message_id == "password-auth.failed"
+
+
+async def test_every_refusal_costs_one_verification(authenticator: BasicAuthenticator, accounts: Accounts, counted: Counted) -> None:
+    """Unknown, wrong, disabled, without a password, throttled: the time of an answer tells nothing."""
+    accounts.hashes |= {"locked": accounts.hashes["ann"], "remote": None}
+    accounts.disabled.add("locked")
+    for number, (login, password) in enumerate(
+        [("nobody", "pw"), ("locked", "pw"), ("remote", "pw"), ("ann", "a"), ("ann", "b"), ("ann", "c"), ("ann", "pw")], start=1
+    ):
+        await refuse(authenticator, login, password)
+        assert len(counted.verifications) == number
+    assert [stored is None for stored in counted.verifications] == [True, True, True, False, False, False, True]
+
+
+async def test_a_password_is_verified_once_while_it_is_used(
+    authenticator: BasicAuthenticator, accounts: Accounts, counted: Counted, passing: Time
+) -> None:
+    """The account is read each time; the hash is computed again only when the credential was not used for minutes."""
+    for seconds, verifications in ((0, 1), (299, 1), (598, 1), (899, 2)):
+        passing.now = seconds
+        assert await ask(authenticator, "ann", "pw") == "Admin"
+        assert len(counted.verifications) == verifications
+    assert len(accounts.lookups) == 4
+
+
+async def test_a_changed_password_ends_the_old_one(authenticator: BasicAuthenticator, accounts: Accounts, counted: Counted) -> None:
+    """That a password fitted counts only while the account has the same hash."""
+    await ask(authenticator, "ann", "pw")
+    accounts.hashes["ann"] = await counted.hash("new")
+    await refuse(authenticator, "ann", "pw")
+    assert await ask(authenticator, "ann", "new") == "Admin"
+
+
+async def test_a_disabled_account_is_out(authenticator: BasicAuthenticator, accounts: Accounts) -> None:
+    """However lately its password was verified."""
+    await ask(authenticator, "ann", "pw")
+    accounts.disabled.add("ann")
+    await refuse(authenticator, "ann", "pw")
+
+
+async def test_only_a_member_is_let_into_an_organization(authenticator: BasicAuthenticator) -> None:
+    """A right password in a foreign organization is told so, and only a right one."""
+    assert [await ask(authenticator, "ann", "pw", org) for org in (None, 2, 1)] == ["Admin", "Editor", "Admin"]
+    for password, message_id in (("pw", NOT_A_MEMBER), ("wrong", "password-auth.failed")):
+        with pytest.raises(Unauthorized) as refusal:
+            await ask(authenticator, "ann", password, 3)
+        assert refusal.value.message_id == message_id
+
+
+async def test_callers_with_one_credential_share_one_verification(authenticator: BasicAuthenticator, counted: Counted) -> None:
+    """A burst of them is no flood."""
+    roles = await asyncio.gather(*(ask(authenticator, "ann", "pw") for _ in range(50)))
+    assert (set(roles), len(counted.verifications)) == ({"Admin"}, 1)
+
+
+async def test_guessing_locks_out_who_guesses_and_nobody_else(authenticator: BasicAuthenticator, counted: Counted) -> None:
+    """After three failures even the right password is refused there; elsewhere its owner gets in, and so does another login there."""
+    for password in ("a", "b", "c", "pw"):
+        await refuse(authenticator, "ann", password)
+    assert await ask(authenticator, "ann", "pw", address=THERE) == "Admin"
+    assert await ask(authenticator, "ed", "pw") == "Editor"
+    await refuse(authenticator, "ann", "other")
+
+
+async def test_who_logged_in_lately_is_not_locked_out(authenticator: BasicAuthenticator, throttle: Throttle) -> None:
+    """Behind one address with somebody who guesses at their login, they go on working."""
+    assert await ask(authenticator, "ann", "pw") == "Admin"
+    for password in ("a", "b", "c", "d"):
+        await refuse(authenticator, "ann", password)
+    assert throttle.refuses("ann", HERE)
+    assert await ask(authenticator, "ann", "pw") == "Admin"
+
+
+async def test_a_login_in_use_elsewhere_cannot_be_guessed_at_without_end(authenticator: BasicAuthenticator, throttle: Throttle) -> None:
+    """That its owner was let in at their address does not let in the right guess at one that is refused."""
+    assert await ask(authenticator, "ann", "pw", address=THERE) == "Admin"
+    for password in ("a", "b", "c", "pw"):
+        await refuse(authenticator, "ann", password)
+    assert await ask(authenticator, "ann", "pw", address=THERE) == "Admin"
+
+
+async def test_guesses_made_at_once_are_counted_as_they_come(authenticator: BasicAuthenticator) -> None:
+    """No more are checked than one after the other: the right one, if it comes late, is refused with the rest."""
+    guesses = [*(f"wrong {number}" for number in range(5)), "pw"]
+    outcomes = await asyncio.gather(*(ask(authenticator, "ann", password) for password in guesses), return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [Unauthorized] * len(guesses)
+
+
+async def test_one_credential_at_many_requests_at_once_is_one_attempt(authenticator: BasicAuthenticator) -> None:
+    """A client that opens many connections is not taken for one who guesses."""
+    assert await asyncio.gather(*(ask(authenticator, "ann", "pw") for _ in range(10))) == ["Admin"] * 10
+
+
+async def test_failures_by_login_and_by_mail_are_of_one_account(
+    authenticator: BasicAuthenticator, accounts: Accounts, throttle: Throttle
+) -> None:
+    """Another name for the same account is no new start."""
+    accounts.aliases["ann@example.org"] = "ann"
+    for name in ("ann", "ann@example.org", "ann"):
+        await refuse(authenticator, name, "wrong")
+    assert throttle.refuses("ann", HERE)
+    await refuse(authenticator, "ann@example.org", "pw")
+
+
+async def test_refused_attempts_are_not_counted(authenticator: BasicAuthenticator, throttle: Throttle) -> None:
+    """A script with an old password spoils its own login, not its whole address."""
+    for number in range(40):
+        await refuse(authenticator, "ann", f"old {number}")
+    assert not throttle.refuses_address(HERE)
+    assert await ask(authenticator, "ed", "pw") == "Editor"
+
+
+async def test_an_address_with_failures_waits_behind_the_others(authenticator: BasicAuthenticator, counted: Counted) -> None:
+    """Its verifications are those of a suspect."""
+    await refuse(authenticator, "ann", "wrong")
+    assert counted.suspects == 0
+    await refuse(authenticator, "ed", "wrong")
+    await ask(authenticator, "vic", "pw", address=THERE)
+    assert counted.suspects == 1
+
+
+async def test_a_hash_of_an_imported_database_is_replaced_at_the_first_login(
+    authenticator: BasicAuthenticator, accounts: Accounts, counted: Counted
+) -> None:
+    """Once, also when many log in at once; a wrong password replaces nothing."""
+    imported = key_material.stored("old secret", "salt")
+    accounts.hashes["ann"], accounts.salts["ann"] = imported, "salt"
+    await refuse(authenticator, "ann", "pw")
+    assert accounts.hashes["ann"] == imported
+    await asyncio.gather(*(ask(authenticator, "ann", "old secret") for _ in range(10)))
+    replaced = accounts.hashes["ann"]
+    assert replaced is not None
+    assert replaced.startswith("$argon2id$")
+    assert "ann" not in accounts.salts
+    before = len(counted.verifications)
+    assert await ask(authenticator, "ann", "old secret") == "Admin"
+    assert (len(counted.verifications), accounts.hashes["ann"]) == (before, replaced)
+
+
+async def test_a_hash_that_cannot_be_replaced_lets_in_all_the_same(
+    authenticator: BasicAuthenticator, accounts: Accounts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next login tries again."""
+
+    async def away(*_: object, **__: object) -> bool:
+        raise Unavailable("away")
+
+    accounts.hashes["ann"], accounts.salts["ann"] = key_material.stored("pw", "salt"), "salt"
+    monkeypatch.setattr(accounts, "replace_password", away)
+    assert await ask(authenticator, "ann", "pw") == "Admin"
+
+
+@pytest.fixture
+async def tokens() -> AsyncIterator[BearerAuthenticator]:
+    hashes, clock = KeyHashes(), Clock()
+    yield BearerAuthenticator(Keys(), hashes, Throttle(), Memory(clock), clock)
+    hashes.close()
+
+
+async def test_a_token_may_stand_where_a_password_does(
+    accounts: Accounts, counted: Counted, throttle: Throttle, tokens: BearerAuthenticator
+) -> None:
+    """Behind the login api_key, also where passwords are not taken at all; then nothing tells whether one would fit."""
+    for is_open in (True, False):
+        authenticator = BasicAuthenticator(accounts, counted, throttle, tokens=tokens, is_open=is_open)
+        with pytest.raises(Unauthorized) as refusal:
+            await ask(authenticator, "api_key", TOKEN)
+        assert refusal.value.message_id == "api-key.invalid"
+    for authorization in (basic("ann", "pw"), basic("ann", "wrong"), "Basic %%%"):
+        with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
+            await authenticator.identify(Credentials(authorization, HERE), None)
+    assert not counted.verifications
+
+
+async def test_failures_are_logged_without_the_password(authenticator: BasicAuthenticator) -> None:
+    """With their number while they are counted."""
+    with capture_logs() as lines:
+        for login in ("ann", "ANN", "ann", "Ann"):
+            await refuse(authenticator, login, "hunter2")
+    told = [(line["event"], line["address"], line["failures"]) for line in lines]
+    assert told == [("login_failed", HERE, count) for count in (1, 2, 3, None)]
+    assert "hunter2" not in str(lines)
+
+
+async def test_no_password_is_kept(authenticator: BasicAuthenticator) -> None:
+    """What the authenticator remembers is keyed by a digest that only this process can make."""
+    await ask(authenticator, "ann", "pw")
+    assert [len(key) for key in authenticator._verified._entries] == [16]
+
+
+async def test_only_so_many_passwords_are_checked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the bound a caller is told to come back; the places are free again afterwards."""
+    release = threading.Event()
+    monkeypatch.setattr(password_hashes, "_verify", lambda *_: release.wait(5))
+    bounded = Passwords(threads=1, waiting=2)
+    running = [asyncio.create_task(bounded.verify("hash", "x")) for _ in range(2)]
+    await asyncio.sleep(0)
+    with pytest.raises(TooManyRequests):
+        await bounded.verify("hash", "x")
+    release.set()
+    assert await asyncio.gather(*running) == [True, True]
+    assert await bounded.verify("hash", "x")
+    bounded.close()
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3)), max_size=40))
+def test_a_memory_holds_what_is_fresh_and_never_more_than_its_size(steps: list[tuple[int, int]]) -> None:
+    """Against a plain dict with times: nothing stale is given, nothing fresh among the newest is lost, the bound holds."""
+    time = Time()
+    memory: Expiring[int, float] = Expiring(3, 5.0, time)
+    written: dict[int, float] = {}
+    for key, wait in steps:
+        time.now += wait
+        memory.put(key, time.now)
+        written.pop(key, None)
+        written[key] = time.now
+        assert len(memory) <= 3
+        fresh = {known: at for known, at in list(written.items())[-3:] if at + 5.0 > time.now}
+        assert {known: memory.get(known) for known in written} == {known: fresh.get(known) for known in written}
+
+
+async def test_nobody_has_no_password(passwords: Passwords) -> None:
+    """The stand-in for a missing account is beaten by no password, not even its own."""
+    assert not await passwords.verify(None, "no account has this password")

@@ -1,0 +1,40 @@
+"""Where a caller comes from: only a trusted proxy is believed."""
+
+import ipaddress
+from collections.abc import Sequence
+
+import pytest
+
+from dashwright.api.http.addresses import Addresses
+
+TRUSTED = (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("::1/128"))
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "caller"),
+    [
+        ("192.0.2.1", [], "192.0.2.1"),
+        ("192.0.2.1", ["203.0.113.9"], "192.0.2.1"),
+        ("10.0.0.1", ["203.0.113.9"], "203.0.113.9"),
+        ("10.0.0.1", ["198.51.100.7, 203.0.113.9"], "203.0.113.9"),
+        ("10.0.0.1", ["198.51.100.7", "203.0.113.9, 10.0.0.2"], "203.0.113.9"),
+        ("10.0.0.1", ["203.0.113.9:4711"], "203.0.113.9"),
+        ("::1", ["[2001:db8::1]:4711"], "2001:db8::1"),
+        ("10.0.0.1", ["2001:db8::1"], "2001:db8::1"),
+        ("::ffff:10.0.0.1", ["203.0.113.9"], "203.0.113.9"),
+        ("10.0.0.1", ["10.0.0.3, 10.0.0.2"], "10.0.0.3"),
+        ("10.0.0.1", [], ""),
+        ("10.0.0.1", [" , "], ""),
+        ("10.0.0.1", ["203.0.113.9, unknown"], ""),
+        ("", ["203.0.113.9"], ""),
+        (None, ["203.0.113.9"], ""),
+    ],
+)
+def test_the_last_that_is_no_trusted_proxy_is_the_caller(peer: str | None, forwarded: Sequence[str], caller: str) -> None:
+    """What clients write themselves stands further left and is not believed."""
+    assert Addresses(TRUSTED).of(peer, forwarded) == caller
+
+
+def test_without_trusted_proxies_the_peer_is_the_caller() -> None:
+    """Nobody may choose an address by a header."""
+    assert Addresses().of("10.0.0.1", ["203.0.113.9"]) == "10.0.0.1"

@@ -1,0 +1,70 @@
+"""Credentials as requests carry them: what reaches the authenticator, and whose address is counted."""
+
+from dataclasses import dataclass, field
+
+import pytest
+from aiohttp import ClientSession
+
+from dashwright.api.http.addresses import Addresses
+from dashwright.api.http.answer import Answer, json_answer
+from dashwright.api.http.authentication import Credentials
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import SIGNED_IN, Route
+from dashwright.api.http.server import Server
+from dashwright.common.identity import Identity, Role
+from dashwright.common.settings import load
+
+
+@dataclass
+class Recorder:
+    """Lets everybody in and keeps what they came with."""
+
+    seen: list[Credentials] = field(default_factory=list)
+
+    async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
+        self.seen.append(credentials)
+        return Identity("user:1", "ann", org_id or 1, Role.VIEWER, 1)
+
+    async def seen_in(self, identity: Identity, org_id: int) -> Identity:
+        return identity
+
+
+async def address(call: Call) -> Answer:
+    return json_answer({"address": call.address})
+
+
+ROUTE = Route("GET", "/api/x", address, SIGNED_IN)
+
+
+async def test_two_credentials_are_none() -> None:
+    """Nobody can tell which one a proxy before us has checked."""
+    recorder = Recorder()
+    server = Server([ROUTE], recorder)
+    port = await server.start("127.0.0.1", 0)
+    async with ClientSession(f"http://127.0.0.1:{port}") as client:
+        for given, status in ((["Bearer a"], 200), (["Bearer a", "Bearer a"], 401), (["", "Bearer a"], 401), ([""], 401), ([], 401)):
+            async with client.get("/api/x", headers=[("Authorization", each) for each in given]) as answer:
+                assert answer.status == status, given
+    assert recorder.seen == [Credentials("Bearer a", "127.0.0.1")]
+    await server.stop()
+
+
+@pytest.mark.parametrize(
+    ("trusted", "forwarded", "caller"),
+    [
+        ("", ["203.0.113.9"], "127.0.0.1"),
+        ("127.0.0.0/8", ["203.0.113.9"], "203.0.113.9"),
+        ("127.0.0.0/8", ["198.51.100.1", "203.0.113.9"], "203.0.113.9"),
+        ("127.0.0.0/8", [], ""),
+    ],
+)
+async def test_a_trusted_proxy_names_the_caller(trusted: str, forwarded: list[str], caller: str) -> None:
+    """To the authenticator and to the handler alike; anybody else's header is not believed."""
+    recorder = Recorder()
+    server = Server([ROUTE], recorder, addresses=Addresses(load(trusted_proxies=trusted).trusted_proxies))
+    port = await server.start("127.0.0.1", 0)
+    headers = [("Authorization", "Bearer a"), *(("X-Forwarded-For", each) for each in forwarded)]
+    async with ClientSession(f"http://127.0.0.1:{port}") as client, client.get("/api/x", headers=headers) as answer:
+        assert (await answer.json())["address"] == caller
+    assert [credentials.address for credentials in recorder.seen] == [caller]
+    await server.stop()

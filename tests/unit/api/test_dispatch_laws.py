@@ -1,0 +1,126 @@
+"""Dispatch against a matcher that tries every route, over random tables and paths."""
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.api.http.answer import Answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.dispatch import Dispatcher
+from dashwright.api.http.routing import PUBLIC, Route, Segment, parse
+from dashwright.common.errors import BadRequest, MethodNotAllowed, NotFound
+
+Found = tuple[str, dict[str, str]]
+
+
+async def handler(_: Call) -> Answer:
+    return Answer()
+
+
+def matched(template: Sequence[Segment], segments: Sequence[str], slash: bool) -> dict[str, str] | None:
+    """The parameters of one template, the slow and plain way."""
+    values: dict[str, str] = {}
+    for place, segment in enumerate(template):
+        if place >= len(segments) or (segment.is_parameter and not segments[place]):
+            return None
+        if segment.is_rest:
+            return values | {segment.name: "/".join(segments[place:]) + ("/" if slash else "")}
+        if segment.is_parameter:
+            values[segment.name] = segments[place]
+        elif segment.name != segments[place]:
+            return None
+    return values if len(template) == len(segments) else None
+
+
+def naive(routes: Sequence[Route], method: str, segments: Sequence[str], slash: bool) -> Found | set[str]:
+    """The route and parameters, or the methods allowed (none: not found)."""
+    fitting = [(route, values) for route in routes if (values := matched(parse(route.path), segments, slash)) is not None]
+    fitting.sort(key=lambda found: [segment.is_parameter + segment.is_rest for segment in parse(found[0].path)])
+    by_template: dict[tuple[int, ...], dict[str, tuple[Route, dict[str, str]]]] = {}
+    for route, values in fitting:
+        rank = tuple(segment.is_parameter + segment.is_rest for segment in parse(route.path))
+        by_template.setdefault(rank, {})[route.method] = (route, values)
+    for methods in by_template.values():
+        found = methods.get(method) or (methods.get("GET") if method == "HEAD" else None)
+        if found:
+            return found[0].method + " " + found[0].path, found[1]
+    return {route.method for route, _ in fitting}
+
+
+words = st.sampled_from(["a", "b", "c"])
+segments_of_templates = st.lists(st.one_of(words, st.just("{}")), max_size=4)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[Route]:
+    routes: dict[tuple[str, tuple[str, ...]], Route] = {}
+    for _ in range(draw(st.integers(1, 8))):
+        parts = [*draw(segments_of_templates), *draw(st.sampled_from([[], [], ["{:rest}"]]))]
+        method = draw(st.sampled_from(["GET", "POST", "HEAD", "DELETE"]))
+        path = "/" + "/".join(part.replace("{", "{p" + str(place)) for place, part in enumerate(parts))
+        routes[method, tuple(parts)] = Route(method, path, handler, PUBLIC)
+    return list(routes.values())
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=3)
+paths = st.lists(st.one_of(words, words, texts), max_size=5)
+
+
+@given(tables(), st.sampled_from(["GET", "POST", "HEAD", "PUT"]), paths, st.booleans())
+def test_dispatch_finds_what_trying_every_route_finds(routes: list[Route], method: str, segments: list[str], slash: bool) -> None:
+    """Words win over parameters and parameters over the remainder, a branch without the method gives way, and 405 lists all methods."""
+    while segments and segments[-1] == "":
+        segments = segments[:-1]
+    path = "/" + "/".join(quote(segment, safe="") for segment in segments) + ("/" if slash and segments else "")
+    expected = naive(routes, method, segments, slash and bool(segments))
+    found = dispatched(Dispatcher(routes), method, path)
+    if isinstance(expected, set) and "GET" in expected:
+        expected.add("HEAD")
+    assert found == expected
+
+
+def dispatched(dispatcher: Dispatcher, method: str, path: str) -> Found | set[str]:
+    """What the dispatcher finds, in the form of ``naive``."""
+    try:
+        match = dispatcher.find(method, path)
+    except NotFound:
+        return set()
+    except MethodNotAllowed as error:
+        return set(error.details["allow"].split(", "))
+    return match.route.method + " " + match.route.path, match.parameters
+
+
+@given(tables(), st.binary(max_size=40))
+def test_any_bytes_in_a_path_are_routed_or_refused(routes: list[Route], raw: bytes) -> None:
+    """No path, however malformed, is a failure of ours."""
+    path = "/" + raw.decode("utf-8", "surrogateescape").replace("?", "").replace("#", "")
+    try:
+        match = Dispatcher(routes).find("GET", path)
+    except (NotFound, MethodNotAllowed, BadRequest):
+        return
+    for value in match.parameters.values():
+        assert "\0" not in value
+        value.encode()
+
+
+def test_an_encoded_slash_divides_nothing() -> None:
+    """Parameters are decoded after the split, once."""
+    match = Dispatcher([Route("GET", "/a/{x}/b", handler, PUBLIC)]).find("GET", "/a/1%2F2%252F/b")
+    assert match.parameters == {"x": "1/2%2F"}
+
+
+def test_a_trailing_slash_is_ignored_but_kept_in_a_remainder() -> None:
+    """A slash at the end never decides over the route; in a remainder it says that a folder is meant."""
+    dispatcher = Dispatcher([Route("GET", "/files", handler, PUBLIC), Route("GET", "/files/{path:rest}", handler, PUBLIC)])
+    assert dispatcher.find("GET", "/files/").route.path == "/files"
+    assert dispatcher.find("GET", "/files/a/b%20c/").parameters == {"path": "a/b c/"}
+
+
+@pytest.mark.parametrize("path", ["/a/%ff", "/a/%00", "/a/\udcff"])
+def test_a_path_that_is_no_text_is_a_bad_request(path: str) -> None:
+    """What no name can hold is refused before a store sees it."""
+    with pytest.raises(BadRequest):
+        Dispatcher([Route("GET", "/a/{x}", handler, PUBLIC)]).find("GET", path)

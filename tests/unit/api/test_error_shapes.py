@@ -1,0 +1,159 @@
+"""Both error shapes, member by member."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from dashwright.api.http.denial import denied
+from dashwright.api.http.errors import error_answer
+from dashwright.api.http.shapes import Shape
+from dashwright.common.errors import (
+    Cause,
+    Conflict,
+    DashwrightError,
+    DeadlineExceeded,
+    Forbidden,
+    Invalid,
+    MethodNotAllowed,
+    NotFound,
+    PreconditionFailed,
+    TooManyRequests,
+    Unauthorized,
+    Unavailable,
+)
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+CLASSIC, STATUS = Shape.CLASSIC, Shape.STATUS
+
+
+def failure(message: str, code: int, **members: Any) -> dict[str, Any]:
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message, **members, "code": code}
+
+
+GOLDEN = [
+    (NotFound("Not found"), CLASSIC, 404, {"message": "Not found"}, {}),
+    (
+        NotFound("service account not found", message_id="serviceaccounts.ErrNotFound"),
+        CLASSIC,
+        404,
+        {"message": "service account not found", "messageId": "serviceaccounts.ErrNotFound", "statusCode": 404, "traceID": ""},
+        {},
+    ),
+    (
+        Forbidden("org Quota reached", message_id="quota.reached", extra={"target": "org_user", "limit": 10}),
+        CLASSIC,
+        403,
+        {
+            "message": "org Quota reached",
+            "messageId": "quota.reached",
+            "statusCode": 403,
+            "traceID": "",
+            "extra": {"target": "org_user", "limit": 10},
+        },
+        {},
+    ),
+    (DashwrightError("ours", extra={"secret": 1}), CLASSIC, 500, {"message": "Internal Server Error", "traceID": TRACE}, {}),
+    (
+        denied("users:read", "teams:read"),
+        STATUS,
+        403,
+        failure(denied("all of users:read, teams:read").message, 403, reason="Forbidden"),
+        {},
+    ),
+    (
+        Unauthorized("Unauthorized"),
+        CLASSIC,
+        401,
+        {"message": "Unauthorized"},
+        {"WWW-Authenticate": 'Basic realm="Dashwright", charset="UTF-8"'},
+    ),
+    (
+        denied("orgs.quotas:read"),
+        CLASSIC,
+        403,
+        {
+            "accessErrorId": "ACE1257817910",
+            "message": "You'll need additional permissions to perform this action. Permissions needed: orgs.quotas:read",
+            "title": "Access denied",
+        },
+        {},
+    ),
+    (DashwrightError("secret of ours"), CLASSIC, 500, {"message": "Internal Server Error", "traceID": TRACE}, {}),
+    (
+        Unavailable("The database is away", retry_after=2.5),
+        CLASSIC,
+        503,
+        {"message": "The database is away", "traceID": TRACE},
+        {"Retry-After": "3"},
+    ),
+    (TooManyRequests("Slower"), CLASSIC, 429, {"message": "Slower"}, {"Retry-After": "1"}),
+    (MethodNotAllowed("No", details={"allow": "GET, HEAD"}), CLASSIC, 405, {"message": "No"}, {"Allow": "GET, HEAD"}),
+    (
+        NotFound(
+            'dashboards.dashboard.grafana.app "x" not found', details={"name": "x", "group": "dashboard.grafana.app", "kind": "dashboards"}
+        ),
+        STATUS,
+        404,
+        failure(
+            'dashboards.dashboard.grafana.app "x" not found',
+            404,
+            reason="NotFound",
+            details={"name": "x", "group": "dashboard.grafana.app", "kind": "dashboards"},
+        ),
+        {},
+    ),
+    (
+        Invalid("bad", causes=[Cause("spec.title", "FieldValueRequired", "give one")]),
+        STATUS,
+        422,
+        failure(
+            "bad",
+            422,
+            reason="Invalid",
+            details={"causes": [{"reason": "FieldValueRequired", "message": "give one", "field": "spec.title"}]},
+        ),
+        {},
+    ),
+    (denied("folders:write"), STATUS, 403, failure(denied("folders:write").message, 403, reason="Forbidden"), {}),
+    (Conflict("changed"), STATUS, 409, failure("changed", 409, reason="Conflict"), {}),
+    (PreconditionFailed("old"), STATUS, 412, failure("old", 412), {}),
+    (DeadlineExceeded("late"), STATUS, 504, failure("late", 504, reason="Timeout"), {}),
+    (
+        Unavailable("away", retry_after=7),
+        STATUS,
+        503,
+        failure("away", 503, reason="ServiceUnavailable", details={"retryAfterSeconds": 7}),
+        {"Retry-After": "7"},
+    ),
+    (
+        DashwrightError("secret of ours"),
+        STATUS,
+        500,
+        failure(f"Internal Server Error; trace id {TRACE}", 500, reason="InternalError"),
+        {},
+    ),
+]
+
+
+@pytest.mark.parametrize(("error", "shape", "status", "body", "headers"), GOLDEN)
+def test_an_error_has_exactly_this_shape(
+    error: DashwrightError, shape: Shape, status: int, body: dict[str, Any], headers: dict[str, str]
+) -> None:
+    """Clients read these members and no others; a failure of ours shows a trace id and nothing of its cause."""
+    answer = error_answer(error, shape, TRACE)
+    assert isinstance(answer.body, bytes)
+    assert (answer.status, orjson.loads(answer.body), answer.headers) == (status, body, headers)
+
+
+@pytest.mark.parametrize("error", [DashwrightError("ours"), Unavailable("away"), DeadlineExceeded("late")])
+def test_a_prescribed_text_covers_every_failure_of_ours(error: DashwrightError) -> None:
+    """Where the interface gives the text of a failure, it is 500 with that text, whichever part failed."""
+    answer = error_answer(error, CLASSIC, TRACE, failure="Failed to list api keys")
+    assert isinstance(answer.body, bytes)
+    assert (answer.status, orjson.loads(answer.body)["message"]) == (500, "Failed to list api keys")
+
+
+def test_a_prescribed_text_leaves_the_callers_faults_alone() -> None:
+    """The caller still learns what they did wrong."""
+    assert error_answer(NotFound("none"), CLASSIC, TRACE, failure="Failed").status == 404

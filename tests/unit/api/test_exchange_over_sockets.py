@@ -1,0 +1,397 @@
+"""A request from a real socket to a handler and back: identity, permission, bodies, headers, logs and metrics."""
+
+import asyncio
+import gzip
+import zlib
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession
+from prometheus_client import REGISTRY
+from pydantic import BaseModel, Field
+from structlog.contextvars import get_contextvars
+from structlog.testing import capture_logs
+
+from dashwright.api.http.answer import Answer, json_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Permission, Route
+from dashwright.api.http.server import Limits
+from dashwright.common.errors import NotFound, Unavailable
+from dashwright.common.observability import tracing
+
+from .conftest import Serve, basic, refused
+
+ANN, ED, VIC = (basic(login, "pw") for login in ("ann", "ed", "vic"))
+
+
+class Panel(BaseModel):
+    title: str = Field(min_length=1)
+    width: int = 12
+
+
+async def who(call: Call) -> Answer:
+    identity = call.identity
+    return json_answer({"login": identity.login, "org": identity.org_id, "role": identity.role, "parameters": dict(call.parameters)})
+
+
+async def echo(call: Call) -> Answer:
+    return Answer(200, await call.body(), "application/octet-stream")
+
+
+async def titled(call: Call) -> Answer:
+    return json_answer(await call.model(Panel))
+
+
+async def anything(call: Call) -> Answer:
+    return json_answer(await call.json())
+
+
+ROUTES = [
+    Route("GET", "/api/who", who, SIGNED_IN),
+    Route("GET", "/api/quotas", who, Permission("orgs.quotas:read")),
+    Route("GET", "/apis/g/v1/namespaces/{namespace}/things/{name}", who, Permission("dashboards:write")),
+    Route("POST", "/api/echo", echo, PUBLIC, body_limit=1000),
+    Route("POST", "/api/panel", titled, PUBLIC),
+    Route("POST", "/apis/panel", titled, PUBLIC),
+    Route("POST", "/api/anything", anything, PUBLIC),
+]
+
+
+async def got(client: ClientSession, path: str, **headers: str) -> tuple[int, Any]:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    async with client.get(path, headers=named) as response:
+        return response.status, await response.json()
+
+
+async def test_without_a_credential_a_closed_route_answers_401_and_how_to_sign_in(serve: Serve) -> None:
+    """Unauthenticated callers learn the scheme; the handler never runs."""
+    client = (await serve(ROUTES)).client
+    async with client.get("/api/who") as response:
+        assert (response.status, await response.json()) == (401, {"message": "Unauthorized"})
+        assert response.headers["WWW-Authenticate"].startswith("Basic ")
+
+
+async def test_a_missing_permission_is_403_in_the_shape_of_the_path(serve: Serve) -> None:
+    """The refusal names the permission; clients of both APIs print it."""
+    client = (await serve(ROUTES)).client
+    status, body = await got(client, "/api/quotas", Authorization=VIC)
+    assert (status, body["title"]) == (403, "Access denied")
+    assert body["message"].endswith("Permissions needed: orgs.quotas:read")
+    status, body = await got(client, "/apis/g/v1/namespaces/default/things/x", Authorization=VIC)
+    assert (status, body["kind"], body["reason"]) == (403, "Status", "Forbidden")
+    assert (await got(client, "/api/quotas", Authorization=ANN))[0] == 200
+
+
+async def test_the_namespace_decides_over_the_organization(serve: Serve) -> None:
+    """Kubernetes clients send no organization header: the path's namespace is the organization, and wins over the header."""
+    client = (await serve(ROUTES)).client
+    status, body = await got(client, "/apis/g/v1/namespaces/org-2/things/a%2Fb", Authorization=ANN, X_Grafana_Org_Id="1")
+    assert (status, body["org"], body["role"]) == (200, 2, "Editor")
+    assert body["parameters"] == {"namespace": "org-2", "name": "a/b"}
+
+
+@pytest.mark.parametrize("namespace", ["org-9", "org-1", "nonsense"])
+async def test_a_namespace_of_others_is_403(serve: Serve, namespace: str) -> None:
+    """Whether the namespace exists is not told."""
+    status, body = await got((await serve(ROUTES)).client, f"/apis/g/v1/namespaces/{namespace}/things/x", Authorization=ANN)
+    assert (status, body["reason"]) == (403, "Forbidden")
+    assert "not in the namespace" in body["message"]
+
+
+@pytest.mark.parametrize(("header", "org"), [("2", 2), ("1", 1), ("x", 1), ("", 1), ("0", 1), ("-2", 1), ("9" * 30, 1)])
+async def test_the_organization_header_chooses_among_ones_own(serve: Serve, header: str, org: int) -> None:
+    """What is no positive integer is ignored, as existing clients expect."""
+    status, body = await got((await serve(ROUTES)).client, "/api/who", Authorization=ANN, X_Grafana_Org_Id=header)
+    assert (status, body["org"]) == (200, org)
+
+
+async def test_the_organization_of_others_is_401_with_a_reason(serve: Serve) -> None:
+    """The caller is told that the organization is wrong, not the password."""
+    status, body = await got((await serve(ROUTES)).client, "/api/who", Authorization=VIC, X_Grafana_Org_Id="2")
+    assert (status, body["messageId"]) == (401, "organization.not-a-member")
+
+
+async def test_unknown_paths_and_methods_answer_in_the_shape_of_their_api(serve: Serve) -> None:
+    """404 and 405 are told as the API tells everything else; 405 lists what is allowed."""
+    client = (await serve(ROUTES)).client
+    assert await got(client, "/api/nothing") == (404, {"message": "Not found"})
+    status, body = await got(client, "/apis/nothing")
+    assert (status, body["kind"], body["reason"], body["code"]) == (404, "Status", "NotFound", 404)
+    async with client.delete("/api/who/") as response:
+        assert (response.status, response.headers["Allow"]) == (405, "GET, HEAD")
+
+
+async def test_head_answers_the_head_of_get(serve: Serve) -> None:
+    """HEAD costs a route nothing: the same status and length, no body."""
+    client = (await serve(ROUTES)).client
+    async with client.get("/api/who", headers={"Authorization": ANN}) as response:
+        length = response.headers["Content-Length"]
+    async with client.head("/api/who", headers={"Authorization": ANN}) as response:
+        assert (response.status, response.headers["Content-Length"], await response.read()) == (200, length, b"")
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_a_body_over_the_limit_is_413_and_names_it(serve: Serve, chunked: bool) -> None:
+    """With a declared length or without one, no more than the limit is kept."""
+    client = (await serve(ROUTES)).client
+
+    async def pieces() -> Any:
+        for _ in range(11):
+            yield b"x" * 100
+
+    for size, status in ((1000, 200), (1100, 413)):
+        body = pieces() if chunked and status == 413 else b"x" * size
+        async with client.post("/api/echo", data=body) as response:
+            assert response.status == status
+            text = await response.text()
+    assert "1000 bytes" in text
+
+
+@pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress)])
+async def test_a_compressed_body_is_unpacked_within_the_limit(serve: Serve, coding: str, pack: Any) -> None:
+    """The limit counts what comes out: a small bomb is refused, too."""
+    client = (await serve(ROUTES)).client
+    headers = {"Content-Encoding": coding}
+    async with client.post("/api/echo", data=pack(b"x" * 1000), headers=headers, compress=False) as response:
+        assert (response.status, await response.read()) == (200, b"x" * 1000)
+    async with client.post("/api/echo", data=pack(b"x" * 100_000), headers=headers, compress=False) as response:
+        assert response.status == 413
+
+
+@pytest.mark.parametrize(("coding", "status"), [("gzip", 400), ("deflate", 400), ("zstd", 415), ("br", 415), ("gzip, gzip", 415)])
+async def test_a_body_that_does_not_unpack_is_refused(serve: Serve, coding: str, status: int) -> None:
+    """Garbage is a bad request; a coding that is not understood is 415 and says which are."""
+    client = (await serve(ROUTES)).client
+    async with client.post("/api/echo", data=b"garbage" * 20, headers={"Content-Encoding": coding}, compress=False) as response:
+        assert response.status == status
+
+
+async def test_a_client_that_waits_to_be_asked_is_asked(serve: Serve) -> None:
+    """``Expect: 100-continue`` is answered before the body, and not at all where the answer is a refusal."""
+    port = (await serve(ROUTES)).port
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    head = "POST /api/echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: {}\r\n\r\n"
+    writer.write(head.format(3).encode())
+    assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 100 ")
+    writer.write(b"abc")
+    assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+    assert await reader.readexactly(3) == b"abc"
+    writer.write(head.format(5000).encode())
+    assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 413 ")
+    writer.close()
+    await writer.wait_closed()
+
+
+@pytest.mark.parametrize(
+    ("body", "classic", "status"),
+    [(b"", 400, 400), (b"{", 400, 400), (b'{"title": "\xff"}', 400, 400), (b"[]", 400, 422), (b"{}", 400, 422)],
+)
+async def test_a_body_against_its_model_is_refused_with_causes(serve: Serve, body: bytes, classic: int, status: int) -> None:
+    """What is no JSON is 400 in both APIs; JSON against the model is 422 in the resource API only."""
+    client = (await serve(ROUTES)).client
+    async with client.post("/api/panel", data=body) as response:
+        assert response.status == classic
+    async with client.post("/apis/panel", data=body) as response:
+        assert response.status == status
+
+
+async def test_each_fault_of_a_body_is_a_cause_with_its_place(serve: Serve) -> None:
+    """A client can mark the very field."""
+    client = (await serve(ROUTES)).client
+    async with client.post("/apis/panel", data=b'{"title": "", "width": "wide"}') as response:
+        causes = (await response.json())["details"]["causes"]
+    assert [(cause["field"], cause["reason"]) for cause in causes] == [("title", "FieldValueInvalid"), ("width", "FieldValueInvalid")]
+    async with client.post("/api/panel", data=b"{}") as response:
+        assert (await response.json())["message"] == "The body does not fit: title: Field required"
+
+
+async def test_a_request_id_is_taken_over_where_it_is_sane(serve: Serve) -> None:
+    """A proxy's id leads through our logs; anything that could break a line does not."""
+    client = (await serve(ROUTES)).client
+    for given, kept in (("abc-123", True), ("x" * 65, False), ("a b", False), ("{}", False)):
+        async with client.get("/api/who", headers={"X-Request-Id": given}) as response:
+            assert (response.headers["X-Request-Id"] == given) is kept
+            assert response.headers["Server"].startswith("Dashwright/")
+
+
+async def test_each_request_is_one_line_with_its_context(serve: Serve) -> None:
+    """The access log names the route, not the query, and handlers log within the request's context and trace."""
+    seen: dict[str, Any] = {}
+
+    async def look(_: Call) -> Answer:
+        trace = tracing.current()
+        seen.update(get_contextvars(), trace_id=trace.trace_id if trace else None)
+        return Answer(204)
+
+    client = (await serve([Route("GET", "/api/look/{uid}", look, SIGNED_IN)])).client
+    headers = {"Authorization": ANN, "X-Request-Id": "r1", "traceparent": f"00-{'a' * 32}-{'b' * 16}-01"}
+    with capture_logs() as lines:
+        async with client.get("/api/look/7?secret=1", headers=headers) as response:
+            assert response.status == 204
+    assert seen == {"request_id": "r1", "method": "GET", "path": "/api/look/7", "user": "ann", "trace_id": "a" * 32}
+    (line,) = lines
+    assert (line["event"], line["route"], line["status"]) == ("request_answered", "/api/look/{uid}", 204)
+    assert "secret" not in str(lines)
+
+
+async def test_a_failure_of_ours_shows_a_trace_id_and_logs_the_stack(serve: Serve) -> None:
+    """The caller can report it, and learns nothing of the inside."""
+
+    async def fail(_: Call) -> Answer:
+        raise RuntimeError("the password is hunter2")
+
+    client = (await serve([Route("GET", "/api/fail", fail, PUBLIC), Route("GET", "/apis/fail", fail, PUBLIC)])).client
+    for path in ("/api/fail", "/apis/fail"):
+        with capture_logs() as lines:
+            async with client.get(path, headers={"traceparent": f"00-{'a' * 32}-{'b' * 16}-01"}) as response:
+                text = await response.text()
+        assert response.status == 500
+        assert "hunter2" not in text
+        assert "a" * 32 in text
+        assert any(line["event"] == "request_failed" and line.get("exc_info") for line in lines)
+
+
+async def test_a_handlers_error_keeps_its_status_and_prescribed_text(serve: Serve) -> None:
+    """503 invites a retry, except where the interface prescribes a text."""
+
+    async def away(_: Call) -> Answer:
+        raise Unavailable("The database is away; try again", retry_after=4)
+
+    async def none(_: Call) -> Answer:
+        raise NotFound("no such key")
+
+    routes = [
+        Route("GET", "/api/away", away, PUBLIC),
+        Route("GET", "/api/keys", away, PUBLIC, failure="Failed to list api keys"),
+        Route("GET", "/api/none", none, PUBLIC, failure="Failed to list api keys"),
+    ]
+    client = (await serve(routes)).client
+    async with client.get("/api/away") as response:
+        assert (response.status, response.headers["Retry-After"]) == (503, "4")
+    status, body = await got(client, "/api/keys")
+    assert (status, body["message"]) == (500, "Failed to list api keys")
+    assert await got(client, "/api/none") == (404, {"message": "no such key"})
+
+
+async def test_a_request_over_its_time_is_504_in_shape(serve: Serve) -> None:
+    """A handler that never answers is cancelled at the limit; the caller hears why."""
+    cancelled = asyncio.Event()
+
+    async def hang(_: Call) -> Answer:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        return Answer()
+
+    routes = [Route("GET", "/api/hang", hang, PUBLIC), Route("GET", "/apis/hang", hang, PUBLIC)]
+    client = (await serve(routes, Limits(request_seconds=0.02, drain_seconds=1))).client
+    status, body = await got(client, "/api/hang")
+    assert (status, body["message"]) == (504, "No answer within 0.02 seconds; ask for less, or try again")
+    assert cancelled.is_set()
+    status, body = await got(client, "/apis/hang")
+    assert (status, body["reason"]) == (504, "Timeout")
+
+
+async def test_answers_are_counted_by_route_not_by_path(serve: Serve) -> None:
+    """The number of time series is bounded by the route table, whatever is asked for."""
+    client = (await serve(ROUTES)).client
+    for name in ("a", "b"):
+        await got(client, f"/apis/g/v1/namespaces/default/things/{name}", Authorization=ANN)
+        await got(client, f"/api/unknown/{name}")
+    value = REGISTRY.get_sample_value
+    labels = {"route": "/apis/g/v1/namespaces/{namespace}/things/{name}", "method": "GET", "status": "200"}
+    assert (value("dashwright_http_requests_total", labels) or 0) >= 2
+    assert (value("dashwright_http_requests_total", {"route": "unmatched", "method": "GET", "status": "404"}) or 0) >= 2
+    assert not any("unknown" in sample.labels.get("route", "") for metric in REGISTRY.collect() for sample in metric.samples)
+
+
+async def test_a_stop_lets_a_running_request_finish(serve: Serve) -> None:
+    """No answer that has begun to be worked for is lost at a stop."""
+    entered, release = asyncio.Event(), asyncio.Event()
+
+    async def slow(_: Call) -> Answer:
+        entered.set()
+        await release.wait()
+        return json_answer({"done": True})
+
+    gateway = await serve([Route("GET", "/api/slow", slow, PUBLIC)])
+    asking = asyncio.create_task(got(gateway.client, "/api/slow"))
+    await entered.wait()
+    stopping = asyncio.create_task(gateway.server.stop())
+    release.set()
+    assert await asking == (200, {"done": True})
+    await stopping
+    with pytest.raises(OSError):
+        await asyncio.open_connection("127.0.0.1", gateway.port)
+
+
+async def test_a_stop_takes_in_a_body_that_is_on_its_way(serve: Serve) -> None:
+    """A client that still sends is answered; its connection ends with that."""
+
+    async def measure(call: Call) -> Answer:
+        return json_answer({"bytes": len(await call.body())})
+
+    gateway = await serve([Route("POST", "/api/measure", measure, PUBLIC)])
+    reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+    writer.write(b"POST /api/measure HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 6\r\n\r\n")
+    assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+    writer.write(b"abc")
+    stopping = asyncio.create_task(gateway.server.stop())
+    await refused(gateway.port)
+    writer.write(b"def")
+    answer = await reader.read()
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert b"\r\nConnection: close\r\n" in answer
+    assert answer.endswith(b'{"bytes":6}')
+    writer.close()
+    await stopping
+
+
+async def test_a_page_of_another_site_changes_nothing(serve: Serve) -> None:
+    """The browser says where a request comes from; programs say nothing, and reading is no change."""
+
+    async def done(_: Call) -> Answer:
+        return json_answer({"done": True})
+
+    routes = [Route("POST", "/api/things", done, SIGNED_IN), Route("GET", "/api/things", done, SIGNED_IN)]
+    client = (await serve(routes)).client
+    headers = {"Authorization": ANN}
+    for site, status in (("cross-site", 403), ("same-origin", 200), (None, 200)):
+        told = headers if site is None else {**headers, "Sec-Fetch-Site": site}
+        async with client.post("/api/things", headers=told) as response:
+            assert response.status == status
+        async with client.get("/api/things", headers=told) as response:
+            assert response.status == 200
+
+
+async def test_a_stop_waits_for_no_idle_connection(serve: Serve) -> None:
+    """One that is kept open between requests, or has not sent any, is closed at once."""
+    gateway = await serve(ROUTES, Limits(drain_seconds=60))
+    await got(gateway.client, "/api/unknown")
+    reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+    async with asyncio.timeout(5):
+        await gateway.server.stop()
+        assert await reader.read() == b""
+    writer.close()
+
+
+async def test_a_client_that_goes_cancels_no_handler(serve: Serve) -> None:
+    """What a handler writes, it writes to the end, whoever still listens."""
+    entered, release, finished = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def write(_: Call) -> Answer:
+        entered.set()
+        await release.wait()
+        finished.set()
+        return Answer(204)
+
+    gateway = await serve([Route("POST", "/api/write", write, PUBLIC)])
+    _, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+    writer.write(b"POST /api/write HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+    await entered.wait()
+    writer.close()
+    await writer.wait_closed()
+    release.set()
+    async with asyncio.timeout(2):
+        await finished.wait()

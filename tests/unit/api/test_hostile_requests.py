@@ -1,0 +1,144 @@
+"""Whatever bytes arrive on the socket, the answer is one of ours and the listener lives on."""
+
+import asyncio
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dashwright.api.http.answer import Answer, json_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Route
+
+from .conftest import Serve
+
+QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+async def echo(call: Call) -> Answer:
+    return json_answer({"body": await call.json(), "query": list(call.query.items())})
+
+
+async def fine(_: Call) -> Answer:
+    return json_answer({"fine": True})
+
+
+ROUTES = [
+    Route("POST", "/api/echo", echo, PUBLIC, body_limit=200),
+    Route("GET", "/api/signed/{name}", fine, SIGNED_IN),
+    Route("GET", "/api/fine", fine, PUBLIC),
+]
+
+
+async def exchange(port: int, raw: bytes) -> tuple[int, bytes]:
+    """Sends a request that ends its connection; returns status and body of the answer."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(raw)
+    async with asyncio.timeout(5):
+        answer = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return int(head.split(b" ", 2)[1]), body
+
+
+@pytest.fixture
+async def port(serve: Serve) -> int:
+    return (await serve(ROUTES)).port
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"nonsense\r\n\r\n",
+        b"GET /api/fine HTTP/1.1\r\nHost: x\r\nBroken\r\n\r\n",
+        b"GET /api/fine HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 20_000 + b"\r\n\r\n",
+        b"GET /" + b"y" * 20_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"GET /api/fine HTTP/1.1\r\nHost: x\r\n" + b"".join(b"X%d: y\r\n" % n for n in range(200)) + b"\r\n",
+    ],
+)
+async def test_an_unreadable_head_is_400_that_every_client_reads(port: int, raw: bytes) -> None:
+    """Its path is unknown: the body is a Status, whose message classic clients read, and nothing of the request is echoed."""
+    status, body = await exchange(port, raw)
+    assert status == 400
+    answer = orjson.loads(body)
+    assert (answer["kind"], answer["code"]) == ("Status", 400)
+    assert answer["message"].startswith("The request is not readable as HTTP/1.1: ")
+    assert len(answer["message"]) < 200
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        (b"http://elsewhere/api/fine", 200),
+        (b"/api/fine?x=%00", 200),
+        (b"/api/fine#part", 200),
+        (b"/api//fine", 404),
+        (b"/api/./fine", 404),
+        (b"/api/%66ine", 200),
+        (b"/api/fine%00", 400),
+        (b"/api/\xff", 400),
+        (b"*", 400),
+    ],
+)
+async def test_an_odd_target_is_answered_in_shape(port: int, target: bytes, status: int) -> None:
+    """Absolute targets work, encoded letters are letters, and dots and doubled slashes are not resolved."""
+    answered, body = await exchange(port, b"GET " + target + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    assert answered == status
+    assert status == 200 or "message" in orjson.loads(body)
+
+
+values = st.one_of(st.binary(max_size=30), st.sampled_from([b"Basic", b"Basic %%%", b"Basic QQ==", b"Bearer x", b"gzip", b"00-1-2-3"]))
+names = st.sampled_from([b"Authorization", b"X-Request-Id", b"traceparent", b"X-Grafana-Org-Id", b"Content-Encoding", b"Expect", b"Accept"])
+
+
+@QUICK
+@given(
+    headers=st.lists(st.tuples(names, values), max_size=4), path=st.sampled_from([b"/api/fine", b"/api/signed/x", b"/api/echo", b"/apis/x"])
+)
+async def test_no_header_makes_a_failure_of_ours(port: int, headers: list[tuple[bytes, bytes]], path: bytes) -> None:
+    """Headers are the caller's fault at most."""
+    lines = b"".join(name + b": " + value.translate(None, b"\r\n") + b"\r\n" for name, value in headers)
+    method = b"POST" if path == b"/api/echo" else b"GET"
+    raw = method + b" " + path + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 2\r\n" + lines + b"\r\n{}"
+    status, body = await exchange(port, raw)
+    assert status in (200, 400, 401, 404, 415)
+    assert isinstance(orjson.loads(body), dict)
+
+
+@QUICK
+@given(body=st.binary(max_size=300), chunked=st.booleans(), query=st.binary(max_size=20))
+async def test_no_body_or_query_makes_a_failure_of_ours(port: int, body: bytes, chunked: bool, query: bytes) -> None:
+    """Any bytes as body and query are answered with 200 or with the caller's fault."""
+    target = b"/api/echo?" + bytes(byte for byte in query if byte > 32 and byte != 127)
+    head = b"POST " + target + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+    if chunked:
+        head += b"Transfer-Encoding: chunked\r\n\r\n"
+        body = (b"%x\r\n" % len(body) + body + b"\r\n" if body else b"") + b"0\r\n\r\n"
+    else:
+        head += b"Content-Length: %d\r\n\r\n" % len(body)
+    status, answer = await exchange(port, head + body)
+    assert status in (200, 400, 413)
+    assert isinstance(orjson.loads(answer), dict)
+
+
+async def test_a_body_that_breaks_off_ends_its_handler(serve: Serve) -> None:
+    """A handler that waits for a body is released when the client goes."""
+    ended = asyncio.Event()
+
+    async def read(call: Call) -> Answer:
+        try:
+            await call.body()
+        finally:
+            ended.set()
+        return Answer()
+
+    port = (await serve([Route("POST", "/api/read", read, PUBLIC)])).port
+    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"POST /api/read HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc")
+    await writer.drain()
+    writer.close()
+    async with asyncio.timeout(2):
+        await ended.wait()

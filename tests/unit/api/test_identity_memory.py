@@ -1,0 +1,160 @@
+"""What the memory of identities holds, and what it must have forgotten."""
+
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.api.http.memory import Memory
+from dashwright.common.clock import Clock
+from dashwright.common.identity import Caller, Identity, Role
+
+
+class Time(Clock):
+    """A clock that moves when told; ``monotonic`` and Unix time alike."""
+
+    def __init__(self) -> None:
+        self.at = 1000.0
+
+    def seconds(self) -> float:
+        return self.at
+
+    def __call__(self) -> float:
+        return self.at
+
+
+def user(number: int, org_id: int = 1) -> Identity:
+    return Identity(f"user:{number}", f"u{number}", org_id, Role.VIEWER, user_id=number)
+
+
+def token(number: int, account: int, *, expires_at: int | None = None) -> Identity:
+    return Identity(
+        f"service-account:{account}", "sa", 1, Role.VIEWER, account, kind=Caller.SERVICE_ACCOUNT, key_id=number, expires_at=expires_at
+    )
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+@pytest.fixture
+def memory(time: Time) -> Memory:
+    started = Memory(time, size=3, seconds=5, monotonic=time)
+    started.begin()
+    return started
+
+
+def remember(memory: Memory, name: bytes, identity: Identity) -> None:
+    memory.put(name, identity, epoch=memory.epoch)
+
+
+def test_an_identity_is_remembered_for_seconds(memory: Memory, time: Time) -> None:
+    """Not longer, however often it is asked for."""
+    remember(memory, b"a", user(1))
+    for now, is_known in ((1000, True), (1004.9, True), (1005, False)):
+        time.at = now
+        assert (memory.get(b"a") is not None) is is_known
+    assert len(memory) == 0
+
+
+def test_a_key_that_expires_while_it_is_remembered_is_out(memory: Memory, time: Time) -> None:
+    """The second it expires it is not known any more: the look-up that follows says why."""
+    remember(memory, b"a", token(1, 2, expires_at=1002))
+    time.at = 1001.9
+    assert memory.get(b"a") is not None
+    time.at = 1002
+    assert memory.get(b"a") is None
+
+
+@pytest.mark.parametrize(
+    ("subject", "left"),
+    [
+        ("user:1", {b"token", b"other", b"org"}),
+        ("user:7", {b"user", b"other", b"org"}),
+        ("key:3", {b"user", b"other", b"org"}),
+        ("org:2", {b"user", b"token", b"other"}),
+        ("org:1", {b"org"}),
+        ("key:1", {b"user", b"token", b"other", b"org"}),
+        ("user:11", {b"user", b"token", b"other", b"org"}),
+        ("all", set()),
+    ],
+)
+def test_forgetting_a_subject_takes_all_that_stands_on_it(time: Time, subject: str, left: set[bytes]) -> None:
+    """A user, a key, an organization: whoever came by it is looked up anew, nobody else."""
+    memory = Memory(time)
+    memory.begin()
+    known = {b"user": user(1), b"token": token(3, 7), b"other": user(2), b"org": user(5, org_id=2)}
+    for name, identity in known.items():
+        remember(memory, name, identity)
+    memory.forget(subject)
+    assert {name for name in known if memory.get(name)} == left
+
+
+def test_what_was_looked_up_before_is_not_remembered_after(memory: Memory) -> None:
+    """Whatever was forgotten meanwhile: the answer on its way may tell of the time before."""
+    for forget in (partial(memory.forget, "user:9"), memory.forget_all, memory.begin):
+        epoch = memory.epoch
+        forget()
+        memory.put(b"a", user(1), epoch=epoch)
+        assert memory.get(b"a") is None
+
+
+def test_nothing_is_remembered_while_changes_are_not_heard(time: Time) -> None:
+    """Neither before listening began nor after it was lost; when it begins again, nothing of before is left."""
+    memory = Memory(time)
+    remember(memory, b"a", user(1))
+    assert memory.get(b"a") is None
+    memory.begin()
+    remember(memory, b"a", user(1))
+    assert memory.get(b"a") is not None
+    memory.suspend()
+    assert memory.get(b"a") is None
+    remember(memory, b"b", user(1))
+    assert memory.last_known(b"b") is None
+    memory.begin()
+    assert memory.get(b"a") is None
+    assert memory.last_known(b"a") is None
+
+
+def test_whom_it_knew_when_hearing_ended_is_told_for_the_rest_of_their_seconds(memory: Memory, time: Time) -> None:
+    """To those who cannot look; a look, or a change made here, ends it."""
+    for name in (b"a", b"b", b"c"):
+        remember(memory, name, user(ord(name)))
+    memory.suspend()
+    assert memory.last_known(b"a") is not None
+    memory.forget("user:98")
+    assert memory.last_known(b"b") is None
+    remember(memory, b"c", user(99))
+    assert memory.last_known(b"c") is None
+    time.at = 1005
+    assert memory.last_known(b"a") is None
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("put"), st.integers(0, 5), st.integers(1, 4)),
+            st.tuples(st.just("forget"), st.sampled_from(["user:1", "user:2", "user:3", "org:1", "key:1"]), st.just(0)),
+            st.tuples(st.just("wait"), st.integers(0, 4), st.just(0)),
+        ),
+        max_size=40,
+    )
+)
+def test_the_index_of_subjects_is_that_of_the_entries(steps: list[tuple[str, int | str, int]]) -> None:
+    """Against a plain dict: what is forgotten is gone, the bound holds, and the index keeps nothing that is not there."""
+    time = Time()
+    memory = Memory(time, size=3, seconds=5, monotonic=time)
+    memory.begin()
+    for what, which, number in steps:
+        if what == "put":
+            remember(memory, str(which).encode(), user(number))
+        elif what == "forget":
+            memory.forget(str(which))
+            assert not any(f"user:{entry.identity.user_id}" == which or which == "org:1" for entry in memory._entries.values())
+        else:
+            time.at += int(which)
+        assert len(memory) <= 3
+        indexed = {(subject, name) for subject, names in memory._by_subject.items() for name in names}
+        assert indexed == {(subject, name) for name, entry in memory._entries.items() for subject in entry.subjects}

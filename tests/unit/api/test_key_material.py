@@ -1,0 +1,130 @@
+"""Keys and tokens as clients hold them: what is read, what is refused, and what a database keeps of them."""
+
+import base64
+import re
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.api.domain.key_material import LONGEST, LegacyKey, Token, checksum, is_stored, new_token, read, stored
+
+DOCUMENTED = "eyJrIjoiVjFxTHZ6dGdPSjg5Um92MjN1RlhjMkNqYkZUbm9jYkwiLCJuIjoiZ3JhZmFuYSIsImlkIjoxfQ=="
+
+
+def legacy(**members: object) -> str:
+    return base64.b64encode(orjson.dumps(members)).decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (
+            DOCUMENTED,
+            "02e7a8a565078bba0ec230a99921aca74bfcdd06d6e3202ee3bd4e8ffd1542dc3c79ce1aad9150792240bd4487bb87fa24ad",
+        ),
+        (
+            legacy(k="A" * 32, n="ci key", id=7),
+            "d8b8726c18aabf89f70f71865bb8d2efa6a5d8cbdc33ccb67ac075f5ab4ad15187b267d3194ea8f33eff5c110ac758989a05",
+        ),
+        (
+            "glsa_yscW25imSKJIuav8zF37RZmnbiDvB05G_fcaaf58a",
+            "26cd2524985150529dc5f32109f544860512b999766e11bc8f3d5711bf0ba6e7020099f9f21538b5df94d577782f7431dd27",
+        ),
+        (
+            "glsa_0123456789abcdefghijABCDEFGHIJxy_61b8f248",
+            "cefc8c1727f206b0f8c72ced8dbde0c5941c7eecf3dcc7dc6935585cf6ea8939b5e2a3427aadf2ed10bae20bce16573f8bab",
+        ),
+    ],
+)
+def test_a_known_credential_is_kept_as_known(text: str, kept: str) -> None:
+    """What is stored of a credential is what existing databases hold."""
+    material = read(text)
+    assert material is not None
+    assert stored(material.secret, material.salt) == kept
+    assert is_stored(kept)
+
+
+def test_a_password_of_an_imported_database_is_kept_by_the_same_function() -> None:
+    """The salt stands in the user's row."""
+    assert stored("admin", "abcdefghij") == (
+        "038aae4bee0c5bdeba9de5c2cc26c00841abca898620785f9a1e6f50903b117682a810c00a1cfc02d2b432b7d660956a65af"
+    )
+
+
+def test_a_legacy_key_names_its_organization_and_itself() -> None:
+    """The name is the salt and the way to the row."""
+    assert read(DOCUMENTED) == LegacyKey("V1qLvztgOJ89Rov23uFXc2CjbFTnocbL", "grafana", 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "***",
+        "invalid",
+        "bm90IGpzb24=",
+        DOCUMENTED.rstrip("="),
+        DOCUMENTED[:10] + "\n" + DOCUMENTED[10:],
+        DOCUMENTED[:10] + " " + DOCUMENTED[10:],
+        legacy(k="a", n="b"),
+        legacy(k="", n="b", id=1),
+        legacy(k="a", n="", id=1),
+        legacy(k="a", n="b\0", id=1),
+        legacy(k="a\0", n="b", id=1),
+        legacy(k=1, n="b", id=1),
+        legacy(k="a", n=None, id=1),
+        legacy(k="a", n="b", id=True),
+        legacy(k="a", n="b", id=1.0),
+        legacy(k="a", n="b", id="1"),
+        legacy(k="a", n="b", id=2**63),
+        base64.b64encode(b'{"k":"a","n":"\xff","id":1}').decode(),
+        base64.b64encode(b'{"k":"a","n":"\\ud800","id":1}').decode(),
+        base64.b64encode(b"[" * 700).decode(),
+        base64.b64encode(b"[1]").decode(),
+        legacy(k="a" * LONGEST, n="b", id=1),
+        "glsa_9244xlVFZK0j8Lh4fU8Cz6Z5tO664zIi_7a762939",
+        "glsa_yscW25imSKJIuav8zF37RZmnbiDvB05G_FCAAF58A",
+        "glsa_yscW25imSKJIuav8zF37RZmnbiDvB05G",
+        "glsa_yscW25imSKJIuav8zF37RZmnbiDvB05G_fcaaf58a_",
+        "glsb_yscW25imSKJIuav8zF37RZmnbiDvB05G_fcaaf58a",
+        "gl",
+        f"glsa__{checksum('')}",
+        f"glsa_ü_{checksum('ü')}",
+        f"glsa_a\0_{checksum(chr(97) + chr(0))}",
+        "glsa_\udc80_00000000",
+        "\udcff",
+    ],
+)
+def test_what_is_neither_kind_is_nothing(text: str) -> None:
+    """A text that cannot be a credential costs neither a hash nor a look-up, and raises nothing."""
+    assert read(text) is None
+
+
+def test_a_new_token_is_one_of_ours_and_never_the_same() -> None:
+    """32 letters and digits, and a checksum that fits."""
+    made = {new_token() for _ in range(200)}
+    assert len(made) == 200
+    for text in made:
+        assert re.fullmatch(r"glsa_[0-9A-Za-z]{32}_[0-9a-f]{8}", text)
+        secret, sum_of_it = text.split("_")[1:]
+        assert read(text) == Token(secret, sum_of_it)
+
+
+@given(st.one_of(st.text(max_size=80), st.binary(max_size=80).map(lambda raw: base64.b64encode(raw).decode())))
+def test_reading_raises_nothing(text: str) -> None:
+    """Whatever a client sends, it is a credential or none."""
+    for given_text in (text, "gl" + text, "glsa_" + text):
+        material = read(given_text)
+        assert material is None or (material.secret and material.salt)
+
+
+@given(
+    secret=st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=40),
+    name=st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=40),
+    org_id=st.integers(-(2**63), 2**63 - 1),
+)
+def test_every_legacy_key_is_read_back(secret: str, name: str, org_id: int) -> None:
+    """Names are people's own: any text but NUL."""
+    assert read(legacy(k=secret, n=name, id=org_id)) == LegacyKey(secret, name, org_id)

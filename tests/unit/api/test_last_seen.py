@@ -1,0 +1,38 @@
+"""When somebody was last seen, in words."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from dashwright.api.domain.last_seen import age, last_seen
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("ago", "said"),
+    [
+        (timedelta(), "< 1 minute"),
+        (timedelta(seconds=59), "< 1 minute"),
+        (timedelta(seconds=-5), "< 1 minute"),
+        (timedelta(minutes=1), "1m"),
+        (timedelta(minutes=59, seconds=59), "59m"),
+        (timedelta(hours=3, minutes=59), "3h"),
+        (timedelta(days=2), "2d"),
+        (timedelta(days=30), "30d"),
+        (timedelta(days=31), "1M"),
+        (timedelta(days=364), "11M"),
+        (timedelta(days=365), "1y"),
+    ],
+)
+def test_an_age_is_its_largest_unit_rounded_down(ago: timedelta, said: str) -> None:
+    """A clock that runs ahead makes nobody older than now."""
+    assert age(NOW - ago, NOW) == said
+
+
+@pytest.mark.parametrize("made", [NOW, NOW - timedelta(days=1), datetime(2024, 2, 29, tzinfo=UTC)])
+def test_who_was_never_seen_was_last_seen_ten_years_before(made: datetime) -> None:
+    """On every day they may have been made."""
+    seen = last_seen(None, made)
+    assert age(seen, made) == "10y"
+    assert last_seen(made, made - timedelta(days=9)) == made

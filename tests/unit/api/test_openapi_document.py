@@ -1,0 +1,119 @@
+"""The description of the API: valid, complete, and true about who may call what."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+from pydantic import BaseModel
+
+from dashwright.api.http import docs_page
+from dashwright.api.http.answer import Answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.openapi import document
+from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Content, Operation, Permission, Route
+from dashwright.api.main import Gateway
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.settings import load
+
+
+class Thing(BaseModel):
+    name: str
+    size: int | None = None
+
+
+async def handler(_: Call) -> Answer:
+    return Answer()
+
+
+def described(route: Route) -> Any:
+    """The one operation of a table of one route."""
+    (methods,) = document([route], version="1")["paths"].values()
+    return methods[route.method.lower()]
+
+
+async def test_the_document_of_everything_that_is_served_is_valid(tmp_path: Path) -> None:
+    """OpenAPI 3.1: every reference leads somewhere, every path parameter is declared, no two operations share an id.
+
+    Each operation may succeed, but those that are gone: they answer 410.
+    """
+    settings = load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path))
+    broker = MemoryBroker()
+    routes = Gateway(settings, Database.__new__(Database), broker, Clock()).routes
+    whole = document(routes, version="1.2.3")
+    assert list(OpenAPIV31SpecValidator(whole).iter_errors()) == []
+    assert {method.upper() for methods in whole["paths"].values() for method in methods} <= {"GET", "POST", "PUT", "PATCH", "DELETE"}
+    assert sum(len(methods) for methods in whole["paths"].values()) == len(routes)
+    for methods in whole["paths"].values():
+        for operation in methods.values():
+            assert any(status < "400" or status == "410" for status in operation["responses"]), operation["operationId"]
+    page = docs_page.page(whole).decode()
+    assert all(f"<code>{path}</code>" in page for path in whole["paths"])
+
+
+def test_a_route_tells_its_errors_by_itself() -> None:
+    """What follows from needs, method and prescribed failure is declared without being written down again."""
+    needs = Permission("things:read")
+    operation = Operation("x", "X", answers={200: list[Thing]}, errors=(404,))
+    found = described(Route("GET", "/api/things", handler, needs, operation))["responses"]
+    assert sorted(found) == ["200", "400", "401", "403", "404", "429", "500", "503", "504"]
+    assert sorted(described(Route("GET", "/api/things", handler, PUBLIC, operation))["responses"]) == [
+        "200",
+        "400",
+        "404",
+        "500",
+        "503",
+        "504",
+    ]
+    changed = described(Route("PUT", "/api/things", handler, SIGNED_IN, operation, failure="Failed"))["responses"]
+    assert sorted(changed) == ["200", "400", "401", "404", "413", "415", "429", "500"]
+    assert found["404"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Error"}
+    status = described(Route("GET", "/apis/things", handler, needs, operation))["responses"]["404"]
+    assert status["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Status"}
+
+
+def test_a_route_tells_who_may_call_it() -> None:
+    """Public operations need nothing, others one of the schemes; one that is a password's only says so."""
+    assert described(Route("GET", "/api/x", handler, PUBLIC, Operation("x", "X")))["security"] == []
+    guarded = described(Route("GET", "/api/x", handler, Permission("x:read", "x:id:1"), Operation("x", "X", deprecated=True)))
+    assert guarded["security"] == [{"basicAuth": []}, {"bearerAuth": []}]
+    assert (guarded["deprecated"], guarded["description"]) == (True, "Needs the permission x:read on x:id:1.")
+    basic = Operation("x", "X", security=("basicAuth",))
+    assert described(Route("GET", "/api/x", handler, SIGNED_IN, basic))["security"] == [{"basicAuth": []}]
+
+
+def test_parameters_have_their_types() -> None:
+    """Those of the path are found in the template; what is no text is told by the operation."""
+    operation = Operation("x", "X", query={"all": "all of them"}, parameters={"id": int, "all": bool})
+    assert described(Route("GET", "/api/x/{id}/{name:rest}", handler, PUBLIC, operation))["parameters"] == [
+        {"name": "id", "in": "path", "required": True, "schema": {"type": "integer", "format": "int64"}},
+        {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}},
+        {"name": "all", "in": "query", "description": "all of them", "schema": {"type": "boolean"}},
+    ]
+    assert list(document([Route("GET", "/api/x/{name:rest}", handler, PUBLIC, operation)], version="1")["paths"]) == ["/api/x/{name}"]
+
+
+def test_bodies_are_described_by_their_models() -> None:
+    """A model is a component, whatever holds it; another media type and a body that nothing is known of are told as such."""
+    operation = Operation("x", "X", request=Thing, answers={200: list[Thing], 201: Content(None, ("text/csv",)), 204: None})
+    whole = document([Route("POST", "/api/x", handler, PUBLIC, operation)], version="1")
+    post = whole["paths"]["/api/x"]["post"]
+    assert post["requestBody"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Thing"}
+    assert post["responses"]["200"]["content"]["application/json"]["schema"]["items"] == {"$ref": "#/components/schemas/Thing"}
+    assert post["responses"]["201"]["content"] == {"text/csv": {"schema": {}}}
+    assert "content" not in post["responses"]["204"]
+    assert whole["components"]["schemas"]["Thing"]["required"] == ["name"]
+
+
+@pytest.mark.parametrize("text", ["<script>alert(1)</script>", "a & b", '"quoted"'])
+def test_the_page_shows_texts_as_they_are(text: str) -> None:
+    """No text of an operation becomes markup, and the page takes nothing from anywhere: no script, style sheet, font or picture."""
+    operation = Operation("x", text, tag=text, description=text, query={"q": text})
+    page = docs_page.page(document([Route("GET", "/api/x", handler, PUBLIC, operation)], version="1")).decode()
+    assert "<script" not in page
+    assert text not in page
+    assert "http://" not in page
+    assert "https://" not in page
+    assert "src=" not in page

@@ -1,0 +1,93 @@
+"""Passwords: which hashes verify, which are replaced, what each costs, and who waits for whom."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+
+import argon2
+import pytest
+
+from dashwright.api.domain import key_material
+from dashwright.api.http import passwords as module
+from dashwright.api.http.hashing import BoundedThreads, KeyHashes
+from dashwright.api.http.passwords import Passwords
+from dashwright.common.errors import TooManyRequests
+
+SALT = "abcdefghij"
+IMPORTED = key_material.stored("admin", SALT)
+
+
+async def test_a_hash_of_an_imported_database_verifies_with_its_salt(passwords: Passwords) -> None:
+    """And with nothing else: not another password, not another salt, not none."""
+    assert await passwords.verify(IMPORTED, "admin", salt=SALT)
+    assert not await passwords.verify(IMPORTED, "Admin", salt=SALT)
+    assert not await passwords.verify(IMPORTED, "admin", salt="other")
+    assert not await passwords.verify(IMPORTED, "admin")
+    assert not await passwords.verify(IMPORTED.upper(), "admin", salt=SALT)
+
+
+async def test_what_is_no_hash_fits_no_password(passwords: Passwords) -> None:
+    """An empty or broken hash lets nobody in, nor does the stand-in of a missing account."""
+    for stored in (None, "", "admin", "$argon2id$broken", "a" * 100):
+        for password in ("", "admin", "no account has this password"):
+            assert not await passwords.verify(stored, password, salt=SALT)
+
+
+async def test_an_old_hash_is_replaced_and_a_new_one_is_not(passwords: Passwords) -> None:
+    """Imported hashes, and argon2 with other settings than ours."""
+    weaker = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash("admin")
+    assert passwords.is_outdated(IMPORTED)
+    assert passwords.is_outdated(weaker)
+    assert not passwords.is_outdated(await passwords.hash("admin"))
+    assert not passwords.is_outdated("broken")
+
+
+async def test_every_verification_costs_the_same(passwords: Passwords, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each runs both functions once, whatever is stored: the time tells neither whether an account exists nor where it came from."""
+    ran: list[str] = []
+
+    def counted(name: str, work: Callable[..., object]) -> Callable[..., object]:
+        def run(*given: object) -> object:
+            ran.append(name)
+            return work(*given)
+
+        return run
+
+    own = await passwords.hash("admin")
+    monkeypatch.setattr(module, "_fits_argon2", counted("argon2", module._fits_argon2))
+    monkeypatch.setattr(key_material, "stored", counted("pbkdf2", key_material.stored))
+    for stored, salt in ((None, None), (own, None), (IMPORTED, SALT), (IMPORTED, None), ("", None)):
+        for password in ("admin", "wrong"):
+            ran.clear()
+            await passwords.verify(stored, password, salt=salt)
+            assert sorted(ran) == ["argon2", "pbkdf2"]
+
+
+async def test_only_so_much_is_computed_at_once_and_suspects_leave_room() -> None:
+    """A flood by suspects takes a quarter of the places; others are refused only when all are taken. Places come back."""
+    release = threading.Event()
+    threads = BoundedThreads("passwords", threads=1, waiting=8)
+
+    async def fill(count: int, *, is_suspect: bool) -> list[asyncio.Task[bool]]:
+        tasks = [asyncio.create_task(threads.run(lambda: release.wait(5), is_suspect=is_suspect)) for _ in range(count)]
+        await asyncio.sleep(0)
+        return tasks
+
+    running = await fill(2, is_suspect=True)
+    with pytest.raises(TooManyRequests):
+        await threads.run(lambda: True, is_suspect=True)
+    running += await fill(6, is_suspect=False)
+    with pytest.raises(TooManyRequests) as refusal:
+        await threads.run(lambda: True)
+    assert refusal.value.retry_after == 1
+    release.set()
+    assert all(await asyncio.gather(*running))
+    assert await threads.run(lambda: True, is_suspect=True)
+    threads.close()
+
+
+async def test_keys_are_hashed_as_they_are_stored() -> None:
+    """Off the event loop, with the same outcome."""
+    hashes = KeyHashes()
+    assert await hashes.stored("admin", SALT) == IMPORTED
+    hashes.close()

@@ -1,0 +1,213 @@
+"""As whom a route's permission looks at a caller, what a call reads of path, query and body, and who is no user."""
+
+from typing import Any
+
+import aiohttp
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from dashwright.api.domain.actor import Actor
+from dashwright.api.http.answer import Answer, json_answer
+from dashwright.api.http.call import Call, user_only
+from dashwright.api.http.integers import integer_of
+from dashwright.api.http.routing import PUBLIC, SIGNED_IN, InPath, Permission, Route, Where
+from dashwright.api.http.server import Server
+from dashwright.common.errors import DashwrightError
+from dashwright.common.identity import Identity, Role
+
+from .conftest import Account, Accounts, Serve, basic
+
+ANN, VIC = {"Authorization": basic("ann", "pw")}, {"Authorization": basic("vic", "pw")}
+IN_PATH = InPath("org_id", "orgId is invalid", "quota.bad-request")
+
+
+def be(identity: Identity, accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes ``vic`` this caller, in whichever organization."""
+    account = Account(accounts.hashes["vic"], identity=identity)
+
+    async def find(login: str, org_id: int | None) -> Account:
+        return account
+
+    monkeypatch.setattr(accounts, "find", find)
+
+
+async def told(call: Call) -> Answer:
+    return json_answer({"current": call.identity.org_id, "evaluated": call.evaluated.org_id, "role": call.evaluated.role})
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0", 0),
+        ("+5", 5),
+        ("-9999", -9999),
+        ("007", 7),
+        ("9223372036854775807", 2**63 - 1),
+        ("-9223372036854775808", -(2**63)),
+        ("9223372036854775808", None),
+        ("1" * 10_000, None),
+        ("", None),
+        ("+", None),
+        (" 1", None),
+        ("1_0", None),
+        ("\u0661", None),
+        ("1.0", None),
+        ("0x1", None),
+        ("1\n", None),
+    ],
+)
+def test_an_integer_is_ascii_digits_of_64_bits(text: str, number: int | None) -> None:
+    """As the servers of existing clients read them; Python's own reading is too kind."""
+    assert integer_of(text) == number
+
+
+@pytest.mark.parametrize(
+    ("path", "credentials", "status", "body"),
+    [
+        ("/api/orgs/1/x", ANN, 200, {"current": 1, "evaluated": 1, "role": "Admin"}),
+        ("/api/orgs/2/x", ANN, 403, None),
+        ("/api/orgs/9999/x", ANN, 403, None),
+        ("/api/orgs/-9999/x", ANN, 403, None),
+        ("/api/orgs/1/x", VIC, 403, None),
+        ("/api/orgs/one/x", VIC, 400, {"message": "orgId is invalid", "messageId": "quota.bad-request", "statusCode": 400, "traceID": ""}),
+        ("/api/orgs/one/x", {}, 401, {"message": "Unauthorized"}),
+        ("/api/globally", ANN, 403, None),
+        ("/api/here", ANN, 200, {"current": 1, "evaluated": 1, "role": "Admin"}),
+        ("/api/here", VIC, 403, None),
+        ("/api/here", {**ANN, "X-Grafana-Org-Id": "2"}, 403, None),
+    ],
+)
+async def test_a_permission_is_looked_for_where_the_route_says(serve: Serve, path: str, credentials: Any, status: int, body: Any) -> None:
+    """401 before a bad organization, that before 403; the role in the path's organization counts, and nobody learns which exist."""
+    gateway = await serve(
+        [
+            Route("GET", "/api/orgs/{org_id}/x", told, Permission("orgs.quotas:read", "org:id:{org_id}", IN_PATH)),
+            Route("GET", "/api/globally", told, Permission("orgs.quotas:read", where=Where.GLOBAL)),
+            Route("GET", "/api/here", told, Permission("orgs.quotas:read", "org:id:{current_org}")),
+        ]
+    )
+    async with gateway.client.get(path, headers=credentials) as answer:
+        assert answer.status == status
+        if body is not None:
+            assert await answer.json() == body
+
+
+async def test_any_scope_lets_in_who_holds_the_action_on_something(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, accounts: Accounts
+) -> None:
+    """The handler narrows down; without any_scope a grant on one object opens no list."""
+    narrow = Identity("user:vic", "vic", 1, Role.VIEWER, permissions={"apikeys:read": frozenset({"apikeys:id:3"})})
+    be(narrow, accounts, monkeypatch)
+    gateway = await serve(
+        [
+            Route("GET", "/api/any", told, Permission("apikeys:read", any_scope=True)),
+            Route("GET", "/api/all", told, Permission("apikeys:read")),
+            Route("GET", "/api/one/{id}", told, Permission("apikeys:read", "apikeys:id:{id}")),
+        ]
+    )
+    for path, status in (("/api/any", 200), ("/api/all", 403), ("/api/one/3", 200), ("/api/one/4", 403), ("/api/one/*", 403)):
+        async with gateway.client.get(path, headers=VIC) as answer:
+            assert answer.status == status, path
+
+
+@pytest.mark.parametrize("where", [InPath("id", "bad"), InPath("", "bad")])
+def test_an_organization_of_the_path_must_be_in_the_path(where: InPath) -> None:
+    """Found at start, not by the first caller."""
+    with pytest.raises(DashwrightError, match="names no path parameter"):
+        Route("GET", "/api/orgs/{org_id}", told, Permission("orgs:read", where=where))
+
+
+async def test_switches_and_numbers_of_the_query(serve: Serve) -> None:
+    """A switch is on by any of six spellings, twice over the first one counts; a number that is none is the default."""
+
+    async def read(call: Call) -> Answer:
+        return json_answer([call.switch("on"), call.number("page", 1, least=1, most=50)])
+
+    gateway = await serve([Route("GET", "/api/x", read, PUBLIC)])
+    cases: list[tuple[str, list[Any]]] = [("", [False, 1])]
+    cases += [(f"on={text}", [True, 1]) for text in ("1", "t", "T", "TRUE", "true", "True")]
+    cases += [(f"on={text}", [False, 1]) for text in ("", "yes", "tRue", "0", "on")]
+    cases += [(f"page={text}", [False, number]) for text, number in (("7", 7), ("0", 1), ("-9999", 1), ("x", 1), ("51", 50), ("1e1", 1))]
+    for query, expected in cases:
+        async with gateway.client.get(f"/api/x?{query}") as answer:
+            assert await answer.json() == expected, query
+
+
+class Named(BaseModel):
+    model_config = ConfigDict(strict=True)
+    name: str
+
+
+@pytest.mark.parametrize("body", ["", "{", "[]", "null", "{}", '{"name":1}', '{"name":null}', '"name"', '{"name":"\\ud800"}', "\xff"])
+async def test_every_fault_of_a_body_is_one_text(serve: Serve, body: str) -> None:
+    """Where the interface gives one text, no fault of a body tells more."""
+
+    async def read(call: Call) -> Answer:
+        return json_answer((await call.fields(Named, fault="bad request data", message_id="quota.bad-request")).name)
+
+    gateway = await serve([Route("PUT", "/api/x", read, PUBLIC)])
+    async with gateway.client.put("/api/x", data=body.encode("latin-1")) as answer:
+        assert answer.status == 400
+        assert await answer.json() == {"message": "bad request data", "messageId": "quota.bad-request", "statusCode": 400, "traceID": ""}
+    async with gateway.client.put("/api/x", data='{"name":"n"}') as answer:
+        assert await answer.json() == "n"
+
+
+async def test_integers_of_a_path_and_their_faults(serve: Serve) -> None:
+    """The fault is the route's own, plain or with an identifier."""
+
+    async def read(call: Call) -> Answer:
+        return json_answer([call.integer("id", "id is invalid"), call.integer("n", "n!", message_id="x.bad")])
+
+    gateway = await serve([Route("GET", "/api/{id}/{n}", read, PUBLIC)])
+    for path, expected in (("/api/5/-1", [5, -1]), ("/api/a/1", {"message": "id is invalid"})):
+        async with gateway.client.get(path) as answer:
+            assert await answer.json() == expected
+    async with gateway.client.get("/api/1/a") as answer:
+        assert (await answer.json())["messageId"] == "x.bad"
+
+
+async def test_only_people_are_users(serve: Serve) -> None:
+    """A token or key is told which route wants a person, and what it lacks."""
+
+    async def mine(call: Call) -> Answer:
+        return json_answer(user_only(call, lacks="user quotas"))
+
+    gateway = await serve([Route("GET", "/api/user/quotas", mine, PUBLIC)])
+    async with gateway.client.get("/api/user/quotas") as answer:
+        assert answer.status == 403
+        told = "/api/user/quotas is about a signed-in user; a token or key has no user quotas"
+        assert await answer.json() == {"message": told}
+
+
+async def test_refused_changes_are_noted(authenticator: Any) -> None:
+    """401 and 403 of routes that name an event, with who asked as far as that is known; reading and success are not."""
+    noted: list[tuple[str, str, int, str]] = []
+
+    class Noted:
+        def note(self, actor: Actor, route: Route, status: int) -> None:
+            noted.append((actor.uid, route.path, status, actor.address))
+
+    needs = Permission("orgs:write")
+    routes = [Route("PUT", "/api/x", told, needs, audit="org.update"), Route("GET", "/api/x", told, needs)]
+    routes.append(Route("POST", "/api/x", told, SIGNED_IN, audit="x"))
+    server = Server(routes, authenticator, refusals=Noted())
+    port = await server.start("127.0.0.1", 0)
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as client:
+        for method, headers in (("PUT", VIC), ("PUT", {}), ("PUT", ANN), ("GET", VIC), ("POST", VIC)):
+            async with client.request(method, "/api/x", headers=headers):
+                pass
+    await server.stop()
+    assert noted == [("user:vic", "/api/x", 403, "127.0.0.1"), ("anonymous", "/api/x", 401, "127.0.0.1")]
+
+
+async def test_a_caller_of_no_organization_may_only_what_needs_none(
+    serve: Serve, accounts: Accounts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has left every organization still reaches what is theirs, to get into one again."""
+    be(Identity("user:vic", "vic", 0, Role.NONE), accounts, monkeypatch)
+    gateway = await serve([Route("GET", "/api/mine", told, SIGNED_IN), Route("GET", "/api/here", told, Permission("dashboards:read"))])
+    async with gateway.client.get("/api/mine", headers=VIC) as answer:
+        assert answer.status == 200
+    async with gateway.client.get("/api/here", headers=VIC) as answer:
+        assert (answer.status, (await answer.json())["messageId"]) == (401, "organization.not-a-member")

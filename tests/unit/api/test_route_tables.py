@@ -1,0 +1,69 @@
+"""The laws of a route table: what is refused before anything serves."""
+
+from typing import Any
+
+import pytest
+
+from dashwright.api.http.answer import Answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.dispatch import Dispatcher
+from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Permission, Route
+from dashwright.api.http.shapes import Shape, shape_of
+from dashwright.common.errors import DashwrightError
+
+
+async def handler(_: Call) -> Answer:
+    return Answer()
+
+
+@pytest.mark.parametrize("needs", [None, "dashboards:read", ()])
+def test_a_route_without_a_permission_is_refused(needs: Any) -> None:
+    """Nothing is public by having been forgotten."""
+    with pytest.raises(DashwrightError, match="names no permission"):
+        Route("GET", "/api/x", handler, needs)
+
+
+@pytest.mark.parametrize("path", ["api", "/a//b", "/{a:rest}/b", "/{}", "/{a:int}", "/{a}/{a}", "/a{b}", "/a/"])
+def test_an_unreadable_template_is_refused(path: str) -> None:
+    """A template is words, parameters and at most one remainder, which comes last."""
+    with pytest.raises(DashwrightError, match="path template"):
+        Route("GET", path, handler, PUBLIC)
+
+
+@pytest.mark.parametrize("scope", ["dashboards:uid:{id}", "{", "{}"])
+def test_a_scope_may_name_only_parameters_of_the_path(scope: str) -> None:
+    """A scope that cannot be filled in is found at start, not by the first caller."""
+    with pytest.raises(DashwrightError, match="names no path parameter"):
+        Route("GET", "/api/dashboards/{uid}", handler, Permission("dashboards:read", scope))
+
+
+def test_an_unknown_method_is_refused() -> None:
+    """Methods are written as HTTP writes them."""
+    with pytest.raises(DashwrightError, match="is not one of"):
+        Route("get", "/api/x", handler, PUBLIC)
+
+
+def test_two_routes_for_the_same_requests_are_refused() -> None:
+    """Whatever their parameters are called, two templates of one shape cannot both answer a method."""
+    with pytest.raises(DashwrightError, match="two routes"):
+        Dispatcher([Route("GET", "/a/{x}", handler, PUBLIC), Route("GET", "/a/{y}", handler, SIGNED_IN)])
+
+
+@pytest.mark.parametrize(
+    ("path", "shape"),
+    [
+        ("/apis", Shape.STATUS),
+        ("/apis/a/v1", Shape.STATUS),
+        ("/openapi/v3/apis/a/v1", Shape.STATUS),
+        ("/version", Shape.STATUS),
+        ("/api/apis", Shape.CLASSIC),
+        ("/apisx", Shape.CLASSIC),
+        ("/openapi.json", Shape.CLASSIC),
+        ("/", Shape.CLASSIC),
+    ],
+)
+def test_the_error_shape_follows_the_path(path: str, shape: Shape) -> None:
+    """Kubernetes clients read a Status, all others the classic shape; a route may say otherwise."""
+    assert shape_of(path) is shape
+    assert Route("GET", path, handler, PUBLIC).error_shape is shape
+    assert Route("GET", path, handler, PUBLIC, shape=Shape.STATUS).error_shape is Shape.STATUS

@@ -1,0 +1,120 @@
+"""How a streamed answer ends: with its source, with the client, with the server, or broken."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from aiohttp import ClientPayloadError
+
+from dashwright.api.http.answer import Answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import PUBLIC, Route
+from dashwright.api.http.server import Limits
+
+from .conftest import Serve, refused
+
+
+class Source:
+    """Gives what it is fed, and tells when it is closed."""
+
+    def __init__(self) -> None:
+        self.pieces: asyncio.Queue[bytes | Exception | None] = asyncio.Queue()
+        self.closed = asyncio.Event()
+
+    async def read(self) -> AsyncIterator[bytes]:
+        try:
+            while (piece := await self.pieces.get()) is not None:
+                if isinstance(piece, Exception):
+                    raise piece
+                yield piece
+        finally:
+            self.closed.set()
+
+    async def handle(self, _: Call) -> Answer:
+        return Answer(200, self.read(), "text/plain")
+
+    async def watch(self, _: Call) -> Answer:
+        return Answer(200, self.read(), "text/plain", endless=True)
+
+
+@pytest.fixture
+def source() -> Source:
+    return Source()
+
+
+async def test_a_stream_sends_each_piece_as_it_comes(serve: Serve, source: Source) -> None:
+    """A piece is on its way before the next one exists."""
+    client = (await serve([Route("GET", "/api/stream", source.handle, PUBLIC)])).client
+    async with client.get("/api/stream") as response:
+        for piece in (b"one", b"two"):
+            source.pieces.put_nowait(piece)
+            assert await response.content.readany() == piece
+        source.pieces.put_nowait(None)
+        assert await response.content.read() == b""
+
+
+async def test_a_source_that_fails_breaks_the_stream_off(serve: Serve, source: Source) -> None:
+    """The client cannot take a part for the whole."""
+    client = (await serve([Route("GET", "/api/stream", source.handle, PUBLIC)])).client
+    async with client.get("/api/stream") as response:
+        source.pieces.put_nowait(b"one")
+        assert await response.content.readany() == b"one"
+        source.pieces.put_nowait(RuntimeError("broken"))
+        with pytest.raises((ClientPayloadError, ConnectionError)):
+            await response.content.read()
+    await source.closed.wait()
+
+
+async def test_a_lost_client_ends_a_silent_stream(serve: Serve, source: Source) -> None:
+    """A watch without events is not kept for a client that has gone."""
+    client = (await serve([Route("GET", "/api/stream", source.handle, PUBLIC)])).client
+    async with client.get("/api/stream") as response:
+        source.pieces.put_nowait(b"one")
+        assert await response.content.readany() == b"one"
+        response.close()
+    async with asyncio.timeout(2):
+        await source.closed.wait()
+
+
+async def test_a_stop_ends_an_endless_stream_cleanly(serve: Serve, source: Source) -> None:
+    """Watchers see an orderly end and come back elsewhere."""
+    gateway = await serve([Route("GET", "/api/stream", source.watch, PUBLIC)])
+    async with gateway.client.get("/api/stream") as response:
+        source.pieces.put_nowait(b"one")
+        assert await response.content.readany() == b"one"
+        await gateway.server.stop()
+        assert await response.content.read() == b""
+    assert source.closed.is_set()
+
+
+async def test_a_stop_lets_a_stream_come_to_its_end(serve: Serve, source: Source) -> None:
+    """Nobody takes a part of a long answer for the whole."""
+    gateway = await serve([Route("GET", "/api/stream", source.handle, PUBLIC)])
+    async with gateway.client.get("/api/stream") as response:
+        source.pieces.put_nowait(b"one")
+        assert await response.content.readany() == b"one"
+        stopping = asyncio.create_task(gateway.server.stop())
+        await refused(gateway.port)
+        source.pieces.put_nowait(b"two")
+        source.pieces.put_nowait(None)
+        assert await response.content.read() == b"two"
+    await stopping
+
+
+async def test_a_stream_that_outlasts_the_stop_is_broken_off(serve: Serve, source: Source) -> None:
+    """After the limit; again the client cannot take the part for the whole."""
+    gateway = await serve([Route("GET", "/api/stream", source.handle, PUBLIC)], Limits(drain_seconds=0.05))
+    async with gateway.client.get("/api/stream") as response:
+        source.pieces.put_nowait(b"one")
+        assert await response.content.readany() == b"one"
+        await gateway.server.stop()
+        with pytest.raises((ClientPayloadError, ConnectionError)):
+            await response.content.read()
+    assert source.closed.is_set()
+
+
+async def test_head_of_a_stream_reads_no_source(serve: Serve, source: Source) -> None:
+    """HEAD ends at once, also on a stream that never would."""
+    client = (await serve([Route("GET", "/api/stream", source.handle, PUBLIC)])).client
+    async with asyncio.timeout(2), client.head("/api/stream") as response:
+        assert response.status == 200

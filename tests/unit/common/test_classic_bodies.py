@@ -1,0 +1,112 @@
+"""The laws of bodies of the classic API."""
+
+import json
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from dashwright.common.models.classic import ClassicBody, Name
+from dashwright.common.models.provisioning import Integer64
+
+
+class Inner(ClassicBody):
+    zip_code: Name = ""
+
+
+class Body(ClassicBody):
+    name: Name
+    org_id: Integer64 = 1
+    is_disabled: bool = False
+    address: Inner = Inner()
+
+
+def read(text: str) -> Body:
+    return Body.model_validate_json(text)
+
+
+@given(st.lists(st.booleans(), min_size=5, max_size=5))
+def test_names_match_in_any_case(upper: list[bool]) -> None:
+    """OrgId, orgid and ORGID are one property, in inner objects too."""
+    name = "".join(letter.upper() if up else letter for letter, up in zip("orgid", upper, strict=True))
+    body = read(json.dumps({"NAME": "n", name: 7, "Address": {"ZIPCODE": "z"}}))
+    assert (body.name, body.org_id, body.address.zip_code) == ("n", 7, "z")
+
+
+def test_a_name_of_the_model_is_no_name_of_the_interface() -> None:
+    """Only the interface's spelling counts."""
+    assert read('{"name": "n", "org_id": 7}').org_id == 1
+
+
+def test_the_later_of_two_wins() -> None:
+    """Whatever their case; a later null takes nothing back."""
+    assert read('{"name": "a", "Name": "b"}').name == "b"
+    assert read('{"Name": "b", "name": "a"}').name == "a"
+    assert read('{"name": "a", "name": "b"}').name == "b"
+    assert read('{"name": "a", "Name": null}').name == "a"
+
+
+def test_null_is_missing() -> None:
+    """A null takes the default, is not among what was given, and does not fill what is required."""
+    body = read('{"name": "n", "orgId": null, "isDisabled": false}')
+    assert (body.org_id, body.model_fields_set) == (1, {"name", "is_disabled"})
+    with pytest.raises(ValidationError):
+        read('{"name": null}')
+
+
+def test_other_properties_have_no_effect() -> None:
+    """What the model does not declare is neither a fault nor kept."""
+    body = read('{"name": "n", "isAdmin": true, "id": 1, "": 2, "__class__": 3, "model_config": {}}')
+    assert body.model_dump() == Body(name="n").model_dump()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "null",
+        "[]",
+        '"name"',
+        "{}",
+        '{"name": 1}',
+        '{"name": ["n"]}',
+        '{"name": "n", "orgId": "1"}',
+        '{"name": "n", "orgId": 1.0}',
+        '{"name": "n", "orgId": 1e2}',
+        '{"name": "n", "orgId": true}',
+        '{"name": "n", "orgId": 9223372036854775808}',
+        '{"name": "n", "orgId": -9223372036854775809}',
+        '{"name": "n", "isDisabled": 1}',
+        '{"name": "n", "isDisabled": "true"}',
+        '{"name": "n", "address": []}',
+        '{"name": "n", "address": {"zipCode": 1}}',
+        '{"name": "a\\u0000b"}',
+        '{"name": "\\ud800"}',
+        json.dumps({"name": "n" * 191}),
+        "[" * 100_000,
+        '{"name": "n"} x',
+    ],
+)
+def test_another_shape_is_a_fault(text: str) -> None:
+    """No JSON, no object, another JSON type, a number beyond 64 bits, a text the database cannot hold: each is refused."""
+    with pytest.raises(ValidationError):
+        read(text)
+
+
+@pytest.mark.parametrize("number", [0, -1, 2**63 - 1, -(2**63)])
+def test_whole_numbers_of_64_bits_are_taken(number: int) -> None:
+    """Both ends of the range belong to it."""
+    assert read(json.dumps({"name": "n", "orgId": number})).org_id == number
+
+
+@given(
+    st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+)
+def test_any_json_is_read_or_refused(tree: Any) -> None:
+    """Nothing but a fault of the body comes of a strange one."""
+    with suppress(ValidationError):
+        read(json.dumps(tree))

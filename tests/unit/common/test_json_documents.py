@@ -1,0 +1,81 @@
+"""JSON of files: what was sent is what is stored."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.common.document import check_depth, read_json, write_json
+from dashwright.common.errors import Invalid
+
+TREES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(st.characters(codec="utf-8")),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "12345678901234567890123456789",
+        "-9223372036854775809",
+        "1" * 5000,
+        "1.10",
+        "1e400",
+        "0.1000000000000000055511151231257827",
+        "-0",
+        "-0.0",
+        "1E5",
+        '{"z":1,"a":2,"m":{"y":1,"b":2}}',
+    ],
+)
+def test_numbers_and_order_stay_as_sent(text: str) -> None:
+    """Numbers keep their digits whatever a float could hold, and keys their order."""
+    assert write_json(read_json(text)).decode() == text
+
+
+@given(TREES)
+def test_rewritten_document_is_equal(tree: Any) -> None:
+    """Compacting a document changes no value."""
+    assert json.loads(write_json(read_json(json.dumps(tree, indent=2)))) == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"a": 1, "b": {"c": 1, "c": 2}}', "duplicate key 'c'"),
+        ('{"a": NaN}', "NaN is not a JSON number"),
+        ("-Infinity", "-Infinity is not a JSON number"),
+        ('{"a": 1,\n}', "not valid JSON: .* at line"),
+        ("", "not valid JSON"),
+        ("{} {}", "not valid JSON: Extra data at line 1"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_unreadable_document_is_refused_with_its_reason(text: str, reason: str) -> None:
+    """Nothing is guessed: the fault and where it is."""
+    with pytest.raises(Invalid, match=reason):
+        read_json(text)
+
+
+def test_what_json_cannot_hold_is_refused() -> None:
+    """Half a surrogate pair is no text."""
+    with pytest.raises(Invalid, match="cannot be kept as JSON"):
+        write_json(read_json('"\\ud800"'))
+
+
+@pytest.mark.parametrize(("depth", "fits"), [(128, True), (129, False)])
+def test_depth_is_bounded(depth: int, fits: bool) -> None:
+    """128 levels of objects and lists, however they are mixed."""
+    tree: Any = 1
+    for level in range(depth - 1):
+        tree = [tree] if level % 2 else {"a": tree}
+    if fits:
+        check_depth(tree)
+        write_json(tree)
+    else:
+        with pytest.raises(Invalid, match="at most 128 levels"):
+            check_depth(tree)

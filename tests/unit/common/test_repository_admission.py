@@ -1,0 +1,89 @@
+"""The rules a repository's spec must keep."""
+
+from typing import Any
+
+import pytest
+
+from dashwright.common.kinds.draft import Draft
+from dashwright.common.kinds.repository import RESERVED_NAMES, admit_repository, resolve_local
+from dashwright.common.kinds.settings import AdmissionSettings
+
+SETTINGS = AdmissionSettings(permitted_paths=("/srv/repositories", "/data"))
+
+
+def causes(name: str = "team", settings: AdmissionSettings = SETTINGS, **changes: Any) -> list[tuple[str, str]]:
+    spec: dict[str, Any] = {
+        "title": "Team",
+        "type": "local",
+        "local": {"path": "team"},
+        "workflows": [],
+        "sync": {"enabled": True, "target": "folder"},
+    }
+    draft = Draft(name, "default", {key: value for key, value in (spec | changes).items() if value is not None})
+    admit_repository(draft, settings)
+    return [(cause.field, cause.message) for cause in draft.causes]
+
+
+def test_a_good_repository_has_no_causes() -> None:
+    """Relative and absolute paths inside a permitted folder are taken."""
+    assert causes() == []
+    assert causes(local={"path": "/data/a/b"}) == []
+    assert causes(sync={"enabled": True, "target": "folder", "intervalSeconds": 10}) == []
+    assert causes(sync={"enabled": True, "target": "folder", "intervalSeconds": 0}) == []
+    assert causes(sync={"enabled": False, "target": "folder", "intervalSeconds": 3}) == []
+
+
+@pytest.mark.parametrize("name", sorted(RESERVED_NAMES))
+def test_reserved_names_are_refused(name: str) -> None:
+    """Names that mean something else in clients and paths cannot be taken."""
+    assert causes(name) == [("metadata.name", f'Invalid value: "{name}": Name is reserved, choose a different identifier')]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "text"),
+    [
+        ({"title": ""}, "spec.title", "a repository title must be given"),
+        ({"sync": {"enabled": True, "target": "folder", "intervalSeconds": 5}}, "spec.sync.intervalSeconds", "at least 10 seconds"),
+        ({"sync": {"enabled": False, "target": "folder", "intervalSeconds": -1}}, "spec.sync.intervalSeconds", "not be negative"),
+        ({"workflows": ["branch"]}, "spec.workflow", "branch is only supported on git repositories"),
+        ({"local": None}, "spec.local", "Required value"),
+        ({"local": {}}, "spec.local.path", "must enter a path"),
+        ({"local": {"path": "../../etc/passwd"}}, "spec.local.path", "traversal attempt"),
+        ({"local": {"path": "./x"}}, "spec.local.path", "traversal attempt"),
+        ({"local": {"path": "/etc"}}, "spec.local.path", "inside a permitted folder"),
+        ({"local": {"path": "/srv/repositories-of-others"}}, "spec.local.path", "inside a permitted folder"),
+        ({"githost": {"branch": ""}}, "spec.githost", "only valid when type is githost"),
+        ({"type": "githost"}, "spec.type", "Unsupported value"),
+    ],
+)
+def test_each_fault_is_a_cause(changes: dict[str, Any], field: str, text: str) -> None:
+    """A broken rule is told with its field and what would be right."""
+    found = causes(**changes)
+    assert [cause[0] for cause in found] == [field]
+    assert text in found[0][1]
+
+
+def test_all_faults_are_told_at_once() -> None:
+    """One answer names everything that is wrong."""
+    assert len(causes("sql", title="", workflows=["branch"], local={"path": "/etc"})) == 4
+
+
+def test_without_a_permitted_folder_no_path_is_taken() -> None:
+    """Where nothing is permitted the reason is told."""
+    assert "no permitted prefixes were configured" in causes(settings=AdmissionSettings())[0][1]
+
+
+@pytest.mark.parametrize(
+    ("path", "resolved"),
+    [
+        ("team", "/srv/repositories/team"),
+        ("team/", "/srv/repositories/team"),
+        ("/data//x/", "/data/x"),
+        ("/data", "/data"),
+        ("/database", None),
+        ("/", None),
+    ],
+)
+def test_a_path_is_resolved_inside_the_permitted(path: str, resolved: str | None) -> None:
+    """Relative paths lie in the first permitted folder; a name that only begins like a permitted one is outside."""
+    assert resolve_local(path, SETTINGS.permitted_paths) == resolved

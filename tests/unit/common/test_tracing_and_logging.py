@@ -1,0 +1,54 @@
+"""Traces and logs."""
+
+import json
+import logging
+import sys
+
+import pytest
+import structlog
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.common.observability import tracing
+from dashwright.common.observability.logging import configure
+
+INCOMING = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+def test_a_trace_goes_on_with_a_new_span() -> None:
+    """The trace id of a readable header is kept; the span is this hop's own."""
+    trace = tracing.enter(INCOMING)
+    assert trace.trace_id == "0af7651916cd43dd8448eb211c80319c"
+    assert trace.span_id != "b7ad6b7169203331"
+    assert tracing.current() == trace
+    assert tracing.enter(trace.header).trace_id == trace.trace_id
+
+
+@given(st.one_of(st.none(), st.text(), st.just(INCOMING.replace("0af7651916cd43dd8448eb211c80319c", "0" * 32))))
+def test_an_unreadable_header_starts_a_trace(header: str | None) -> None:
+    """Whatever stands in the header, there is a trace with well-formed ids."""
+    trace = tracing.enter(header)
+    assert len(trace.trace_id) == 32
+    assert len(trace.span_id) == 16
+    assert set(trace.trace_id) != {"0"}
+
+
+def test_a_line_is_json_with_its_context_and_no_secret(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines of ours and of libraries are JSON with service, level and trace; a value under a secret's name is not written."""
+    handlers, level = logging.getLogger().handlers[:], logging.getLogger().level
+    try:
+        configure("test-service", as_json=True)
+        trace = tracing.enter(None)
+        structlog.get_logger().info("something_happened", number=1, password="hush", Authorization="Basic hush")
+        logging.getLogger("library").warning("mind the gap")
+        lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    finally:
+        structlog.reset_defaults()
+        structlog.contextvars.clear_contextvars()
+        logging.basicConfig(handlers=handlers, level=level, force=True)
+    ours, theirs = lines
+    assert (ours["event"], ours["number"], ours["level"], ours["service"]) == ("something_happened", 1, "info", "test-service")
+    assert ours["trace_id"] == trace.trace_id
+    assert (ours["password"], ours["Authorization"]) == ("[redacted]", "[redacted]")
+    assert (theirs["event"], theirs["level"]) == ("mind the gap", "warning")
+    assert sys.stderr is not None

@@ -1,0 +1,31 @@
+"""The laws of the migrations' names."""
+
+from pathlib import Path
+
+import pytest
+
+from dashwright.common.database import schema
+from dashwright.common.errors import DashwrightError
+
+
+def test_files_are_read_in_order_of_their_numbers(tmp_path: Path) -> None:
+    """The number orders, not the folder; what is no SQL is left alone."""
+    for name in ("0010_c.sql", "0002_b.sql", "0001_a.sql", "__init__.py"):
+        (tmp_path / name).write_text(name)
+    assert [migration.name for migration in schema.read(tmp_path)] == ["0001_a.sql", "0002_b.sql", "0010_c.sql"]
+
+
+@pytest.mark.parametrize("name", ["1_a.sql", "0001-a.sql", "0001_A.sql", "a.sql", "0001_.sql"])
+def test_a_name_that_does_not_fit_refuses(tmp_path: Path, name: str) -> None:
+    """A name that would order wrongly, or is not like the others, is an error that names it."""
+    (tmp_path / name).touch()
+    with pytest.raises(DashwrightError, match=name):
+        schema.read(tmp_path)
+
+
+def test_a_doubled_number_refuses(tmp_path: Path) -> None:
+    """Two files with one number have no order."""
+    (tmp_path / "0001_a.sql").touch()
+    (tmp_path / "0001_b.sql").touch()
+    with pytest.raises(DashwrightError, match=r"0001_a\.sql and 0001_b\.sql have the same number"):
+        schema.read(tmp_path)

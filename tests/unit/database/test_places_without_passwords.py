@@ -1,0 +1,33 @@
+"""The law of naming a database: where it is, never how to get in."""
+
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.common.database.losses import place_of
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("postgresql://me:hidden@db.example:5432/dashboards", "dashboards at db.example:5432"),
+        ("postgresql://me:hid%40den@db.example/my%20base", "my base at db.example"),
+        ("postgresql://me:hidden@/dashboards?host=/run/sockets&port=5432", "dashboards at /run/sockets"),
+        ("postgresql://one,two/x", "x at one,two"),
+        ("postgresql:///x", "x at the local socket"),
+        ("postgresql://db", "postgres at db"),
+    ],
+)
+def test_host_and_database_are_named(url: str, place: str) -> None:
+    """Each form of a URL that libpq knows names its host and database."""
+    assert place_of(url) == place
+
+
+@given(st.text(min_size=6).map(lambda text: "Zq" + text))
+def test_the_password_is_never_named(password: str) -> None:
+    """Whatever the password is, its text is not in the name of the place."""
+    written = quote(password, safe="")
+    place = place_of(f"postgresql://me:{written}@db/x?password={written}")
+    assert place == "x at db"

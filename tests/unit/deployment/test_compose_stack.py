@@ -1,0 +1,184 @@
+"""What the compose file and the Dockerfiles promise, read as text: no Docker is needed."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ryaml
+
+from dashwright.common.settings import PREFIX, Settings
+
+ROOT = Path(__file__).parents[3]
+DOCKERFILES = sorted(ROOT.glob("services/*/Dockerfile"))
+KNOWN = {PREFIX + name.upper() for name in Settings.model_fields}
+# Their images prepare files of their own, under users of their own, before the server starts.
+WRITABLE_ROOT = {"postgres", "rabbitmq"}
+
+
+def _merged(node: Any) -> Any:
+    """``node`` with YAML's merge keys (``<<``) carried out, which the reader leaves as they stand."""
+    if isinstance(node, list):
+        return [_merged(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    sources = node.get("<<", [])
+    result: dict[str, Any] = {}
+    for source in reversed(sources if isinstance(sources, list) else [sources]):
+        result |= _merged(source)
+    return result | {key: _merged(value) for key, value in node.items() if key != "<<"}
+
+
+STACK = _merged(ryaml.loads((ROOT / "docker-compose.yml").read_text(encoding="utf-8")))  # type: ignore[attr-defined]  # its stub re-exports nothing
+SERVICES: dict[str, dict[str, Any]] = STACK["services"]
+each_service = pytest.mark.parametrize("name", sorted(SERVICES))
+each_dockerfile = pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=lambda path: path.parent.name)
+
+
+def _instructions(dockerfile: Path) -> list[list[str]]:
+    text = re.sub(r"\\\n\s*", "", dockerfile.read_text(encoding="utf-8"))
+    return [line.split() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+
+
+def _variables() -> Iterator[tuple[str, str]]:
+    for place in (ROOT / "docker-compose.yml", *DOCKERFILES):
+        for variable in re.findall(rf"{PREFIX}[A-Z_]+", place.read_text(encoding="utf-8")):
+            yield str(place.relative_to(ROOT)), variable
+
+
+def test_the_stack_has_its_parts() -> None:
+    """The three services, what prepares them, and the two servers they stand on."""
+    assert set(SERVICES) == {"api", "jobs-worker", "expressions", "migrate", "postgres", "rabbitmq"}
+
+
+def test_only_the_gateway_is_published_and_only_on_this_machine() -> None:
+    """Nobody beyond the machine reaches a part of the stack, and of the parts only the gateway is reached."""
+    published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
+    assert set(published) == {"api"}
+    assert all(port.startswith("127.0.0.1:") for port in published["api"])
+    assert not any("network_mode" in service for service in SERVICES.values())
+
+
+def test_the_servers_are_on_the_closed_network_only() -> None:
+    """Known development passwords are bearable only where nobody else can connect."""
+    assert STACK["networks"]["inside"]["internal"] is True
+    for name in ("postgres", "rabbitmq"):
+        assert SERVICES[name]["networks"] == ["inside"]
+
+
+@each_service
+def test_every_image_is_pinned_or_built_here(name: str) -> None:
+    """An image from a registry has a tag that is no moving word; all others are built from this repository."""
+    service = SERVICES[name]
+    if "build" in service:
+        assert (ROOT / service["build"]["dockerfile"]) in DOCKERFILES
+        return
+    _, _, tag = service["image"].partition(":")
+    assert tag[:1].isdigit(), f"{service['image']} has no version"
+
+
+@each_service
+def test_every_service_tells_its_health_or_ends(name: str) -> None:
+    """A service has a check with a time-out; what has none runs once and is not started again."""
+    service = SERVICES[name]
+    if name == "migrate":
+        assert service["restart"] == "no"
+        return
+    assert service["restart"] == "unless-stopped"
+    assert {"test", "interval", "timeout", "retries", "start_period"} <= set(service["healthcheck"])
+
+
+@each_service
+def test_every_start_waits_for_what_it_needs(name: str) -> None:
+    """Order is by health or by completion, never by mere start; a service with an address of a server waits for that server."""
+    needs = SERVICES[name].get("depends_on", {})
+    assert {need["condition"] for need in needs.values()} <= {"service_healthy", "service_completed_successfully"}
+    environment = SERVICES[name].get("environment", {})
+    wanted = {"DASHWRIGHT_DATABASE_URL": "postgres", "DASHWRIGHT_AMQP_URL": "rabbitmq"}
+    assert {server for variable, server in wanted.items() if variable in environment} <= set(needs)
+
+
+@each_service
+def test_every_container_is_fenced(name: str) -> None:
+    """No capabilities but those a server image begins with, no way to new privileges, a root file system that cannot be written."""
+    service = SERVICES[name]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service.get("read_only", False) or name in WRITABLE_ROOT
+    assert "privileged" not in service
+    if "build" in service:
+        assert "cap_add" not in service
+        assert "user" not in service, "the image says who"
+
+
+@each_service
+def test_every_container_is_bounded(name: str) -> None:
+    """Memory, processes and logs have a limit."""
+    service = SERVICES[name]
+    assert {"memory", "pids"} <= set(service["deploy"]["resources"]["limits"])
+    assert {"max-size", "max-file"} <= set(service["logging"]["options"])
+
+
+@pytest.mark.parametrize("name", ["api", "jobs-worker", "expressions"])
+def test_the_services_have_time_to_finish(name: str) -> None:
+    """Docker kills only after a service had its own time to finish or hand back what it does."""
+    seconds = int(SERVICES[name]["stop_grace_period"].removesuffix("s"))
+    assert seconds > Settings.model_fields["shutdown_seconds"].default
+
+
+def test_every_variable_is_a_setting() -> None:
+    """A misspelt variable would be ignored in silence."""
+    variables = list(_variables())
+    assert len(variables) > 10
+    assert [(place, variable) for place, variable in variables if variable not in KNOWN] == []
+
+
+def test_no_credential_but_the_documented_defaults() -> None:
+    """Each password can be given from outside, and its default is a word everybody knows."""
+    text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+    given = re.findall(r"(?:(?<!ALLOW_DEFAULT_)PASS(?:WORD)?: |://\w+:)(\S+?)(?:@|$)", text, re.MULTILINE)
+    assert set(given) == {
+        "${DASHWRIGHT_ADMIN_PASSWORD:-admin}",
+        "${POSTGRES_PASSWORD:-dashwright}",
+        "${RABBITMQ_PASSWORD:-dashwright}",
+    }
+
+
+@each_dockerfile
+def test_every_image_runs_as_nobody_in_particular(dockerfile: Path) -> None:
+    """The last user is 10001, by number, so that an orchestrator can see that it is not root."""
+    users = [words[1] for words in _instructions(dockerfile) if words[0] == "USER"]
+    assert users == ["10001:10001"]
+
+
+@each_dockerfile
+def test_every_image_is_built_in_two_stages_from_one_base(dockerfile: Path) -> None:
+    """What builds stays behind: of the first stage only the environment is taken."""
+    instructions = _instructions(dockerfile)
+    assert [words[1] for words in instructions if words[0] == "FROM"] == ["python:3.13-slim"] * 2
+    assert [words[1:] for words in instructions if "--from=build" in words] == [["--from=build", "/venv", "/venv"]]
+
+
+@each_dockerfile
+def test_dependencies_are_locked_and_installed_before_our_code(dockerfile: Path) -> None:
+    """Every package from outside has a hash, and a change of our code leaves the layer with them as it is."""
+    lines = [" ".join(words) for words in _instructions(dockerfile)]
+    locked = next(n for n, line in enumerate(lines) if f"--require-hashes --requirement requirements/{dockerfile.parent.name}.txt" in line)
+    code = next(n for n, line in enumerate(lines) if line.startswith("COPY libs/"))
+    own = next(n for n, line in enumerate(lines) if "--no-deps --no-build-isolation" in line)
+    assert locked < code < own
+
+
+def test_only_the_jobs_worker_has_git() -> None:
+    """A program that nobody calls is a program that nobody should have to patch."""
+    with_packages = [path.parent.name for path in DOCKERFILES if "apt-get" in path.read_text(encoding="utf-8")]
+    assert with_packages == ["jobs-worker"]
+
+
+def test_the_context_takes_nothing_by_default() -> None:
+    """Secrets, data and history of a working copy never reach a build."""
+    lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    rules = [line for line in lines if line and not line.startswith("#")]
+    assert rules[0] == "*"
+    assert {rule for rule in rules if rule.startswith("!")} == {"!libs", "!services", "!requirements"}

@@ -1,0 +1,256 @@
+"""Resample, threshold and classic conditions as a request asks for them: the words of their targets, and what a client reads."""
+
+import json
+import time
+from typing import Any
+
+import orjson
+import pytest
+
+from dashwright.expressions.answer import answer
+from dashwright.expressions.engine.fingerprint import fingerprint
+from dashwright.expressions.engine.labels import Labels
+
+EXPRESSION = {"type": "__expr__", "uid": "__expr__"}
+TESTDATA = {"type": "grafana-testdata-datasource", "uid": "any"}
+FINGERPRINTS = [
+    ({}, 14695981039346656037),
+    ({"a": "b"}, 3235092508251482840),
+    ({"label": "value4"}, 17197996166602471624),
+    ({"host": "web01", "dc": "MIA"}, 15968369124705884078),
+    ({"grüße": "日本"}, 1794436909742347472),
+]
+
+
+def raw(ref_id: str, *frames: Any) -> dict[str, Any]:
+    return {"refId": ref_id, "datasource": TESTDATA, "scenarioId": "raw_frame", "rawFrameContent": json.dumps(frames)}
+
+
+def series(values: list[Any], name: str = "", **labels: str) -> dict[str, Any]:
+    """Points at 1s, 2s, …; ``name`` is the frame's."""
+    fields = [{"name": "time", "type": "time"}, {"name": "load", "type": "number", "labels": labels}]
+    return {"schema": {"name": name, "fields": fields}, "data": {"values": [[1000 * (n + 1) for n in range(len(values))], values]}}
+
+
+def target(ref_id: str, kind: str, **more: Any) -> dict[str, Any]:
+    return {"refId": ref_id, "datasource": EXPRESSION, "type": kind, **more}
+
+
+def condition(reference: str, reducer: str, evaluator: str, *params: float, operator: str = "and") -> dict[str, Any]:
+    return {
+        "evaluator": {"type": evaluator, "params": params},
+        "operator": {"type": operator},
+        "query": {"params": [reference]},
+        "reducer": {"type": reducer},
+    }
+
+
+def recovering(*fingerprints: Any, **more: Any) -> dict[str, Any]:
+    fields = [{"name": "fingerprints", "type": "number", "typeInfo": {"frame": "uint64"}}]
+    frame = {"schema": {"meta": {"type": "fingerprints", "typeVersion": [1, 0]}, "fields": fields}, "data": {"values": [fingerprints]}}
+    return {
+        "evaluator": {"type": "gt", "params": [100]},
+        "unloadEvaluator": {"type": "lt", "params": [31]},
+        "loadedDimensions": {**frame, **more},
+    }
+
+
+def deep(levels: int) -> Any:
+    return {"in": deep(levels - 1)} if levels else {}
+
+
+async def ask(*queries: Any, **more: Any) -> tuple[int, Any]:
+    answered = await answer(json.dumps({"queries": queries, "from": "0", "to": "60000", **more}).encode())
+    pieces = answered.pieces if isinstance(answered.pieces, list) else [piece async for piece in answered.pieces]
+    return answered.status, orjson.loads(b"".join(pieces))
+
+
+async def frames_of(ref_id: str, *queries: Any, **more: Any) -> list[Any]:
+    status, body = await ask(*queries, **more)
+    assert status == 200, body
+    frames: list[Any] = body["results"][ref_id]["frames"]
+    return frames
+
+
+async def error_of(ref_id: str, *queries: Any, **more: Any) -> str:
+    status, body = await ask(*queries, **more)
+    assert status == 400
+    return str(body["results"][ref_id]["error"])
+
+
+async def test_classic_conditions_answer_a_number_without_a_name_and_their_matches() -> None:
+    """``custom`` of the meta tells each value as decimal text without an exponent, the name of its field, and its labels or null."""
+    conditions = [condition("$A", "last", "gt", 0), condition("B", "last", "gt", 5, operator="or")]
+    frames = await frames_of(
+        "C",
+        raw("A", series([1, 1e21], h="a"), series([0.1])),
+        raw("B", series([7], "cpu", h="b")),
+        target("C", "classic_conditions", conditions=conditions),
+    )
+    assert frames == [
+        {
+            "schema": {
+                "refId": "C",
+                "meta": {
+                    "type": "numeric-multi",
+                    "typeVersion": [0, 1],
+                    "custom": [
+                        {"value": "1000000000000000000000", "metric": "load", "labels": {"h": "a"}},
+                        {"value": "0.1", "metric": "load", "labels": None},
+                        {"value": "7", "metric": "cpu", "labels": {"h": "b"}},
+                    ],
+                },
+                "fields": [{"type": "number", "typeInfo": {"frame": "float64", "nullable": True}}],
+            },
+            "data": {"values": [[1.0]]},
+        }
+    ]
+
+
+async def test_classic_conditions_tell_no_data() -> None:
+    """The number is null and the only match says why; nothing that holds is an empty list."""
+    nothing = await frames_of("C", raw("A"), target("C", "classic_conditions", conditions=[condition("A", "avg", "gt", 1)]))
+    assert nothing[0]["data"]["values"] == [[None]]
+    assert nothing[0]["schema"]["meta"]["custom"] == [{"value": "", "metric": "NoData", "labels": None}]
+    low = await frames_of("C", raw("A", series([1])), target("C", "classic_conditions", conditions=[condition("A", "avg", "gt", 1)]))
+    assert low[0]["data"]["values"] == [[0.0]]
+    assert low[0]["schema"]["meta"]["custom"] == []
+
+
+@pytest.mark.parametrize(("value", "text"), [(float("inf"), "+Inf"), (float("-inf"), "-Inf"), (float("nan"), "NaN")])
+async def test_what_is_no_finite_number_is_told_as_such(value: float, text: str) -> None:
+    """A division by zero upstream of an alert shows in its matches."""
+    kind = {float("inf"): "Inf", float("-inf"): "NegInf"}.get(value, "NaN")
+    frame = {
+        "schema": {"meta": {"type": "numeric-multi", "typeVersion": [0, 1]}, "fields": [{"name": "n", "type": "number"}]},
+        "data": {"values": [[None]], "entities": [{kind: [0]}]},
+    }
+    frames = await frames_of("C", raw("A", frame), target("C", "classic_conditions", conditions=[condition("A", "last", "ne", 1)]))
+    assert frames[0]["schema"]["meta"]["custom"] == [{"value": text, "metric": "n", "labels": None}]
+
+
+async def test_a_resample_takes_the_range_of_the_request_or_its_own() -> None:
+    """Stamps begin at that range's beginning."""
+    words = {"expression": "$A", "window": "30s", "downsampler": "sum", "upsampler": "fillna"}
+    own = {"timeRange": {"from": "10000", "to": "90000"}}
+    frames = {
+        ref_id: (
+            await frames_of(ref_id, raw("A", series([1, 2])), target("B", "resample", **words), target("C", "resample", **words, **own))
+        )
+        for ref_id in "BC"
+    }
+    assert frames["B"][0]["data"]["values"] == [[0, 30_000, 60_000], [None, 3.0, None]]
+    assert frames["C"][0]["data"]["values"] == [[10_000, 40_000, 70_000], [3.0, None, None]]
+    assert frames["B"][0]["schema"]["fields"][1]["name"] == "B"
+
+
+async def test_too_many_windows_are_refused_before_any_work_and_name_the_limit() -> None:
+    """The same for a range whose stamps no clock can count; and at once."""
+    words = {"expression": "$A", "downsampler": "sum", "upsampler": "fillna"}
+    started = time.perf_counter()
+    many = await error_of("B", raw("A", series([1])), target("B", "resample", window="1ms", **words), to="1000000")
+    assert "1000001 windows, more than the 500000 allowed (setting DASHWRIGHT_RESAMPLE_BUCKETS)" in many
+    far = await error_of("B", raw("A", series([1])), target("B", "resample", window="1y", **words), to="9000-01-01")
+    assert "beyond the years" in far
+    assert time.perf_counter() - started < 0.4
+
+
+async def test_a_target_whose_words_are_not_understood_is_named() -> None:
+    """Its refId carries the error; everything else is answered."""
+    words = {"expression": "$", "window": "5s", "downsampler": "sum", "upsampler": "fillna"}
+    assert "failed to parse expression 'B': no variable specified to reference for refId B" in await error_of(
+        "B", target("B", "resample", **words)
+    )
+    none = await error_of("B", target("B", "threshold", expression="A", conditions=[]))
+    assert "failed to parse expression 'B': threshold expression requires exactly one condition" in none
+    assert "at least one condition" in await error_of("B", target("B", "classic_conditions", conditions=[]))
+    two = [condition("A", "avg", "gt", 1), condition("A", "median", "between", 1, 2)]
+    assert "evaluator invalid evaluator type: between in condition 2" in await error_of(
+        "B", target("B", "classic_conditions", conditions=two)
+    )
+
+
+@pytest.mark.parametrize(("labels", "number"), FINGERPRINTS)
+def test_fingerprints_are_those_of_stored_rules(labels: dict[str, str], number: int) -> None:
+    """FNV-1 with 64 bits over the sorted labels, each key and value ended by 0xFF."""
+    assert fingerprint(Labels.of(labels)) == number
+
+
+@pytest.mark.parametrize("form", [int, str])
+async def test_loaded_dimensions_beyond_doubles_stay_exact(form: type) -> None:
+    """As JSON integers or as decimal text: one off in the last digit would be another item."""
+    frames = [series([50], label="value4"), series([50], label="value5"), series([150], label="value6")]
+    for loaded, order in ((17197996166602471624, [("value5", 0), ("value6", 1), ("value4", 1)]), (17197996166602471625, None)):
+        words = {"expression": "A", "conditions": [recovering(form(loaded))]}
+        found = await frames_of("B", raw("A", *frames), target("B", "threshold", **words))
+        got = [(frame["schema"]["fields"][1]["labels"]["label"], frame["data"]["values"][1][0]) for frame in found]
+        assert got == (order or [("value4", 0), ("value5", 0), ("value6", 1)])
+
+
+@pytest.mark.parametrize(
+    ("schema", "values", "fault"),
+    [
+        ({"meta": {"type": "fingerprints", "typeVersion": [1, 0]}, "fields": []}, [], "expected a single field but got 0"),
+        (
+            {
+                "meta": {"type": "fingerprints", "typeVersion": [1, 0]},
+                "fields": [{"type": "number", "typeInfo": {"frame": "uint64"}}, {"type": "string"}],
+            },
+            [[], []],
+            "expected a single field but got 2",
+        ),
+        (
+            {
+                "meta": {"type": "fingerprints", "typeVersion": [1, 0]},
+                "fields": [{"type": "number", "typeInfo": {"frame": "uint64", "nullable": True}}],
+            },
+            [[]],
+            "the field type must be uint64",
+        ),
+        (
+            {"meta": {"type": "fingerprints", "typeVersion": [1, 0]}, "fields": [{"type": "number"}]},
+            [[1.5]],
+            "the field type must be uint64",
+        ),
+        ({"fields": [{"type": "number", "typeInfo": {"frame": "uint64"}}]}, [[1]], "expected meta.type fingerprints"),
+        (
+            {"meta": {"type": "fingerprints", "typeVersion": [1, 1]}, "fields": [{"type": "number", "typeInfo": {"frame": "uint64"}}]},
+            [[1]],
+            "is newer than [1, 0]",
+        ),
+        (
+            {"meta": {"type": "fingerprints", "typeVersion": [1, 0]}, "fields": [{"type": "number", "typeInfo": {"frame": "uint64"}}]},
+            [[18446744073709552000]],
+            "no uint64",
+        ),
+        ({"meta": {"type": "fingerprints", "custom": deep(400)}}, [], "cannot be kept as JSON"),
+    ],
+)
+async def test_loaded_dimensions_of_another_form_are_refused(schema: Any, values: Any, fault: str) -> None:
+    """Also a number that lost its last digits on the way and no longer fits."""
+    words = {"expression": "A", "conditions": [recovering(schema=schema, data={"values": values})]}
+    told = await error_of("B", raw("A", series([1])), target("B", "threshold", **words))
+    assert "failed to parse loaded dimensions: " in told
+    assert fault in told
+
+
+async def test_without_loaded_dimensions_or_without_an_unload_condition_the_first_condition_decides() -> None:
+    """What a rule holds before it ever fired, and what it still holds when its recovery threshold was taken out."""
+    for missing in ("unloadEvaluator", "loadedDimensions"):
+        words = recovering(fingerprint(Labels.of({"h": "a"})))
+        del words[missing]
+        frames = await frames_of("B", raw("A", series([50, 150], h="a")), target("B", "threshold", expression="A", conditions=[words]))
+        assert frames[0]["data"]["values"][1] == [0.0, 1.0]
+
+
+async def test_classic_conditions_stand_alone() -> None:
+    """They read ordinary queries only and nothing reads them; the error is that of whoever is wrong, and the rest is answered."""
+    reading = target("C", "classic_conditions", conditions=[condition("B", "last", "gt", 1)])
+    read = target("D", "threshold", expression="C", conditions=[{"evaluator": {"type": "gt", "params": [0]}}])
+    queries = [raw("A", series([1])), target("B", "reduce", expression="A", reducer="mean"), reading]
+    assert "only data source queries may be inputs to a classic condition, B is a Expression" in await error_of("C", *queries)
+    alone = target("C", "classic_conditions", conditions=[condition("A", "last", "gt", 1)])
+    status, body = await ask(raw("A", series([1])), alone, read)
+    assert status == 400
+    assert "classic conditions may not be the input for other expressions, but C is the input for D" in body["results"]["D"]["error"]
+    assert body["results"]["C"]["frames"][0]["data"]["values"] == [[0.0]]

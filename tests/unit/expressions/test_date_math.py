@@ -1,0 +1,126 @@
+"""Date math: anchors, steps and roundings, beside plain readings of each."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dashwright.common.errors import BadRequest
+from dashwright.expressions.engine.timerange import time_range
+
+NOW = datetime(2020, 3, 26, 15, 12, 56, tzinfo=UTC)
+"""A Thursday."""
+
+INSTANTS = st.integers(0, 4_102_444_800_000).map(
+    lambda milliseconds: datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
+)
+
+
+def start(text: str, now: datetime = NOW) -> datetime:
+    return time_range(text, "9999-12-31T23:59:59.999Z", now).start
+
+
+def end(text: str, now: datetime = NOW) -> datetime:
+    return time_range("0001-01-01", text, now).end
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2014-05-30T20", "2014-05-30T20:00:00"),
+        ("2014-05-30T20:21", "2014-05-30T20:21:00"),
+        ("2014-05-30T20:21:35.123456789Z", "2014-05-30T20:21:35.123456"),
+        ("2014-05-30T20:21:35+05:30", "2014-05-30T14:51:35"),
+        ("2014-05-30T20:21:35-08", "2014-05-31T04:21:35"),
+        ("2014-05||+1M/M", "2014-06-01T00:00:00"),
+        ("2014||-1s", "2013-12-31T23:59:59"),
+        ("2020-02-29||+1y", "2021-03-01T00:00:00"),
+        ("1h30m", "2020-03-26T13:42:56"),
+        ("1.5h", "2020-03-26T13:42:56"),
+        ("250ms", "2020-03-26T15:12:55.750"),
+        ("1M", "2020-02-26T15:12:56"),
+        ("now-2H", "2020-03-26T13:12:56"),
+        ("now-1Q", "2019-12-26T15:12:56"),
+        ("now+fQ", "2020-06-26T15:12:56"),
+        ("now-2fy/fy", "2018-01-01T00:00:00"),
+        ("now-4b", "2020-03-20T15:12:56"),
+        ("now+2b", "2020-03-30T15:12:56"),
+        ("2020-03-28||+5b", "2020-04-03T00:00:00"),
+        ("2020-03-28||-1b", "2020-03-27T00:00:00"),
+        ("now/d+8h-1d/h", "2020-03-25T08:00:00"),
+        ("  now-1d  ", "2020-03-25T15:12:56"),
+    ],
+)
+def test_every_anchor_and_unit_is_read(text: str, expected: str) -> None:
+    """ISO dates of any length, durations, and steps in every unit, chained."""
+    assert start(text) == at(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("now/Q", "2020-01-01T00:00:00", "2020-03-31T23:59:59.999"),
+        ("now/fQ", "2020-01-01T00:00:00", "2020-03-31T23:59:59.999"),
+        ("now/fy", "2020-01-01T00:00:00", "2020-12-31T23:59:59.999"),
+        ("now/H", "2020-03-26T15:00:00", "2020-03-26T15:59:59.999"),
+        ("2020-12-31||/Q", "2020-10-01T00:00:00", "2020-12-31T23:59:59.999"),
+    ],
+)
+def test_rounding_covers_the_whole_unit(text: str, first: str, last: str) -> None:
+    """Down to its first moment for from, up to its last millisecond for to."""
+    assert (start(text), end(text)) == (at(first), at(last))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["now/b", "now/2d", "now-1ms", "5b", "5Q", "now-1.5h", "-5m", "5 m", "now||-1d", "2014-1-1", "2014-02-30", "now-1D", "\u0665m", "1.5M"],
+)
+def test_what_no_dashboard_writes_is_refused(text: str) -> None:
+    """A near miss is an error that names the side, not some other time."""
+    with pytest.raises(BadRequest) as refused:
+        time_range(text, text, NOW)
+    assert [cause.field for cause in refused.value.causes] == ["from", "to"]
+
+
+@given(INSTANTS, st.sampled_from("yMwdhHmsQ") | st.sampled_from(["fy", "fQ"]))
+def test_a_unit_holds_its_instant_and_joins_the_next(now: datetime, unit: str) -> None:
+    """What /u rounds to begins at or before the instant, ends at or after it, and the next unit begins a millisecond later."""
+    first, last = start(f"now/{unit}", now), end(f"now/{unit}", now)
+    assert first <= now <= last
+    assert start(f"now+1{unit}/{unit}", first) == last + timedelta(milliseconds=1)
+
+
+@given(INSTANTS, st.integers(-40, 40))
+def test_business_days_are_counted_one_by_one(now: datetime, count: int) -> None:
+    """Steps of any length are as many single steps that skip Saturday and Sunday."""
+    expected = now
+    for _ in range(abs(count)):
+        expected += timedelta(days=1 if count > 0 else -1)
+        while expected.weekday() >= 5:
+            expected += timedelta(days=1 if count > 0 else -1)
+    assert start(f"now{count:+}b", now) == expected
+
+
+STEPS = st.lists(st.from_regex(r"[+-]\d{0,7}(f?[yQ]|[MwdhHmsb])|/(f?[yQ]|[MwdhHms])", fullmatch=True), max_size=4).map("".join)
+ANCHORS = st.sampled_from(["now", "2014||", "9999-12-31||", "0001-01-01||", "2020-02-29T23:59:59.999+14:00||", ""])
+
+
+@settings(max_examples=400, deadline=None)
+@given(ANCHORS, STEPS, st.text(max_size=3))
+def test_no_text_raises_anything_but_our_error(anchor: str, steps: str, rest: str) -> None:
+    """Beyond the calendar, too: a time range or a refusal that names its sides."""
+    for text in (anchor + steps, anchor + steps + rest, steps + anchor):
+        try:
+            found = time_range(text, text, NOW)
+        except BadRequest as error:
+            named = {cause.field for cause in error.causes}
+        else:
+            named = {"to"}
+            assert found.start <= found.end
+        assert named
+        assert named <= {"from", "to"}

@@ -1,0 +1,77 @@
+"""A query is evaluated no longer than its caller waits."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import orjson
+import pytest
+
+from dashwright.common.clock import Clock
+from dashwright.common.errors import DeadlineExceeded
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.messaging.rpc import RpcClient
+from dashwright.common.models.asking import Asking
+from dashwright.expressions import answer
+from dashwright.expressions.consumer import QueryConsumer
+from dashwright.expressions.engine.deadline import Deadline
+
+BODY = orjson.dumps({"queries": [{"refId": "A", "type": "math", "expression": "1"}]})
+
+
+@pytest.fixture
+async def broker() -> AsyncIterator[MemoryBroker]:
+    opened = MemoryBroker()
+    await opened.start()
+    yield opened
+    await opened.close()
+
+
+async def asked(broker: MemoryBroker, timeout: float, clock: Clock) -> list[float]:
+    """The seconds that the worker was left for each query, by its own clock."""
+    given: list[float] = []
+    plain = answer.answer
+
+    async def told(body: bytes, asking: Asking, settings: answer.Settings, left: float) -> Any:
+        given.append(left)
+        return await plain(body, asking, settings, left)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dashwright.expressions.consumer.answer.answer", told)
+        worker = QueryConsumer(broker, slots=1)
+        worker._settings = answer.Settings(clock=clock)
+        client = RpcClient(broker)
+        await worker.start()
+        await client.start()
+        try:
+            await client.call(broker.topology.query, BODY, timeout=timeout, headers=Asking().headers())
+        finally:
+            await client.close()
+            await worker.stop(drain=1)
+    return given
+
+
+async def test_the_callers_deadline_reaches_the_evaluation(broker: MemoryBroker) -> None:
+    """What is left of it, not the whole: some of it was spent in the queue."""
+    (left,) = await asked(broker, 7, Clock())
+    assert 0 < left <= 7
+
+
+async def test_a_query_past_its_deadline_is_not_evaluated(broker: MemoryBroker) -> None:
+    """The worker says so, should anyone still listen."""
+
+    class Late(Clock):
+        def seconds(self) -> float:
+            return super().seconds() + 60
+
+    with pytest.raises(DeadlineExceeded, match="before the query was begun"):
+        await asked(broker, 7, Late())
+
+
+async def test_the_smaller_of_two_deadlines_holds() -> None:
+    """And the error names the one that held."""
+    answered = await answer.answer(BODY, left=1e-9)
+    assert answered.status == 504
+    assert isinstance(answered.pieces, list)
+    assert b"left of the caller's deadline" in answered.pieces[0]
+    with pytest.raises(DeadlineExceeded, match="DASHWRIGHT_EVALUATION_SECONDS"):
+        Deadline.of(1e-9, 5).check()

@@ -1,0 +1,194 @@
+"""The whole-array engine against the plainest reading of its rules, one value at a time."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dashwright.common.errors import TooLarge
+from dashwright.expressions.engine.axis import Axis, align
+from dashwright.expressions.engine.labels import NONE, Labels
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.math.evaluate import Math
+from dashwright.expressions.engine.math.operators import apply_binary
+from dashwright.expressions.engine.reduce import Reduce
+from dashwright.expressions.engine.union import Union
+from dashwright.expressions.engine.values import Block, Cells, Floats, Mask, Numbers, Series
+
+Value = float | None
+_VALUES = st.none() | st.sampled_from([math.nan, math.inf, -math.inf, 0.0, 1.0, -2.5]) | st.floats(-1e6, 1e6, width=32)
+_LABELS = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xy"), max_size=3).map(Labels.of)
+_PLAIN = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "||": lambda a, b: a != 0 or b != 0,
+    "&&": lambda a, b: a != 0 and b != 0,
+}
+
+
+def cells(values: list[Value]) -> Cells:
+    return Cells.of(np.array(values, np.float64), np.array([value is None for value in values], np.bool_))
+
+
+def plain(cells: Cells) -> list[Value]:
+    return [None if null else value for value, null in zip(cells.values.tolist(), cells.is_null().tolist(), strict=True)]
+
+
+def of_one(symbol: str, left: Value, right: Value) -> Value:
+    if left is None or right is None:
+        return None
+    if symbol == "||" and left != 0:
+        return 1
+    if symbol == "&&" and left == 0:
+        return 0
+    if math.isnan(left) or math.isnan(right):
+        return math.nan
+    return float(_PLAIN[symbol](left, right))
+
+
+def same(got: list[Value], wanted: list[Value]) -> bool:
+    def alike(a: Value, b: Value) -> bool:
+        return a is b or (a is not None and b is not None and ((math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=1e-9)))
+
+    return len(got) == len(wanted) and all(map(alike, got, wanted))
+
+
+@pytest.mark.parametrize("symbol", _PLAIN)
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(_VALUES, _VALUES), min_size=1))
+def test_operators_hold_value_by_value(symbol: str, pairs: list[tuple[Value, Value]]) -> None:
+    """Null first, then a deciding left side, then NaN, then the operator; and the slot of a null is NaN."""
+    left, right = cells([a for a, _ in pairs]), cells([b for _, b in pairs])
+    result = apply_binary(symbol, left, right)
+    assert same(plain(result), [of_one(symbol, a, b) for a, b in pairs])
+    assert np.isnan(result.values[result.is_null()]).all()
+
+
+@settings(deadline=None)
+@given(st.lists(_LABELS, min_size=1, max_size=6), st.lists(_LABELS, min_size=1, max_size=6))
+def test_the_union_is_that_of_two_nested_loops(left: list[Labels], right: list[Labels]) -> None:
+    """Pairs, their order, their labels and what stays without a partner are those of the loop over both sets."""
+    wanted = []
+    for i, j in product(range(len(left)), range(len(right))):
+        a, b = dict(left[i].pairs), dict(right[j].pairs)
+        if not a or not b or a == b or (len(a) != len(b) and (a.items() <= b.items() or b.items() <= a.items())):
+            wanted.append((i, j, left[i] if len(a) >= len(b) else right[j]))
+    free_left = [i for i in range(len(left)) if i not in {pair[0] for pair in wanted}]
+    free_right = [j for j in range(len(right)) if j not in {pair[1] for pair in wanted}]
+    if not wanted and len(left) == len(right) == 1:
+        wanted, free_left, free_right = [(0, 0, NONE)], [], []
+    union = Union(tuple(left), tuple(right))
+    pairs = union.pairs()
+    assert union.count == len(wanted)
+    assert list(zip(pairs.left.tolist(), pairs.right.tolist(), pairs.labels, strict=True)) == wanted
+    assert (pairs.unpaired_left.tolist(), pairs.unpaired_right.tolist()) == (free_left, free_right)
+
+
+_GRIDS = st.builds(
+    lambda start, step, count: [start + step * number for number in range(count)],
+    st.integers(-50, 50),
+    st.integers(1, 12),
+    st.integers(2, 12),
+)
+_TIMES = _GRIDS | st.lists(st.integers(-20, 20), max_size=12)
+
+
+@settings(deadline=None)
+@given(_TIMES, _TIMES)
+def test_alignment_is_a_look_up_of_every_left_time(left: list[int], right: list[int]) -> None:
+    """Grids, repeats and disorder alike: the left side's order, and of equal right times the last."""
+    last = {time: position for position, time in enumerate(right)}
+    wanted = [(position, last[time]) for position, time in enumerate(left) if time in last]
+    alignment = align(Axis(np.array(left, np.int64)), Axis(np.array(right, np.int64)))
+    columns = [np.arange(len(side))[index].tolist() for side, index in ((left, alignment.left), (right, alignment.right))]
+    assert list(zip(*columns, strict=True)) == wanted
+    assert alignment.axis.times.tolist() == [left[position] for position, _ in wanted]
+
+
+def reduced(reducer: str, mode: str, row: list[Value], replacement: float) -> Value:
+    def finite(value: Value) -> bool:
+        return value is not None and math.isfinite(value)
+
+    if mode == "dropNN":
+        row = [value for value in row if finite(value)]
+    if mode == "replaceNN":
+        row = [value if finite(value) else replacement for value in row]
+    if reducer in {"sum", "count"} and not row:
+        return 0
+    if reducer == "count":
+        return len(row)
+    if reducer == "last" and row:
+        return row[-1]
+    numbers = [math.nan if value is None else value for value in row]
+    if not row or any(map(math.isnan, numbers)):
+        return {"": math.nan, "dropNN": None, "replaceNN": replacement}[mode]
+    middle = sorted(numbers)[(len(row) - 1) // 2 : len(row) // 2 + 1]
+    return {
+        "sum": sum(numbers),
+        "mean": sum(numbers) / len(row),
+        "min": min(numbers),
+        "max": max(numbers),
+        "median": sum(middle) / len(middle),
+    }[reducer]
+
+
+@pytest.mark.parametrize("mode", ["", "dropNN", "replaceNN"])
+@pytest.mark.parametrize("reducer", ["sum", "mean", "min", "max", "count", "last", "median"])
+@settings(max_examples=30, deadline=None)
+@given(rows=st.integers(0, 4).flatmap(lambda width: st.lists(st.lists(_VALUES, min_size=width, max_size=width), min_size=1, max_size=4)))
+def test_reducers_hold_row_by_row(reducer: str, mode: str, rows: list[list[Value]]) -> None:
+    """A block reduces to what each of its rows gives alone."""
+    width = len(rows[0])
+    block = Block(Axis(np.arange(width, dtype=np.int64)), Cells.of(*_matrix(rows, width)))
+    series = Series.stacked([Labels.of({"row": str(number)}) for number in range(len(rows))], [block])
+    numbers = Reduce.of("A", reducer, mode, 7.0).evaluate({"A": series}, Limits()).values
+    assert isinstance(numbers, Numbers)
+    got, wanted = plain(numbers.cells), [reduced(reducer, mode, row, 7.0) for row in rows]
+    # Single precision keeps sums of both orders within the tolerance; a sum near 0 needs an absolute one.
+    close = [a is not None and b is not None and abs(a - b) < 1e-6 for a, b in zip(got, wanted, strict=True)]
+    assert all(near or same([a], [b]) for near, a, b in zip(close, got, wanted, strict=True))
+
+
+def _matrix(rows: list[list[Value]], width: int) -> tuple[Floats, Mask]:
+    shape = (len(rows), width)
+    return (
+        np.array(rows, np.float64).reshape(shape),
+        np.array([[value is None for value in row] for row in rows], np.bool_).reshape(shape),
+    )
+
+
+def test_a_set_may_order_the_rows_of_its_blocks_as_it_likes() -> None:
+    """Item i is row ``row_of[i]`` of block ``block_of[i]``: operators and reducers follow the set, not the blocks."""
+    axis = Axis(np.arange(2, dtype=np.int64))
+    blocks = tuple(Block(axis, Cells(np.array(rows, np.float64))) for rows in ([[1, 2], [3, 4]], [[5, 6], [7, 8]]))
+    labels = tuple(Labels.of({"n": name}) for name in "wxyz")
+    series = Series(labels, blocks, np.array([1, 0, 1, 0]), np.array([1, 1, 0, 0]))
+    doubled = Math.parsed("$A + $A").evaluate({"A": series}, Limits()).values
+    for values, wanted in ((series, [15, 7, 11, 3]), (doubled, [30, 14, 22, 6])):
+        numbers = Reduce.of("A", "sum").evaluate({"A": values}, Limits()).values
+        assert isinstance(numbers, Numbers)
+        assert numbers.cells.values.tolist() == wanted
+
+
+def test_label_sets_of_too_many_different_keys_are_refused() -> None:
+    """Each key set of one side is held against each of the other: their number has a limit of its own."""
+    sides = [tuple(Labels.of({f"{side}{number}": "x", f"{side}": "y"}) for number in range(1001)) for side in "ab"]
+    with pytest.raises(TooLarge, match="different label keys"):
+        Union(sides[0], sides[1])
+
+
+def test_equal_labels_are_one_object() -> None:
+    """Interning: the same pairs in any order give the same label set, so comparing is comparing addresses."""
+    assert Labels.of({"b": "2", "a": "1"}) is Labels.of([("a", "1"), ("b", "2")])
+    assert str(Labels.of({"b": "2", "a": "1"})) == "a=1, b=2"
+    assert Labels.of({"a": "1"}) is not Labels.of({"a": "2"})

@@ -1,0 +1,125 @@
+"""While one request is read and evaluated, the worker's event loop goes on for the others."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import orjson
+import pytest
+
+from dashwright.common.errors import DeadlineExceeded
+from dashwright.common.models.asking import Asking, Door
+from dashwright.expressions.answer import Settings, answer
+from dashwright.expressions.engine.deadline import Deadline
+from dashwright.expressions.engine.labels import NONE
+from dashwright.expressions.engine.math.parser import parse
+from dashwright.expressions.engine.union import Union
+
+LONGEST_STALL = 0.05
+
+
+def numbers(ref_id: str, count: int) -> dict[str, Any]:
+    frame = {
+        "schema": {"meta": {"type": "numeric-multi", "typeVersion": [0, 1]}, "fields": [{"name": "v", "type": "number"}]},
+        "data": {"values": [[1]]},
+    }
+    source = {"type": "grafana-testdata-datasource"}
+    return {"refId": ref_id, "datasource": source, "scenarioId": "raw_frame", "rawFrameContent": json.dumps([frame] * count)}
+
+
+def math(ref_id: str, expression: str) -> dict[str, Any]:
+    return {"refId": ref_id, "type": "math", "expression": expression}
+
+
+NEVER = {
+    "evaluator": {"type": "lt", "params": [0]},
+    "operator": {"type": "and"},
+    "reducer": {"type": "last"},
+}
+CARTESIAN = [
+    numbers("A", 200),
+    numbers("B", 200),
+    *({**math(f"C{number}", "$A + $B"), "hide": True} for number in range(3)),
+    {"refId": "D", "type": "classic_conditions", "conditions": [{**NEVER, "query": {"params": [f"C{number}"]}} for number in range(3)]},
+]
+GROWING = [numbers("A", 5), math("B", "($A + $A) + ($A + $A) + ($A + $A)")]
+LONG = [math(f"E{number}", "+".join(["1"] * 2_500)) for number in range(6)]
+
+
+@asynccontextmanager
+async def ticking() -> AsyncIterator[list[float]]:
+    """What the event loop worked between its turns, in seconds of its own thread: other programs on the machine do not count."""
+    gaps, over = list[float](), asyncio.Event()
+
+    async def tick() -> None:
+        latest = time.thread_time()
+        while not over.is_set():
+            await asyncio.sleep(0.001)
+            now = time.thread_time()
+            gaps.append(now - latest)
+            latest = now
+
+    ticks = asyncio.create_task(tick())
+    await asyncio.sleep(0)
+    try:
+        yield gaps
+    finally:
+        over.set()
+        await ticks
+
+
+@pytest.mark.parametrize("door", [Door.QUERY, Door.VALIDATION])
+@pytest.mark.parametrize("queries", [CARTESIAN, GROWING, LONG], ids=["cartesian", "growing", "long"])
+async def test_costly_requests_leave_the_event_loop_alone(queries: list[Any], door: Door) -> None:
+    """What counts is what a request may cost, not its size."""
+    body = orjson.dumps({"queries": queries, "type": "x", "targets": []})
+    async with ticking() as gaps:
+        answered = await answer(body, Asking(door))
+        if not isinstance(answered.pieces, list):
+            async for _ in answered.pieces:
+                pass
+    assert max(gaps) < LONGEST_STALL
+
+
+async def test_a_small_request_takes_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread would cost more than its evaluation."""
+
+    async def refuse(*_: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("dashwright.expressions.answer.asyncio.to_thread", refuse)
+    answered = await answer(orjson.dumps({"queries": [numbers("A", 1), numbers("B", 1), math("C", "$A + $B")]}))
+    assert answered.status == 200
+
+
+def running_out(checks: int) -> Deadline:
+    """Over after so many looks at the clock, the first of them its own."""
+    looks = iter(range(checks + 1))
+    return Deadline(1, lambda: 0.0 if next(looks, None) is not None else 2.0)
+
+
+def test_parsing_ends_at_the_deadline() -> None:
+    """In the middle of a long expression."""
+    text = "+".join(["1"] * 2_000)
+    parse(text, deadline=running_out(20))
+    with pytest.raises(DeadlineExceeded):
+        parse(text, deadline=running_out(3))
+
+
+def test_a_union_ends_at_the_deadline() -> None:
+    """While its pairs are made, not only before or after."""
+    side = (NONE,) * 400
+    assert len(Union(side, side, running_out(20)).pairs().labels) == 160_000
+    with pytest.raises(DeadlineExceeded):
+        Union(side, side, running_out(4)).pairs()
+
+
+@pytest.mark.parametrize("door", Door)
+async def test_a_request_whose_time_is_over_is_not_read(door: Door) -> None:
+    """Nor is a panel called faulty because there was no time to look at it."""
+    body = orjson.dumps({"queries": [math("A", "1")], "type": "x", "targets": []})
+    answered = await answer(body, Asking(door), Settings(seconds=1e-9))
+    assert answered.status == 504

@@ -1,0 +1,269 @@
+"""Arrow streams as a client reads them: pyarrow is the judge, with full validation of every stream."""
+
+import io
+import json
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dashwright.common.errors import BadRequest, SourceFailed
+from dashwright.common.models.asking import Asking
+from dashwright.expressions import arrow, codec
+from dashwright.expressions.answer import answer
+from dashwright.expressions.codec import PIECE, pieces
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.response import Result
+
+
+def tables(body: bytes) -> list[Any]:
+    """The table of every stream of the body."""
+    source, found = io.BytesIO(body), []
+    while source.tell() < len(body):
+        with pa.ipc.open_stream(source) as stream:
+            found.append(stream.read_all())
+        found[-1].validate(full=True)
+    return found
+
+
+def written(*frames: Frame) -> list[Any]:
+    writer = arrow.FrameWriter()
+    return tables(b"".join(part for frame in frames for part, _ in writer.write(frame)))
+
+
+def metadata(schema: Any) -> dict[str, str]:
+    return {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
+
+
+def field(kind: FieldType, values: list[Any], *, name: str = "f", **more: Any) -> Field:
+    """A column; None is a null, and its slot holds what the engine puts there."""
+    filler: Any = {FieldType.FLOAT32: np.nan, FieldType.FLOAT64: np.nan, FieldType.STRING: None, FieldType.JSON: None}.get(kind, 0)
+    array = np.empty(len(values), kind.dtype)
+    array[:] = [filler if value is None else value for value in values]
+    nulls = np.array([value is None for value in values], np.bool_)
+    return Field(name, kind, array, nulls if nulls.any() else None, nullable=bool(nulls.any()), **more)
+
+
+def same(left: list[Any], right: list[Any]) -> bool:
+    """Equal, with NaN equal to NaN."""
+    return len(left) == len(right) and all(a == b or (a != a and b != b) for a, b in zip(left, right, strict=True))
+
+
+def test_a_frame_is_a_whole_stream_with_its_names_as_metadata() -> None:
+    """The schema says refId, name and meta; a field says labels and configuration; what is not set is not said."""
+    fields = [
+        field(FieldType.TIME, [1, 2], name="t"),
+        field(FieldType.FLOAT64, [1.5, None], name="v", labels=Labels.of({"h": "ü"}), config={"unit": "s"}),
+    ]
+    first, second = written(Frame(fields, "name", "A", {"type": "timeseries-wide"}), Frame(fields[:1]))
+    assert metadata(first.schema) == {"refId": "A", "name": "name", "meta": '{"type":"timeseries-wide","typeVersion":[0,0]}'}
+    assert first.schema.names == ["t", "v"]
+    assert metadata(first.schema.field(0)) == {}
+    assert metadata(first.schema.field(1)) == {"labels": '{"h":"ü"}', "config": '{"unit":"s"}'}
+    assert [first.schema.field(i).nullable for i in (0, 1)] == [False, True]
+    assert first.schema.field(0).type == pa.timestamp("ns", "UTC")
+    assert metadata(second.schema) == {}
+
+
+def test_null_is_null_and_nan_is_nan() -> None:
+    """The three kinds of a missing or odd number stay apart, which JSON needs ``entities`` for."""
+    [table] = written(Frame([field(FieldType.FLOAT64, [None, np.nan, np.inf, -np.inf, 1.0])]))
+    assert same(table["f"].to_pylist(), [None, np.nan, np.inf, -np.inf, 1.0])
+    assert table["f"].null_count == 1
+
+
+def test_empty_labels_differ_from_none() -> None:
+    """As in JSON: an empty map is written, a missing one is not."""
+    fields = [field(FieldType.BOOL, [True], name=name, labels=labels) for name, labels in (("a", Labels.of()), ("b", None))]
+    [table] = written(Frame(fields))
+    assert [metadata(item) for item in table.schema] == [{"labels": "{}"}, {}]
+
+
+def test_columns_may_share_a_name_and_have_none() -> None:
+    """Wide frames do."""
+    [table] = written(Frame([field(FieldType.INT8, [number], name=name) for number, name in enumerate(["cpu", "cpu", "", ""])]))
+    assert table.schema.names == ["cpu", "cpu", "", ""]
+    assert [column.to_pylist() for column in table.columns] == [[0], [1], [2], [3]]
+
+
+def test_a_shared_time_column_is_the_same_on_every_frame() -> None:
+    """Making its array once does not leave it out, or mix it up with another column."""
+    shared, other = (field(FieldType.TIME, values, name="t") for values in ([1, 2], [3, 4]))
+    frames = [Frame([times, field(FieldType.FLOAT64, [1.0, 2.0])]) for times in (shared, shared, other, shared)]
+    found = [table["t"].cast(pa.int64()).to_pylist() for table in written(*frames)]
+    assert found == [[1, 2], [1, 2], [3, 4], [1, 2]]
+
+
+@pytest.mark.parametrize("rows", [0, 1, 8, 63, 64, 65, 1000])
+@pytest.mark.parametrize("share", [None, 0.0, 0.1, 1.0])
+def test_series_of_one_answer_are_encoded_as_each_would_be_alone(rows: int, share: float | None) -> None:
+    """Byte by byte, with labels as long as those before or not, of the same number of nulls or not, named or not, scattered or not."""
+    random = np.random.default_rng(rows)
+    times = field(FieldType.TIME, list(range(rows)), name="t")
+    meta = {"type": "timeseries-multi", "typeVersion": [0, 1], "custom": {"h": "h1"}}
+    labels = [None, Labels.of(), *(Labels.of({"h": f"h{number}"}) for number in range(8, 12)), Labels.of({"h": "h1"})]
+    frames = []
+    for number, item in enumerate(labels * 3):
+        values = random.random((rows, 2))[:, number % 2]
+        nulls = None if share is None else random.random(rows) < share
+        value = Field("v", FieldType.FLOAT64, values, nulls, nullable=number % 2 == 0, labels=item)
+        frames.append(Frame([times, value], "" if number % 4 else "name", "A", meta if number % 5 else None))
+    together = arrow.FrameWriter()
+    for frame in frames:
+        assert list(together.write(frame)) == list(arrow.FrameWriter().write(frame))
+    assert [table["v"].null_count for table in written(*frames)] == [
+        0 if frame.fields[1].nulls is None else np.count_nonzero(frame.fields[1].nulls) for frame in frames
+    ]
+
+
+@pytest.mark.parametrize("fields", [[], [field(FieldType.FLOAT64, [])], [field(FieldType.STRING, []), field(FieldType.TIME, [])]])
+def test_a_frame_without_rows_or_fields_is_a_stream_too(fields: list[Field]) -> None:
+    """The schema is there, and no row."""
+    [table] = written(Frame(fields, "no data", "A"))
+    assert (table.num_rows, table.num_columns) == (0, len(fields))
+    assert metadata(table.schema) == {"name": "no data", "refId": "A"}
+
+
+def test_an_enum_is_its_number_and_json_is_text_that_says_so() -> None:
+    """The texts of an enum are in its configuration; JSON is the extension type that names it."""
+    config = {"type": {"enum": {"text": ["off", "on"]}}}
+    enum, raw = field(FieldType.ENUM, [1, None], name="e", config=config), field(FieldType.JSON, [{"a": [1]}, None], name="j")
+    [table] = written(Frame([enum, raw]))
+    assert table.schema.field(0).type == pa.uint16()
+    assert json.loads(metadata(table.schema.field(0))["config"]) == config
+    assert table.schema.field(1).type == pa.json_(pa.string())
+    assert [None if item is None else json.loads(item) for item in table["j"].to_pylist()] == [{"a": [1]}, None]
+
+
+def test_a_long_frame_goes_out_in_batches() -> None:
+    """No piece is much larger than the limit, a batch ends where a piece does, and nothing is lost at the seams."""
+    count = PIECE * 2 + 7
+    nulls = np.arange(count) % 3 == 0
+    fields = [
+        Field("t", FieldType.TIME, np.arange(count)),
+        Field("v", FieldType.FLOAT64, np.where(nulls, np.nan, np.arange(count)), nulls, nullable=True),
+        Field("b", FieldType.BOOL, np.arange(count) % 2 == 0),
+        Field("s", FieldType.STRING, np.array([str(number) for number in range(count)], object)),
+    ]
+    parts = list(pieces(arrow.FrameWriter().write(Frame(fields))))
+    assert len(parts) > count * len(fields) // PIECE
+    assert max(map(len, parts)) < PIECE * 16
+    [table] = tables(b"".join(parts))
+    assert table["t"].cast(pa.int64()).to_pylist() == list(range(count))
+    assert table["v"].to_pylist() == [None if null else number for number, null in enumerate(nulls.tolist())]
+    assert table["b"].to_pylist() == [number % 2 == 0 for number in range(count)]
+    assert table["s"].to_pylist() == [str(number) for number in range(count)]
+
+
+@pytest.mark.parametrize("writer", [arrow.FrameWriter(), codec.FrameWriter()])
+def test_very_many_small_frames_go_out_in_pieces(writer: arrow.FrameWriter | codec.FrameWriter) -> None:
+    """A frame is work however few its values are: ten thousand numbers are not encoded at one stretch, in either encoding."""
+    frame = Frame([field(FieldType.FLOAT64, [1.0])])
+    parts = list(pieces(part for _ in range(10_000) for part in writer.write(frame)))
+    assert len(parts) >= 30
+
+
+def test_a_column_that_lies_scattered_is_written_whole() -> None:
+    """A strided view of a block, in any byte of it."""
+    [table] = written(Frame([Field("f", FieldType.FLOAT64, np.arange(10.0)[::3])]))
+    assert table["f"].to_pylist() == [0, 3, 6, 9]
+
+
+_VALUES: dict[FieldType, st.SearchStrategy[Any]] = {
+    **{kind: st.integers(np.iinfo(kind.dtype).min, np.iinfo(kind.dtype).max) for kind in FieldType if kind.dtype.kind in "iu"},
+    FieldType.FLOAT32: st.floats(width=32),
+    FieldType.FLOAT64: st.floats(),
+    FieldType.BOOL: st.booleans(),
+    FieldType.STRING: st.text(),
+    FieldType.JSON: st.recursive(
+        st.booleans() | st.text() | st.integers(0, 9), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    ),
+}
+
+
+def read_back(kind: FieldType, column: Any) -> list[Any]:
+    if kind is FieldType.TIME:
+        return list(column.cast(pa.int64()).to_pylist())
+    found = column.to_pylist()
+    return [None if item is None else json.loads(item) for item in found] if kind is FieldType.JSON else list(found)
+
+
+@settings(deadline=None)
+@given(st.sampled_from(sorted(FieldType)).flatmap(lambda kind: st.tuples(st.just(kind), st.lists(st.none() | _VALUES[kind], max_size=20))))
+def test_a_judge_reads_what_was_written(column: tuple[FieldType, list[Any]]) -> None:
+    """Every type and width, every value, null or not, in its own Arrow type."""
+    kind, values = column
+    [table] = written(Frame([field(kind, values)]))
+    assert same(read_back(kind, table["f"]), values)
+    assert table["f"].null_count == values.count(None)
+    if kind.is_numeric:
+        assert str(table.schema.field(0).type) == {"float32": "float", "float64": "double"}.get(kind, kind.value)
+
+
+def test_results_follow_in_request_order_and_errors_are_streams_without_fields() -> None:
+    """Frames before the error of the same refId; status and text as in JSON."""
+    frame = Frame([field(FieldType.FLOAT64, [1.0])], ref_id="B")
+    results = {
+        "B": Result([frame, frame]),
+        "A": Result(error=BadRequest("no such thing", message_id="sse.x")),
+        "C": Result([Frame(ref_id="C")], SourceFailed("away")),
+    }
+    found = tables(b"".join(pieces(arrow.fragments(results))))
+    assert [metadata(table.schema) for table in found] == [
+        {"refId": "B"},
+        {"refId": "B"},
+        {"refId": "A", "status": "400", "error": "[sse.x] no such thing", "errorSource": "plugin"},
+        {"refId": "C"},
+        {"refId": "C", "status": "502", "error": "away", "errorSource": "downstream"},
+    ]
+    assert [table.num_columns for table in found] == [1, 1, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("accept", "wanted"),
+    [
+        ("", False),
+        ("*/*", False),
+        ("application/json", False),
+        ("application/vnd.apache.arrow.stream", True),
+        ("Application/Vnd.Apache.Arrow.Stream", True),
+        ("application/json, application/vnd.apache.arrow.stream", True),
+        ("application/vnd.apache.arrow.stream;q=0.5, application/json", False),
+        ("application/vnd.apache.arrow.stream ; q=0.9,application/json;q=0.8", True),
+        ("application/vnd.apache.arrow.stream;q=0", False),
+        ("application/vnd.apache.arrow.stream;q=high", False),
+        ("application/vnd.apache.arrow.file", False),
+    ],
+)
+def test_arrow_is_answered_to_those_who_name_it(accept: str, *, wanted: bool) -> None:
+    """A wildcard is not enough, and a client that prefers JSON gets JSON."""
+    assert arrow.is_wanted(accept) is wanted
+
+
+async def test_the_same_query_answers_the_same_values_in_both_encodings() -> None:
+    """One engine, two encodings: refIds in request order, a fault as its own stream, a refused request in JSON."""
+    source = {"type": "grafana-testdata-datasource"}
+    content = {
+        "schema": {"fields": [{"name": "t", "type": "time"}, {"name": "v", "type": "number"}]},
+        "data": {"values": [[1, 2], [1, None]]},
+    }
+    queries = [
+        {"refId": "B", "type": "math", "expression": "$A + 1"},
+        {"refId": "A", "datasource": source, "scenarioId": "raw_frame", "rawFrameContent": json.dumps([content])},
+        {"refId": "C", "type": "math", "expression": "$Z"},
+    ]
+    answered = await answer(orjson.dumps({"queries": queries}), Asking(accept=arrow.CONTENT_TYPE))
+    assert (answered.status, answered.content_type) == (400, arrow.CONTENT_TYPE)
+    assert isinstance(answered.pieces, list)
+    b, a, c = tables(b"".join(answered.pieces))
+    assert b["B"].to_pylist() == [2, None]
+    assert a["v"].to_pylist() == [1, None]
+    assert b["Time"].cast(pa.int64()).to_pylist() == [1_000_000, 2_000_000]
+    assert metadata(c.schema)["refId"] == "C"
+    refused = await answer(b"{", Asking(accept=arrow.CONTENT_TYPE))
+    assert (refused.status, refused.content_type) == (400, "application/json")

@@ -1,0 +1,246 @@
+"""Frames on the wire: exact to the last nanosecond, infinity and null, and any other text is refused by name."""
+
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dashwright.common.errors import BadRequest
+from dashwright.expressions.codec import PIECE, FrameWriter, pieces
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.frame_reader import read_frames
+
+
+def written(*frames: Frame) -> Any:
+    writer = FrameWriter()
+    return [orjson.loads(b"".join(pieces(writer.write(frame)))) for frame in frames]
+
+
+def read(*frames: Any) -> list[Frame]:
+    return read_frames(orjson.dumps(list(frames)))
+
+
+def test_what_json_cannot_hold_stands_beside_the_values() -> None:
+    """NaN and infinities are null among the values and told by ``entities``, one entry a field; a real null is told nowhere."""
+    values = np.array([np.nan, np.nan, np.inf, -np.inf, 2.0])
+    nulls = np.array([False, True, False, False, False])
+    frame = Frame(
+        [Field("a", FieldType.FLOAT64, np.arange(5.0), labels=Labels.of()), Field("b", FieldType.FLOAT64, values, nulls, nullable=True)],
+        ref_id="A",
+    )
+    assert written(frame) == [
+        {
+            "schema": {
+                "refId": "A",
+                "fields": [
+                    {"name": "a", "type": "number", "typeInfo": {"frame": "float64"}, "labels": {}},
+                    {"name": "b", "type": "number", "typeInfo": {"frame": "float64", "nullable": True}},
+                ],
+            },
+            "data": {
+                "values": [[0, 1, 2, 3, 4], [None, None, None, None, 2]],
+                "entities": [None, {"NaN": [0], "Inf": [2], "NegInf": [3]}],
+            },
+        }
+    ]
+
+
+def test_times_are_milliseconds_and_the_rest_is_beside() -> None:
+    """Epoch milliseconds, rounded down also before 1970; ``nanos`` only where some time has a part below."""
+    whole = Field("t", FieldType.TIME, np.array([1_577_934_240_000_000_000, 0]))
+    parts = Field("t", FieldType.TIME, np.array([1_000_000_001, -1]))
+    assert written(Frame([whole], name="simple")) == [
+        {
+            "schema": {"name": "simple", "fields": [{"name": "t", "type": "time", "typeInfo": {"frame": "time.Time"}}]},
+            "data": {"values": [[1_577_934_240_000, 0]]},
+        }
+    ]
+    assert written(Frame([parts]))[0]["data"] == {"values": [[1000, -1]], "nanos": [[1, 999_999]]}
+
+
+def test_booleans_text_and_configuration_are_written_as_they_are() -> None:
+    """Empty names, missing labels and missing configuration are left out; a meta always has a version."""
+    fields = [
+        Field("", FieldType.BOOL, np.array([True, False])),
+        Field("s", FieldType.STRING, np.array(["x", None], object), np.array([False, True]), nullable=True, config={"unit": "s"}),
+        Field("n", FieldType.INT64, np.array([2**60, 0]), np.array([False, True]), nullable=True),
+    ]
+    assert written(Frame(fields, meta={"custom": {"a": 1}})) == [
+        {
+            "schema": {
+                "meta": {"custom": {"a": 1}, "typeVersion": [0, 0]},
+                "fields": [
+                    {"type": "boolean", "typeInfo": {"frame": "bool"}},
+                    {"name": "s", "type": "string", "typeInfo": {"frame": "string", "nullable": True}, "config": {"unit": "s"}},
+                    {"name": "n", "type": "number", "typeInfo": {"frame": "int64", "nullable": True}},
+                ],
+            },
+            "data": {"values": [[True, False], ["x", None], [2**60, None]]},
+        }
+    ]
+
+
+def test_a_shared_time_column_is_the_same_on_every_frame() -> None:
+    """Encoding it once does not leave it out, or mix it up with another column."""
+    shared, other = np.array([1, 2], np.int64) * 1_000_000, np.array([3], np.int64) * 1_000_000
+    frames = [Frame([Field("t", FieldType.TIME, times)]) for times in (shared, shared, other, shared)]
+    assert [frame["data"]["values"] for frame in written(*frames)] == [[[1, 2]], [[1, 2]], [[3]], [[1, 2]]]
+
+
+def test_no_piece_is_much_larger_than_the_limit() -> None:
+    """A long column is cut, short ones are gathered; the pieces join to the whole."""
+    frame = Frame([Field("a", FieldType.INT8, np.ones(size, np.int8)) for size in (PIECE * 2 + 1, 10, 10)])
+    parts = list(pieces(FrameWriter().write(frame)))
+    assert len(parts) == 3
+    assert all(part.count(b"1,") <= PIECE + 1 for part in parts)
+    assert [len(column) for column in orjson.loads(b"".join(parts))["data"]["values"]] == [PIECE * 2 + 1, 10, 10]
+
+
+_COLUMNS = {
+    FieldType.FLOAT64: st.none() | st.floats(),
+    FieldType.INT8: st.none() | st.integers(-128, 127),
+    FieldType.UINT64: st.none() | st.integers(0, 2**64 - 1),
+    FieldType.BOOL: st.none() | st.booleans(),
+    FieldType.STRING: st.none() | st.text(),
+    FieldType.TIME: st.none() | st.integers(-(2**62), 2**62),
+    FieldType.JSON: st.none() | st.dictionaries(st.text(), st.integers(0, 9), min_size=1),
+}
+
+
+def column(kind: FieldType, values: list[Any]) -> Field:
+    filler: Any = {FieldType.FLOAT64: np.nan, FieldType.STRING: None, FieldType.JSON: None}.get(kind, 0)
+    array = np.empty(len(values), kind.dtype)
+    array[:] = [filler if value is None else value for value in values]
+    nulls = np.array([value is None for value in values], np.bool_)
+    return Field("f", kind, array, nulls if nulls.any() else None, nullable=bool(nulls.any()), labels=Labels.of({"k": "v"}))
+
+
+@settings(deadline=None)
+@given(st.sampled_from(sorted(_COLUMNS)).flatmap(lambda kind: st.builds(column, st.just(kind), st.lists(_COLUMNS[kind]))))
+def test_a_frame_that_was_written_reads_as_itself(field: Field) -> None:
+    """Of every type: values, nulls, labels and nullability survive the way out and in."""
+    frame = Frame([field], "name", "A", {"type": "table", "typeVersion": [0, 1]})
+    [again] = read(*written(frame))
+    assert (again.name, again.ref_id, again.meta) == (frame.name, frame.ref_id, frame.meta)
+    [got] = again.fields
+    assert (got.type, got.labels, got.nullable) == (field.type, field.labels, field.nullable)
+    assert got.values.dtype == field.values.dtype
+    assert [(None if null else str(value)) for value, null in zip(got.values.tolist(), nulls_of(got), strict=True)] == [
+        (None if null else str(value)) for value, null in zip(field.values.tolist(), nulls_of(field), strict=True)
+    ]
+
+
+def nulls_of(field: Field) -> list[bool]:
+    return [False] * len(field) if field.nulls is None else field.nulls.tolist()
+
+
+@pytest.mark.parametrize(
+    ("field", "values", "fault"),
+    [
+        ({"type": "number"}, ["1"], r"\[0\].data.values\[0\] is declared float64 but holds str"),
+        ({"type": "number"}, [True], "holds bool"),
+        ({"type": "boolean"}, [1], "holds int"),
+        ({"type": "time"}, [1.5], "no time.Time: 1.5 is not whole"),
+        ({"type": "time"}, [2**60], "outside the years"),
+        ({"type": "number", "typeInfo": {"frame": "int8"}}, [300], "no int8"),
+        ({"type": "number", "typeInfo": {"frame": "uint64"}}, ["x"], "no uint64"),
+        ({"type": "number", "typeInfo": {"frame": "decimal"}}, [1], r"fields\[0\] has the unknown type 'decimal'"),
+        ({}, [1], "unknown type None"),
+        ({"type": "number", "labels": {"a": 1}}, [1], r"labels.a must be text"),
+        ({"type": "number", "colour": 1}, [1], "unknown property 'colour'"),
+        ({"type": "number", "config": []}, [1], "config must be an object"),
+    ],
+)
+def test_a_field_that_does_not_fit_is_named(field: dict[str, Any], values: list[Any], fault: str) -> None:
+    """The error says where, what is wrong there and what is known."""
+    with pytest.raises(BadRequest, match=fault):
+        read({"schema": {"fields": [field]}, "data": {"values": [values]}})
+
+
+@pytest.mark.parametrize(
+    ("document", "fault"),
+    [
+        (b"{", "no JSON"),
+        (b"{}", "the frames must be a list"),
+        (b"[1]", r"\[0\] must be an object"),
+        (b'[{"rows":[]}]', "unknown property 'rows'"),
+        (b'[{"schema":{"fields":[{"type":"number"}]},"data":{"values":[]}}]', "0 columns where the schema has 1"),
+        (b'[{"schema":{"fields":[{"type":"number"},{"type":"number"}]},"data":{"values":[[1],[]]}}]', "different lengths"),
+        (b'[{"schema":{"fields":[{"type":"number"}]},"data":{"values":[[1]],"entities":[{"NaN":[1]}]}}]', "row numbers from 0 to 0"),
+        (b'[{"schema":{"fields":[{"type":"string"}]},"data":{"values":[["a"]],"entities":[{"NaN":[0]}]}}]', "only a float field"),
+        (b'[{"schema":{"fields":[{"type":"number"}]},"data":{"values":[[1]],"nanos":[[1]]}}]', "only a time field"),
+        (b'[{"schema":{"fields":[{"type":"time"}]},"data":{"values":[[1]],"nanos":[[1000000]]}}]', "from 0 to 999999"),
+        (b'[{"schema":{"fields":[{"type":"time"}]},"data":{"values":[[1]],"nanos":[]}}]', "nanos has 0 entries"),
+        (b'[{"schema":{"meta":{"typeVersion":[1]}}}]', "two whole numbers"),
+    ],
+)
+def test_a_document_that_does_not_fit_is_named(document: bytes, fault: str) -> None:
+    """Nothing is guessed and nothing ignored."""
+    with pytest.raises(BadRequest, match=fault):
+        read_frames(document)
+
+
+def test_numbers_as_text_and_nanoseconds_are_read() -> None:
+    """Whole numbers may travel as text, and times with their nanoseconds."""
+    [frame] = read(
+        {
+            "schema": {"fields": [{"type": "number", "typeInfo": {"frame": "uint64"}}, {"type": "time"}]},
+            "data": {"values": [["18446744073709551615"], [1000]], "nanos": [None, [5]]},
+        }
+    )
+    assert frame.fields[0].values.tolist() == [2**64 - 1]
+    assert frame.fields[1].values.tolist() == [1_000_000_005]
+
+
+def test_entities_tell_which_null_is_a_number() -> None:
+    """Rows that ``entities`` name are values; every other null is one."""
+    schema = {"fields": [{"type": "number"}]}
+    [frame] = read({"schema": schema, "data": {"values": [[None] * 4 + [5]], "entities": [{"NaN": [0], "Inf": [1], "NegInf": [3]}]}})
+    assert frame.fields[0].values.tolist()[1::2] == [np.inf, -np.inf]
+    assert nulls_of(frame.fields[0]) == [False, False, True, False, False]
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["schema", "data", "fields", "values", "entities", "nanos", "type", "typeInfo", "frame", "meta", "NaN", "labels"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=10,
+)
+
+
+_FIELDS = st.fixed_dictionaries(
+    {"type": st.sampled_from(["number", "time", "boolean", "string", "other", "enum"]) | _JSON},
+    optional={"typeInfo": st.fixed_dictionaries({"frame": st.sampled_from(list(FieldType))}) | _JSON, "labels": _JSON, "config": _JSON},
+)
+_FRAMES = st.fixed_dictionaries(
+    {
+        "schema": st.fixed_dictionaries({"fields": st.lists(_FIELDS, min_size=1, max_size=1)}),
+        "data": st.fixed_dictionaries(
+            {"values": st.lists(st.lists(_JSON, max_size=3), min_size=1, max_size=1)},
+            optional={"entities": st.lists(_JSON, max_size=1), "nanos": st.lists(_JSON, max_size=1)},
+        ),
+    }
+)
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=50) | st.lists(_JSON | _FRAMES, max_size=2).map(orjson.dumps))
+def test_any_bytes_are_frames_or_a_bad_request(content: bytes) -> None:
+    """No document raises anything but our error."""
+    try:
+        frames = read_frames(content)
+    except BadRequest:
+        return
+    assert all(isinstance(frame, Frame) for frame in frames)

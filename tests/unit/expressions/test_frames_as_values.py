@@ -1,0 +1,188 @@
+"""What frames become as input of expressions, declared or not."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from dashwright.common.errors import BadRequest
+from dashwright.expressions.engine.convert import values_of
+from dashwright.expressions.engine.values import NoData, Numbers, Series, Values
+from dashwright.expressions.frame_reader import read_frames
+
+TIME = ("time", "time", [1000, 2000])
+X = ("a", "boolean", [True, False], {"h": "x"})
+Y = ("a", "number", [3, None], {"h": "y"})
+
+
+def frame(*fields: Any, kind: str = "", name: str = "", meta: Any = None) -> dict[str, Any]:
+    """A field is (name, type, values) and optionally its labels and configuration."""
+    schemas = [dict(zip(("name", "type", "labels", "config"), (*field[:2], *field[3:]), strict=False)) for field in fields]
+    schema: dict[str, Any] = {"fields": schemas, "name": name}
+    if kind or meta:
+        schema["meta"] = meta or {"type": kind, "typeVersion": [0, 1]}
+    return {"schema": schema, "data": {"values": [field[2] for field in fields]}}
+
+
+def converted(*frames: Any, source: str = "test") -> Values:
+    return values_of(read_frames(orjson.dumps(list(frames))), source)
+
+
+def items(values: Values) -> list[tuple[dict[str, str], list[Any]]]:
+    """Labels and values (None for null) of each item."""
+    assert isinstance(values, Series | Numbers)
+    if isinstance(values, Numbers):
+        cells = [values.cells.at(slice(number, number + 1)) for number in range(len(values))]
+    else:
+        cells = [values.blocks[block].cells.at(row) for block, row in zip(values.block_of, values.row_of, strict=True)]
+    return [
+        (dict(labels.pairs), [None if null else value for value, null in zip(cell.values.tolist(), cell.is_null().tolist(), strict=True)])
+        for labels, cell in zip(values.labels, cells, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("frames", [[], [frame()], [frame(), frame()], [frame(kind="timeseries-multi")], [frame(kind="numeric-wide")]])
+def test_nothing_is_no_data(frames: list[Any]) -> None:
+    """No frames, and frames without fields, declared or not."""
+    assert isinstance(converted(*frames), NoData)
+
+
+def test_wide_frames_are_series_that_share_a_block() -> None:
+    """One axis, one block, whatever the frame; a series keeps its labels."""
+    a, b, c = ("cpu", "number", [1, None], {"h": "a"}), ("cpu", "number", [3, 4], {"h": "b"}), ("cpu", "number", [5, 6], {"h": "c"})
+    values = converted(frame(TIME, a, b), frame(TIME, c))
+    assert items(values) == [({"h": "a"}, [1, None]), ({"h": "b"}, [3, 4]), ({"h": "c"}, [5, 6])]
+    assert isinstance(values, Series)
+    assert len(values.blocks) == 1
+
+
+def test_frames_with_times_of_their_own_have_blocks_of_their_own() -> None:
+    """Also where both ends are the same."""
+    values = converted(
+        frame(("t", "time", [1, 2, 9]), ("v", "number", [1, 2, 3])),
+        frame(("t", "time", [1, 3, 9]), ("v", "number", [4, 5, 6])),
+        frame(("t", "time", []), ("v", "number", [])),
+    )
+    assert isinstance(values, Series)
+    assert [len(block.axis) for block in values.blocks] == [3, 3, 0]
+    assert items(values) == [({}, [1, 2, 3]), ({}, [4, 5, 6]), ({}, [])]
+
+
+def test_one_numeric_column_beside_text_is_a_table_of_numbers() -> None:
+    """One number a row with the text as its labels; a null text is left out."""
+    table = frame(("Loc", "string", ["MIA", None]), ("Host", "string", ["A", "B"]), ("cpu", "number", [1, 2]))
+    assert items(converted(table)) == [({"Host": "A", "Loc": "MIA"}, [1]), ({"Host": "B"}, [2])]
+
+
+def test_an_instant_vector_is_numbers() -> None:
+    """Frames of one sample each, as a Prometheus instant query answers them."""
+    meta = {"custom": {"resultType": "vector"}}
+    vector = [frame(("t", "time", [1]), ("v", "number", [value], {"h": str(value)}), meta=meta) for value in (1, 2)]
+    assert items(converted(*vector)) == [({"h": "1"}, [1]), ({"h": "2"}, [2])]
+
+
+@pytest.mark.parametrize(
+    ("fields", "layout"),
+    [
+        ([("s", "string", ["a"]), ("a", "number", [1]), ("b", "number", [2])], "not"),
+        ([("time", "time", [1]), ("h", "string", ["a"]), ("v", "number", [2])], "long"),
+        ([("time", "time", [1]), ("up", "boolean", [True]), ("v", "number", [2])], "long"),
+        ([("time", "time", [1]), ("s", "string", ["a"])], "not"),
+    ],
+)
+def test_what_is_neither_series_nor_numbers_is_refused(fields: list[Any], layout: str) -> None:
+    """The error names the layout and what would do."""
+    with pytest.raises(BadRequest, match=rf"must be a wide series but got type {layout} \(input refid\)"):
+        converted(frame(*fields))
+
+
+def test_frames_without_series_are_skipped_for_one_source_only() -> None:
+    """InfluxDB answers such frames beside its series."""
+    frames = [frame(("s", "string", ["a"])), frame(TIME, ("v", "number", [1, 2], {"h": "a"}))]
+    assert items(converted(*frames, source="influxdb")) == [({"h": "a"}, [1, 2])]
+    with pytest.raises(BadRequest):
+        converted(*frames)
+
+
+def named(frame_name: str, field_name: str, config: dict[str, str] | None = None) -> Any:
+    return frame(TIME, (field_name, "number", [1, 2], {}, config or {}), name=frame_name)
+
+
+@pytest.mark.parametrize(
+    ("frames", "names"),
+    [
+        ([named("", "a"), named("", "b")], ["a", "b"]),
+        ([named("f", "a"), named("g", "b")], ["f", "g"]),
+        ([named("f", "a", {"displayNameFromDS": "x"}), named("g", "b", {"displayNameFromDS": "y"})], ["x", "y"]),
+        ([named("f", "a", {"displayName": "x"}), named("g", "b", {"displayName": "y"})], ["x", "y"]),
+        ([named("f", "a", {"displayName": "x"}), named("g", "b", {"displayName": "x"})], ["f", "g"]),
+        ([named("", "a"), named("", "a")], None),
+        ([named("", "")], None),
+    ],
+)
+@pytest.mark.parametrize("source", ["graphite", "grafana-testdata-datasource", "dynatrace-datasource", "influxdb"])
+def test_series_without_labels_get_their_name_as_one(source: str, frames: list[Any], names: list[str] | None) -> None:
+    """Of some sources, the first kind of name that is set and unique; other sources' series stay without."""
+    wanted = [{"__name__": name} for name in names] if names else [{}] * len(frames)
+    assert [labels for labels, _ in items(converted(*frames, source=source))] == wanted
+    assert [labels for labels, _ in items(converted(*frames))] == [{}] * len(frames)
+
+
+def test_a_single_label_turns_naming_off() -> None:
+    """Series that are labelled are told apart already."""
+    frames = [named("", "a"), frame(TIME, ("b", "number", [1, 2], {"h": "x"}))]
+    assert [labels for labels, _ in items(converted(*frames, source="graphite"))] == [{}, {"h": "x"}]
+
+
+@pytest.mark.parametrize(
+    ("frames", "wanted"),
+    [
+        (
+            [frame(TIME, ("b", "number", [1, 2]), Y, X, kind="timeseries-wide")],
+            [({"h": "x"}, [1, 0]), ({"h": "y"}, [3, None]), ({}, [1, 2])],
+        ),
+        (
+            [frame(TIME, ("a", "number", [1, 2], {"h": "y"}), kind="timeseries-multi"), frame(TIME, ("a", "number", [3, 4], {"h": "x"}))],
+            [({"h": "x"}, [3, 4]), ({"h": "y"}, [1, 2])],
+        ),
+        (
+            [frame(("t", "time", [1, 1, 2]), ("h", "string", ["x", None, "x"]), ("v", "number", [1, 2, 3]), kind="timeseries-long")],
+            [({"h": ""}, [2]), ({"h": "x"}, [1, 3])],
+        ),
+        (
+            [frame(("v", "number", [4], {"c": "LGA"}), ("v", "number", [7.5], {"c": "MIA"}), kind="numeric-wide")],
+            [({"c": "LGA"}, [4]), ({"c": "MIA"}, [7.5])],
+        ),
+        (
+            [frame(("v", "number", [4], {"c": "MIA"}), kind="numeric-multi"), frame(("v", "number", [], {"c": "LGA"}))],
+            [({"c": "LGA"}, [None]), ({"c": "MIA"}, [4])],
+        ),
+        (
+            [frame(("c", "string", ["MIA", "LGA"]), ("v", "number", [1, 2]), ("w", "number", [3, 4]), kind="numeric-long")],
+            [({"c": "LGA"}, [2]), ({"c": "MIA"}, [1]), ({"c": "LGA"}, [4]), ({"c": "MIA"}, [3])],
+        ),
+    ],
+)
+def test_declared_frames_are_read_by_the_contract(frames: list[Any], wanted: list[Any]) -> None:
+    """Items by name, then labels; a field without rows is an empty item; booleans count as 1 and 0."""
+    assert items(converted(*frames)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("frames", "fault"),
+    [
+        ([frame(("v", "number", [1, 2]), kind="numeric-wide")], "no more than one row in the frame, but got 2"),
+        ([frame(("line", "string", ["a"]), kind="log-lines")], "kind log-lines not supported"),
+        ([frame(("v", "number", [1]), kind="timeseries-multi")], "needs a time field"),
+        ([frame(("t", "time", [None]), ("v", "number", [1]))], "null time stamps are not supported"),
+    ],
+)
+def test_frames_that_break_their_word_are_refused(frames: list[Any], fault: str) -> None:
+    """The error says what the frame would need."""
+    with pytest.raises(BadRequest, match=fault):
+        converted(*frames)
+
+
+def test_a_type_without_a_version_declares_nothing() -> None:
+    """Version 0.0 is as none: the columns decide."""
+    assert items(converted(frame(TIME, ("v", "number", [1, 2]), meta={"type": "log-lines", "typeVersion": [0, 0]}))) == [({}, [1, 2])]

@@ -1,0 +1,48 @@
+"""Columns longer than one slice: what stands beside the values keeps its row, and a shared column what stands beside it."""
+
+import numpy as np
+import orjson
+import pytest
+
+from dashwright.expressions.codec import PIECE, FrameWriter, pieces
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.frame_reader import read_frames
+
+
+def written(writer: FrameWriter, frame: Frame) -> bytes:
+    return b"".join(pieces(writer.write(frame)))
+
+
+@pytest.mark.parametrize("rows", [PIECE, 2 * PIECE + 1])
+def test_a_long_frame_reads_as_itself(rows: int) -> None:
+    """At every seam: odd values, nulls and nanoseconds of the first, the last and the rows beside a seam."""
+    values, nulls = np.arange(rows, dtype=np.float64), np.zeros(rows, np.bool_)
+    odd = sorted({0, rows - 1, *(row for row in (PIECE - 1, PIECE, 2 * PIECE) if row < rows)})
+    values[odd] = [(np.nan, np.inf, -np.inf)[number % 3] for number in range(len(odd))]
+    nulls[[1, rows - 2]] = True
+    values[nulls] = np.nan
+    times = np.arange(rows, dtype=np.int64) * 1_000_000
+    times[-1] += 7
+    fields = [
+        Field("t", FieldType.TIME, times),
+        Field("v", FieldType.FLOAT64, values, nulls, nullable=True),
+        Field("n", FieldType.INT64, np.where(nulls, 0, np.arange(rows)), nulls, nullable=True),
+        Field("s", FieldType.STRING, np.array(["x"] * rows, object)),
+    ]
+    [read] = read_frames(b"[" + written(FrameWriter(), Frame(fields)) + b"]")
+    for field, again in zip(fields, read.fields, strict=True):
+        assert np.array_equal(again.values, field.values, equal_nan=field.type.is_float)
+        assert np.array_equal(
+            again.nulls if again.nulls is not None else np.zeros(rows, np.bool_), nulls if field.nulls is not None else ~nulls & nulls
+        )
+
+
+def test_a_shared_time_column_keeps_its_nanoseconds() -> None:
+    """On every frame, also when another column came between."""
+    fine, whole = (np.array([number, number + 1_000_000], np.int64) for number in (5, 0))
+    writer = FrameWriter()
+    found = [
+        orjson.loads(written(writer, Frame([Field("t", FieldType.TIME, times)])))["data"].get("nanos")
+        for times in (fine, fine, whole, fine)
+    ]
+    assert found == [[[5, 5]], [[5, 5]], None, [[5, 5]]]

@@ -1,0 +1,88 @@
+"""The wire held to files: one frame of every type with every odd value, and an answer with an error, as JSON and as Arrow."""
+
+import numpy as np
+import pytest
+from tests.golden import wire
+
+from dashwright.common.errors import BadRequest
+from dashwright.expressions import arrow, response
+from dashwright.expressions.codec import FrameWriter, pieces
+from dashwright.expressions.engine.expression import Outcome
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.engine.present import frames_of
+from dashwright.expressions.engine.values import Cells, NoData, Numbers, Scalar
+from dashwright.expressions.frame_reader import read_frames
+from dashwright.expressions.response import Result
+
+
+def every_type() -> Frame:
+    """Three rows: an ordinary value, the type's least, and its greatest or oddest; a second column of each with a null."""
+    columns: dict[FieldType, list[object]] = {
+        FieldType.TIME: [0, -1, 1_700_000_000_123_456_789],
+        FieldType.FLOAT32: [1.5, -np.inf, np.nan],
+        FieldType.FLOAT64: [0.1, np.inf, np.nan],
+        FieldType.BOOL: [True, False, True],
+        FieldType.STRING: ["a", "", 'ü"\\\n'],
+        FieldType.ENUM: [0, 1, 1],
+        FieldType.JSON: [{"a": [1, None]}, [], "text"],
+    }
+    for kind in FieldType:
+        if kind.dtype.kind in "iu" and kind not in columns:
+            columns[kind] = [1, np.iinfo(kind.dtype).min, np.iinfo(kind.dtype).max]
+    fields = []
+    for kind, values in columns.items():
+        array = np.empty(3, kind.dtype)
+        array[:] = values
+        config = {"type": {"enum": {"text": ["off", "on"]}}} if kind is FieldType.ENUM else None
+        fields.append(Field(kind.value, kind, array, config=config))
+        holed = array.copy()
+        holed[0] = None if kind.dtype == object else np.nan if kind.is_float else 0
+        nulls = np.array([True, False, False])
+        fields.append(Field(f"{kind.value} or null", kind, holed, nulls, nullable=True, labels=Labels.of({"k": "v"}), config=config))
+    return Frame(fields, "every type", "A", {"type": "table", "typeVersion": [0, 1], "custom": {"key": "value"}})
+
+
+def answered() -> dict[str, Result]:
+    """Results of every shape, in request order."""
+    numbers = Numbers((Labels.of({"h": "a"}), Labels.of()), Cells.of(np.array([1.0, np.nan]), np.array([False, True])))
+    return {
+        "C": Result(frames_of(Outcome(numbers, ("mind this",)), "C")),
+        "B": Result(frames_of(Outcome(Scalar.of(np.inf)), "B")),
+        "A": Result(frames_of(Outcome(NoData()), "A")),
+        "D": Result(error=BadRequest("no such thing", message_id="sse.x")),
+        "E": Result(),
+    }
+
+
+def test_a_frame_of_every_type_as_json() -> None:
+    """Written as promised, and read again as it was."""
+    written = b"".join(pieces(FrameWriter().write(every_type())))
+    wire.check("every_type.json", written + b"\n")
+    [read] = read_frames(b"[" + written + b"]")
+    assert b"".join(pieces(FrameWriter().write(read))) == written
+    for field, again in zip(every_type().fields, read.fields, strict=True):
+        assert (field.type, field.nullable, field.values.dtype) == (again.type, again.nullable, again.values.dtype)
+
+
+def test_a_frame_of_every_type_as_arrow() -> None:
+    """One stream."""
+    wire.check("every_type.arrows", b"".join(pieces(arrow.FrameWriter().write(every_type()))))
+
+
+def test_an_answer_as_json() -> None:
+    """RefIds sorted; frames of numbers, a scalar, nothing and an error."""
+    wire.check("answer.json", b"".join(pieces(response.fragments(answered()))) + b"\n")
+
+
+def test_an_answer_as_arrow() -> None:
+    """A stream a frame in request order; one without fields for the error."""
+    wire.check("answer.arrows", b"".join(pieces(arrow.fragments(answered()))))
+
+
+def test_golden_files_are_not_written_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that checks must not make its own truth."""
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.setenv("UPDATE_GOLDEN", "1")
+    with pytest.raises(AssertionError, match="not written where CI is set"):
+        wire.check("every_type.json", b"")

@@ -1,0 +1,80 @@
+"""In which order a request runs, and which of its nodes cannot."""
+
+import pytest
+
+from dashwright.common.errors import BadRequest, SourceFailed
+from dashwright.expressions.engine.evaluate import evaluate
+from dashwright.expressions.engine.expression import Outcome
+from dashwright.expressions.engine.graph import Node, plan
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.math.evaluate import Math
+from dashwright.expressions.engine.reduce import Reduce
+from dashwright.expressions.engine.values import Scalar
+
+
+def math(ref_id: str, text: str) -> Node:
+    return Node(ref_id, Math.parsed(text))
+
+
+def faults(*nodes: Node) -> dict[str, str]:
+    return {ref_id: error.message for ref_id, error in plan(nodes).faults.items()}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "order"),
+    [
+        ([Node("A", Reduce.of("B", "mean")), Node("B")], "BA"),
+        ([math("C", "$B"), Node("B", Reduce.of("A", "last")), Node("A")], "ABC"),
+        ([Node("B"), Node("A"), math("C", "$A + $B")], "BAC"),
+        ([math("X", "1"), Node("B"), math("C", "$B"), Node("A")], "BAXC"),
+        ([math("Z", "1"), math("Y", "2"), math("X", "$Y + $Z")], "ZYX"),
+    ],
+)
+def test_queries_come_first_then_each_expression_after_its_inputs(nodes: list[Node], order: str) -> None:
+    """Ties keep the order of the request."""
+    found = plan(nodes)
+    assert "".join(found.order) == order
+    assert not found.faults
+
+
+def test_a_cycle_is_named_with_its_path_on_each_of_its_nodes() -> None:
+    """What only reads a cycle is not part of it, and nothing is left out of the order."""
+    nodes = [math("Z", "$Y"), math("Y", "$A"), math("A", "$B"), math("B", "$C + $D"), math("C", "$A"), math("D", "$D2"), Node("D2")]
+    assert {ref_id: text.split(": ")[1].split(";")[0] for ref_id, text in faults(*nodes).items()} == {
+        "A": "A -> B -> C -> A",
+        "B": "B -> C -> A -> B",
+        "C": "C -> A -> B -> C",
+    }
+    order = plan(nodes).order
+    assert sorted(order) == sorted(node.ref_id for node in nodes)
+    assert order.index("Y") < order.index("Z")
+
+
+def test_missing_nodes_and_self_references_are_faults_of_the_reader() -> None:
+    """Each names the refId that is wrong."""
+    assert "'B'" in faults(math("A", "$B"))["A"]
+    assert "cannot reference itself" in faults(math("A", "$A + 1"))["A"]
+    assert faults(Node("A")) == {}
+
+
+def test_a_large_cycle_is_found_in_time_and_without_recursion() -> None:
+    """A ring of hundreds of nodes is an error like any other."""
+    size = 400
+    ring = [math(f"N{number}", f"$N{(number + 1) % size}") for number in range(size)]
+    assert len(plan(ring).faults) == size
+
+
+def test_dependents_carry_the_status_of_what_failed() -> None:
+    """A failed source is not the caller's to mend, however far away; an unreadable target is."""
+    nodes = [Node("A"), math("B", "$A"), math("C", "$B"), Node("F", fault=BadRequest("unreadable")), math("G", "$F"), math("H", "2")]
+    results = evaluate(nodes, {"A": SourceFailed("gone")}, Limits())
+    statuses = {ref_id: getattr(result, "status", 200) for ref_id, result in results.items()}
+    assert statuses == {
+        "B": 502,
+        "C": 502,
+        "F": 400,
+        "G": 400,
+        "H": 200,
+    }
+    assert isinstance(results["H"], Outcome)
+    assert isinstance(results["H"].values, Scalar)

@@ -1,0 +1,139 @@
+"""From text to tree and back: what the lexer, the parser and the printer hold to."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dashwright.common.errors import BadRequest
+from dashwright.expressions.engine.limits import EXPRESSION_DEPTH, EXPRESSION_LENGTH, Limits
+from dashwright.expressions.engine.math.ast import Binary, Call, Node, Number, Unary, Variable
+from dashwright.expressions.engine.math.evaluate import Math
+from dashwright.expressions.engine.math.functions import FUNCTIONS
+from dashwright.expressions.engine.math.lexer import tokens
+from dashwright.expressions.engine.math.operators import BINARY, UNARY
+from dashwright.expressions.engine.math.parser import parse
+from dashwright.expressions.engine.math.printer import text_of
+from dashwright.expressions.engine.values import Scalar
+
+_NAMES = st.from_regex(r"[A-Za-z0-9_]{1,5}", fullmatch=True) | st.from_regex(r"[A-Za-z][A-Za-z0-9 ._/-]{0,8}", fullmatch=True)
+_LEAVES = st.builds(Number, st.floats(min_value=0, allow_nan=False, allow_infinity=False)) | st.builds(Variable, _NAMES)
+
+
+def _deeper(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+    calls = st.sampled_from(sorted(FUNCTIONS)).flatmap(
+        lambda name: st.builds(Call, st.just(name), st.tuples(*[inner] * FUNCTIONS[name].arity))
+    )
+    binaries = st.builds(Binary, st.sampled_from(sorted(BINARY)), inner, inner)
+    return calls | binaries | st.builds(Unary, st.sampled_from(sorted(UNARY)), inner)
+
+
+@settings(deadline=None)
+@given(st.recursive(_LEAVES, _deeper, max_leaves=12))
+def test_a_printed_tree_parses_to_itself(tree: Node) -> None:
+    """parse(text_of(tree)) == tree, for every tree the parser can make."""
+    assert parse(text_of(tree)) == tree
+
+
+_SCRAPS = st.text(alphabet=st.sampled_from("$AB{} ()+-*/%!<>=&|,.0123456789xe\"'abs_nl\t\u00e9\u0663\u2003"), max_size=40)
+
+
+def tree_or_place(text: str) -> Node | int:
+    try:
+        return parse(text)
+    except BadRequest as error:
+        return int(error.details["position"])
+
+
+@settings(deadline=None)
+@given(_SCRAPS | st.text(max_size=40))
+def test_any_text_is_an_expression_or_a_bad_request(text: str) -> None:
+    """No text raises anything but our error, with a place in the text, and whatever parses survives printing."""
+    found = tree_or_place(text)
+    if isinstance(found, int):
+        assert 1 <= found <= len(text) + 1
+    else:
+        assert parse(text_of(found)) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("${My Var}", [("var", "${My Var}")]),
+        ("1 + $A", [("number", "1"), ("op", "+"), ("var", "$A")]),
+        ("$A>=-1", [("var", "$A"), ("op", ">="), ("op", "-"), ("number", "1")]),
+        ("2***3", [("number", "2"), ("op", "**"), ("op", "*"), ("number", "3")]),
+        ('f("a", $b)', [("func", "f"), ("(", "("), ("string", '"a"'), (",", ","), ("var", "$b"), (")", ")")]),
+    ],
+)
+def test_tokens_are_the_longest_that_fit(text: str, expected: list[tuple[str, str]]) -> None:
+    """White space separates; symbols are read as the longest operator, not as one run."""
+    assert [(token.kind.value, token.text) for token in tokens(text)] == [*expected, ("EOF", "")]
+
+
+@pytest.mark.parametrize(
+    ("tree", "text"),
+    [
+        (Binary("-", Number(1), Binary("-", Number(2), Number(3))), "1 - (2 - 3)"),
+        (Binary("*", Binary("+", Number(1), Number(2)), Number(3)), "(1 + 2) * 3"),
+        (Unary("-", Binary("**", Number(2), Number(2))), "-(2 ** 2)"),
+        (Binary("**", Unary("-", Number(2)), Number(2)), "-2 ** 2"),
+        (Call("abs", (Variable("my query"),)), "abs(${my query})"),
+    ],
+)
+def test_printing_uses_the_parentheses_that_are_needed(tree: Node, text: str) -> None:
+    """No more and no fewer than precedence and left association ask for."""
+    assert text_of(tree) == text
+
+
+def test_an_error_points_at_its_place() -> None:
+    """The details hold the place from 1 and a line with a caret under it."""
+    with pytest.raises(BadRequest) as caught:
+        parse("$A +\t) * 2")
+    assert caught.value.details == {"position": "6", "caret": "$A + ) * 2\n     ^"}
+
+
+def test_the_picture_of_a_long_line_is_cut() -> None:
+    """The caret line shows the neighbourhood of the fault only."""
+    with pytest.raises(BadRequest) as caught:
+        parse("1 + " * 500 + ")")
+    line, caret = caught.value.details["caret"].split("\n")
+    assert len(line) <= 80
+    assert line[len(caret) - 1] == ")"
+
+
+@pytest.mark.parametrize("opening", ["(", "-", "!", "abs(", "1||1&&1==1+1*1**("])
+def test_deep_nesting_is_an_error_of_ours(opening: str) -> None:
+    """Nesting over the limit is refused with the limit's figure, never a RecursionError; up to it, it evaluates."""
+    with pytest.raises(BadRequest, match=f"deeper than {EXPRESSION_DEPTH} levels"):
+        parse(opening * (EXPRESSION_LENGTH // len(opening)))
+    levels = (EXPRESSION_DEPTH - 1) // (2 if opening.startswith("1") else 1)
+    nested = opening * levels + "1" + ")" * (opening.count("(") * levels)
+    assert isinstance(Math.parsed(nested).evaluate({}, Limits()).values, Scalar)
+    assert parse(text_of(parse(nested))) == parse(nested)
+
+
+def test_a_chain_of_operators_is_not_deep() -> None:
+    """A sum as long as the length limit allows evaluates and prints."""
+    text = "1" + "+1" * ((EXPRESSION_LENGTH - 1) // 2)
+    values = Math.parsed(text).evaluate({}, Limits()).values
+    assert isinstance(values, Scalar)
+    assert values.cells.values == EXPRESSION_LENGTH // 2
+    assert text_of(parse(text)) == " + ".join(["1"] * (EXPRESSION_LENGTH // 2))
+
+
+def test_an_over_long_expression_is_refused() -> None:
+    """One character over the limit is an error that names the limit."""
+    assert parse("1" + " " * (EXPRESSION_LENGTH - 1)) == Number(1)
+    with pytest.raises(BadRequest, match=f"{EXPRESSION_LENGTH} allowed"):
+        parse("1" + " " * EXPRESSION_LENGTH)
+
+
+def test_inputs_are_named_once_in_the_order_of_the_text() -> None:
+    """Wherever a variable stands, the graph sees it."""
+    assert Math.parsed("$B + abs(-$A) * ($C + $B) - ${my D}").inputs == ("B", "A", "C", "my D")
+
+
+def test_every_function_and_operator_is_documented() -> None:
+    """The tables are the documentation, too: one line each."""
+    docs = [function.doc for function in FUNCTIONS.values()] + [operator.doc for operator in BINARY.values()]
+    assert all(doc and "\n" not in doc for doc in docs)

@@ -1,0 +1,179 @@
+"""The published schemas and the models give the same verdict."""
+
+import copy
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from pydantic.alias_generators import to_snake
+
+from dashwright.common.models.asking import Asking, Door
+from dashwright.common.models.expressions import TARGETS
+from dashwright.common.models.schema import DRAFT, panel_schema, target_schema
+from dashwright.expressions.binding import Bound, bind
+
+VALIDATORS = {kind: jsonschema_rs.Draft4Validator(target_schema(kind)) for kind in TARGETS}
+PANEL = jsonschema_rs.Draft4Validator(panel_schema())
+
+TEXT = st.text(max_size=3)
+NUMBERS = st.integers(-5, 5) | st.floats(allow_nan=False, allow_infinity=False)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
+    max_leaves=4,
+)
+
+
+def shape(required: dict[str, Any], optional: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(required, optional={name: strategy | st.none() for name, strategy in optional.items()})
+
+
+def words(text: str) -> st.SearchStrategy[str]:
+    return st.sampled_from(text.split())
+
+
+REDUCER = words("sum mean min max count last median")
+COMPARISON = words("gt lt eq ne gte lte within_range outside_range within_range_included outside_range_included")
+EVALUATOR = shape({"params": st.lists(NUMBERS, max_size=2), "type": COMPARISON}, {})
+ASSERTIONS = shape(
+    {"typeVersion": st.lists(st.integers(0, 3), min_size=2, max_size=2)},
+    {"type": st.just("") | words("timeseries-multi table log-lines"), "maxFrames": st.integers(0, 5)},
+)
+COMMON = {
+    "datasource": shape({"type": st.just("__expr__")}, {"uid": TEXT, "apiVersion": TEXT}),
+    "hide": st.booleans(),
+    "queryType": TEXT,
+    "resultAssertions": ASSERTIONS,
+    "timeRange": shape({}, {"from": TEXT, "to": TEXT}),
+}
+SETTINGS = shape({"mode": st.just("dropNN")}, {"replaceWithValue": st.none()}) | shape(
+    {"mode": st.just("replaceNN"), "replaceWithValue": NUMBERS}, {}
+)
+CONDITION = shape(
+    {
+        "evaluator": shape({"params": st.lists(NUMBERS, max_size=2), "type": TEXT}, {}),
+        "operator": shape({"type": words("and or logic-or")}, {}),
+        "query": shape({"params": st.lists(TEXT, max_size=2)}, {}),
+        "reducer": shape({"type": TEXT}, {}),
+    },
+    {},
+)
+EXPRESSION = {"expression": st.text(min_size=1, max_size=3)}
+OWN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "math": (EXPRESSION, {}),
+    "reduce": (EXPRESSION | {"reducer": REDUCER}, {"settings": SETTINGS}),
+    "resample": (
+        EXPRESSION | {"window": st.text(min_size=1, max_size=3), "downsampler": REDUCER, "upsampler": words("pad backfilling fillna")},
+        {},
+    ),
+    "classic_conditions": ({"conditions": st.lists(CONDITION, max_size=2)}, {}),
+    "threshold": (
+        EXPRESSION
+        | {
+            "conditions": st.lists(
+                shape(
+                    {"evaluator": EVALUATOR},
+                    {"unloadEvaluator": EVALUATOR, "loadedDimensions": st.dictionaries(TEXT, JSON, max_size=2)},
+                ),
+                max_size=2,
+            )
+        },
+        {},
+    ),
+    "sql": (EXPRESSION, {}),
+}
+
+
+def targets(kind: str) -> st.SearchStrategy[dict[str, Any]]:
+    required, optional = OWN[kind]
+    return shape({"refId": st.text(min_size=1, max_size=3), "type": st.just(kind)} | required, COMMON | optional)
+
+
+def holders(value: Any) -> list[Any]:
+    """Every object and list within, the value first."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [value] * isinstance(value, dict | list) + [found for item in inner for found in holders(item)]
+
+
+@st.composite
+def mutants(draw: st.DrawFn, kind: str) -> dict[str, Any]:
+    """A good target with something taken out, put in or changed at any depth."""
+    target = copy.deepcopy(draw(targets(kind)))
+    holder = draw(st.sampled_from(holders(target)))
+    if isinstance(holder, list):
+        place = draw(st.integers(0, len(holder)))
+        holder[place : place + 1] = draw(st.lists(JSON, max_size=2))
+    elif holder and draw(st.booleans()):
+        name = draw(st.sampled_from(sorted(holder)))
+        value = holder.pop(name)
+        if draw(st.booleans()):
+            holder[to_snake(name) if name != "from" else "from_"] = value
+    else:
+        names = [*sorted(holder), "colour", "ref_id", "type_version", "replaceWithValue"]
+        holder[draw(st.sampled_from(names))] = draw(JSON)
+    return target
+
+
+def is_taken(kind: str, target: dict[str, Any]) -> bool:
+    try:
+        TARGETS[kind].model_validate(target)
+    except ValidationError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_good_target_is_valid_by_model_and_schema(kind: str, data: st.DataObject) -> None:
+    """Every target that the specification allows is taken by both."""
+    target = data.draw(targets(kind))
+    assert is_taken(kind, target)
+    VALIDATORS[kind].validate(target)
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_a_mutated_target_has_one_verdict(kind: str, data: st.DataObject) -> None:
+    """Whatever is changed: what the model refuses the schema refuses, and nothing more."""
+    target = data.draw(mutants(kind))
+    assert is_taken(kind, target) == VALIDATORS[kind].is_valid(target)
+
+
+def is_bound(item: Any) -> bool:
+    return isinstance(bind(item, "", Asking(Door.PANEL)), Bound)
+
+
+SOURCES = TEXT | st.sampled_from(["__expr__", "-100"]) | JSON
+ORDINARY = st.fixed_dictionaries(
+    {},
+    optional={
+        "refId": TEXT | st.none(),
+        "datasource": SOURCES | st.fixed_dictionaries({}, optional={"type": SOURCES, "uid": SOURCES}),
+        "type": st.sampled_from([*TARGETS, "timeSeriesQuery", None]),
+        "intervalMs": JSON,
+        "anything": JSON,
+        "expression": TEXT,
+    },
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(item=st.one_of(ORDINARY, *map(mutants, TARGETS)))
+def test_the_panel_schema_tells_targets_from_ordinary_queries(item: Any) -> None:
+    """An item is in the panel's schema exactly when the panel door takes it."""
+    assert PANEL.is_valid({"type": "graph", "targets": [item]}) == is_bound(item)
+
+
+@pytest.mark.parametrize("document", [panel_schema(), *map(target_schema, TARGETS)], ids=["panel", *TARGETS])
+def test_every_document_is_draft_04(document: dict[str, Any]) -> None:
+    """It names its draft, uses no keyword of later ones, and is itself valid by the draft's own schema."""
+    assert document["$schema"] == DRAFT
+    jsonschema_rs.meta.validate(document)
+    text = str(document)
+    for later in ("'const'", "'$defs'", "'exclusiveMinimum'", "'prefixItems'"):
+        assert later not in text

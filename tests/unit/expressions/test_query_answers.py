@@ -1,0 +1,284 @@
+"""The single entry: what goes in as the body of a query request, and what comes out, byte for byte as JSON."""
+
+import json
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import pytest
+import time_machine
+
+from dashwright.common.models.asking import Asking
+from dashwright.expressions.answer import Answer, answer
+
+TESTDATA = {"type": "grafana-testdata-datasource", "uid": "any"}
+EXPRESSION = {"type": "__expr__", "uid": "__expr__"}
+STAMPS = [1000, 2000, 3000]
+
+
+def series(values: list[Any], **labels: str) -> dict[str, Any]:
+    fields = [{"name": "time", "type": "time"}, {"name": "v", "type": "number", "labels": labels}]
+    return {"schema": {"fields": fields}, "data": {"values": [STAMPS, values]}}
+
+
+def raw(ref_id: str, *frames: Any, **more: Any) -> dict[str, Any]:
+    return {
+        "refId": ref_id,
+        "datasource": TESTDATA,
+        "scenarioId": "raw_frame",
+        "rawFrameContent": json.dumps(frames),
+        **more,
+    }
+
+
+def expression(ref_id: str, text: str, **more: Any) -> dict[str, Any]:
+    return {"refId": ref_id, "datasource": EXPRESSION, "type": "math", "expression": text, **more}
+
+
+async def body_of(answered: Answer) -> bytes:
+    if isinstance(answered.pieces, AsyncIterator):
+        return b"".join([piece async for piece in answered.pieces])
+    return b"".join(answered.pieces)
+
+
+async def ask(*queries: Any, **more: Any) -> tuple[int, Any]:
+    answered = await answer(orjson.dumps({"queries": queries, **more}))
+    assert answered.content_type == "application/json"
+    return answered.status, orjson.loads(await body_of(answered))
+
+
+async def error_of(ref_id: str, *queries: Any) -> str:
+    status, body = await ask(*queries)
+    assert status == 400
+    result = body["results"][ref_id]
+    assert result["status"] == 400
+    assert result["frames"] == []
+    assert result["errorSource"] == "plugin"
+    assert result["error"] in body["message"]
+    return str(result["error"])
+
+
+async def test_a_query_and_its_expressions_are_answered_together() -> None:
+    """Results by refId, sorted; frames named after the expression; the query's own frames as they came."""
+    status, body = await ask(expression("C", "$B * 2"), raw("A", series([1, None, 3], h="a")), expression("B", "$A + 1"))
+    assert status == 200
+    assert list(body) == ["results"]
+    assert list(body["results"]) == ["A", "B", "C"]
+    assert body["results"]["A"]["frames"][0]["data"] == {"values": [STAMPS, [1, None, 3]]}
+    assert body["results"]["A"]["frames"][0]["schema"]["refId"] == "A"
+    assert body["results"]["C"] == {
+        "status": 200,
+        "frames": [
+            {
+                "schema": {
+                    "refId": "C",
+                    "meta": {"type": "timeseries-multi", "typeVersion": [0, 1]},
+                    "fields": [
+                        {"name": "Time", "type": "time", "typeInfo": {"frame": "time.Time"}},
+                        {"name": "C", "type": "number", "typeInfo": {"frame": "float64", "nullable": True}, "labels": {"h": "a"}},
+                    ],
+                },
+                "data": {"values": [STAMPS, [4, None, 8]]},
+            }
+        ],
+    }
+
+
+async def test_numbers_scalars_and_no_data_have_shapes_of_their_own() -> None:
+    """A number is one field, a scalar one without labels, no data a frame of that name without fields, an empty set no frame."""
+    _, body = await ask(
+        raw("A", series([1, 2, 3], h="a"), series([4, 5, 6], h="b")),
+        raw("N", hide=True),
+        expression("R", "ignored", type="reduce", expression="A", reducer="sum"),
+        expression("S", "1 / 0"),
+        expression("X", "$N + 1"),
+        expression("E", "$A + $R2"),
+        raw("R2", series([1, 1, 1], z="1"), series([1, 1, 1], z="2")),
+    )
+    results = body["results"]
+    assert [frame["data"] for frame in results["R"]["frames"]] == [{"values": [[6]]}, {"values": [[15]]}]
+    assert results["R"]["frames"][1]["schema"]["meta"] == {"type": "numeric-multi", "typeVersion": [0, 1]}
+    assert results["R"]["frames"][1]["schema"]["fields"][0]["labels"] == {"h": "b"}
+    assert results["S"]["frames"][0]["data"] == {"values": [[None]], "entities": [{"Inf": [0]}]}
+    assert "labels" not in results["S"]["frames"][0]["schema"]["fields"][0]
+    assert results["X"]["frames"] == [{"schema": {"name": "no data", "refId": "X", "fields": []}, "data": {"values": []}}]
+    assert results["E"]["frames"] == []
+
+
+async def test_a_warning_stands_on_the_first_frame() -> None:
+    """What a union dropped is a notice of the first result frame, and of no other."""
+    _, body = await ask(
+        raw("A", series([1, 2, 3], h="a"), series([1, 2, 3], h="b"), series([1, 2, 3], h="c")),
+        raw("B", series([1, 2, 3], h="a"), series([1, 2, 3], h="b")),
+        expression("C", "$A + $B"),
+    )
+    first, second = body["results"]["C"]["frames"]
+    assert first["schema"]["meta"]["notices"] == [
+        {"severity": "warning", "text": '1 items dropped from union(s): ["$A + $B": ($A: {h=c})]'}
+    ]
+    assert "notices" not in second["schema"]["meta"]
+
+
+@pytest.mark.parametrize(("version", "warned"), [([0, 1], False), ([0, 2], True), ([1, 0], True)])
+async def test_frames_of_a_newer_kind_are_read_with_a_warning(version: list[int], warned: bool) -> None:
+    """On the frames themselves, where expressions read them; their values count."""
+    frame = series([1, 2, 3])
+    frame["schema"]["meta"] = {"type": "timeseries-multi", "typeVersion": version}
+    status, body = await ask(raw("A", frame), raw("B", frame), expression("C", "$A + 1"))
+    assert status == 200
+    read, unread, _ = (body["results"][ref_id]["frames"][0]["schema"]["meta"].get("notices", []) for ref_id in "ABC")
+    assert unread == []
+    assert [notice["severity"] for notice in read] == ["warning"] * warned
+    assert body["results"]["C"]["frames"][0]["data"]["values"][1] == [2, 3, 4]
+
+
+async def test_an_error_stays_on_its_ref_id_and_marks_its_dependents() -> None:
+    """Everything else runs; the whole is a 400 with a message and every result."""
+    status, body = await ask(
+        raw("A", series([1, 2, 3])),
+        expression("B", "$A +"),
+        expression("C", "$B"),
+        expression("D", "$A"),
+    )
+    assert status == 400
+    assert "failed to parse expression 'B': invalid math command: expr: unexpected EOF" in body["results"]["B"]["error"]
+    assert body["results"]["C"]["error"].startswith("[sse.dependencyError] did not execute expression [C]")
+    assert "[B]" in body["results"]["C"]["error"]
+    assert body["results"]["D"]["status"] == 200
+    assert body["message"].startswith("B: ")
+
+
+async def test_a_graph_that_cannot_run_says_why() -> None:
+    """Missing nodes, self references and cycles are errors of the nodes that have them."""
+    assert "unable to find dependent node 'X'" in await error_of("A", expression("A", "$X"))
+    assert "'A' cannot reference itself" in await error_of("A", expression("A", "$A"))
+    cycle = (expression("A", "$B"), expression("B", "$C"), expression("C", "$A"), expression("D", "1"))
+    assert "cyclic components: B -> C -> A -> B" in await error_of("B", *cycle)
+
+
+async def test_a_warning_about_nothing_stands_on_the_result() -> None:
+    """Where there is no frame: a union without pairs, and properties that were ignored of a query that answers nothing."""
+    queries = [raw("A", series([1, 2, 3], h="a"), series([1, 2, 3], h="b")), raw("B", series([1, 2, 3], h="c"), series([1, 2, 3], h="d"))]
+    _, body = await ask(*queries, expression("C", "$A + $B"), expression("D", "$C + 1"))
+    text = '4 items dropped from union(s): ["$A + $B": ($A: {h=a} {h=b}) ($B: {h=c} {h=d})]'
+    assert body["results"]["C"] == {"status": 200, "notices": [{"severity": "warning", "text": text}], "frames": []}
+    assert body["results"]["D"] == {"status": 200, "frames": []}
+    ignored = raw("E", timeRange={"zone": "utc"})
+    answered = await answer(orjson.dumps({"queries": [ignored]}), Asking(lenient=True))
+    notices = orjson.loads(await body_of(answered))["results"]["E"]["notices"]
+    assert [notice["text"] for notice in notices] == ["/queries/0/timeRange/zone is no property that is known here and was ignored"]
+
+
+async def test_what_is_hidden_and_read_by_nothing_shown_does_not_run() -> None:
+    """However far down; the explanation tells of what ran."""
+    queries = [
+        raw("A", series([1, 2, 3]), hide=True),
+        raw("unread", series([1, 2, 3]), hide=True),
+        expression("deep", "$A", hide=True),
+        expression("B", "$deep"),
+        expression("also", "$unread", hide=True),
+    ]
+    answered = await answer(orjson.dumps({"queries": queries}), Asking(explain=True))
+    body = orjson.loads(await body_of(answered))
+    assert list(body["results"]) == ["B"]
+    assert body["meta"]["explain"]["order"] == ["A", "deep", "B"]
+    assert list(body["meta"]["explain"]["nodes"]) == ["A", "deep", "B"]
+
+
+async def test_hidden_targets_run_and_are_not_shown() -> None:
+    """Their results feed others; a fault of a hidden target alone leaves the answer 200."""
+    status, body = await ask(raw("A", series([1, 2, 3]), hide=True), expression("B", "$A"), expression("H", "1 +", hide=True))
+    assert status == 200
+    assert list(body["results"]) == ["B"]
+    status, body = await ask(expression("H", "1 +", hide=True), expression("B", "$H"))
+    assert status == 400
+    assert list(body["results"]) == ["B"]
+
+
+async def test_a_query_that_no_expression_can_read_keeps_its_frames() -> None:
+    """The fault is the query's, beside its data; without a reader there is none."""
+    table = {
+        "schema": {"fields": [{"name": "a", "type": "number"}, {"name": "b", "type": "number"}, {"name": "s", "type": "string"}]},
+        "data": {"values": [[1], [2], ["x"]]},
+    }
+    status, body = await ask(raw("A", table), expression("B", "$A"))
+    assert status == 400
+    assert "[sse.readDataError] failed to read data from query A: input data must be a wide series" in body["results"]["A"]["error"]
+    assert len(body["results"]["A"]["frames"]) == 1
+    assert "sse.dependencyError" in body["results"]["B"]["error"]
+    status, _ = await ask(raw("A", table), expression("B", "1"))
+    assert status == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "fault"),
+    [
+        ({"rawFrameContent": "{"}, "failed to execute query [A]: the frames are no JSON"),
+        ({"rawFrameContent": 1}, "rawFrameContent must be text"),
+        ({"scenarioId": "random_walk"}, "scenario 'random_walk'"),
+        ({"datasource": {"type": "mysql", "uid": "x"}}, "data source type 'mysql' of query A is not served"),
+    ],
+)
+async def test_a_query_that_fails_is_an_error_on_its_ref_id(query: dict[str, Any], fault: str) -> None:
+    """What the source cannot do is told there and does not touch other results."""
+    assert fault in await error_of("A", {**raw("A"), **query}, expression("B", "1"))
+
+
+async def test_a_kind_that_is_not_served_yet_is_recognized() -> None:
+    """Its model is checked, and its refId carries the error."""
+    target = {"refId": "B", "type": "sql", "datasource": EXPRESSION, "expression": "SELECT 1"}
+    assert "the expression kind 'sql' of 'B' is not served yet" in await error_of("B", target, expression("C", "1"))
+
+
+@pytest.mark.parametrize(
+    ("body", "message_id", "fault"),
+    [
+        (b"{", "bad-request", "no JSON"),
+        (b"[]", "bad-request", "must be an object"),
+        (b"{}", "query.noQueries", "No queries found"),
+        (b'{"queries":[]}', "query.noQueries", "No queries found"),
+        (b'{"queries":[1]}', "bad-request", "/queries/0"),
+        (b'{"queries":[{"refId":"Q"}]}', "query.invalidDatasourceId", "query Q"),
+        (b'{"queries":[{"type":"math","expression":"1"},{"type":"math","expression":"2"}]}', "query.duplicateRefId", "refId A"),
+        (b'{"queries":[{"refId":"Q","type":"math","expression":""}]}', "query.invalid", "query Q: /queries/0/expression"),
+        (b'{"queries":[{"refId":"Q","type":"math"}]}', "query.invalid", "query Q: /queries/0/expression"),
+        (b'{"queries":[{"refId":"Q","type":"math","expression":"1"}],"from":"then"}', "bad-request", "from 'then' is no time"),
+        (b'{"queries":[{"refId":"Q","type":"math","expression":"1"}],"from":"now","to":"now-1h"}', "bad-request", "range is empty"),
+        (
+            b'{"queries":[{"refId":"Q","type":"math","expression":"1","timeRange":{"from":"?"}}]}',
+            "bad-request",
+            "query Q: /queries/0/timeRange/from: from '?' is no time",
+        ),
+    ],
+)
+async def test_a_request_of_the_wrong_shape_is_refused_whole(body: bytes, message_id: str, fault: str) -> None:
+    """Nothing runs: a classic error whose text names the target and what to do."""
+    answered = await answer(body)
+    error = orjson.loads(await body_of(answered))
+    assert answered.status == 400
+    assert error.keys() - {"faults"} == {"message", "messageId", "statusCode"}
+    assert (error["messageId"], error["statusCode"]) == (message_id, 400)
+    assert fault in error["message"]
+
+
+async def test_a_large_answer_comes_in_pieces() -> None:
+    """More values than one piece holds are made while they are read, and join to the same JSON."""
+    count = 150_000
+    frame = {
+        "schema": {"fields": [{"name": "t", "type": "time"}, {"name": "v", "type": "number"}]},
+        "data": {"values": [list(range(count)), [1] * count]},
+    }
+    answered = await answer(orjson.dumps({"queries": [raw("A", frame, hide=True), expression("B", "$A + 1")]}))
+    assert isinstance(answered.pieces, AsyncIterator)
+    pieces = [piece async for piece in answered.pieces]
+    assert len(pieces) > 2
+    values = orjson.loads(b"".join(pieces))["results"]["B"]["frames"][0]["data"]["values"]
+    assert values == [list(range(count)), [2] * count]
+
+
+async def test_a_relative_range_counts_from_the_clock() -> None:
+    """``now`` is the moment the request is read: a fixed end in the past of it is a range, in the future of it is not."""
+    with time_machine.travel(datetime(2020, 1, 1, tzinfo=UTC), tick=False):
+        assert (await ask(expression("A", "1"), to="2020-01-01"))[0] == 200
+        assert (await ask(expression("A", "1"), **{"from": "now", "to": "2019-12-31"}))[0] == 400

@@ -1,0 +1,210 @@
+"""Nothing a request asks for is unbounded: every limit refuses with its figure and its setting's name."""
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+
+from dashwright.common.errors import DeadlineExceeded
+from dashwright.common.models.asking import Asking, Door
+from dashwright.common.models.expressions import SourceQuery
+from dashwright.common.settings import Settings as Environment
+from dashwright.common.settings import load
+from dashwright.expressions import fetching
+from dashwright.expressions.answer import Settings, answer
+from dashwright.expressions.consumer import answer_settings
+from dashwright.expressions.engine.axis import Axis
+from dashwright.expressions.engine.deadline import Deadline
+from dashwright.expressions.engine.expression import Expression
+from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.labels import NONE
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.math.evaluate import Math
+from dashwright.expressions.engine.reduce import Reduce
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.engine.values import Block, Cells, Series
+from dashwright.expressions.request import Request
+
+
+def source(ref_id: str, *labels: dict[str, str], points: int = 2) -> dict[str, Any]:
+    frames = [
+        {
+            "schema": {"fields": [{"name": "t", "type": "time"}, {"name": "v", "type": "number", "labels": item}]},
+            "data": {"values": [list(range(points)), [1] * points]},
+        }
+        for item in labels
+    ]
+    content = {"scenarioId": "raw_frame", "rawFrameContent": json.dumps(frames)}
+    return {"refId": ref_id, "datasource": {"type": "grafana-testdata-datasource"}, **content}
+
+
+def math(ref_id: str, expression: str) -> dict[str, Any]:
+    return {"refId": ref_id, "type": "math", "expression": expression}
+
+
+async def ask(limits: Limits, *queries: Any, seconds: float = 60) -> tuple[int, Any]:
+    answered = await answer(orjson.dumps({"queries": queries}), settings=Settings(limits, seconds))
+    assert isinstance(answered.pieces, list)
+    return answered.status, orjson.loads(b"".join(answered.pieces))
+
+
+@pytest.mark.parametrize(
+    ("limits", "queries", "name"),
+    [
+        (Limits(query_series=1), [source("A", {"h": "a"}, {"h": "b"}), math("B", "$A")], "QUERY_SERIES"),
+        (Limits(query_points=3), [source("A", {"h": "a"}, {"h": "b"}), math("B", "$A")], "QUERY_POINTS"),
+        (Limits(query_points=3), [source("A", {"h": "a"}, points=4)], "QUERY_POINTS"),
+        (Limits(query_labels=1), [source("A", {"h": "a", "i": "b"}), math("B", "$A")], "QUERY_LABELS"),
+        (Limits(expression_length=4), [math("A", "1 + 1")], "EXPRESSION_LENGTH"),
+        (Limits(expression_depth=2), [math("A", "((1))")], "EXPRESSION_DEPTH"),
+        (Limits(query_depth=2), [math("A", "1"), math("B", "$A"), math("C", "$B")], "QUERY_DEPTH"),
+        (Limits(math_bytes=1), [source("A", {"h": "a"}), math("B", "$A + $A")], "MATH_BYTES"),
+        (
+            Limits(query_series=3),
+            [source("A", *({"h": h} for h in "ab")), source("B", *({"i": i} for i in "abc")), math("C", "$A + $B")],
+            None,
+        ),
+    ],
+)
+async def test_a_limit_is_an_error_of_its_ref_id(limits: Limits, queries: list[Any], name: str | None) -> None:
+    """It names figure and setting, is the caller's to mend, and leaves the rest of the request alone."""
+    status, body = await ask(limits, *queries, math("Z", "1"))
+    assert body["results"]["Z"]["status"] == 200
+    if name is None:
+        assert status == 200
+        return
+    assert status == 400
+    failed = {result["status"] for result in body["results"].values() if "error" in result}
+    assert failed == {400}
+    assert f"DASHWRIGHT_{name}" in body["message"]
+
+
+async def test_the_outcome_of_an_expression_is_bounded_too() -> None:
+    """A union may make more series than either side has."""
+    sides = [source("A", *({"h": str(h)} for h in range(3))), source("B", {"h": "1", "i": "1"}, {"h": "1", "i": "2"}, {"h": "1", "i": "3"})]
+    limits = Limits(query_series=3)
+    assert (await ask(limits, *sides, math("C", "$A + $B")))[0] == 200
+    unlabelled = [source("A", *({"h": str(h)} for h in range(3))), source("B", {}, {})]
+    status, body = await ask(limits, *unlabelled, math("C", "$A + $B"))
+    assert status == 400
+    assert (
+        "3 series from $A and 2 series from $B make 6 series pairs, more than the 3 allowed (setting DASHWRIGHT_QUERY_SERIES)"
+        in body["results"]["C"]["error"]
+    )
+    assert "error" not in body["results"]["A"]
+
+
+@pytest.mark.parametrize("door", Door)
+async def test_too_many_queries_refuse_the_whole_request(door: Door) -> None:
+    """At any door, before anything is read into."""
+    queries = [{"no": "query"}] * 3
+    body = orjson.dumps({"type": "x", "targets": [], "queries": queries})
+    answered = await answer(body, Asking(door), Settings(Limits(query_targets=2)))
+    assert isinstance(answered.pieces, list)
+    found = orjson.loads(answered.pieces[0])
+    assert answered.status == (200 if door is Door.VALIDATION else 400)
+    assert [fault["pointer"] for fault in found["faults"]] == ["/queries/2"]
+    assert "3 queries and targets, more than the 2 allowed (setting DASHWRIGHT_QUERY_TARGETS)" in found["faults"][0]["message"]
+
+
+@pytest.mark.parametrize("door", Door)
+async def test_too_much_to_parse_refuses_the_whole_request(door: Door) -> None:
+    """Told once, at the expression that goes beyond it."""
+    body = orjson.dumps({"type": "x", "targets": [], "queries": [math(ref_id, "1 + 1") for ref_id in "ABCD"]})
+    answered = await answer(body, Asking(door), Settings(Limits(request_expressions=12)))
+    assert isinstance(answered.pieces, list)
+    found = orjson.loads(answered.pieces[0])
+    assert answered.status == (200 if door is Door.VALIDATION else 400)
+    assert [fault["pointer"] for fault in found["faults"]] == ["/queries/2/expression"]
+    assert "15 characters together, more than the 12 allowed (setting DASHWRIGHT_REQUEST_EXPRESSIONS)" in found["faults"][0]["message"]
+
+
+def test_every_limit_is_a_setting_with_the_same_default() -> None:
+    """What the worker hands to the engine is the environment's, and unset it is the engine's own."""
+    assert answer_settings(load()).limits.query_series == Limits().query_series
+    defaults = answer_settings(Environment())
+    for name in Limits.__dataclass_fields__.keys() - {"deadline"}:
+        assert getattr(defaults.limits, name) == getattr(Limits(), name), name
+    assert defaults.seconds == Settings().seconds
+    chosen = answer_settings(load(query_depth=7, evaluation_seconds=3))
+    assert (chosen.limits.query_depth, chosen.seconds) == (7, 3)
+
+
+class Slow:
+    """A source that lets time pass instead of waiting."""
+
+    def __init__(self, pass_time: Callable[[], None]) -> None:
+        self._pass_time = pass_time
+
+    async def query(self, query: SourceQuery, time_range: TimeRange) -> Sequence[Frame]:
+        self._pass_time()
+        return []
+
+
+async def test_no_node_begins_after_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was done stays; what comes later is 504 on its refId and names the setting."""
+    given: list[Limits] = []
+
+    async def fetch(request: Request, limits: Limits, source_of: fetching.SourceOf) -> fetching.Fetched:
+        given.append(limits)
+        return await fetching.fetch(request, limits, source_of)
+
+    monkeypatch.setattr("dashwright.expressions.answer.fetch", fetch)
+    monkeypatch.setitem(fetching.SOURCES, "slow", Slow(lambda: given[0].deadline.end()))
+    query = {"refId": "A", "datasource": {"type": "slow", "uid": "x"}}
+    status, body = await ask(Limits(), query, math("B", "1"), seconds=7)
+    assert status == 400
+    assert {ref_id: result["status"] for ref_id, result in body["results"].items()} == {"A": 200, "B": 504}
+    assert "longer than the 7 s allowed (setting DASHWRIGHT_EVALUATION_SECONDS)" in body["results"]["B"]["error"]
+
+
+def test_a_deadline_is_over_when_its_time_is() -> None:
+    """Not before; and at once where nobody waits any more."""
+    now = [100.0]
+    deadline = Deadline(5, lambda: now[0])
+    now[0] = 104.9
+    deadline.check()
+    now[0] = 105.0
+    with pytest.raises(DeadlineExceeded):
+        deadline.check()
+    endless = Deadline(clock=lambda: now[0])
+    endless.check()
+    endless.end()
+    with pytest.raises(DeadlineExceeded):
+        endless.check()
+
+
+@pytest.mark.parametrize("expression", [Math.parsed("1 + 1"), Reduce.of("A", "sum")], ids=["math", "reduce"])
+def test_a_node_asks_for_the_time_between_its_steps(expression: Expression) -> None:
+    """Before each operator and each block of series, so that a long node ends too."""
+    limits = Limits(deadline=Deadline())
+    series = Series.stacked([NONE], [Block(Axis(np.array([1, 2])), Cells(np.ones((1, 2))))])
+    expression.evaluate({"A": series}, limits)
+    limits.deadline.end()
+    with pytest.raises(DeadlineExceeded):
+        expression.evaluate({"A": series}, limits)
+
+
+async def test_a_cancelled_request_ends_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread cannot be stopped: the deadline it asks for is brought forward when the caller goes away."""
+    begun, go_on, seen = asyncio.Event(), asyncio.Event(), list[Limits]()
+
+    async def wait(work: Any) -> Any:
+        seen.append(work.args[-1])
+        begun.set()
+        await go_on.wait()
+
+    monkeypatch.setattr("dashwright.expressions.answer.asyncio.to_thread", wait)
+    monkeypatch.setattr("dashwright.expressions.answer._SMALL", 0)
+    asking = asyncio.create_task(ask(Limits(), source("A", {"h": "a"})))
+    await begun.wait()
+    seen[0].deadline.check()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    with pytest.raises(DeadlineExceeded):
+        seen[0].deadline.check()

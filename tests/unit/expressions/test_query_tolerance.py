@@ -1,0 +1,124 @@
+"""What saved panels hold beyond the strict form is taken without effect; nothing else is."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from dashwright.common.models.asking import Asking
+from dashwright.common.models.expressions import TARGETS, ReduceTarget, Target
+from dashwright.expressions.binding import bind
+from dashwright.expressions.tolerance import forgiven, is_expression
+
+REDUCE = {"refId": "B", "type": "reduce", "expression": "A", "reducer": "last"}
+MATH = {"refId": "B", "type": "math", "expression": "$A"}
+CONDITION = {
+    "evaluator": {"type": "gt", "params": [1]},
+    "operator": {"type": "and"},
+    "query": {"params": ["A"]},
+    "reducer": {"type": "last"},
+}
+CLASSIC = {"refId": "B", "type": "classic_conditions", "conditions": [CONDITION]}
+THRESHOLD = {"refId": "B", "type": "threshold", "expression": "A", "conditions": [{"evaluator": {"type": "gt", "params": [1]}}]}
+
+
+def bound(target: dict[str, Any]) -> Target:
+    return TARGETS[target["type"]].model_validate(target)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        {**MATH, "intervalMs": 1000, "maxDataPoints": 10, "datasourceId": -100},
+        {**MATH, "datasource": "__expr__"},
+        {**MATH, "datasource": {"name": "Expression", "type": "__expr__", "uid": "__expr__"}},
+        {**MATH, "datasource": {"uid": "__expr__"}},
+        {**MATH, "reducer": "mean", "window": "10s", "conditions": [], "settings": {"mode": "dropNN"}},
+        {**REDUCE, "settings": {}},
+        {**REDUCE, "settings": {"mode": ""}},
+        {**REDUCE, "reducer": "LAST"},
+        {**CLASSIC, "conditions": [{**CONDITION, "type": "query"}]},
+        {**CLASSIC, "conditions": [{**CONDITION, "reducer": {"type": "last", "params": []}}]},
+        {**CLASSIC, "conditions": [{key: value for key, value in CONDITION.items() if key != "operator"}]},
+        {**CLASSIC, "conditions": [{**CONDITION, "operator": None}]},
+        {**CLASSIC, "conditions": [{**CONDITION, "operator": {"type": ""}}]},
+        {**THRESHOLD, "conditions": [{**CONDITION, "type": "query"}]},
+        {"refId": "B", "type": "sql", "expression": "SELECT 1", "format": "alerting"},
+    ],
+)
+def test_the_closed_list_is_taken(target: dict[str, Any]) -> None:
+    """Strictly it is refused; forgiven it is the target it means."""
+    with pytest.raises(ValidationError):
+        bound(target)
+    assert bound(forgiven(target)).type == target["type"]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        {**MATH, "colour": "red"},
+        {**MATH, "format": "alerting"},
+        {**MATH, "datasource": {"type": "__expr__", "colour": "red"}},
+        {**MATH, "timeRange": {"from": "now-1h", "zone": "utc"}},
+        {**REDUCE, "settings": {"mode": "dropNN", "colour": "red"}},
+        {**REDUCE, "settings": {"mode": "dropNN", "replaceWithValue": 1}},
+        {**REDUCE, "settings": {"mode": "replaceNN"}},
+        {**REDUCE, "settings": {"mode": "replaceNN", "replaceWithValue": "-12"}},
+        {**REDUCE, "settings": {"mode": "test"}},
+        {**REDUCE, "settings": "drop-nan"},
+        {**REDUCE, "reducer": "percentile"},
+        {**REDUCE, "expression": ""},
+        {**CLASSIC, "conditions": [{**CONDITION, "colour": "red"}]},
+        {**CLASSIC, "conditions": [{**CONDITION, "operator": {"type": "xor"}}]},
+        {**CLASSIC, "conditions": [CONDITION, {key: value for key, value in CONDITION.items() if key != "operator"}]},
+        {**CLASSIC, "conditions": [CONDITION, {**CONDITION, "operator": {"type": ""}}]},
+        {**THRESHOLD, "conditions": [{"evaluator": {"type": "above", "params": [1]}}]},
+        {**THRESHOLD, "conditions": [{"evaluator": {"type": "gt", "params": ["1"]}}]},
+        {**MATH, "resultAssertions": {"typeVersion": [0]}},
+        {**MATH, "resultAssertions": {"type": "wide", "typeVersion": [0, 1]}},
+        {**MATH, "hide": "yes"},
+        {**MATH, "type": "join"},
+        {"refId": "B", "expression": "$A"},
+    ],
+)
+def test_anything_else_is_refused(target: dict[str, Any]) -> None:
+    """Unlisted properties at any depth, values outside an enum, wrong types."""
+    assert isinstance(bind({"datasource": "__expr__"} | target, "", Asking()), list)
+
+
+def test_forgiving_leaves_the_query_as_it_was() -> None:
+    """The caller's object is not changed."""
+    target = {**REDUCE, "reducer": "LAST", "settings": {}, "datasource": {"type": "__expr__", "name": "x"}}
+    copy = {**target}
+    assert forgiven(target) == {**REDUCE, "datasource": {"type": "__expr__"}}
+    assert target == copy
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"datasource": {"type": "__expr__"}}, True),
+        ({"datasource": {"uid": "__expr__"}}, True),
+        ({"datasource": {"uid": "-100"}}, True),
+        ({"datasource": "__expr__", "type": "math"}, True),
+        ({"datasourceId": -100, "type": "math"}, True),
+        ({"type": "math"}, True),
+        ({"type": "timeSeriesQuery"}, False),
+        ({"datasource": {"type": "mysql"}, "type": "sql"}, False),
+        ({"datasource": "abc", "type": "math"}, False),
+        ({"datasourceId": 3, "type": "math"}, False),
+        ({}, False),
+    ],
+)
+def test_an_expression_is_known_by_its_data_source_or_type(query: dict[str, Any], expected: bool) -> None:
+    """The type decides only where there is no data source."""
+    assert is_expression(query) is expected
+
+
+def test_null_is_as_missing() -> None:
+    """An optional property that is null takes its default."""
+    target = bound({**REDUCE, "settings": None, "hide": None, "timeRange": {"from": None}})
+    assert isinstance(target, ReduceTarget)
+    assert (target.settings, target.hide) == (None, None)
+    assert target.time_range is not None
+    assert (target.time_range.from_, target.time_range.to) == ("now-6h", "now")

@@ -1,0 +1,106 @@
+"""The engine against the reference of ``tests/reference_engine``, on random requests: whole graphs, and each kind alone.
+
+``RANDOM_GRAPHS=20`` makes every test draw twenty times as many examples.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import example, given, note, settings
+from tests.reference_engine.agreement import differences
+from tests.reference_engine.drawn_requests import KINDS, about_texts, of_two_operators, over_odd_values, readable, requests
+from tests.reference_engine.requests import answered
+
+from dashwright.expressions.answer import answer
+
+Json = Any
+
+_CLASSIC_IN_A_CYCLE: Json = {
+    "queries": [
+        {
+            "refId": "B",
+            "type": "classic_conditions",
+            "conditions": [
+                {
+                    "operator": {"type": "and"},
+                    "query": {"params": ["C"]},
+                    "reducer": {"type": "avg"},
+                    "evaluator": {"type": "gt", "params": [0]},
+                }
+            ],
+        },
+        {"refId": "C", "type": "reduce", "expression": "B", "reducer": "sum"},
+    ],
+    "from": "1600000000000",
+    "to": "1600000010000",
+}
+"""Both have an input that does not suit, which comes before the cycle."""
+
+_TIMES = int(os.environ.get("RANDOM_GRAPHS", "1"))
+
+
+async def ask(request: Json) -> tuple[int, Json]:
+    found = await answer(orjson.dumps(request))
+    pieces = [piece async for piece in found.pieces] if isinstance(found.pieces, AsyncIterator) else found.pieces
+    return found.status, orjson.loads(b"".join(pieces))
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[asyncio.Runner]:
+    """One loop for all examples."""
+    with asyncio.Runner() as made:
+        yield made
+
+
+def compare(runner: asyncio.Runner, request: Json) -> None:
+    wanted = answered(request)
+    note(readable(request))
+    status, body = runner.run(ask(request))
+    assert "results" in body, body
+    assert not list(differences(request, wanted, status, body))
+
+
+@settings(max_examples=160 * _TIMES)
+@given(request=requests())
+def test_a_graph_gives_what_the_reference_says(runner: asyncio.Runner, request: Json) -> None:
+    """Items, their order, labels, times and values; matches and warnings; which refIds are errors and of what kind; what is shown."""
+    compare(runner, request)
+
+
+@example(request=_CLASSIC_IN_A_CYCLE)
+@settings(max_examples=80 * _TIMES)
+@given(request=requests(stray=3))
+def test_a_graph_that_cannot_run_says_what_the_reference_says(runner: asyncio.Runner, request: Json) -> None:
+    """Where references go anywhere: to who is not there, to itself, round in circles, to and from classic conditions."""
+    compare(runner, request)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_gives_what_the_reference_says(runner: asyncio.Runner, kind: str) -> None:
+    """One to six expressions of one kind over one to three queries, and where their kind lets them over each other."""
+
+    @settings(max_examples=50 * _TIMES)
+    @given(request=requests([kind]))
+    def alone(request: Json) -> None:
+        compare(runner, request)
+
+    alone()
+
+
+def test_operators_bind_and_compute_as_the_reference_says(runner: asyncio.Runner) -> None:
+    """Every two of them, and every sign and function with each, over every pair of odd values."""
+    for texts in of_two_operators():
+        request = over_odd_values(texts)
+        status, body = runner.run(ask(request))
+        assert not list(differences(request, answered(request), status, body))
+
+
+@settings(max_examples=200 * _TIMES)
+@given(request=about_texts())
+def test_texts_mean_what_the_reference_says(runner: asyncio.Runner, request: Json) -> None:
+    """Both refuse them, or both give the same for every pair of odd values."""
+    compare(runner, request)

@@ -1,0 +1,212 @@
+"""The reference pages say what holds: their tables are those of the code, and every example answers what stands behind it.
+
+Fenced blocks are marked behind the language:
+
+- ``json request`` is a body of ``/api/ds/query`` and ``json panel`` one of ``/api/panels/query``. The next block is its answer:
+  ``text answer`` (the HTTP status, then a line a frame), ``json answer`` (the body) or ``json explain`` (its ``meta.explain``, but for the
+  milliseconds).
+- ``json target`` is a target that the panel doors take.
+- ``text spec`` is written as the cases of ``tests/specs``; ``python`` runs, and holds its own assertions.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from docs.tables import PAGE, page_with_tables
+from tests.specs.test_expression_specs import read_file
+from tests.specs.test_expression_specs import test_an_expression_gives_what_its_case_says as check_case
+
+from dashwright.common.models.asking import Asking, Door
+from dashwright.common.models.expressions import TARGETS, VARIANT_PROPERTIES
+from dashwright.expressions.answer import answer
+from dashwright.expressions.engine import classic_reducers
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.math.functions import FUNCTIONS
+from dashwright.expressions.engine.predicates import BOUNDS
+from dashwright.expressions.engine.sampling import UPSAMPLERS
+
+FOLDER = PAGE.parent
+PAGES = (PAGE, *(FOLDER / f"{name}.md" for name in ("queries", "frames", "recipes")))
+_FENCE = re.compile(r"^```(\w+)(?: (\w+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([\w-]+\.md)?(?:#([\w-]+))?\)")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+_DOORS = {"request": Door.QUERY, "panel": Door.PANEL}
+_ANSWERS = {("text", "answer"), ("json", "answer"), ("json", "explain")}
+_KNOWN = {("json", "request"), ("json", "panel"), ("json", "target"), ("text", "spec"), ("python", ""), ("sh", ""), *_ANSWERS}
+_SHOWN_ENTITIES = {"NaN": "NaN", "Inf": "Inf", "NegInf": "-Inf"}
+
+
+class Block(NamedTuple):
+    """A fenced block: ``place`` is its page and line."""
+
+    place: str
+    language: str
+    mark: str
+    text: str
+
+
+def blocks_of(path: Path) -> Iterator[Block]:
+    page = path.read_text()
+    for match in _FENCE.finditer(page):
+        line = page.count("\n", 0, match.start()) + 1
+        yield Block(f"{path.stem}:{line}", match[1], match[2] or "", match[3])
+
+
+BLOCKS = [block for path in PAGES for block in blocks_of(path)]
+EXAMPLES = [(block, answered) for block, answered in zip(BLOCKS, [*BLOCKS[1:], None], strict=True) if block.mark in _DOORS]
+
+
+def marked(language: str, mark: str) -> list[Any]:
+    return [pytest.param(block, id=block.place) for block in BLOCKS if (block.language, block.mark) == (language, mark)]
+
+
+async def answered_by(request: Block, *, explain: bool = False) -> tuple[int, Any]:
+    found = await answer(request.text.encode(), Asking(_DOORS[request.mark], explain=explain))
+    pieces = found.pieces if isinstance(found.pieces, list) else [piece async for piece in found.pieces]
+    return found.status, json.loads(b"".join(pieces))
+
+
+def in_short(status: int, body: Any) -> str:
+    """The answer as the pages show it."""
+    return "\n".join([f"HTTP {status}", *(line for ref_id, result in body["results"].items() for line in _lines(ref_id, result))])
+
+
+def _lines(ref_id: str, result: Any) -> Iterator[str]:
+    if "error" in result:
+        yield f"{ref_id} error {result['error']}"
+    elif not result["frames"]:
+        yield f"{ref_id} no frames"
+    for frame in result["frames"]:
+        yield f"{ref_id} {_item(frame)}"
+        meta = frame["schema"].get("meta", {})
+        for match in meta.get("custom", []):
+            yield " ".join([f"{ref_id} match", match["value"] or "null", match["metric"], _labels(match["labels"])])
+        for notice in meta.get("notices", []):
+            yield f"{ref_id} {notice['severity']} {notice['text']}"
+
+
+def _item(frame: Any) -> str:
+    fields = frame["schema"]["fields"]
+    if not fields:
+        return "no data"
+    kind = "series" if fields[0]["type"] == "time" else "number"
+    return " ".join([kind, _labels(fields[-1].get("labels")), *_points(frame["data"])])
+
+
+def _labels(labels: Any) -> str:
+    return "{" + ", ".join(f"{key}={value}" for key, value in (labels or {}).items()) + "}"
+
+
+def _points(data: Any) -> list[str]:
+    shown = ["null" if value is None else f"{value:.12g}" for value in data["values"][-1]]
+    for name, rows in ((data.get("entities") or [None])[-1] or {}).items():
+        for row in rows:
+            shown[row] = _SHOWN_ENTITIES[name]
+    return shown
+
+
+def without_times(explained: Any) -> Any:
+    for node in explained["nodes"].values():
+        del node["milliseconds"]
+    return explained
+
+
+def squeezed(text: str) -> list[str]:
+    """The lines with single spaces, so that pages may align them."""
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+def first_column(name: str) -> list[str]:
+    """The names in the first column of a table that stands between markers."""
+    _, _, rest = PAGE.read_text().partition(f"<!-- {name} -->\n")
+    table, _, _ = rest.partition("<!-- end -->")
+    return [name for row in table.splitlines()[2:] for name in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
+
+
+def test_the_page_is_current() -> None:
+    """Nothing would change if ``make docs`` ran now; an old table would."""
+    text = PAGE.read_text()
+    assert page_with_tables(text) == text
+    assert page_with_tables(text.replace("| `abs(x)` |", "| `abs(y)` |")) == text
+    assert page_with_tables(text.replace("| `**` | 6 |", "| `**` | 7 |")) == text
+
+
+def test_every_function_and_limit_is_on_the_page() -> None:
+    """By its name."""
+    assert all(f"| `{name}(" in PAGE.read_text() for name in FUNCTIONS)
+    limits = (FOLDER / "queries.md").read_text()
+    assert all(f"`{name.upper()}`" in limits for name in Limits.__dataclass_fields__ if name != "deadline")
+
+
+def test_links_between_the_pages_lead_somewhere() -> None:
+    """To a page that is there, and to a heading of it."""
+    links = [(page, *link) for page in PAGES for link in _LINK.findall(page.read_text())]
+    assert len(links) > len(PAGES)
+    for page, name, anchor in links:
+        target = FOLDER / name if name else page
+        assert target.exists(), (page.name, name)
+        headings = [re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in _HEADING.findall(target.read_text())]
+        assert not anchor or anchor in headings, (page.name, name, anchor)
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_every_property_of_a_kind_is_in_its_table(kind: str) -> None:
+    """Those that only some kinds have; what all have stands in a table of its own."""
+    fields = [field.alias for field in TARGETS[kind].model_fields.values()]
+    assert sorted(first_column(f"properties of {kind}")) == sorted(VARIANT_PROPERTIES.intersection(map(str, fields)))
+    assert set(first_column("properties of all")) == set(map(str, fields)) - VARIANT_PROPERTIES
+
+
+def test_every_word_of_the_kinds_is_in_its_table() -> None:
+    """Evaluators, the reducers of classic conditions, upsamplers."""
+    assert first_column("evaluators") == [*BOUNDS]
+    assert first_column("classic reducers") == [*classic_reducers.NAMES]
+    assert first_column("upsamplers") == [*UPSAMPLERS]
+
+
+def test_every_block_is_of_a_kind_that_runs() -> None:
+    """No example stands there unmarked, and every request has its answer right behind it."""
+    assert {(block.language, block.mark) for block in BLOCKS} <= _KNOWN
+    assert all(answered and (answered.language, answered.mark) in _ANSWERS for _, answered in EXAMPLES)
+    assert len([block for block in BLOCKS if (block.language, block.mark) in _ANSWERS]) == len(EXAMPLES) > 5
+
+
+@pytest.mark.parametrize(("request_block", "shown"), [pytest.param(*example, id=example[0].place) for example in EXAMPLES])
+async def test_a_request_answers_what_stands_behind_it(request_block: Block, shown: Block) -> None:
+    """Status, frames, labels, values, notices and errors."""
+    status, body = await answered_by(request_block, explain=shown.mark == "explain")
+    if shown.mark == "explain":
+        assert without_times(body["meta"]["explain"]) == without_times(json.loads(shown.text))
+    elif shown.language == "json":
+        assert body == json.loads(shown.text)
+    else:
+        assert squeezed(in_short(status, body)) == squeezed(shown.text)
+
+
+@pytest.mark.parametrize("block", marked("json", "target"))
+def test_a_target_is_one_that_the_strict_doors_take(block: Block) -> None:
+    """The example of a kind."""
+    target = json.loads(block.text)
+    TARGETS[target["type"]].model_validate(target)
+
+
+@pytest.mark.parametrize("block", marked("text", "spec"))
+def test_a_short_example_holds(block: Block, tmp_path: Path) -> None:
+    """Each is a case of its own."""
+    path = tmp_path / "page.test"
+    path.write_text(f"case {block.place}\n{block.text}")
+    evaluations = list(read_file(path))
+    assert evaluations
+    for evaluation in evaluations:
+        check_case(evaluation)
+
+
+@pytest.mark.parametrize("block", marked("python", ""))
+def test_the_code_on_the_page_runs(block: Block) -> None:
+    """With the assertions that it holds."""
+    assert "assert " in block.text
+    exec(compile(block.text, block.place, "exec"), {})

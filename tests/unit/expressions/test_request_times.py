@@ -1,0 +1,70 @@
+"""Points in time as requests write them."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dashwright.common.errors import BadRequest
+from dashwright.expressions.engine.timerange import time_range
+
+NOW = datetime(2020, 3, 26, 15, 12, 56, tzinfo=UTC)
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        ("now-6h", "now", ("2020-03-26T09:12:56", "2020-03-26T15:12:56")),
+        ("5m", "now", ("2020-03-26T15:07:56", "2020-03-26T15:12:56")),
+        ("now-3d", "now+3w", ("2020-03-23T15:12:56", "2020-04-16T15:12:56")),
+        ("now-1M/M", "now-1M/M", ("2020-02-01T00:00:00", "2020-02-29T23:59:59.999")),
+        ("now/w", "now/w", ("2020-03-23T00:00:00", "2020-03-29T23:59:59.999")),
+        ("now/y", "now/d", ("2020-01-01T00:00:00", "2020-03-26T23:59:59.999")),
+        ("now/h", "now/m", ("2020-03-26T15:00:00", "2020-03-26T15:12:59.999")),
+        ("now-h", "now/s", ("2020-03-26T14:12:56", "2020-03-26T15:12:56.999")),
+        ("now-1y-1d/d", "now", ("2019-03-25T00:00:00", "2020-03-26T15:12:56")),
+        ("1474973725473", "1474975757930", ("2016-09-27T10:55:25.473", "2016-09-27T11:29:17.930")),
+        ("-1000", "0", ("1969-12-31T23:59:59", "1970-01-01T00:00:00")),
+        ("1960-02-01T07:00:00.000Z", "1965-02-03T08:00:00.000Z", ("1960-02-01T07:00:00", "1965-02-03T08:00:00")),
+        ("2014", "2014-05", ("2014-01-01T00:00:00", "2014-05-01T00:00:00")),
+        ("2014-05-30T20:21:35.123", "2014-05-30T22:00:00+00:00", ("2014-05-30T20:21:35.123", "2014-05-30T22:00:00")),
+        ("2014-11-18||-2y", "2014-11-18||+3M", ("2012-11-18T00:00:00", "2015-02-18T00:00:00")),
+        ("2014-11-19T14:27:32||/w", "2014-11-18T14:27||-10m+60s", ("2014-11-17T00:00:00", "2014-11-18T14:18:00")),
+        ("2019-01-31||+1M", "now", ("2019-03-03T00:00:00", "2020-03-26T15:12:56")),
+    ],
+)
+def test_times_are_read(start: str, end: str, expected: tuple[str, str]) -> None:
+    """Epoch milliseconds, a bare duration before now, ISO 8601 and date math; ``/u`` rounds the end up to its last millisecond."""
+    found = time_range(start, end, NOW)
+    assert (found.start, found.end) == (at(expected[0]), at(expected[1]))
+
+
+@pytest.mark.parametrize("text", ["", "asdf", "now-", "now-6x", "now 6h", "now-6h/", "2014-13", "2014||x", "9" * 17, "now-99999y"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    """Never a silent epoch: the error names the side and the text."""
+    with pytest.raises(BadRequest, match=r"from .* is no time"):
+        time_range(text, "now", NOW)
+    with pytest.raises(BadRequest, match=r"to .* is no time"):
+        time_range("now", text, NOW)
+
+
+def test_an_end_before_the_start_is_refused() -> None:
+    """An empty range would answer nothing without saying why."""
+    with pytest.raises(BadRequest, match="range is empty"):
+        time_range("now", "now-1s", NOW)
+
+
+@settings(deadline=None)
+@given(st.text(max_size=20) | st.from_regex(r"(now|\d{1,20}|\d{4}-\d\d)?(\|\|)?([+-]?\d{0,8}[yMwdhms]|/[yMwdhms]){0,3}", fullmatch=True))
+def test_any_text_is_a_time_or_a_bad_request(text: str) -> None:
+    """No text raises anything but our error."""
+    try:
+        found = time_range(text, text, NOW)
+    except BadRequest:
+        return
+    assert found.start <= found.end

@@ -1,0 +1,123 @@
+"""What a query or target asserts about its result is checked, and a result that differs is an error on its refId."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import pytest
+import time_machine
+
+from dashwright.common.models.asking import Asking, Door
+from dashwright.common.models.expressions import SourceQuery
+from dashwright.expressions import fetching
+from dashwright.expressions.answer import answer
+from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.timerange import TimeRange
+
+
+def source(ref_id: str = "A", count: int = 2, meta: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    frames = [
+        {
+            "schema": {"meta": meta, "fields": [{"name": "t", "type": "time"}, {"name": "v", "type": "number", "labels": {"h": str(i)}}]},
+            "data": {"values": [[1], [i]]},
+        }
+        for i in range(count)
+    ]
+    content = {"scenarioId": "raw_frame", "rawFrameContent": json.dumps(frames)}
+    return {"refId": ref_id, "datasource": {"type": "grafana-testdata-datasource"}, **content, **more}
+
+
+def math(ref_id: str, expression: str, **more: Any) -> dict[str, Any]:
+    return {"refId": ref_id, "type": "math", "expression": expression, **more}
+
+
+async def results(*queries: Any, asking: Asking | None = None, **more: Any) -> Any:
+    answered = await answer(orjson.dumps({"type": "x", "targets": [], "queries": queries, **more}), asking)
+    assert isinstance(answered.pieces, list)
+    body = orjson.loads(b"".join(answered.pieces))
+    assert answered.status == (400 if any("error" in result for result in body["results"].values()) else 200)
+    return body["results"]
+
+
+@pytest.mark.parametrize(
+    ("asserted", "fault"),
+    [
+        ({"typeVersion": [0, 0]}, None),
+        ({"typeVersion": [0, 1]}, None),
+        ({"type": "timeseries-multi", "typeVersion": [0, 1], "maxFrames": 2}, None),
+        ({"type": "", "typeVersion": [0, 0], "maxFrames": 0}, None),
+        ({"typeVersion": [0, 0], "maxFrames": -1}, None),
+        ({"type": "table", "typeVersion": [0, 0]}, "expected frame type [table], but found [timeseries-multi]"),
+        ({"typeVersion": [0, 2]}, "type versions do not match: expected 0.2, found 0.1"),
+        ({"typeVersion": [0, 0], "maxFrames": 1}, "more than expected frames found: 2"),
+    ],
+)
+async def test_an_outcome_is_held_to_type_version_and_count(asserted: dict[str, Any], fault: str | None) -> None:
+    """Equal versions are right and different ones wrong; version 0.0, an empty type and no count assert nothing."""
+    found = await results(source(), math("B", "$A", resultAssertions=asserted), math("C", "$B"))
+    assert "error" not in found["A"]
+    if fault is None:
+        assert "error" not in found["B"]
+        return
+    assert found["B"]["status"] == 400
+    assert fault in found["B"]["error"]
+    assert "did not execute expression [C]" in found["C"]["error"]
+
+
+async def test_the_frames_of_a_query_are_held_to_it_as_well() -> None:
+    """The data stays beside the error, and who reads it does not run."""
+    asserted: dict[str, Any] = {"resultAssertions": {"type": "timeseries-wide", "typeVersion": [0, 0]}}
+    found = await results(source(**asserted), math("B", "$A"))
+    assert "expected frame type [timeseries-wide], but the type is unknown" in found["A"]["error"]
+    assert len(found["A"]["frames"]) == 2
+    assert "sse.dependencyError" in found["B"]["error"]
+    declared = source(meta={"type": "timeseries-wide", "typeVersion": [0, 1]}, count=1, **asserted)
+    assert "error" not in (await results(declared))["A"]
+
+
+async def test_no_data_has_no_type() -> None:
+    """A query that answered nothing is not of the wrong type."""
+    asserted: dict[str, Any] = {"resultAssertions": {"type": "table", "typeVersion": [1, 0], "maxFrames": 1}}
+    found = await results(source(count=0, **asserted), math("B", "$A", **asserted))
+    assert not any("error" in result for result in found.values())
+
+
+@pytest.mark.parametrize(("given", "kept"), [([{"severity": "info", "text": "own"}], 1), (None, 0), (5, 0)])
+async def test_notices_of_a_lenient_reading_join_those_of_the_source(given: Any, kept: int) -> None:
+    """On the first frame only; what the source sent there is kept where it is a list at all."""
+    query = source(meta={"notices": given}, timeRange={"zone": "utc"})
+    found = await results(query, asking=Asking(lenient=True))
+    first, second = (frame["schema"].get("meta", {}).get("notices") for frame in found["A"]["frames"])
+    assert [notice["severity"] for notice in first] == ["info"] * kept + ["warning"]
+    assert "/queries/0/timeRange/zone" in first[-1]["text"]
+    assert second == given
+
+
+class Recording:
+    """A source that answers nothing and keeps what it was asked for."""
+
+    def __init__(self) -> None:
+        self.ranges: dict[str, TimeRange] = {}
+
+    async def query(self, query: SourceQuery, time_range: TimeRange) -> Sequence[Frame]:
+        self.ranges[query.ref_id] = time_range
+        return []
+
+
+@pytest.mark.parametrize("door", [Door.QUERY, Door.PANEL])
+async def test_a_query_may_have_a_time_range_of_its_own(monkeypatch: pytest.MonkeyPatch, door: Door) -> None:
+    """It counts for that query; the others take the request's, and a missing end its default."""
+    recording = Recording()
+    monkeypatch.setitem(fetching.SOURCES, "recording", recording)
+    datasource = {"type": "recording", "uid": "x"}
+    queries = [
+        {"refId": "A", "datasource": datasource},
+        {"refId": "B", "datasource": datasource, "timeRange": {"from": "now-1h", "to": "now-30m"}},
+        {"refId": "C", "datasource": datasource, "timeRange": {}},
+    ]
+    with time_machine.travel(datetime(2020, 1, 1, 12, tzinfo=UTC), tick=False):
+        await results(*queries, asking=Asking(door), **{"from": "now-2h", "to": 1577880000000})
+    spans = {ref_id: (found.start.strftime("%H:%M"), found.end.strftime("%H:%M")) for ref_id, found in recording.ranges.items()}
+    assert spans == {"A": ("10:00", "12:00"), "B": ("11:00", "11:30"), "C": ("06:00", "12:00")}

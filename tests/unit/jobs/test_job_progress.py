@@ -1,0 +1,129 @@
+"""Results counted into the status of a job."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.common.jobs.progress import Effect, Result, Tally
+from dashwright.common.models.provisioning import State
+
+
+def result(effect: Effect = Effect.CREATE, path: str = "a.json", error: str = "", name: str = "", resource: str = "dashboards") -> Result:
+    return Result(effect, "dashboard.grafana.app", resource, path, name, error)
+
+
+def test_nothing_recorded_is_success() -> None:
+    """A job without results and errors has completed."""
+    assert Tally().verdict == (State.SUCCESS, "completed successfully")
+
+
+def test_final_message_speaks_only_where_nothing_failed() -> None:
+    """An error is louder than the action's own last word."""
+    tally = Tally(final_message="no changes to sync")
+    assert tally.verdict == (State.SUCCESS, "no changes to sync")
+    tally.record(result(error="broken"))
+    assert tally.verdict == (State.ERROR, "completed with errors")
+
+
+def test_any_error_makes_the_job_an_error() -> None:
+    """One failed file among good ones is enough."""
+    tally = Tally()
+    tally.record(result(Effect.UPDATE, error="failed to process"))
+    tally.record(result(path="b.json"))
+    assert tally.verdict == (State.ERROR, "completed with errors")
+    assert tally.error_count == 1
+
+
+def test_reached_limit_speaks_of_too_many() -> None:
+    """At the limit the message changes; the count is named."""
+    tally = Tally(most_errors=1)
+    tally.record(result(error="x"))
+    assert tally.verdict == (State.ERROR, "completed with too many errors")
+    assert tally.too_many_errors == "too many errors: 1"
+
+
+def test_failure_of_the_whole_job_is_its_message() -> None:
+    """What ended the job is its message, and first among its errors; what was underway counts no more."""
+    tally = Tally(total=10, underway=10)
+    tally.record(result(error="x"))
+    tally.fail("boom")
+    assert tally.verdict == (State.ERROR, "boom")
+    assert tally.errors[0] == "boom"
+    assert tally.progress == 10
+
+
+def test_error_on_an_ignored_file_does_not_count() -> None:
+    """What is no resource cannot fail."""
+    tally = Tally()
+    tally.record(result(Effect.IGNORED, "a.txt", "unsupported"))
+    assert tally.verdict[0] is State.SUCCESS
+    assert tally.summary() == []
+
+
+@pytest.mark.parametrize(("total", "done", "percent"), [(4, 1, 25.0), (0, 3, 0.0), (2, 3, 100.0)])
+def test_progress_is_done_of_total(total: int, done: int, percent: float) -> None:
+    """Zero while the total is unknown, never above 100."""
+    tally = Tally(total=total)
+    tally.record(result(Effect.NOOP, ""), done)
+    assert tally.progress == percent
+
+
+def test_kept_errors_are_capped_but_all_count() -> None:
+    """Twenty texts are kept for the job and for each resource."""
+    tally = Tally()
+    for index in range(50):
+        tally.record(result(path=f"{index}.json", error="broken"))
+    (entry,) = tally.summary()
+    assert len(tally.errors) == 20
+    assert entry.errors is not None
+    assert (len(entry.errors), entry.error) == (20, 50)
+
+
+def test_error_text_says_which_file() -> None:
+    """The file is named once: by the error itself or behind it."""
+    assert result(Effect.UPDATE, error="broken", name="n").complaint == "broken (file: a.json, name: n, action: update)"
+    assert result(error="duplicate: a.json").complaint == "duplicate: a.json"
+
+
+def test_summary_has_one_entry_a_resource() -> None:
+    """Counted for each group and plural, in order; write is create and update together."""
+    tally = Tally()
+    tally.record(result())
+    tally.record(result(Effect.UPDATE))
+    tally.record(result(Effect.DELETE))
+    tally.record(result(error="x"))
+    tally.record(result(Effect.NOOP), 7)
+    tally.record(Result(Effect.CREATE, "folder.grafana.app", "folders", "a/"))
+    dashboards, folders = tally.summary()
+    assert dashboards.model_dump(exclude={"errors"}) == {
+        "group": "dashboard.grafana.app",
+        "resource": "dashboards",
+        "total": 11,
+        "create": 1,
+        "update": 1,
+        "delete": 1,
+        "write": 2,
+        "error": 1,
+        "noop": 7,
+    }
+    assert (folders.resource, folders.create, folders.errors) == ("folders", 1, None)
+
+
+@given(st.lists(st.tuples(st.sampled_from(list(Effect)), st.booleans())))
+def test_total_is_the_sum_of_the_counters(effects: list[tuple[Effect, bool]]) -> None:
+    """No result is lost or counted twice."""
+    tally = Tally(total=len(effects))
+    for effect, fails in effects:
+        tally.record(result(effect, error="x" if fails else ""))
+    counted = [effect for effect, _ in effects if effect is not Effect.IGNORED]
+    assert sum(entry.total or 0 for entry in tally.summary()) == len(counted)
+    assert tally.progress == (100.0 if effects else 0.0)
+
+
+def test_status_shows_work_and_then_the_verdict() -> None:
+    """While it works a job shows its step; once finished, its verdict."""
+    tally = Tally(message="replicating changes", total=2)
+    tally.record(result())
+    working, finished = tally.status(started=5), tally.status(started=5, finished=9)
+    assert (working.state, working.message, working.progress, working.finished) == (State.WORKING, "replicating changes", 50.0, None)
+    assert (finished.state, finished.message, finished.finished) == (State.SUCCESS, "completed successfully", 9)

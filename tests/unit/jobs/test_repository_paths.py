@@ -1,0 +1,93 @@
+"""Paths inside a repository."""
+
+from itertools import permutations
+
+import pytest
+
+from dashwright.common.errors import BadRequest
+from dashwright.common.jobs import paths
+
+PERCENT = "path contains percent character which could be used for URL encoding attacks"
+CHARACTERS = "path contains invalid characters"
+HIDDEN = "path contains hidden file or directory (starting with dot)"
+TRAVERSAL = "path contains traversal attempt (./ or ../)"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "path/to/file.json", "path/to/folder/", "my-path/to_file/r.json", "d/" * 7, "a" * 1024, "größe/日本.json", "v1.2/a.b.json"],
+)
+def test_safe_path_is_accepted(path: str) -> None:
+    """Eight parts, 1024 characters, letters and digits of any script."""
+    paths.check_path(path)
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("a/" * 600 + "%", "path too long"),
+        ("path/%20/#/file.json", PERCENT),
+        ("path/to/%2e%2e/file.json", PERCENT),
+        ("../path/#/file.json", CHARACTERS),
+        ("path/to/my file.json", CHARACTERS),
+        ("path\\to\\file.json", CHARACTERS),
+        ("path/to/\u202egpj.json", CHARACTERS),
+        ("path/a\nb.json", CHARACTERS),
+        ("path//to/../file.json", "path contains double slashes"),
+        ("/etc/" + "d/" * 9, "not relative"),
+        ("d/" * 8 + "../file", "path too deep"),
+        ("../.path/file.json", TRAVERSAL),
+        ("path/to/..", TRAVERSAL),
+        ("./path/file.json", TRAVERSAL),
+        ("path/to/./", TRAVERSAL),
+        ("path/to/.hidden", HIDDEN),
+        (".env/config.json", HIDDEN),
+    ],
+)
+def test_unsafe_path_is_refused_for_its_first_fault(path: str, reason: str) -> None:
+    """Length, percent, characters, double slash, leading slash, depth, traversal, hidden: checked in this order."""
+    with pytest.raises(BadRequest) as refusal:
+        paths.check_path(path)
+    assert refusal.value.message == reason
+
+
+def test_space_is_for_trees_only() -> None:
+    """A tree may hold names with spaces; a request's path may not."""
+    paths.check_path("nested folder/a b.json", spaces=True)
+    with pytest.raises(BadRequest):
+        paths.check_path("a\tb.json", spaces=True)
+
+
+@pytest.mark.parametrize(("path", "holds"), [("a.json", True), ("a.yaml", True), ("b/a.yml", True), ("a", False), ("A.JSON", False)])
+def test_suffix_tells_resources(path: str, holds: bool) -> None:
+    """Only .json, .yaml and .yml in lower case are resources."""
+    assert paths.is_resource(path) is holds
+
+
+@pytest.mark.parametrize(
+    ("path", "visible"),
+    [("one/two/.hidden/folder/", "one/two/"), (".hidden/a.json", ""), ("a/b/.x", "a/b/"), ("a/b.json", "a/"), ("a/b/", "a/b/")],
+)
+def test_visible_directory_ends_before_the_first_dot(path: str, visible: str) -> None:
+    """What is hidden still says that the directory around it exists."""
+    assert paths.visible_directory(path) == visible
+
+
+def test_plan_order_is_deepest_first_then_by_name() -> None:
+    """A folder is reached only after everything that lies deeper."""
+    expected = ["zzz/longest/path/here.json", "x/y/file.json", "x/y/z/", "folder1/a.json", "short/file.yml", "a.json", "folder1/"]
+    for given_order in permutations(expected, len(expected)):
+        assert sorted(given_order, key=paths.plan_order) == expected
+
+
+def test_directories_lead_from_a_path_to_the_root() -> None:
+    """Of a file all directories it lies in, of a directory itself too, never the root."""
+    assert list(paths.directories("a/b/c.json")) == ["a/b/", "a/"]
+    assert list(paths.directories("a/b/")) == ["a/b/", "a/"]
+    assert list(paths.directories("c.json")) == []
+
+
+@pytest.mark.parametrize(("path", "cleaned"), [("/test/", "/test"), ("\\test/here", "/test/here"), ("//a", "/a"), ("a//b/./", "a/b")])
+def test_clean_gives_the_shortest_equal_path(path: str, cleaned: str) -> None:
+    """No slash at the end, no empty parts, back-slashes turned."""
+    assert paths.clean(path) == cleaned

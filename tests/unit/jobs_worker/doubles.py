@@ -1,0 +1,144 @@
+"""Small doubles of the sync's ports, and words to build trees with."""
+
+import hashlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import orjson
+
+from dashwright.common.errors import DashwrightError, NotFound
+from dashwright.common.jobs.progress import Tally
+from dashwright.common.kinds.annotations import FOLDER, MANAGED_BY, MANAGER_ID, SOURCE_CHECKSUM, SOURCE_PATH
+from dashwright.common.kinds.settings import AdmissionSettings
+from dashwright.common.models.provisioning import SyncTarget
+from dashwright.jobs_worker.actions.sync import Means, SyncJob, sync
+from dashwright.jobs_worker.adapters.spool import FileSpool
+from dashwright.jobs_worker.adapters.yaml import read_yaml
+from dashwright.jobs_worker.domain.objects import Change, Entry, File, Key, Managed, Owner, Removal, Write
+
+REPOSITORY = "team-repo"
+
+
+def dashboard_key(name: str) -> Key:
+    return Key("dashboard.grafana.app", "dashboards", name)
+
+
+def folder_key(name: str) -> Key:
+    return Key("folder.grafana.app", "folders", name)
+
+
+def classic(name: str, title: str = "A title") -> bytes:
+    return orjson.dumps({"uid": name, "title": title, "panels": []})
+
+
+class Tree:
+    """A checkout in memory: path to bytes; a path that ends in ``/`` is an empty directory."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self.files = dict(files)
+        self.reads: list[str] = []
+
+    async def entries(self) -> Sequence[Entry]:
+        return [Entry(path) if path.endswith("/") else Entry(path, _checksum(body), len(body)) for path, body in self.files.items()]
+
+    async def read(self, path: str) -> File:
+        self.reads.append(path)
+        if path not in self.files:
+            raise NotFound("file went away")
+        return File(self.files[path], _checksum(self.files[path]))
+
+
+def _checksum(body: bytes) -> str:
+    return hashlib.sha1(body).hexdigest()
+
+
+@dataclass
+class Store:
+    """The stored objects of one namespace. ``apply`` checks that each change can be done when it comes, and does all or none."""
+
+    objects: dict[Key, Write] = field(default_factory=dict)
+    applied: list[list[Change]] = field(default_factory=list)
+    failure: DashwrightError | None = None
+
+    async def managed(self, namespace: str, repository: str) -> Sequence[Managed]:
+        return [_managed(write) for write in self.objects.values() if write.annotations.get(MANAGER_ID) == repository]
+
+    async def owners(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Owner]:
+        return {key: _owner(self.objects[key]) for key in keys if key in self.objects}
+
+    async def apply(self, namespace: str, changes: AsyncIterator[Change]) -> None:
+        after, taken = dict(self.objects), []
+        async for change in changes:
+            taken.append(change)
+            if isinstance(change, Removal):
+                assert not any(write.folder == change.key.name for write in after.values()), "a folder is emptied before it goes"
+                del after[change.key]
+            else:
+                assert change.is_new == (change.key not in after)
+                assert not change.folder or folder_key(change.folder) in after, "a folder is there before its content"
+                after[change.key] = change
+        if self.failure:
+            raise self.failure
+        self.objects = after
+        self.applied.append(taken)
+
+    def put(self, name: str, annotations: Mapping[str, str] | None = None, *, folder: bool = False) -> Write:
+        """An object that somebody made before."""
+        key = folder_key(name) if folder else dashboard_key(name)
+        self.objects[key] = Write(key, "Any", "v0alpha1", "Theirs", "", b"{}", is_new=True, annotations=annotations or {})
+        return self.objects[key]
+
+    def dashboards(self) -> dict[str, Write]:
+        """By the path of their files."""
+        return {self._path(write): write for key, write in self.objects.items() if key.resource == "dashboards"}
+
+    def folders(self) -> dict[str, Write]:
+        """By the path of their directories."""
+        return {self._path(write): write for key, write in self.objects.items() if key.resource == "folders"}
+
+    @staticmethod
+    def _path(write: Write) -> str:
+        return write.annotations.get(SOURCE_PATH, "")
+
+
+def _managed(write: Write) -> Managed:
+    annotations = write.annotations
+    path, checksum = annotations.get(SOURCE_PATH, ""), annotations.get(SOURCE_CHECKSUM, "")
+    return Managed(write.key, path, checksum, annotations.get(FOLDER, ""), write.title)
+
+
+def _owner(write: Write) -> Owner:
+    annotations = write.annotations
+    return Owner(
+        annotations.get(MANAGED_BY, ""),
+        annotations.get(MANAGER_ID, ""),
+        annotations.get("grafana.app/managerAllowsEdits") == "true",
+    )
+
+
+class Messages:
+    """Progress that remembers each new message and the highest percentage."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self.percents: list[float] = []
+
+    async def report(self, tally: Tally) -> None:
+        if not self.seen or self.seen[-1] != tally.message:
+            self.seen.append(tally.message)
+        self.percents.append(tally.progress)
+
+
+async def run_sync(
+    files: Mapping[str, bytes] | Tree,
+    store: Store,
+    *,
+    target: SyncTarget = SyncTarget.INSTANCE,
+    title: str = "The team",
+    enabled: bool = True,
+    messages: Messages | None = None,
+) -> Tally:
+    tree = files if isinstance(files, Tree) else Tree(files)
+    job = SyncJob("default", REPOSITORY, title, target, enabled)
+    with FileSpool() as spool:
+        return await sync(job, tree, store, messages or Messages(), Means(spool, read_yaml, AdmissionSettings()))

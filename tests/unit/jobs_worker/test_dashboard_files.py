@@ -1,0 +1,141 @@
+"""The bytes of a file to a dashboard."""
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.common.errors import BadRequest, Invalid, TooLarge
+from dashwright.common.jobs.names import object_name
+from dashwright.common.kinds.settings import AdmissionSettings
+from dashwright.jobs_worker.adapters.yaml import read_yaml
+from dashwright.jobs_worker.domain.resource import Reader, Resource
+
+READER = Reader("default", "team-repo", read_yaml, AdmissionSettings(), largest=2000)
+
+
+def read(body: str | bytes, path: str = "a/b.json") -> Resource:
+    return READER.read(path, body.encode() if isinstance(body, str) else body)
+
+
+def native(version: str = "v1beta1", metadata: str = '{"name": "n"}', spec: str = '{"title": "T"}', kind: str = "Dashboard") -> str:
+    return f'{{"apiVersion": "dashboard.grafana.app/{version}", "kind": "{kind}", "metadata": {metadata}, "spec": {spec}}}'
+
+
+def test_classic_dashboard_is_wrapped() -> None:
+    """It becomes a v0alpha1 Dashboard named by its uid; id, uid and version go, everything else stays as sent and in order."""
+    resource = read('{"id": 7, "title": "CPU", "uid": "cpu-1", "version": 3, "panels": [{"id": 1, "version": 9}], "z": 1.50, "a": 1e2}')
+    assert resource.key == ("dashboard.grafana.app", "dashboards", "cpu-1")
+    assert (resource.kind, resource.version, resource.title) == ("Dashboard", "v0alpha1", "CPU")
+    assert resource.spec == b'{"title":"CPU","panels":[{"id":1,"version":9}],"z":1.50,"a":1e2}'
+
+
+@pytest.mark.parametrize("uid", ["", '"uid": null,', '"uid": "",'])
+def test_classic_dashboard_without_uid_is_named_by_its_path(uid: str) -> None:
+    """A file that names nothing gets the name that its path stands for."""
+    assert read(f'{{{uid} "title": "T", "schemaVersion": 39}}').key.name == object_name("team-repo", "a/b.json")
+
+
+@pytest.mark.parametrize("version", ["v0alpha1", "v1beta1", "v2alpha1"])
+def test_native_dashboard_keeps_its_version(version: str) -> None:
+    """Each served version is stored as it came."""
+    resource = read(native(version))
+    assert (resource.version, resource.key.name, resource.spec) == (version, "n", b'{"title":"T"}')
+
+
+def test_layout_spec_is_not_touched() -> None:
+    """In a spec of elements and layout, id, uid and version are fields like any other."""
+    spec = '{"title":"T","elements":{},"layout":{},"id":1,"version":2}'
+    assert read(native("v2alpha1", spec=spec)).spec == spec.encode()
+
+
+def test_native_dashboard_without_name_is_named_by_its_path() -> None:
+    """metadata may be missing altogether; a name to be generated counts as none."""
+    for metadata in ("{}", "null", '{"generateName": "x-"}'):
+        assert read(native(metadata=metadata)).key.name == object_name("team-repo", "a/b.json")
+
+
+def test_own_labels_and_annotations_are_kept() -> None:
+    """What the server or the sync sets cannot be set by a file; the rest is the user's."""
+    resource = read(
+        native(
+            metadata='{"name": "n", "namespace": "default", "labels": {"team": "x", "grafana.app/deprecatedInternalID": "4"},'
+            ' "annotations": {"note": "y", "grafana.app/managedBy": "terraform", "grafana.app/folder": "z", "grafana.app/createdBy": "me"}}'
+        )
+    )
+    assert (resource.labels, resource.annotations) == ({"team": "x"}, {"note": "y"})
+
+
+@pytest.mark.parametrize("path", ["a.yaml", "a.yml"])
+def test_yaml_says_the_same_as_json(path: str) -> None:
+    """The suffix decides how a file is read, not what it means."""
+    body = "apiVersion: dashboard.grafana.app/v1beta1\nkind: Dashboard\nmetadata:\n  name: n\nspec:\n  title: T\n"
+    assert read(body, path) == read(native())
+    assert read("\ufeffuid: u\ntitle: T\ntags: [no]\n", path).spec == b'{"title":"T","tags":["no"]}'
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("[]", "not an object"),
+        ("{}", "unknown content: a file holds either a dashboard's JSON"),
+        ('{"title": "a JSON schema"}', "unknown content"),
+        ('{"dashboard": {"title": "T", "panels": []}}', "unknown content"),
+        (native("v9"), "'dashboard.grafana.app/v9' is not served; known: .*v2alpha1.*v0alpha1"),
+        (native(kind="LibraryPanel"), "LibraryPanel of dashboard.grafana.app/v1beta1 is not synced"),
+        ('{"apiVersion": "folder.grafana.app/v0alpha1", "kind": "Folder", "spec": {}}', "folders come from directories"),
+        ('{"apiVersion": "v1", "spec": {}}', "apiVersion and kind must both be texts"),
+        (native(metadata='{"namespace": "org-2"}'), "metadata.namespace is 'org-2', but this repository writes into 'default'"),
+        (native(metadata="[]"), "metadata must be an object"),
+        (native(metadata='{"name": 3}'), "metadata.name must be a text"),
+        (native(metadata='{"labels": {"a": 1}}'), r"metadata.labels\['a'\] must be a text"),
+        (native(spec="[]"), "spec is missing"),
+        ('{"panels": [], "title": "T", "uid": 3}', "uid must be a text"),
+        ('{"title": "T\\u0000", "uid": "u"}', r"U\+0000"),
+        ('{"title": "T", "title": "S"}', "duplicate key"),
+        ('{"title": "T", "tags": ' + "[" * 200 + "]" * 200 + "}", "nested too deeply"),
+        (b'{"title": "\xff"}', "not UTF-8 at byte 11"),
+        ("\ufeff\ufeff{}", "not valid JSON"),
+        ("", "not valid JSON"),
+    ],
+)
+def test_wrong_file_says_what_is_wrong(body: str | bytes, reason: str) -> None:
+    """Every fault names itself and what to do."""
+    with pytest.raises(Invalid, match=reason):
+        read(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ('{"panels": [], "uid": "u"}', "Dashboard title cannot be empty"),
+        ('{"panels": [], "uid": "u", "title": "  "}', "Dashboard title cannot be empty"),
+        ('{"panels": [], "uid": "u", "title": 3.5}', "Dashboard title cannot be empty"),
+        ('{"title": "T", "uid": "' + "x" * 41 + '"}', "uid too long, max 40 characters"),
+        ('{"title": "T", "uid": "a/b"}', "uid contains illegal characters"),
+    ],
+)
+def test_file_obeys_the_rules_of_dashboards(body: str, reason: str) -> None:
+    """What the gateway refuses is refused here as well, with the same words."""
+    with pytest.raises(BadRequest, match=reason):
+        read(body)
+
+
+def test_file_over_the_limit_is_refused_unread() -> None:
+    """The limit is on the bytes of the file, and exact."""
+    fitting = '{"title": "T", "uid": "u", "a": "' + "x" * (2000 - 35) + '"}'
+    assert len(fitting) == 2000
+    read(fitting)
+    with pytest.raises(TooLarge, match="file has 2001 bytes, at most 2000"):
+        read(fitting + " ")
+
+
+@given(st.binary(max_size=80) | st.text(max_size=80).map(lambda text: orjson.dumps({"title": text, "uid": text, "panels": text})))
+def test_any_bytes_give_a_resource_or_a_fault_of_the_file(body: bytes) -> None:
+    """No file can end the job: it is read, or its own error is raised."""
+    for path in ("a.json", "a.yaml"):
+        try:
+            resource = read(body, path)
+        except (Invalid, BadRequest):
+            continue
+        assert orjson.loads(resource.spec)["title"] == resource.title

@@ -1,0 +1,300 @@
+"""A checkout of a folder on this machine: everything in it, and nothing outside."""
+
+import asyncio
+import errno
+import hashlib
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from dashwright.common.errors import Forbidden, NotFound, SourceFailed, TooLarge
+from dashwright.jobs_worker.adapters.directory import DirectoryCheckout
+
+
+@pytest.fixture
+def permitted(tmp_path: Path) -> Path:
+    folder = tmp_path / "permitted"
+    (folder / "repo").mkdir(parents=True)
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "key.json").write_bytes(b"secret")
+    return folder
+
+
+@pytest.fixture
+def root(permitted: Path) -> Path:
+    return permitted / "repo"
+
+
+async def faults(root: Path) -> dict[str, str]:
+    return {entry.path: entry.fault for entry in await DirectoryCheckout("repo", [root.parent]).entries() if entry.fault}
+
+
+async def test_entries_are_files_and_directories(root: Path) -> None:
+    """Resources with size and SHA-1 of their bytes; others and directories by name; hidden directories are not entered."""
+    (root / "a" / "empty").mkdir(parents=True)
+    (root / ".git" / "objects").mkdir(parents=True)
+    (root / "a" / "x.json").write_bytes(b"{}")
+    (root / "README.md").write_bytes(b"# big" * 10)
+    found = {entry.path: (entry.size, entry.checksum) for entry in await DirectoryCheckout("repo", [root.parent]).entries()}
+    assert found == {
+        ".git/": (0, ""),
+        "README.md": (50, ""),
+        "a/": (0, ""),
+        "a/empty/": (0, ""),
+        "a/x.json": (2, hashlib.sha1(b"{}").hexdigest()),
+    }
+
+
+async def test_read_answers_bytes_and_their_checksum(root: Path) -> None:
+    """What is read now counts, not what was listed."""
+    (root / "a").mkdir()
+    (root / "a" / "x.json").write_bytes(b"new")
+    file = await DirectoryCheckout("repo", [root.parent]).read("a/x.json")
+    assert (file.body, file.checksum) == (b"new", hashlib.sha1(b"new").hexdigest())
+
+
+@pytest.mark.parametrize("path", ["../secret", "/etc", "..", "repo/../../secret", "/"])
+def test_path_outside_the_permitted_folders_is_refused(permitted: Path, path: str) -> None:
+    """As written: no steps back, no other place."""
+    with pytest.raises(Forbidden, match="is not in a permitted folder"):
+        DirectoryCheckout(path, [permitted])
+
+
+@pytest.mark.parametrize("link", ["out", "out/below"])
+def test_link_on_the_way_to_the_folder_is_refused(permitted: Path, link: str) -> None:
+    """As resolved: neither the folder itself nor a parent may lead out."""
+    (permitted / "out").symlink_to(permitted.parent / "secret")
+    (permitted.parent / "secret" / "below").mkdir()
+    with pytest.raises(Forbidden, match="is not in a permitted folder"):
+        DirectoryCheckout(link, [permitted])
+
+
+def test_nothing_is_permitted_without_a_setting() -> None:
+    """The refusal names the setting."""
+    with pytest.raises(Forbidden, match="DASHWRIGHT_PERMITTED_PATHS"):
+        DirectoryCheckout("anything", [])
+
+
+async def test_permitted_folder_may_itself_be_reached_by_a_link(permitted: Path, root: Path) -> None:
+    """Who runs the service chose it."""
+    alias = permitted.parent / "alias"
+    alias.symlink_to(permitted)
+    (root / "x.json").write_bytes(b"{}")
+    assert len(await DirectoryCheckout(str(alias / "repo"), [alias]).entries()) == 1
+
+
+def open_descriptors() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+def replace_by_link(folder: Path, target: Path) -> None:
+    folder.rmdir()
+    folder.symlink_to(target)
+
+
+async def test_folder_replaced_by_a_link_is_refused(permitted: Path, root: Path) -> None:
+    """A link put in the folder's place after the check leads nowhere."""
+    checkout = DirectoryCheckout("repo", [permitted])
+    replace_by_link(root, permitted.parent / "secret")
+    with pytest.raises(Forbidden, match="cannot be read"):
+        await checkout.entries()
+    with pytest.raises(Forbidden):
+        await checkout.read("key.json")
+
+
+async def test_missing_folder_is_not_an_empty_one(permitted: Path) -> None:
+    """Otherwise all that is stored would be deleted."""
+    with pytest.raises(NotFound, match=r"directory not found: .*gone"):
+        await DirectoryCheckout("gone", [permitted]).entries()
+
+
+async def test_links_inside_are_refused_one_by_one(root: Path) -> None:
+    """To files and to directories, inside and outside: named, never followed."""
+    (root / "real.json").write_bytes(b"{}")
+    (root / "inside.json").symlink_to("real.json")
+    (root / "outside.json").symlink_to(root.parent.parent / "secret" / "key.json")
+    (root / "dir").symlink_to(root.parent.parent / "secret")
+    (root / "dangling.json").symlink_to("nowhere")
+    found = await faults(root)
+    assert sorted(found) == ["dangling.json", "dir", "inside.json", "outside.json"]
+    assert set(found.values()) == {"a symbolic link is not followed or opened: put the file itself there"}
+
+
+@pytest.mark.parametrize("path", ["outside.json", "dir/key.json"])
+async def test_link_put_in_place_meanwhile_is_not_read(root: Path, path: str) -> None:
+    """Neither the file nor a directory on the way to it is followed."""
+    (root / "outside.json").symlink_to(root.parent.parent / "secret" / "key.json")
+    (root / "dir").symlink_to(root.parent.parent / "secret")
+    with pytest.raises(Forbidden):
+        await DirectoryCheckout("repo", [root.parent]).read(path)
+
+
+async def test_special_files_are_named_not_opened(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe without a writer would hold the worker for ever."""
+    os.mkfifo(root / "pipe.json")
+    monkeypatch.chdir(root)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("socket.json")
+        found = await faults(root)
+    assert found == {
+        "pipe.json": "a pipe is not followed or opened: put the file itself there",
+        "socket.json": "a socket is not followed or opened: put the file itself there",
+    }
+    with pytest.raises(Forbidden, match="a pipe"):
+        await DirectoryCheckout("repo", [root.parent]).read("pipe.json")
+
+
+async def test_file_over_the_limit_is_a_fault_of_its_own(root: Path) -> None:
+    """It is neither read nor hashed; a file that grew after the listing is refused when read."""
+    (root / "big.json").write_bytes(b"12345")
+    (root / "fits.json").write_bytes(b"1234")
+    checkout = DirectoryCheckout("repo", [root.parent], largest=4)
+    assert [(entry.path, bool(entry.fault)) for entry in await checkout.entries()] == [("big.json", True), ("fits.json", False)]
+    with pytest.raises(TooLarge, match="at most 4"):
+        await checkout.read("big.json")
+
+
+async def test_number_of_entries_is_bounded(root: Path) -> None:
+    """The error names the limit."""
+    for name in "abc":
+        (root / name).touch()
+    assert len(await DirectoryCheckout("repo", [root.parent], most_entries=3).entries()) == 3
+    with pytest.raises(TooLarge, match="more than 2 files"):
+        await DirectoryCheckout("repo", [root.parent], most_entries=2).entries()
+
+
+async def test_file_that_went_away_says_so(root: Path) -> None:
+    """The next sync will see to it."""
+    with pytest.raises(NotFound, match="went away"):
+        await DirectoryCheckout("repo", [root.parent]).read("gone.json")
+
+
+async def test_depth_is_bounded(root: Path) -> None:
+    """A directory that no file may lie in is named, not entered."""
+    deep = root.joinpath(*"abcdefghij")
+    deep.mkdir(parents=True)
+    paths = [entry.path for entry in await DirectoryCheckout("repo", [root.parent]).entries()]
+    assert max(path.count("/") for path in paths) == 8
+
+
+async def test_name_that_is_no_text_can_be_shown(root: Path) -> None:
+    """Bytes that are not UTF-8 are written out; the plan refuses the path."""
+    (root / os.fsdecode(b"caf\xe9.json")).write_bytes(b"{}")
+    assert [entry.path for entry in await DirectoryCheckout("repo", [root.parent]).entries()] == ["caf\\xe9.json"]
+
+
+async def test_no_descriptor_is_left_open(root: Path) -> None:
+    """Neither by success nor by refusal."""
+    (root / "a" / "b").mkdir(parents=True)
+    (root / "a" / "b" / "x.json").write_bytes(b"{}")
+    (root / "a" / "link.json").symlink_to("b/x.json")
+    checkout = DirectoryCheckout("repo", [root.parent])
+    before = open_descriptors()
+    await checkout.entries()
+    await checkout.read("a/b/x.json")
+    with pytest.raises(Forbidden):
+        await checkout.read("a/link.json")
+    assert open_descriptors() == before
+
+
+Failing = Callable[[str, str, int], None]
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
+    """Makes a system call fail for what has this name: tests may run as a user who may read everything."""
+
+    def fail(call: str, name: str, number: int) -> None:
+        original = getattr(os, call)
+
+        def refuse(path: Any, *arguments: Any, **options: Any) -> Any:
+            if path == name:
+                raise OSError(number, os.strerror(number), name)
+            return original(path, *arguments, **options)
+
+        monkeypatch.setattr(os, call, refuse)
+
+    return fail
+
+
+@pytest.mark.parametrize(("call", "name"), [("open", "locked"), ("stat", "x.json")])
+async def test_directory_that_may_not_be_read_is_a_fault(root: Path, failing: Failing, call: str, name: str) -> None:
+    """Neither without the right to list it nor without the one to look at what it holds; all others are read."""
+    (root / "a" / "locked").mkdir(parents=True)
+    (root / "a" / "locked" / "x.json").write_bytes(b"{}")
+    (root / "a" / "y.json").write_bytes(b"{}")
+    failing(call, name, errno.EACCES)
+    found = await DirectoryCheckout("repo", [root.parent]).entries()
+    assert [(entry.path, entry.fault) for entry in found] == [
+        ("a/", ""),
+        ("a/locked/", ""),
+        ("a/locked/", "the worker may not read it: give its user the right to"),
+        ("a/y.json", ""),
+    ]
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE])
+@pytest.mark.parametrize("name", ["sub", "x.json", "repo"])
+async def test_failing_disk_or_worker_ends_the_listing(root: Path, failing: Failing, name: str, number: int) -> None:
+    """Of a directory, a file or the folder itself: what fails with it may be anything, so nothing is decided on it."""
+    (root / "sub").mkdir()
+    (root / "sub" / "x.json").write_bytes(b"{}")
+    failing("open", name, number)
+    with pytest.raises(SourceFailed, match=os.strerror(number)):
+        await DirectoryCheckout("repo", [root.parent]).entries()
+
+
+async def test_failing_disk_ends_the_reading(root: Path, failing: Failing) -> None:
+    """It is no fault of the one file."""
+    (root / "x.json").write_bytes(b"{}")
+    failing("open", "x.json", errno.EIO)
+    with pytest.raises(SourceFailed, match=r"x\.json cannot be read"):
+        await DirectoryCheckout("repo", [root.parent]).read("x.json")
+
+
+async def test_folder_that_may_not_be_searched_is_refused(root: Path, failing: Failing) -> None:
+    """Its names alone say nothing: it is not an empty one."""
+    (root / "x.json").write_bytes(b"{}")
+    failing("stat", "x.json", errno.EACCES)
+    with pytest.raises(Forbidden, match="cannot be read: the worker may not read it"):
+        await DirectoryCheckout("repo", [root.parent]).entries()
+
+
+async def test_bytes_of_all_resources_are_bounded(root: Path) -> None:
+    """Together, however small each is; other files do not count, and the error names the setting."""
+    for name in ("a.json", "b.yaml", "README.md"):
+        (root / name).write_bytes(b"12345")
+    assert len(await DirectoryCheckout("repo", [root.parent], most_bytes=10).entries()) == 3
+    with pytest.raises(TooLarge, match="more than 9 bytes: split it or raise DASHWRIGHT_REPOSITORY_BYTES"):
+        await DirectoryCheckout("repo", [root.parent], most_bytes=9).entries()
+
+
+async def test_cancelled_listing_leaves_off_at_the_next_file(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that goes on would hold its place and read the whole folder for nobody."""
+    for index in range(100):
+        (root / f"{index}.json").write_bytes(b"{}")
+    looked_at: list[object] = []
+    begun, go_on = Event(), Event()
+    original = os.stat
+
+    def stat(path: Any, *arguments: Any, **options: Any) -> os.stat_result:
+        looked_at.append(path)
+        begun.set()
+        assert go_on.wait(20)
+        return original(path, *arguments, **options)
+
+    checkout = DirectoryCheckout("repo", [root.parent])
+    monkeypatch.setattr(os, "stat", stat)
+    listing = asyncio.create_task(checkout.entries())
+    assert await asyncio.to_thread(begun.wait, 20)
+    listing.cancel()
+    await asyncio.wait([listing])
+    go_on.set()
+    await asyncio.get_running_loop().shutdown_default_executor()
+    assert listing.cancelled()
+    assert len(looked_at) < 5

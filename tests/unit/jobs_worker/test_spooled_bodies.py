@@ -1,0 +1,27 @@
+"""Bodies put aside."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.jobs_worker.adapters.spool import FileSpool
+
+
+@given(st.lists(st.binary(max_size=50)))
+def test_every_body_comes_back_by_its_ticket(bodies: list[bytes]) -> None:
+    """In any order and more than once, in memory and on disk."""
+    with FileSpool(in_memory=100) as spool:
+        tickets = {spool.put(body): body for body in bodies}
+        assert len(tickets) == len(bodies)
+        for ticket in sorted(tickets, reverse=True):
+            assert spool.get(ticket) == spool.get(ticket) == tickets[ticket]
+        last = spool.put(b"last")
+        assert spool.get(last) == b"last"
+
+
+def test_nothing_is_left_after_use() -> None:
+    """The file is closed, and with that gone."""
+    with FileSpool() as spool:
+        ticket = spool.put(b"body")
+    with pytest.raises(ValueError, match="closed file"):
+        spool.get(ticket)

@@ -1,0 +1,286 @@
+"""The sync from a tree to the stored objects, whole."""
+
+import asyncio
+import hashlib
+
+import pytest
+from tests.unit.jobs_worker.doubles import REPOSITORY, Messages, Store, Tree, classic, dashboard_key, folder_key, run_sync
+
+from dashwright.common.errors import Conflict, PreconditionFailed, Unavailable
+from dashwright.common.jobs.names import folder_name
+from dashwright.common.kinds import annotations
+from dashwright.common.models.provisioning import State, SyncTarget
+from dashwright.jobs_worker.domain.objects import Removal, Write
+
+OURS = {annotations.MANAGED_BY: "repo", annotations.MANAGER_ID: REPOSITORY}
+
+
+async def test_file_becomes_a_managed_object_in_its_folder() -> None:
+    """Object and folders carry manager, path and checksum; each folder lies in the one above."""
+    store = Store()
+    await run_sync({"team/prod/cpu.json": classic("cpu", "CPU")}, store)
+    written = store.dashboards()["team/prod/cpu.json"]
+    prod, team = folder_name(REPOSITORY, "team/prod"), folder_name(REPOSITORY, "team")
+    assert (written.key, written.title, written.folder) == (dashboard_key("cpu"), "CPU", prod)
+    assert written.api_version == "dashboard.grafana.app/v0alpha1"
+    assert written.annotations == {
+        **OURS,
+        annotations.SOURCE_PATH: "team/prod/cpu.json",
+        annotations.SOURCE_CHECKSUM: hashlib.sha1(classic("cpu", "CPU")).hexdigest(),
+        annotations.FOLDER: prod,
+    }
+    above = store.objects[folder_key(prod)]
+    assert (above.title, above.folder, above.spec) == ("prod", team, b'{"title":"prod"}')
+    assert above.annotations == {**OURS, annotations.SOURCE_PATH: "team/prod", annotations.FOLDER: team}
+    assert store.objects[folder_key(team)].folder == ""
+
+
+async def test_target_folder_puts_all_into_the_repositorys_folder() -> None:
+    """The root folder is named like the repository, shows its title, and follows it."""
+    store = Store()
+    await run_sync({"a.json": classic("a"), "sub/": b""}, store, target=SyncTarget.FOLDER)
+    root = store.objects[folder_key(REPOSITORY)]
+    assert (root.title, root.folder, root.annotations) == ("The team", "", OURS)
+    assert store.dashboards()["a.json"].folder == REPOSITORY
+    assert store.folders()["sub"].folder == REPOSITORY
+    tally = await run_sync({"a.json": classic("a"), "sub/": b""}, store, target=SyncTarget.FOLDER, title="Renamed")
+    assert store.objects[folder_key(REPOSITORY)].title == "Renamed"
+    assert [(entry.resource, entry.update, entry.noop) for entry in tally.summary()] == [("dashboards", 0, 1), ("folders", 0, 1)]
+
+
+async def test_all_changes_are_one_call() -> None:
+    """Creations, updates and deletions become visible together; folders come before and go after their content."""
+    store = Store()
+    await run_sync({"a/x.json": classic("x"), "b/y.json": classic("y")}, store)
+    tally = await run_sync({"a/x.json": classic("x", "Newer"), "c/z.json": classic("z")}, store)
+    assert [len(taken) for taken in store.applied] == [4, 5]
+    assert [(type(change).__name__, change.key.resource) for change in store.applied[1]] == [
+        ("Write", "folders"),
+        ("Write", "dashboards"),
+        ("Write", "dashboards"),
+        ("Removal", "dashboards"),
+        ("Removal", "folders"),
+    ]
+    dashboards, folders = tally.summary()
+    assert (dashboards.create, dashboards.update, dashboards.delete, dashboards.write, dashboards.total) == (1, 1, 1, 2, 3)
+    assert (folders.create, folders.delete, folders.noop) == (1, 1, 1)
+    assert tally.verdict == (State.SUCCESS, "completed successfully")
+
+
+async def test_nothing_changed_reads_and_writes_nothing() -> None:
+    """A second sync compares checksums only."""
+    store, files = Store(), {"a/x.json": classic("x"), "README.md": b"#"}
+    await run_sync(files, store, target=SyncTarget.FOLDER)
+    tree = Tree(files)
+    tally = await run_sync(tree, store, target=SyncTarget.FOLDER)
+    assert (tree.reads, len(store.applied)) == ([], 1)
+    assert tally.verdict == (State.SUCCESS, "no changes to sync")
+    assert [(entry.noop, entry.total) for entry in tally.summary()] == [(1, 1), (1, 1)]
+
+
+async def test_bad_file_costs_nothing_else() -> None:
+    """All others go in; the job ends in error and names the file."""
+    store = Store()
+    tally = await run_sync({"bad.json": b"{", "good.json": classic("good"), "odd#.json": b"", "other.yaml": b"kind: Secret"}, store)
+    assert list(store.dashboards()) == ["good.json"]
+    assert tally.verdict == (State.ERROR, "completed with errors")
+    assert [text.partition(" (file: ")[2] for text in tally.errors] == [
+        "odd#.json, action: create)",
+        "bad.json, action: create)",
+        "other.yaml, action: create)",
+    ]
+    (entry,) = tally.summary()
+    assert (entry.create, entry.error, entry.total) == (1, 3, 4)
+
+
+@pytest.mark.parametrize("broken", [b"{", b'{"panels": []}', b"x" * 6_000_000])
+async def test_broken_file_keeps_what_is_stored(broken: bytes) -> None:
+    """An update that cannot be read leaves the earlier revision, and its checksum, so the next sync looks again."""
+    store = Store()
+    await run_sync({"a/x.json": classic("x", "Before")}, store)
+    tally = await run_sync({"a/x.json": broken}, store)
+    assert store.dashboards()["a/x.json"].title == "Before"
+    assert len(store.applied) == 1
+    assert tally.error_count == 1
+    await run_sync({"a/x.json": classic("x", "After")}, store)
+    assert store.dashboards()["a/x.json"].title == "After"
+
+
+async def test_file_that_vanishes_meanwhile_keeps_what_is_stored() -> None:
+    """It was there when the sync began; the next one decides."""
+    store = Store()
+    await run_sync({"x.json": classic("x")}, store)
+    tree = Tree({"x.json": classic("x", "Newer"), "y.json": classic("y")})
+    entries = await tree.entries()
+    del tree.files["x.json"]
+    tree.entries = lambda: asyncio.sleep(0, entries)  # type: ignore[method-assign]
+    tally = await run_sync(tree, store)
+    assert sorted(store.dashboards()) == ["x.json", "y.json"]
+    assert tally.errors == ["file went away (file: x.json, action: update)"]
+
+
+async def test_file_that_changes_meanwhile_is_stored_with_its_own_checksum() -> None:
+    """Checksum and content come from the same reading, so the next sync finds nothing to do."""
+    store, tree = Store(), Tree({"x.json": classic("x")})
+    entries = await tree.entries()
+    tree.files["x.json"] = classic("x", "Newer")
+    tree.entries = lambda: asyncio.sleep(0, entries)  # type: ignore[method-assign]
+    await run_sync(tree, store)
+    await run_sync({"x.json": classic("x", "Newer")}, store)
+    assert len(store.applied) == 1
+
+
+async def test_moved_file_moves_its_object() -> None:
+    """The same name under another path is an update: history and links stay."""
+    store = Store()
+    await run_sync({"old/x.json": classic("x")}, store)
+    await run_sync({"new/x.json": classic("x")}, store)
+    assert list(store.dashboards()) == ["new/x.json"]
+    moved = [change for change in store.applied[1] if change.key == dashboard_key("x")]
+    assert [isinstance(change, Write) and not change.is_new for change in moved] == [True]
+
+
+async def test_renamed_object_replaces_the_old_one() -> None:
+    """A file that names another object creates it and gives up the former."""
+    store = Store()
+    await run_sync({"x.json": classic("before")}, store)
+    await run_sync({"x.json": classic("after")}, store)
+    assert [write.key.name for write in store.dashboards().values()] == ["after"]
+    assert Removal(dashboard_key("before")) in store.applied[1]
+
+
+async def test_two_files_may_swap_their_names() -> None:
+    """Who holds a name gives it up in the same step."""
+    store = Store()
+    await run_sync({"1.json": classic("a"), "2.json": classic("b")}, store)
+    tally = await run_sync({"1.json": classic("b"), "2.json": classic("a")}, store)
+    assert {path: write.key.name for path, write in store.dashboards().items()} == {"1.json": "b", "2.json": "a"}
+    assert tally.error_count == 0
+
+
+async def test_first_of_two_new_files_gets_the_name() -> None:
+    """The other is an error that names both; so it stays in the next sync."""
+    store, files = Store(), {"b.json": classic("dash", "B"), "a.json": classic("dash", "A")}
+    for _ in range(2):
+        tally = await run_sync(files, store)
+        assert tally.errors == ["duplicate resource name: dash, b.json and a.json"]
+        assert store.dashboards()["a.json"].title == "A"
+    assert len(store.applied) == 1
+
+
+@pytest.mark.parametrize(
+    ("owner_body", "title"), [(classic("dash", "Mine"), "Mine"), (classic("dash", "Changed"), "Changed"), (b"broken", "Mine")]
+)
+async def test_file_that_has_the_name_keeps_it(owner_body: bytes, title: str) -> None:
+    """Unchanged, changed or broken: no other file takes its object, also one that comes earlier."""
+    store = Store()
+    await run_sync({"z.json": classic("dash", "Mine")}, store)
+    tally = await run_sync({"a.json": classic("dash", "Thief"), "z.json": owner_body}, store)
+    assert {path: write.title for path, write in store.dashboards().items()} == {"z.json": title}
+    assert "duplicate resource name: dash, a.json and z.json" in tally.errors
+
+
+async def test_refused_file_goes_on_holding_its_object() -> None:
+    """A file that may not take a new name keeps the old one, also against a third file; nothing is lost along the chain."""
+    store = Store()
+    await run_sync({"1.json": classic("a"), "2.json": classic("b")}, store)
+    tally = await run_sync({"0.json": classic("a"), "1.json": classic("b"), "2.json": classic("b")}, store)
+    assert {path: write.key.name for path, write in store.dashboards().items()} == {"1.json": "a", "2.json": "b"}
+    assert tally.errors == [
+        "duplicate resource name: a, 0.json and 1.json",
+        "duplicate resource name: b, 1.json and 2.json",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({}, "resource 'x' already exists and is not managed"),
+        (
+            {annotations.MANAGED_BY: "terraform", annotations.MANAGER_ID: "stacks-1"},
+            "resource 'x' is managed by terraform 'stacks-1' and cannot be modified by repo 'team-repo'",
+        ),
+        (
+            {annotations.MANAGED_BY: "repo", annotations.MANAGER_ID: "other"},
+            "resource 'x' is managed by repo 'other' and cannot be modified by repo 'team-repo'",
+        ),
+    ],
+)
+async def test_object_of_somebody_else_is_not_touched(given: dict[str, str], text: str) -> None:
+    """What a user or another manager made stays, and the file says so."""
+    store = Store()
+    theirs = store.put("x", given)
+    tally = await run_sync({"x.json": classic("x"), "y.json": classic("y")}, store)
+    assert store.objects[dashboard_key("x")] is theirs
+    assert dashboard_key("y") in store.objects
+    assert tally.errors == [f"{text} (file: x.json, name: x, action: create)"]
+
+
+async def test_manager_that_allows_edits_gives_way() -> None:
+    """The object becomes the repository's."""
+    store = Store()
+    store.put("x", {annotations.MANAGED_BY: "repo", annotations.MANAGER_ID: "other", "grafana.app/managerAllowsEdits": "true"})
+    tally = await run_sync({"x.json": classic("x")}, store)
+    assert store.objects[dashboard_key("x")].annotations[annotations.MANAGER_ID] == REPOSITORY
+    assert tally.error_count == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({}, "target folder is not managed by a repository"),
+        ({annotations.MANAGED_BY: "repo", annotations.MANAGER_ID: "other"}, "target folder is managed by a different repository (other)"),
+    ],
+)
+async def test_foreign_folder_stops_only_what_lies_below(given: dict[str, str], text: str) -> None:
+    """Nothing is put into somebody else's folder; the rest of the tree goes in."""
+    store = Store()
+    store.put(folder_name(REPOSITORY, "a"), given, folder=True)
+    tally = await run_sync({"a/b/x.json": classic("x"), "y.json": classic("y")}, store)
+    assert list(store.dashboards()) == ["y.json"]
+    assert [error.partition(" (file")[0] for error in tally.errors] == [text] * 3
+
+
+async def test_foreign_root_folder_stops_the_sync() -> None:
+    """Without its root folder a repository has no place."""
+    store = Store()
+    store.put(REPOSITORY, {}, folder=True)
+    with pytest.raises(Conflict, match=f"target folder is not managed by a repository: folder '{REPOSITORY}' exists"):
+        await run_sync({"x.json": classic("x")}, store, target=SyncTarget.FOLDER)
+    assert store.applied == []
+
+
+async def test_failed_write_counts_nothing() -> None:
+    """Where the transaction fails nothing was written, and nothing says it was."""
+    store, messages = Store(failure=Unavailable("database is away")), Messages()
+    with pytest.raises(Unavailable):
+        await run_sync({"x.json": classic("x")}, store, messages=messages)
+    assert store.objects == {}
+    assert messages.seen == ["execute sync job", "reading changed files", "replicating changes"]
+
+
+async def test_failure_of_ours_while_reading_ends_the_job() -> None:
+    """A checkout that is away is not a bad file: nothing is deleted for it."""
+
+    class Away(Tree):
+        async def read(self, path: str) -> None:  # type: ignore[override]
+            raise Unavailable("disk is away")
+
+    with pytest.raises(Unavailable):
+        await run_sync(Away({"x.json": classic("x")}), Store())
+
+
+async def test_sync_that_is_not_enabled_is_refused() -> None:
+    """Nothing is even looked at."""
+    with pytest.raises(PreconditionFailed, match="sync is not enabled"):
+        await run_sync({}, Store(), enabled=False)
+
+
+async def test_steps_are_told_and_progress_only_grows() -> None:
+    """From reading to the last write every file is reported, and it ends at 100."""
+    messages = Messages()
+    tally = await run_sync({f"{index}.json": classic(f"n{index}") for index in range(5)}, Store(), messages=messages)
+    assert messages.seen == ["execute sync job", "reading changed files", "replicating changes", "update status and stats"]
+    assert messages.percents == sorted(messages.percents)
+    assert messages.percents[-1] == 100
+    assert (tally.done, tally.underway) == (5, 0)

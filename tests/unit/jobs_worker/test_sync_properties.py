@@ -1,0 +1,91 @@
+"""Laws of the sync for any tree and any sequence of edits."""
+
+import random
+import re
+
+import orjson
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.jobs_worker.doubles import Store, classic, run_sync
+
+from dashwright.common.jobs import paths
+from dashwright.common.models.provisioning import SyncTarget
+
+DIRECTORIES = st.sampled_from(["", "a/", "a/b/", "c/", "a b/", ".hidden/", "c/.git/", "bad#/"])
+FILES = st.sampled_from(["1.json", "2.json", "3.yaml", "x.md", ".keep", ".dot.json", "odd%.json"])
+NAMES = st.sampled_from(["n1", "n2", "n3", "n4", ""])
+BODIES = st.one_of(
+    st.builds(lambda name, title: orjson.dumps({"uid": name, "title": title, "panels": []}), NAMES, st.sampled_from(["T", "U", "V"])),
+    st.sampled_from([b"{", b'{"kind": "Secret"}', b""]),
+)
+TREES = st.dictionaries(st.builds(str.__add__, DIRECTORIES, FILES), BODIES, max_size=10)
+DISTINCT = st.dictionaries(
+    st.builds(lambda directory, index: f"{directory}{index}.json", st.sampled_from(["", "a/", "a/b/", "c/d/e/"]), st.integers(0, 9)),
+    st.sampled_from(["T", "U", "V"]),
+    max_size=10,
+).map(lambda titles: {path: classic(path.replace("/", "_").replace(".", "-"), title) for path, title in titles.items()})
+TARGETS = st.sampled_from(list(SyncTarget))
+
+
+@given(st.lists(DISTINCT, min_size=1, max_size=4), TARGETS)
+@settings(max_examples=60, deadline=None)
+async def test_after_any_edits_what_is_stored_is_exactly_the_tree(trees: list[dict[str, bytes]], target: SyncTarget) -> None:
+    """Good files under names of their own: titles, folders and nothing else, whatever was there before."""
+    store = Store()
+    for tree in trees:
+        tally = await run_sync(tree, store, target=target)
+        assert tally.error_count == 0
+    last = trees[-1]
+    assert {path: write.title for path, write in store.dashboards().items()} == {
+        path: orjson.loads(body)["title"] for path, body in last.items()
+    }
+    directories = {directory.rstrip("/") for path in last for directory in paths.directories(path)}
+    assert set(store.folders()) == directories | ({""} if target is SyncTarget.FOLDER else set())
+
+
+@given(st.lists(TREES, min_size=1, max_size=4), TARGETS)
+@settings(max_examples=100, deadline=None)
+async def test_second_sync_has_nothing_to_do(trees: list[dict[str, bytes]], target: SyncTarget) -> None:
+    """Also with broken, doubled and unsafe files: the same tree again applies nothing and finds the same errors."""
+    store = Store()
+    for tree in trees:
+        tally = await run_sync(tree, store, target=target)
+    applied = len(store.applied)
+    again = await run_sync(trees[-1], store, target=target)
+    assert len(store.applied) == applied
+    assert again.error_count == tally.error_count
+
+
+@given(st.lists(TREES, min_size=1, max_size=3), st.randoms(use_true_random=False))
+@settings(max_examples=60, deadline=None)
+async def test_order_of_entries_does_not_matter(trees: list[dict[str, bytes]], shuffler: random.Random) -> None:
+    """The plan depends on what is there, not on the order in which it is listed."""
+    stores = Store(), Store()
+    tallies = []
+    for tree in trees:
+        shuffled = list(tree.items())
+        shuffler.shuffle(shuffled)
+        tallies = [await run_sync(files, store) for files, store in zip((tree, dict(shuffled)), stores, strict=True)]
+    assert stores[0].objects == stores[1].objects
+    assert stores[0].applied == stores[1].applied
+    assert tallies[0] == tallies[1]
+
+
+@given(TREES, TREES)
+@settings(max_examples=60, deadline=None)
+async def test_object_whose_file_is_refused_stays_as_it_was(before: dict[str, bytes], after: dict[str, bytes]) -> None:
+    """A file that was stored and cannot go in now is still stored as it was, and no object outlives its file."""
+    store = Store()
+    await run_sync(before, store)
+    stored = store.dashboards()
+    tally = await run_sync(after, store)
+    for path in stored.keys() & {_refused(error) for error in tally.errors}:
+        assert store.dashboards()[path] == stored[path]
+    assert store.dashboards().keys() <= after.keys()
+
+
+def _refused(error: str) -> str:
+    """The path that an error is about."""
+    found = re.match(r"duplicate resource name: \S+, (.+) and ", error) or re.search(r" \(file: (.+?), ", error)
+    assert found, error
+    return found[1]

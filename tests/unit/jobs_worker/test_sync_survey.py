@@ -1,0 +1,136 @@
+"""A tree beside what is stored, without reading a file."""
+
+import pytest
+from tests.unit.jobs_worker.doubles import REPOSITORY, dashboard_key, folder_key
+
+from dashwright.common.errors import Invalid
+from dashwright.common.jobs.names import folder_name
+from dashwright.jobs_worker.domain.folders import Folders
+from dashwright.jobs_worker.domain.objects import Entry, Managed
+from dashwright.jobs_worker.domain.plan import make_plan
+from dashwright.jobs_worker.domain.survey import Survey, survey
+
+FOLDERS = Folders(REPOSITORY, "", rooted=False)
+
+
+def stored_folder(path: str) -> Managed:
+    parts = path.split("/")
+    return Managed(
+        folder_key(folder_name(REPOSITORY, path)), path, folder=FOLDERS.name("".join(f"{p}/" for p in parts[:-1])), title=parts[-1]
+    )
+
+
+def stored(path: str, checksum: str = "old") -> Managed:
+    directory = path.rpartition("/")[0]
+    return Managed(dashboard_key(path.replace("/", "-")), path, checksum, FOLDERS.name(f"{directory}/" if directory else ""))
+
+
+def folder_changes(found: Survey, *managed: Managed) -> tuple[list[str], list[str]]:
+    plan = make_plan(found, [], managed, {}, FOLDERS)
+    return plan.directories, [item.path for item in plan.removals]
+
+
+def test_files_are_sorted_by_checksum() -> None:
+    """The same checksum is left alone; another or none stored is read, deepest first."""
+    found = survey(
+        [Entry("b.json", "x"), Entry("same.json", "old"), Entry("a/deep.yaml", "x"), Entry("new.yml", "x")],
+        [stored("same.json"), stored("b.json")],
+        FOLDERS,
+    )
+    assert [(file.path, bool(file.stored)) for file in found.candidates] == [("a/deep.yaml", False), ("b.json", True), ("new.yml", False)]
+    assert [item.path for item in found.unchanged] == ["same.json"]
+
+
+def test_object_in_another_folder_is_read_again() -> None:
+    """An unchanged file whose object lies in the wrong folder counts as changed."""
+    misplaced = Managed(dashboard_key("x"), "a/x.json", "old", folder="elsewhere")
+    assert [file.path for file in survey([Entry("a/x.json", "old")], [misplaced], FOLDERS).candidates] == ["a/x.json"]
+
+
+def test_path_with_two_objects_is_read_again() -> None:
+    """Which of them the file means only the file can say."""
+    twice = [stored("a.json"), Managed(dashboard_key("copy"), "a.json", "old")]
+    (candidate,) = survey([Entry("a.json", "old")], twice, FOLDERS).candidates
+    assert len(candidate.stored) == 2
+
+
+def test_object_that_came_from_no_file_stops_the_survey() -> None:
+    """Only the root folder has an empty path."""
+    with pytest.raises(Invalid, match="empty path on a non folder"):
+        survey([], [Managed(dashboard_key("x"), "")], FOLDERS)
+    assert survey([], [Managed(folder_key(REPOSITORY), "")], FOLDERS).faults == []
+
+
+@pytest.mark.parametrize(
+    ("entries", "made"),
+    [
+        ([Entry("a/b/c.md")], ["a/", "a/b/"]),
+        ([Entry("a/"), Entry("b/")], ["a/", "b/"]),
+        ([Entry("one/two/.hidden/x.json")], ["one/", "one/two/"]),
+        ([Entry("one/.gitkeep")], ["one/"]),
+        ([Entry("a/.keep")], []),
+        ([Entry(".hidden/x.json"), Entry("README.md")], []),
+        ([Entry("a b/c#d/x.md")], []),
+    ],
+)
+def test_directories_that_get_a_folder(entries: list[Entry], made: list[str]) -> None:
+    """A directory counts when it is there or holds anything visible; parents come first; a lone .keep makes none."""
+    assert folder_changes(survey(entries, [], FOLDERS)) == (made, [])
+
+
+def test_folder_stays_while_anything_lies_below() -> None:
+    """Unsupported, hidden and unsafe files keep folders; deepest go first where nothing is left."""
+    managed = [stored_folder(path) for path in ("doc", "hid", "odd", "gone", "gone/deep", "doc/gone")]
+    found = survey([Entry("doc/a.md"), Entry("hid/.keep"), Entry("odd/a#.json")], managed, FOLDERS)
+    assert folder_changes(found, *managed) == ([], ["doc/gone", "gone/deep", "gone"])
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("a#b.json", "path contains invalid characters"),
+        ("d/" * 8 + "x.json", "path too deep"),
+        ("d/" * 8, "path too deep"),
+        ("a%b/", "path contains percent character which could be used for URL encoding attacks"),
+    ],
+)
+def test_unsafe_path_is_a_fault_of_its_own(path: str, message: str) -> None:
+    """An unsafe file or directory is named with the reason; others go on."""
+    found = survey([Entry(path, "x"), Entry("good.json", "x")], [], FOLDERS)
+    assert [(fault.path, fault.message) for fault in found.faults] == [(path, message)]
+    assert [file.path for file in found.candidates] == ["good.json"]
+
+
+def test_unsafe_file_that_is_no_resource_is_no_fault() -> None:
+    """Nobody asked for it to be synced."""
+    assert survey([Entry("notes #1.txt")], [], FOLDERS).faults == []
+
+
+def test_refused_entry_is_a_fault_with_what_is_stored() -> None:
+    """What the checkout could not read keeps what is stored of it."""
+    (fault,) = survey([Entry("a.json", fault="a symbolic link")], [stored("a.json")], FOLDERS).faults
+    assert (fault.message, [item.path for item in fault.stored]) == ("a symbolic link", ["a.json"])
+
+
+@pytest.mark.parametrize("entry", [Entry("a/b/", fault="locked"), Entry("a/b", fault="a symbolic link")])
+def test_directory_that_cannot_be_read_keeps_all_below(entry: Entry) -> None:
+    """What was not seen has not gone: dashboards and folders below stay, also where a link took the directory's place."""
+    managed = [stored_folder(path) for path in ("a", "a/b", "a/b/c", "a/bc")] + [
+        stored("a/b/c/x.json"),
+        stored("a/b/y.json"),
+        stored("a/z.json"),
+    ]
+    found = survey([entry], managed, FOLDERS)
+    ((path, message, kept),) = [(fault.path, fault.message, {item.path for item in fault.stored}) for fault in found.faults]
+    assert (path, message, kept) == (entry.path, entry.fault, {"a/b/c/x.json", "a/b/y.json"})
+    assert folder_changes(found, *managed)[1] == ["a/z.json", "a/bc"]
+
+
+def test_new_directory_that_cannot_be_read_is_a_fault() -> None:
+    """Nobody may think it empty."""
+    assert [fault.path for fault in survey([Entry("new/"), Entry("new/", fault="locked")], [], FOLDERS).faults] == ["new/"]
+
+
+def test_refused_entry_that_is_no_resource_is_no_fault() -> None:
+    """A link beside the dashboards is as good as any file that is not synced."""
+    assert survey([Entry("README.md", fault="a symbolic link")], [], FOLDERS).faults == []

@@ -1,0 +1,79 @@
+"""YAML from strangers: one case for each hazard that the library is chosen for, so that exchanging it stays safe."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.common.errors import Invalid
+from dashwright.jobs_worker.adapters.yaml import read_yaml
+
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a: no", "no"),
+        ("a: on", "on"),
+        ("a: 12:30:45", "12:30:45"),
+        ("a: 2026-01-01", "2026-01-01"),
+        ("a: 012", "012"),
+        ("a: 1_000", "1_000"),
+        ("a: !!python/object:os.system x", "x"),
+        ("a: 18446744073709551615", 18446744073709551615),
+        ("a: ~", None),
+        ("a: &x [1, 2]\n", [1, 2]),
+        ('{"a": {"b": [1.5, true]}}', {"b": [1.5, True]}),
+    ],
+)
+def test_values_have_the_types_of_yaml_1_2(text: str, value: Any) -> None:
+    """No word, time, date or padded number turns into something else; tags make no objects."""
+    assert read_yaml(text)["a"] == value
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a: 1\na: 2", "duplicate entry"),
+        (BOMB, "repetition limit exceeded"),
+        ("[" * 500 + "]" * 500, "recursion limit exceeded"),
+        ("a: 1\n---\nb: 2", "more than one document"),
+        ("a: *x", "unknown anchor"),
+        ("a: 123456789012345678901234567890", "integer"),
+        ("? [a, b]\n: c", "not valid YAML"),
+        ("a: [", "not valid YAML"),
+    ],
+)
+def test_hazard_is_refused(text: str, reason: str) -> None:
+    """Doubled keys, alias bombs, endless nesting, several documents and lost digits are errors, never surprises."""
+    with pytest.raises(Invalid, match=reason):
+        read_yaml(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a: .nan", "nan is not a JSON number"),
+        ("a: [1, -.inf]", "-inf is not a JSON number"),
+        ("a: {1: x}", "the key 1 is not a text"),
+        ("true: x", "the key True is not a text"),
+        ("b: &b {k: 1}\na: {<<: *b}", "merge keys"),
+    ],
+)
+def test_what_json_cannot_hold_is_refused(text: str, reason: str) -> None:
+    """A spec is JSON: what would change its meaning on the way is an error."""
+    with pytest.raises(Invalid, match=reason):
+        read_yaml(text)
+
+
+@given(st.text(alphabet="ab:- \n\t[]{}&*!|>'\"#%?<.1\\\x00\ufeff", max_size=60))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    """No input raises anything but Invalid."""
+    try:
+        read_yaml(text)
+    except Invalid:
+        return

@@ -1,0 +1,90 @@
+"""A process that starts before what it stands on: it waits, for a time, and lets itself be stopped meanwhile."""
+
+import asyncio
+
+import pytest
+
+from dashwright.common import process
+from dashwright.common.errors import Unavailable
+
+
+class Server:
+    """Away for the first ``refusals`` attempts. ``attempted`` is set at each."""
+
+    def __init__(self, refusals: int) -> None:
+        self._refusals = refusals
+        self.attempts = 0
+        self.attempted = asyncio.Event()
+
+    async def start(self) -> str:
+        self.attempts += 1
+        self.attempted.set()
+        if self.attempts <= self._refusals:
+            raise Unavailable("The server is away.")
+        return "started"
+
+
+async def test_what_is_away_is_tried_again() -> None:
+    """The start succeeds with the first attempt that does."""
+    server = Server(refusals=3)
+    assert await process.patiently("server", server.start, asyncio.Event(), pause=0) == "started"
+    assert server.attempts == 4
+
+
+async def test_patience_ends() -> None:
+    """What stays away beyond the limit stops the start with its own error."""
+    with pytest.raises(Unavailable, match="The server is away"):
+        await process.patiently("server", Server(refusals=1000).start, asyncio.Event(), seconds=1, pause=2)
+
+
+async def test_a_signal_between_two_attempts_ends_the_start_at_once() -> None:
+    """Nobody waits for the next attempt to stop a process."""
+    server, stopped = Server(refusals=1000), asyncio.Event()
+    start = asyncio.create_task(process.patiently("server", server.start, stopped, seconds=7200, pause=3600))
+    await server.attempted.wait()
+    stopped.set()
+    with pytest.raises(process.Stopped):
+        async with asyncio.timeout(5):
+            await start
+    assert server.attempts == 1
+
+
+async def test_a_signal_during_an_attempt_ends_the_attempt() -> None:
+    """An attempt that hangs is cancelled, and has ended when the start has."""
+    begun, ended, stopped = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def hang() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    start = asyncio.create_task(process.patiently("server", hang, stopped))
+    await begun.wait()
+    stopped.set()
+    with pytest.raises(process.Stopped):
+        async with asyncio.timeout(5):
+            await start
+    assert ended.is_set()
+
+
+async def test_what_started_is_given_even_when_a_signal_comes_with_it() -> None:
+    """What an attempt opened is never lost: the caller gets it, and closes it."""
+    stopped = asyncio.Event()
+
+    async def start() -> str:
+        stopped.set()
+        return "started"
+
+    assert await process.patiently("server", start, stopped) == "started"
+
+
+def test_a_start_that_was_stopped_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process ends with status 0: it did what it was told."""
+    monkeypatch.setattr("dashwright.common.observability.logging.configure", lambda *_args, **_options: None)
+
+    async def main(_settings: object) -> None:
+        raise process.Stopped
+
+    assert process.run("test", main) == 0

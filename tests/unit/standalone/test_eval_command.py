@@ -1,0 +1,209 @@
+"""``dashwright eval``: a panel over recorded frames gives what the server would answer, as tables or JSON, and an exit status."""
+
+import asyncio
+import json
+import shlex
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dashwright.expressions.answer import answer
+from dashwright.standalone.cli import app
+from dashwright.standalone.evaluate import evaluate
+
+ROOT = Path(__file__).parents[3]
+EXAMPLE = ROOT / "examples/query.json"
+PROMETHEUS = {"type": "prometheus", "uid": "p"}
+NOW = datetime(1970, 1, 1, 0, 1, tzinfo=UTC)
+
+Write = Callable[[Any], str]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Writes a document to a file of its own and answers the file's name."""
+
+    def write(document: Any) -> str:
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.json"
+        path.write_text(json.dumps(document))
+        return str(path)
+
+    return write
+
+
+def frame(values: list[Any], times: list[int] | None = None, **labels: str) -> dict[str, Any]:
+    fields = [{"name": "time", "type": "time"}, {"name": "v", "type": "number", "labels": labels}]
+    return {"schema": {"fields": fields}, "data": {"values": [times or [(row + 1) * 1000 for row in range(len(values))], values]}}
+
+
+def recording(**frames: list[Any]) -> dict[str, Any]:
+    return {"results": {ref_id: {"status": 200, "frames": found} for ref_id, found in frames.items()}}
+
+
+def panel(**more: Any) -> dict[str, Any]:
+    """As dashboards hold them: with properties of the panel, and with some of targets that are without effect."""
+    source = {"refId": "A", "datasource": PROMETHEUS, "expr": "up"}
+    target = {
+        "refId": "B",
+        "datasource": {"type": "__expr__", "uid": "__expr__"},
+        "type": "math",
+        "expression": "$A * 2",
+        "intervalMs": 1000,
+    }
+    return {"id": 7, "title": "Doubled", "type": "timeseries", "targets": [source, target], **more}
+
+
+def values_of(text: str, ref_id: str = "B") -> Any:
+    return json.loads(text)["results"][ref_id]["frames"][0]["data"]["values"][-1]
+
+
+async def test_json_is_what_the_server_answers() -> None:
+    """Byte for byte."""
+    served = await answer(EXAMPLE.read_bytes())
+    assert isinstance(served.pieces, list)
+    program = Path(sys.executable).with_name("dashwright")
+    ran = await asyncio.create_subprocess_exec(program, "eval", EXAMPLE, "--format", "json", stdout=asyncio.subprocess.PIPE)
+    said, _ = await ran.communicate()
+    assert ran.returncode == 0
+    assert said == b"".join(served.pieces) + b"\n"
+
+
+def test_recorded_frames_stand_for_the_queries_of_their_ref_ids(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever the data source; what was recorded of an expression is not used."""
+    recorded = write(recording(A=[frame([1, 2])], B=[frame([9])]))
+    assert evaluate(write(panel()), frames=Path(recorded), form="json") == 0
+    assert values_of(capsys.readouterr().out) == [2, 4]
+
+
+def test_a_query_without_frames_is_an_error_that_says_how_to_give_them(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """On its refId; the exit status is 1."""
+    assert evaluate(write(panel()), form="json") == 1
+    assert "no frames are recorded for query A; give an answer of /api/ds/query that has them with --frames" in capsys.readouterr().out
+    assert evaluate(write(panel())) == 1
+    assert "error: no frames are recorded" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("wrap", [lambda it: it, lambda it: {"dashboard": it}, lambda it: {"kind": "Dashboard", "spec": it}])
+def test_a_panel_of_a_dashboard_is_chosen_by_id_or_title(
+    write: Write, capsys: pytest.CaptureFixture[str], wrap: Callable[[Any], Any]
+) -> None:
+    """Also within a row; where several ask for something, the choice is asked for, and told."""
+    row = {"id": 1, "type": "row", "panels": [panel(id=8, title="Within")]}
+    dashboard = write(wrap({"panels": [{"id": 5, "type": "text"}, panel(), row]}))
+    recorded = Path(write(recording(A=[frame([3])])))
+    for wanted in ("7", "Doubled", "8", "Within"):
+        assert evaluate(dashboard, panel=wanted, frames=recorded, form="json") == 0
+        assert values_of(capsys.readouterr().out) == [6]
+    for wrong in (None, "5", "9"):
+        assert evaluate(dashboard, panel=wrong, frames=recorded) == 2
+        told = capsys.readouterr().err
+        assert "choose one with --panel, by its id or title:\n  7  Doubled\n  8  Within" in told
+    assert evaluate(write({"panels": [panel()]}), frames=recorded) == 0
+
+
+def test_a_saved_panel_means_its_own_data_source_and_its_dashboards_time(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """For queries that name none; graphite names its series by a label, and a resample spans the range."""
+    resample = {"refId": "B", "type": "resample", "expression": "A", "window": "10s", "downsampler": "last", "upsampler": "pad"}
+    saved = {"id": 1, "type": "t", "datasource": {"type": "graphite", "uid": "g"}, "targets": [{"refId": "A", "target": "x"}, resample]}
+    recorded = Path(write(recording(A=[frame([3])])))
+    dashboard = write({"time": {"from": "now-30s", "to": "now"}, "panels": [saved]})
+    assert evaluate(dashboard, frames=recorded, now=NOW, form="json") == 0
+    out = capsys.readouterr().out
+    assert json.loads(out)["results"]["B"]["frames"][0]["data"]["values"] == [[30000, 40000, 50000, 60000], [3, 3, 3, 3]]
+    assert '"labels":{"__name__":"v"}' in out
+    assert evaluate(dashboard, frames=recorded, now=NOW, start="now-10s", form="json") == 0
+    assert values_of(capsys.readouterr().out) == [3, 3]
+
+
+def test_yaml_is_known_by_its_name(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Dashboards in git are often YAML."""
+    path = tmp_path / "dashboard.yaml"
+    path.write_text(f"kind: Dashboard\nspec:\n  panels:\n    - {json.dumps(panel())}\n")
+    assert evaluate(str(path), frames=Path(write(recording(A=[frame([1])]))), form="json") == 0
+    assert values_of(capsys.readouterr().out) == [2]
+
+
+def test_strict_refuses_what_the_panel_door_refuses(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """With status 1 and the pointer of the fault."""
+    assert evaluate(write(panel()), frames=Path(write(recording(A=[frame([1])]))), strict=True) == 1
+    assert "dashwright eval: query B: /targets/1/intervalMs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ([1], "must hold an object"),
+        ({"title": "x"}, "give an object with targets"),
+        ({"elements": {}, "layout": {}}, "dashboards with elements are not read here yet"),
+        ({"panels": []}, "no panels with targets"),
+    ],
+)
+def test_a_file_without_a_panel_says_what_belongs_there(write: Write, capsys: pytest.CaptureFixture[str], document: Any, told: str) -> None:
+    """With status 2: nothing was evaluated."""
+    assert evaluate(write(document)) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_unreadable_files_are_named(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Missing, no text, no JSON; and frames that are none."""
+    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
+    (tmp_path / "broken.json").write_text("{")
+    for name, told in (("none.json", "No such file"), ("bytes.json", "can't decode"), ("broken.json", "not valid JSON")):
+        assert evaluate(str(tmp_path / name)) == 2
+        assert told in capsys.readouterr().err
+    for frames, told in (([], "an answer of /api/ds/query"), (recording(A=[{"schema": 1}]), "recorded for A cannot be read: [0].schema")):
+        assert evaluate(write(panel()), frames=Path(write(frames))) == 2
+        assert told in capsys.readouterr().err
+
+
+def test_tables_show_numbers_series_nothing_and_warnings(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """Null and NaN by name, times with as many digits as they need, series on the same times side by side, brackets as they are."""
+    lonely = frame([1], [1500], host="c")
+    both = [frame([1, None], host="a"), frame([0.5, 2], host="[b]")]
+    targets = [
+        {"refId": "A", "datasource": PROMETHEUS},
+        {"refId": "C", "type": "math", "expression": "$A / 0 * 0"},
+        {"refId": "D", "datasource": PROMETHEUS, "hide": True},
+        {"refId": "E", "type": "math", "expression": "$A + $D"},
+        {"refId": "F", "type": "reduce", "expression": "A", "reducer": "last"},
+        {"refId": "G", "datasource": PROMETHEUS},
+        {"refId": "H", "type": "math", "expression": "$G"},
+    ]
+    lonely["schema"]["meta"] = {"notices": [7, {"text": "half of it"}]}
+    recorded = recording(A=[*both, lonely], D=[frame([1, 1], host="a")], G=[])
+    assert evaluate(write({"type": "t", "targets": targets}), frames=Path(write(recorded))) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    text = "\n".join(lines)
+    assert "time v {host=a} v {host=[b]}\n1970-01-01T00:00:01Z 1 0.5\n1970-01-01T00:00:02Z null 2" in text
+    assert "A\ninfo: half of it\n" in text
+    assert "time v {host=c}\n1970-01-01T00:00:01.500Z 1" in text
+    assert "C\nTime C {host=a} C {host=[b]}\n1970-01-01T00:00:01Z NaN NaN" in text
+    assert "E\nwarning: 2 items dropped from union(s)" in text
+    assert "F\nhost value\na null\n[b] 2\nc 1" in text
+    assert "H\nno data" in text
+    assert "D" not in lines
+
+
+def test_long_tables_are_cut_and_say_so(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """Twenty rows, eight series side by side."""
+    recorded = recording(A=[frame(list(range(30)), host=str(host)) for host in range(9)])
+    assert evaluate(write({"type": "t", "targets": [{"refId": "A", "datasource": PROMETHEUS}]}), frames=Path(write(recorded))) == 0
+    out = capsys.readouterr().out
+    assert out.count("and 10 more; all of them with --format json") == 2
+    assert max(line.count("{host=") for line in out.splitlines()) == 8
+
+
+def test_the_example_of_the_reference_gives_what_it_shows(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command and its output, word for word."""
+    page = (ROOT / "docs/reference/command-line.md").read_text()
+    [command] = [line for line in page.splitlines() if line.startswith(".venv/bin/dashwright eval ")]
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(SystemExit) as ended:
+        app(shlex.split(command)[1:])
+    assert ended.value.code == 0
+    shown = "\n".join(line.rstrip() for line in capsys.readouterr().out.splitlines()).rstrip()
+    assert f"```text\n{shown}\n```" in page

@@ -1,0 +1,35 @@
+"""The laws of providing a server for tests."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.servers.process import CannotProvide, Given, first_of
+
+
+class Lacking(Given):
+    """A way that fails at its start."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__()
+        self._reason = reason
+        self.removed = False
+
+    async def start(self) -> None:
+        raise CannotProvide(self._reason)
+
+    async def remove(self) -> None:
+        self.removed = True
+
+
+async def test_the_first_way_that_works_is_taken() -> None:
+    """A way that fails is cleared away, and the next one is tried; those after the first success are not."""
+    lacking, works = Lacking("no Docker"), Given(url="here")
+    ways: list[Callable[[], Given]] = [lambda: lacking, lambda: works, lambda: pytest.fail("tried")]
+    assert await first_of("RabbitMQ", ways) is works
+    assert lacking.removed
+
+
+async def test_without_any_way_each_lack_is_named() -> None:
+    """Where nothing works the error names the server and what each way lacked."""
+    with pytest.raises(CannotProvide, match=r"need RabbitMQ, .*: no programs; no Docker\.$"):
+        await first_of("RabbitMQ", [lambda: Lacking("no programs"), lambda: Lacking("no Docker")])
