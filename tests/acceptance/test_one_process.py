@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple, Self
 
 import pytest
 from tests.acceptance import trees
@@ -64,22 +65,47 @@ def client_of(service: Service) -> Client:
     return Client(service.logged(LISTENING)[0]["address"])
 
 
-def family(pid: int) -> set[int]:
+class Process(NamedTuple):
+    """A process that nobody who gets its number later is taken for."""
+
+    pid: int
+    started: int
+    parent: int
+    program: str
+
+    @classmethod
+    def running(cls) -> list[Self]:
+        """All that run; an ended one whose parent has not yet asked after it runs no more."""
+        found = []
+        for file in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):
+                program, _, rest = file.read_text().rpartition(")")
+                state, parent, *others = rest.split()
+                if state not in "ZX":
+                    found.append(cls(int(file.parent.name), int(others[17]), int(parent), program))
+        return found
+
+
+def family(pid: int) -> set[Process]:
     """A process and all it has started, however far down."""
-    parents: dict[int, int] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
-    found: set[int] = set()
-    members = {pid}
+    running = Process.running()
+    found: set[Process] = set()
+    members = {process for process in running if process.pid == pid}
     while members - found:
         found |= members
-        members = found | {child for child, parent in parents.items() if parent in found}
+        pids = {process.pid for process in found}
+        members = found | {process for process in running if process.parent in pids}
     return found
 
 
-def alive(pids: set[int]) -> set[int]:
-    return {pid for pid in pids if Path(f"/proc/{pid}").exists()}
+async def all_ended(processes: set[Process]) -> None:
+    """Returns when none of them runs: one that lost its parent may need a moment to notice."""
+    one_by_one = {(process.pid, process.started) for process in processes}
+
+    async def none_runs() -> bool:
+        return one_by_one.isdisjoint((process.pid, process.started) for process in Process.running())
+
+    await until(none_runs, seconds=10)
 
 
 async def test_data_outlives_a_restart(home: Home) -> None:
@@ -92,10 +118,10 @@ async def test_data_outlives_a_restart(home: Home) -> None:
         await client.call("POST", "/api/ds/query", json=QUERY)
         before = await client.dashboards()
         assert sorted(before) == sorted(names)
-    pids = family(first.pid)
-    assert len(pids) > 2
+    processes = family(first.pid)
+    assert len(processes) > 2
     assert await first.stop() == 0
-    assert alive(pids) == set()
+    await all_ended(processes)
     assert len(first.said) == 1
     assert first.said[0].startswith(f"Dashwright serves at {first.logged(LISTENING)[0]['address']} ")
 
@@ -119,10 +145,10 @@ async def test_a_killed_system_goes_on_where_it_was(home: Home) -> None:
         await client.create_repository("team", "team")
         jobs = [await client.sync("many"), await client.sync("team")]
         await killed.event("job_started")
-        pids = family(killed.pid)
+        processes = family(killed.pid)
         await killed.kill()
     second = await home.serving()
-    assert alive(pids) == set()
+    await all_ended(processes)
     async with client_of(second) as client:
         for job in jobs:
             assert (await client.ended(job))["status"]["state"] == "success"
@@ -137,9 +163,9 @@ async def test_ctrl_c_leaves_nothing_running(home: Home) -> None:
         await client.create_repository("many", "many")
         await client.sync("many")
         await service.event("job_started")
-    pids = family(service.pid)
+    processes = family(service.pid)
     assert await service.interrupt() == 0
-    assert alive(pids) == set()
+    await all_ended(processes)
     check_lines(service)
 
 
@@ -147,10 +173,10 @@ async def test_a_start_can_be_interrupted(home: Home) -> None:
     """SIGTERM while the first start still makes its database: the process ends with status 0 and leaves no other; the next one serves."""
     service = await home.service().launch()
     await until(lambda: _has_children(service))
-    pids = family(service.pid)
+    processes = family(service.pid)
     service.send(signal.SIGTERM)
     assert await service.ended(seconds=20) == 0
-    assert alive(pids) == set()
+    await all_ended(processes)
     await home.serving()
 
 
