@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-faults test-clients check fmt docs bench lock clean
+.PHONY: help run setup test test-faults test-oracles test-clients check fmt docs bench lock clean
 
 PYTEST = .venv/bin/python -m pytest
 
@@ -14,10 +14,13 @@ setup:  ## install what tests and checks need
 	@requirements/install dev
 
 test: setup  ## run every test against real PostgreSQL and RabbitMQ, found or provided
-	@$(PYTEST) -n auto --dist loadscope -m "not faults"
+	@$(PYTEST) -n auto --dist loadscope -m "not faults and not oracles"
 
 test-faults: setup  ## run the tests that kill and stop what others share, each with servers of its own
 	@$(PYTEST) -n auto --dist loadscope -m faults
+
+test-oracles: setup  ## compare with MariaDB and Prometheus, which it installs where it may
+	@$(PYTEST) -m oracles tests/oracles
 
 test-clients: setup  ## run a client's own tests against a gateway of their own; downloads them from PyPI (GROUPS="teams users")
 	@.venv/bin/python -m tests.clients $(GROUPS)

@@ -91,6 +91,16 @@ class Settings(BaseSettings):
     math_bytes: Annotated[int, Field(ge=0)] = 1 << 30
     evaluation_result_seconds: Positive = 86_400
     evaluation_seconds: Seconds = 25
+    sql_slots: Positive = 4
+    sql_seconds: Seconds = 10
+    sql_bytes: Positive = 512 * 1024 * 1024
+    sql_output_cells: Positive = 1_000_000
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    source_seconds: Seconds = 20
+    source_bytes: Positive = 128 * 1024 * 1024
+    source_connections: Positive = 4
+    query_cache_bytes: Annotated[int, Field(ge=0)] = 64 * 1024 * 1024
+    query_cache_seconds: Seconds = 10
     job_slots: Positive = 4
     job_lease_seconds: Seconds = 30
     job_attempts: Positive = 5
