@@ -10,18 +10,19 @@ from dashwright.common.errors import BadRequest, DeadlineExceeded
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import Reply, Request, RpcServer
 from dashwright.common.models.asking import Asking
-from dashwright.common.settings import Settings
+from dashwright.common.settings import SQL_FEATURE, Settings
 from dashwright.expressions import answer
 from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.sql.engine import SqlEngine
 
 log = structlog.get_logger()
 
 
 class QueryConsumer:
-    """``slots``: queries evaluated at once. ``settings`` give the limits of each."""
+    """``slots``: queries evaluated at once. ``settings`` hold for each."""
 
-    def __init__(self, broker: Broker, *, slots: int, settings: Settings | None = None) -> None:
-        self._settings = answer.Settings() if settings is None else answer_settings(settings)
+    def __init__(self, broker: Broker, *, slots: int, settings: answer.Settings | None = None) -> None:
+        self._settings = settings or answer.Settings()
         self._server = RpcServer(broker, broker.topology.query, self._answer, prefetch=slots)
 
     async def start(self) -> None:
@@ -46,6 +47,8 @@ class QueryConsumer:
 
 
 def answer_settings(settings: Settings) -> answer.Settings:
-    """Every limit is the setting of its name."""
+    """Every limit is the setting of its name; sql where its feature is on. Who asks for them stops what they hold."""
     named = {limit.name: getattr(settings, limit.name) for limit in fields(Limits) if limit.name != "deadline"}
-    return answer.Settings(Limits(**named), settings.evaluation_seconds)
+    limits = Limits(**named)
+    sql = SqlEngine(limits, slots=settings.sql_slots) if SQL_FEATURE in settings.features else None
+    return answer.Settings(limits, settings.evaluation_seconds, sql=sql)

@@ -7,6 +7,7 @@ from dashwright.common.errors import DashwrightError
 from dashwright.expressions.engine.bounds import size_of
 from dashwright.expressions.engine.evaluate import Results, Trace
 from dashwright.expressions.engine.expression import Dropped, Outcome
+from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import Values
 from dashwright.expressions.request import Request
 
@@ -14,7 +15,7 @@ _SHOWN_DROPS = 100
 
 
 def explanation(
-    request: Request, given: Mapping[str, Values | DashwrightError], outcomes: Results, trace: Trace, seconds: Mapping[str, float]
+    request: Request, given: Mapping[str, Values | Table | DashwrightError], outcomes: Results, trace: Trace, seconds: Mapping[str, float]
 ) -> dict[str, Any]:
     """``given`` is what ordinary queries gave to expressions, ``seconds`` the time that each ordinary query took."""
     values = {**given, **{ref_id: outcome.values if isinstance(outcome, Outcome) else outcome for ref_id, outcome in outcomes.items()}}
@@ -33,7 +34,7 @@ def _node(kind: str, inputs: list[dict[str, Any]], seconds: float | None) -> dic
     return {"kind": kind, "inputs": inputs, "milliseconds": None if seconds is None else round(seconds * 1000, 3)}
 
 
-def _told(values: Values | DashwrightError | None) -> dict[str, Any]:
+def _told(values: Values | Table | DashwrightError | None) -> dict[str, Any]:
     """What a refId holds. An ordinary query that no expression reads is never turned into values."""
     if values is None:
         return {}

@@ -10,6 +10,7 @@ import structlog
 from dashwright.common import process
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
+from dashwright.common.errors import Unavailable
 from dashwright.common.jobs.routing import EVALUATE
 from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.broker import Broker
@@ -31,13 +32,15 @@ class ExpressionsWorker:
     def __init__(self, settings: Settings, database: Database, broker: Broker, clock: Clock) -> None:
         self._drain = settings.shutdown_seconds
         self._relay = Relay(database, broker)
-        self._queries = QueryConsumer(broker, slots=settings.query_slots, settings=settings)
+        self._start_seconds = settings.start_seconds
+        self._settings = answer_settings(settings)
+        self._queries = QueryConsumer(broker, slots=settings.query_slots, settings=self._settings)
         keep = timedelta(seconds=settings.evaluation_result_seconds)
         self._jobs = JobConsumer(
             database,
             broker,
             self._relay,
-            {EVALUATE: EvaluationRunner(database, answer_settings(settings), keep=keep)},
+            {EVALUATE: EvaluationRunner(database, self._settings, keep=keep)},
             clock,
             queue=broker.topology.evaluate,
             slots=settings.job_slots,
@@ -45,6 +48,7 @@ class ExpressionsWorker:
         )
 
     async def start(self) -> None:
+        await self._warm()
         self._relay.start()
         await self._queries.start()
         await self._jobs.start()
@@ -53,6 +57,17 @@ class ExpressionsWorker:
         """Takes nothing more, finishes what it has or hands it back, closes."""
         await asyncio.gather(self._queries.stop(drain=self._drain), self._jobs.stop(drain=self._drain))
         await self._relay.stop()
+        if self._settings.sql:
+            await asyncio.to_thread(self._settings.sql.stop)
+
+    async def _warm(self) -> None:
+        """Without a first child statements are tried all the same, and everything else is served."""
+        if self._settings.sql is None:
+            return
+        try:
+            await asyncio.to_thread(self._settings.sql.warm, self._start_seconds)
+        except Unavailable as error:
+            log.warning("sql_not_ready", reason=error.message)
 
 
 async def serve(settings: Settings) -> None:

@@ -37,6 +37,11 @@ class Deadline:
                 message_id="sse.deadline",
             )
 
+    @property
+    def left(self) -> float:
+        """The seconds that are left, negative when the time is over."""
+        return self._ends - self._clock()
+
     def end(self) -> None:
         """Brings the end forward to now: nobody waits any more."""
         self._ends = -math.inf
