@@ -39,6 +39,7 @@ _BESIDE = 8
 """Bytes of an answer for each of its cells at most, beside the values: nulls, and how long texts are."""
 
 _SLICE = 0.05
+_STOPPING = "this service is stopping"
 
 
 class SandboxError(Exception):
@@ -249,16 +250,17 @@ class Sandbox:
             self._free.put(kept)
 
     def _taken(self, wait: Wait) -> Child | None:
-        while True:
+        while not self._is_stopped:
             try:
                 return self._free.get(timeout=max(0.0, min(_SLICE, wait())))
             except Empty:
                 continue
+        raise NoChild(_STOPPING)
 
     def _made(self) -> Child:
         with self._lock:
             if self._is_stopped:
-                raise NoChild("this service is stopping")
+                raise NoChild(_STOPPING)
             child = Child(self.fence, lambda start: self._starter.submit(start).result())
             self._children.add(child)
         _log.info("sql_child_started", pid=child.pid)
