@@ -1,4 +1,5 @@
-"""SQL as a guest language: what a statement may say, the tables it reads, and the fenced child process that runs it.
+"""SQL as a guest language: what a statement may say, what it means in DuckDB's words, and the fenced place where it runs.
 
-What may live here: the allow list and the dialect, results as tables and tables as results, and all that knows DuckDB or sqlglot.
+A statement is MySQL's dialect over the results of a request. What may live here: the allow list, the dialect and its functions, the
+tables made from results, the sandbox. Only this room knows sqlglot and duckdb.
 """
