@@ -323,7 +323,11 @@ async def test_a_result_beyond_its_cells_is_cut_with_a_notice(engine: SqlEngine)
         ("SELECT * FROM a", "sse.sql.table_not_found", "[a] and that table was not found; write it [A]"),
         ("SELECT * FROM F", "sse.sql.failed_dependency", "selects from the results of query [F] which has an error"),
         ("SELECT * FROM L", "sse.sql.input_conversion", "results of query [L] (Datasource Type: [grafana-testdata-datasource]) into a"),
-        ("SELECT ABS(host) FROM A", "sse.sql.general_gms_error", "error from the sql expression engine"),
+        (
+            "SELECT v + 9223372036854775807 * 9223372036854775807 * 9223372036854775807 FROM A",
+            "sse.sql.general_gms_error",
+            "error from the sql expression engine",
+        ),
     ],
 )
 async def test_what_fails_says_why_and_what_to_do(engine: SqlEngine, statement: str, message_id: str, fault: str) -> None:
@@ -338,7 +342,7 @@ async def test_what_fails_says_why_and_what_to_do(engine: SqlEngine, statement: 
 async def test_names_that_differ_in_case_only_are_not_one_table(engine: SqlEngine) -> None:
     """Rather than answering from the wrong one."""
     told = await error(engine, "SELECT * FROM A JOIN a", raw("A", PLAIN), raw("a", PLAIN))
-    assert "[A] and [a], which differ in upper and lower case only" in told["error"]
+    assert "the results 'A' and 'a' differ in small and capital letters only" in told["error"]
 
 
 async def test_tables_beyond_the_memory_of_a_statement_are_refused(engine: SqlEngine) -> None:

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +12,13 @@ import structlog
 from dashwright.common.errors import BadRequest, DashwrightError, DeadlineExceeded, TooLarge, Unavailable
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.sql import statement
 from dashwright.expressions.sql.handover import TextTooLong
 from dashwright.expressions.sql.macros import MACROS
 from dashwright.expressions.sql.pipe import Wait
 from dashwright.expressions.sql.relation import Relation
 from dashwright.expressions.sql.results import Unreadable, frame_of
 from dashwright.expressions.sql.sandbox import Answer, ChildEnded, Fence, NoChild, Sandbox
-from dashwright.expressions.sql.statement import Statement, read
 
 _log = structlog.get_logger()
 
@@ -47,7 +47,7 @@ class SqlEngine:
 
     def warm(self, seconds: float) -> None:
         """Starts the first child and reads a first statement, so that no caller waits for it. Raises Unavailable."""
-        read("SELECT 1", "A")
+        statement.warm()
         until = time.monotonic() + seconds
 
         def wait() -> float:
@@ -65,14 +65,16 @@ class SqlEngine:
         self.sandbox.stop()
         self.threads.shutdown()
 
-    def select(self, ref_id: str, statement: Statement, relations: Mapping[str, Relation], limits: Limits) -> Selected:
-        """Runs in the caller's thread until there is an answer, or the time is over. Raises an error of the tree."""
-        _check_names(ref_id, relations)
+    def select(self, ref_id: str, sql: str, relations: Mapping[str, Relation], limits: Limits) -> Selected:
+        """Runs in the caller's thread until there is an answer, or the time is over. ``sql`` is in DuckDB's words.
+
+        Raises an error of the tree.
+        """
         size = sum(column.values.nbytes for relation in relations.values() for column in relation.columns)
         if size > limits.sql_bytes:
             found = f"the tables of sql expression [{ref_id}] take {size} bytes"
             raise limits.refusal("sql_bytes", found, "ask for a shorter time range, or reduce before you select")
-        asked = {"sql": statement.sql, "cells": limits.sql_output_cells, "bytes": limits.sql_bytes}
+        asked = {"sql": sql, "cells": limits.sql_output_cells, "bytes": limits.sql_bytes}
         try:
             answer = self.sandbox.run(asked, relations, _waiting(limits), lambda: _working(ref_id, limits))
             if "error" not in answer.told:
@@ -112,19 +114,6 @@ def _working(ref_id: str, limits: Limits) -> Wait:
         return min(left, limits.deadline.left)
 
     return wait
-
-
-def _check_names(ref_id: str, names: Iterable[str]) -> None:
-    """The engine below takes names that differ only in case for one."""
-    seen: dict[str, str] = {}
-    for name in names:
-        other = seen.setdefault(name.casefold(), name)
-        if other != name:
-            raise BadRequest(
-                f"sql expression [{ref_id}] selects from [{other}] and [{name}], which differ in upper and lower case only; "
-                "give one of the queries another refId",
-                message_id="sse.sql.ambiguous_table",
-            )
 
 
 def _ended(ref_id: str, error: ChildEnded) -> Unavailable:

@@ -48,7 +48,7 @@ class Sql(TableExpression):
 
     def select(self, inputs: Mapping[str, Values | Table], limits: Limits) -> Outcome:
         relations = {name: self._relation(name, inputs[name], limits) for name in self.inputs}
-        selected = self.engine.select(self.ref_id, self.statement, relations, limits)
+        selected = self.engine.select(self.ref_id, self.statement.sql, relations, limits)
         warnings = [notice for relation in relations.values() for notice in relation.notices]
         frame = selected.frame
         if selected.is_cut:
