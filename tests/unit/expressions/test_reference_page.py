@@ -22,15 +22,16 @@ from tests.specs.test_expression_specs import test_an_expression_gives_what_its_
 
 from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.expressions import TARGETS, VARIANT_PROPERTIES
-from dashwright.expressions.answer import answer
+from dashwright.expressions.answer import Settings, answer
 from dashwright.expressions.engine import classic_reducers
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.math.functions import FUNCTIONS
 from dashwright.expressions.engine.predicates import BOUNDS
 from dashwright.expressions.engine.sampling import UPSAMPLERS
+from dashwright.expressions.sql.engine import SqlEngine
 
 FOLDER = PAGE.parent
-PAGES = (PAGE, *(FOLDER / f"{name}.md" for name in ("queries", "frames", "recipes")))
+PAGES = (PAGE, *(FOLDER / f"{name}.md" for name in ("queries", "frames", "recipes", "sql-tables")))
 _FENCE = re.compile(r"^```(\w+)(?: (\w+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([\w-]+\.md)?(?:#([\w-]+))?\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -64,8 +65,17 @@ def marked(language: str, mark: str) -> list[Any]:
     return [pytest.param(block, id=block.place) for block in BLOCKS if (block.language, block.mark) == (language, mark)]
 
 
-async def answered_by(request: Block, *, explain: bool = False) -> tuple[int, Any]:
-    found = await answer(request.text.encode(), Asking(_DOORS[request.mark], explain=explain))
+@pytest.fixture(scope="module")
+def settings() -> Iterator[Settings]:
+    """With all that can be turned on."""
+    made = Settings(sql=SqlEngine(Limits(), slots=1))
+    yield made
+    assert made.sql
+    made.sql.stop()
+
+
+async def answered_by(request: Block, settings: Settings, *, explain: bool = False) -> tuple[int, Any]:
+    found = await answer(request.text.encode(), Asking(_DOORS[request.mark], explain=explain), settings)
     pieces = found.pieces if isinstance(found.pieces, list) else [piece async for piece in found.pieces]
     return found.status, json.loads(b"".join(pieces))
 
@@ -81,12 +91,19 @@ def _lines(ref_id: str, result: Any) -> Iterator[str]:
     elif not result["frames"]:
         yield f"{ref_id} no frames"
     for frame in result["frames"]:
-        yield f"{ref_id} {_item(frame)}"
+        yield from _table(frame) if frame["schema"].get("name") == ref_id else [f"{ref_id} {_item(frame)}"]
         meta = frame["schema"].get("meta", {})
         for match in meta.get("custom", []):
             yield " ".join([f"{ref_id} match", match["value"] or "null", match["metric"], _labels(match["labels"])])
         for notice in meta.get("notices", []):
             yield f"{ref_id} {notice['severity']} {notice['text']}"
+
+
+def _table(frame: Any) -> Iterator[str]:
+    schema = frame["schema"]
+    yield f"{schema['refId']} table {' | '.join(field['name'] for field in schema['fields'])}"
+    for row in zip(*frame["data"]["values"], strict=True):
+        yield f"{schema['refId']} {' | '.join('null' if cell is None else str(cell).removesuffix('.0') for cell in row)}"
 
 
 def _item(frame: Any) -> str:
@@ -176,9 +193,9 @@ def test_every_block_is_of_a_kind_that_runs() -> None:
 
 
 @pytest.mark.parametrize(("request_block", "shown"), [pytest.param(*example, id=example[0].place) for example in EXAMPLES])
-async def test_a_request_answers_what_stands_behind_it(request_block: Block, shown: Block) -> None:
+async def test_a_request_answers_what_stands_behind_it(request_block: Block, shown: Block, settings: Settings) -> None:
     """Status, frames, labels, values, notices and errors."""
-    status, body = await answered_by(request_block, explain=shown.mark == "explain")
+    status, body = await answered_by(request_block, settings, explain=shown.mark == "explain")
     if shown.mark == "explain":
         assert without_times(body["meta"]["explain"]) == without_times(json.loads(shown.text))
     elif shown.language == "json":
