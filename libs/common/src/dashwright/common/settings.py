@@ -17,6 +17,7 @@ from typing import Annotated, Literal
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.models.quotas import QuotaRules, read_defaults
 
 PREFIX = "DASHWRIGHT_"
@@ -136,6 +137,17 @@ class Settings(BaseSettings):
             return tuple(ipaddress.ip_network(part.strip()) for part in value.split(",") if part.strip())
         except ValueError as error:
             raise ValueError(f"{error}; give addresses or networks like 10.0.0.0/8, separated by commas") from error
+
+    @field_validator("allowed_hosts", mode="before")
+    @classmethod
+    def _split_hosts(cls, value: object) -> object:
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _know_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        AllowedHosts.of(value)
+        return value
 
     @field_validator("quota_defaults", mode="before")
     @classmethod

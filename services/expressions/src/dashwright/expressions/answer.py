@@ -19,8 +19,11 @@ from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.evaluation import Evaluation, evaluated
-from dashwright.expressions.fetching import Fetched, SourceOf, fetch, served
+from dashwright.expressions.fetching import Fetched, fetch
+from dashwright.expressions.health import health
 from dashwright.expressions.request import Request, read
+from dashwright.expressions.sources.answers import Answers
+from dashwright.expressions.sources.directory import Directory, Sources
 from dashwright.expressions.validation import faults_of
 
 _log = structlog.get_logger()
@@ -48,12 +51,16 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What an answer may cost, how many ``seconds`` its evaluation may take, what time it is, and which sources answer queries."""
+    """What an answer may cost, how many ``seconds`` its evaluation may take, and what time it is.
+
+    ``sources`` finds the data sources, ``answers`` holds what they answered a moment ago.
+    """
 
     limits: Limits = field(default_factory=Limits)
     seconds: float = 25
     clock: Clock = field(default_factory=Clock)
-    source_of: SourceOf = served
+    sources: Sources = field(default_factory=Directory)
+    answers: Answers = field(default_factory=Answers)
 
 
 _DEFAULTS = Settings()
@@ -71,6 +78,9 @@ async def answer(body: bytes, asking: Asking | None = None, settings: Settings |
         if asking.door is Door.VALIDATION:
             faults = await _run(len(body) > _SMALL, limits, partial(faults_of, body, asking, settings.clock.now(), limits))
             return _counted(Answer(200, response.CONTENT_TYPE, [response.validation(faults)]))
+        if asking.door is Door.HEALTH:
+            status, told = await health(body, asking, limits, settings.sources)
+            return Answer(status, response.CONTENT_TYPE, [told])
         evaluation = await _evaluate(body, asking, settings, limits)
     except DashwrightError as error:
         _log.info("query_refused", reason=error.message)
@@ -86,7 +96,7 @@ async def evaluate(body: bytes, asking: Asking, settings: Settings) -> Evaluatio
 async def _evaluate(body: bytes, asking: Asking, settings: Settings, limits: Limits) -> Evaluation:
     large = len(body) > _SMALL
     request = await _run(large, limits, partial(read, body, asking, settings.clock.now(), limits))
-    fetched = await fetch(request, limits, settings.source_of)
+    fetched = await fetch(request, asking, limits, settings.sources, settings.answers)
     large = large or not _is_brief(request, fetched)
     evaluation = await _run(large, limits, partial(evaluated, request, fetched, limits, explain=asking.explain))
     for ref_id, result in evaluation.shown.items():

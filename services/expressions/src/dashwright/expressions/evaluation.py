@@ -32,7 +32,7 @@ class Evaluation:
 def evaluated(request: Request, fetched: Fetched, limits: Limits, *, explain: bool = False) -> Evaluation:
     checked = {node.ref_id: _checked(node, fetched.results[node.ref_id]) for node in request.nodes if node.ref_id in fetched.results}
     wanted = {ref_id for node in request.nodes for ref_id in node.inputs}
-    given = {ref_id: _read(ref_id, request, result, limits) for ref_id, result in checked.items() if ref_id in wanted}
+    given = {ref_id: _read(ref_id, fetched.types.get(ref_id, ""), result, limits) for ref_id, result in checked.items() if ref_id in wanted}
     trace = Trace()
     # An explanation tells of hidden outcomes, too.
     kept = {node.ref_id for node in request.nodes if explain or node.ref_id not in request.hidden}
@@ -43,7 +43,7 @@ def evaluated(request: Request, fetched: Fetched, limits: Limits, *, explain: bo
     for ref_id, result in shown.items():
         if texts := [*request.notices.get(ref_id, ()), *(_of_a_newer_kind(result.frames) if ref_id in given else ())]:
             shown[ref_id] = _noticed(result, texts)
-    return Evaluation(shown, explanation(request, given, outcomes, trace, fetched.seconds) if explain else None)
+    return Evaluation(shown, explanation(request, given, outcomes, trace, fetched) if explain else None)
 
 
 def _checked(node: Node, result: Result) -> Result:
@@ -57,12 +57,12 @@ def _checked(node: Node, result: Result) -> Result:
     return result
 
 
-def _read(ref_id: str, request: Request, result: Result, limits: Limits) -> Values | DashwrightError:
+def _read(ref_id: str, source_type: str, result: Result, limits: Limits) -> Values | DashwrightError:
     if result.error:
         return result.error
     try:
         limits.deadline.check()
-        values = values_of(result.frames, request.sources[ref_id].datasource.type)
+        values = values_of(result.frames, source_type)
         check_size(ref_id, values, limits)
     except DashwrightError as error:
         unreadable = type(error)(f"failed to read data from query {ref_id}: {error.message}", message_id="sse.readDataError")

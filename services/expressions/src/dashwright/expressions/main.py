@@ -19,6 +19,7 @@ from dashwright.common.settings import Settings, listening_at, require
 from dashwright.common.work.consumer import JobConsumer
 from dashwright.expressions.consumer import QueryConsumer, answer_settings
 from dashwright.expressions.jobs import EvaluationRunner
+from dashwright.expressions.sources.directory import Directory, Records
 
 log = structlog.get_logger()
 
@@ -28,16 +29,17 @@ SERVICE = "dashwright-expressions"
 class ExpressionsWorker:
     """The worker over a database and a broker that somebody else opened."""
 
-    def __init__(self, settings: Settings, database: Database, broker: Broker, clock: Clock) -> None:
+    def __init__(self, settings: Settings, database: Database, broker: Broker, clock: Clock, records: Records | None = None) -> None:
         self._drain = settings.shutdown_seconds
         self._relay = Relay(database, broker)
-        self._queries = QueryConsumer(broker, slots=settings.query_slots, settings=settings)
+        answering = answer_settings(settings, Directory({}, records, seconds=settings.source_seconds))
+        self._queries = QueryConsumer(broker, slots=settings.query_slots, settings=answering)
         keep = timedelta(seconds=settings.evaluation_result_seconds)
         self._jobs = JobConsumer(
             database,
             broker,
             self._relay,
-            {EVALUATE: EvaluationRunner(database, answer_settings(settings), keep=keep)},
+            {EVALUATE: EvaluationRunner(database, answering, keep=keep)},
             clock,
             queue=broker.topology.evaluate,
             slots=settings.job_slots,

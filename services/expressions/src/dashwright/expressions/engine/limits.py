@@ -21,7 +21,7 @@ class Limits:
     series). ``expression_length``: characters of one expression; ``request_expressions``: of all expressions together;
     ``expression_depth``: how deep parentheses, calls and signs nest in it, a chain of operators does not. ``request_points``: of all that
     is held at once, a series counted as 32 more. ``resample_buckets``: windows of one ``resample``. ``math_bytes``: estimated memory that
-    the result of one binary operator may take; 0 turns that check off.
+    the result of one binary operator may take; 0 turns that check off. ``source_bytes``: bytes of one answer of a data source, unpacked.
     """
 
     query_targets: int = 500
@@ -35,6 +35,7 @@ class Limits:
     expression_depth: int = EXPRESSION_DEPTH
     resample_buckets: int = 500_000
     math_bytes: int = 1 << 30
+    source_bytes: int = 128 * 1024 * 1024
     deadline: Deadline = field(default_factory=Deadline)
 
     def refusal(self, name: str, found: str, advice: str) -> TooLarge:

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dashwright.common.errors import BadRequest
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.frame_reader import read_frames
+from dashwright.expressions.sources.source import Source
 
 TYPE = "grafana-testdata-datasource"
 
@@ -15,10 +17,13 @@ _LARGE = 5_000
 """Characters from which reading leaves the event loop."""
 
 
-class TestData:
+class TestData(Source):
     """Scenario ``raw_frame``: the frames lie in ``rawFrameContent`` as JSON text."""
 
-    async def query(self, query: SourceQuery, time_range: TimeRange) -> Sequence[Frame]:
+    async def health(self) -> str:
+        return "Data source is working"
+
+    async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
         properties = query.model_extra or {}
         scenario = properties.get("scenarioId")
         if scenario != "raw_frame":
