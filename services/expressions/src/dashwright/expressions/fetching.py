@@ -1,16 +1,13 @@
 """Asks data sources for what the ordinary queries of a request want. A source that fails is an error of its refId."""
 
 import asyncio
-import hashlib
 import math
 import time
-from collections.abc import AsyncIterator, Hashable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-import orjson
-
-from dashwright.common.errors import BadRequest, DashwrightError, DeadlineExceeded
+from dashwright.common.errors import DashwrightError, DeadlineExceeded
 from dashwright.common.models.asking import Asking
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.deadline import Deadline
@@ -24,9 +21,6 @@ from dashwright.expressions.sources.directory import Found, Sources
 
 POINTS, POINTS_OF_EXPRESSIONS = 100, 5000
 """``maxDataPoints`` of a query that names none: alone, and in a request with expressions, as clients know them."""
-
-_ABOUT_THE_REQUEST = {"ref_id", "hide", "datasource", "time_range", "result_assertions"}
-"""What a query says that its source does not see."""
 
 
 @dataclass(slots=True)
@@ -105,7 +99,8 @@ class _Fetching:
         async with within(self._limits.deadline):
             if found.record is None:
                 return await found.source.query(query, span, self._limits)
-            key = _key(query, found, found.source.aligned(query, span))
+            record = found.record
+            key = record.org_id, record.id, record.uid, record.version, found.source.question(query, span)
             frames, cached = await self._answers.of(key, lambda: _asked(query, span, found, self._limits), fresh=self._fresh)
         self.fetched.cached[query.ref_id] = cached
         return frames
@@ -128,17 +123,6 @@ async def _asked(query: SourceQuery, span: TimeRange, found: Found, limits: Limi
     finally:
         # What it left behind in a thread ends, too.
         deadline.end()
-
-
-def _key(query: SourceQuery, found: Found, span: TimeRange) -> Hashable:
-    """What makes two queries the same question."""
-    record = found.record
-    assert record is not None
-    try:
-        text = orjson.dumps(query.model_dump(by_alias=True, exclude=_ABOUT_THE_REQUEST), option=orjson.OPT_SORT_KEYS)
-    except (orjson.JSONEncodeError, ValueError) as error:
-        raise BadRequest(f"the query cannot be read: {error}") from error
-    return record.org_id, record.id, record.uid, record.version, hashlib.blake2b(text, digest_size=16).digest(), span
 
 
 def _failed(query: SourceQuery, error: DashwrightError) -> DashwrightError:

@@ -4,10 +4,12 @@ import asyncio
 import gc
 import sys
 from datetime import timedelta
+from functools import partial
 
 import structlog
 
 from dashwright.common import process
+from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.jobs.routing import EVALUATE
@@ -19,7 +21,11 @@ from dashwright.common.settings import Settings, listening_at, require
 from dashwright.common.work.consumer import JobConsumer
 from dashwright.expressions.consumer import QueryConsumer, answer_settings
 from dashwright.expressions.jobs import EvaluationRunner
-from dashwright.expressions.sources.directory import Directory, Records
+from dashwright.expressions.sources.directory import Directory, Kinds, Records
+from dashwright.expressions.sources.http.client import HttpClient
+from dashwright.expressions.sources.prometheus import source as prometheus
+from dashwright.expressions.sources.prometheus.source import Prometheus
+from dashwright.expressions.sources.reach import Reach
 
 log = structlog.get_logger()
 
@@ -32,7 +38,9 @@ class ExpressionsWorker:
     def __init__(self, settings: Settings, database: Database, broker: Broker, clock: Clock, records: Records | None = None) -> None:
         self._drain = settings.shutdown_seconds
         self._relay = Relay(database, broker)
-        answering = answer_settings(settings, Directory({}, records, seconds=settings.source_seconds))
+        self._http = HttpClient(Reach(AllowedHosts.of(settings.allowed_hosts)), connections=settings.source_connections)
+        kinds: Kinds = {prometheus.TYPE: partial(Prometheus, http=self._http)}
+        answering = answer_settings(settings, Directory(kinds, records, seconds=settings.source_seconds))
         self._queries = QueryConsumer(broker, slots=settings.query_slots, settings=answering)
         keep = timedelta(seconds=settings.evaluation_result_seconds)
         self._jobs = JobConsumer(
@@ -55,6 +63,7 @@ class ExpressionsWorker:
         """Takes nothing more, finishes what it has or hands it back, closes."""
         await asyncio.gather(self._queries.stop(drain=self._drain), self._jobs.stop(drain=self._drain))
         await self._relay.stop()
+        await self._http.close()
 
 
 async def serve(settings: Settings) -> None:

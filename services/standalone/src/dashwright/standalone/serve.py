@@ -9,6 +9,7 @@ import structlog
 
 from dashwright.api.main import Gateway
 from dashwright.common import process
+from dashwright.common.allowed_hosts import LOOPBACK
 from dashwright.common.clock import Clock
 from dashwright.common.database import schema
 from dashwright.common.database.pool import Database
@@ -28,6 +29,9 @@ SERVICE = "dashwright"
 async def serve(settings: Settings) -> None:
     """Everything, until a signal stops it. Prints one line with the address when it serves."""
     stopped = process.stop_signal()
+    if "allowed_hosts" not in settings.model_fields_set:
+        # Whoever runs everything on one machine has their data sources there, too.
+        settings = settings.model_copy(update={"allowed_hosts": LOOPBACK})
     async with _database_url(settings) as url:
         await schema.migrate(url)
         database = await Database.open(url, application_name=SERVICE, max_size=settings.database_pool_size)

@@ -1,5 +1,6 @@
 """What the gateway asks the expressions worker beside the body: by which door the request came, and how to answer it."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -45,7 +46,7 @@ class Asking:
             "org_id": self.org_id,
             "fresh": self.fresh,
         }
-        return headers if self.uids is None else headers | {"uids": "\n".join(sorted(self.uids))}
+        return headers if self.uids is None else headers | {"uids": json.dumps(sorted(self.uids))}
 
     @staticmethod
     def of(headers: Mapping[str, object]) -> "Asking":
@@ -57,6 +58,6 @@ class Asking:
             explain=bool(headers.get("explain")),
             accept=str(headers.get("accept", "")),
             org_id=org_id if isinstance(org_id, int) else 0,
-            uids=None if uids is None else frozenset(str(uids).splitlines()),
+            uids=None if uids is None else frozenset(json.loads(str(uids))),
             fresh=bool(headers.get("fresh")),
         )

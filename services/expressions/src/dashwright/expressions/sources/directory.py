@@ -9,8 +9,8 @@ from dashwright.common.errors import BadRequest, DashwrightError, Forbidden
 from dashwright.common.models.asking import Asking
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.models.expressions import SourceQuery
-from dashwright.expressions.sources import testdata
 from dashwright.expressions.sources.source import Source
+from dashwright.expressions.sources.testdata import source as testdata
 
 BUILT_IN: Final[dict[str, Source]] = {testdata.TYPE: testdata.TestData()}
 """Sources that need no record, by their type, whatever the uid."""
