@@ -19,6 +19,7 @@ _NAME: Final = re.compile(r"(?:\*\.)?[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_]
 _UNICAST: Final = ipaddress.IPv6Network("2000::/3")
 # Not known as special to every supported Python.
 _SPECIAL: Final[tuple[Network, ...]] = (
+    ipaddress.IPv4Network("192.0.0.0/24"),
     ipaddress.IPv4Network("192.88.99.0/24"),
     ipaddress.IPv6Network("3fff::/20"),
 )
@@ -94,8 +95,11 @@ def _forms(address: Address) -> tuple[Address, ...]:
 
 
 def _network(entry: str) -> Network | None:
+    text = entry.strip()
+    if text.startswith("[") and text.endswith("]"):
+        text = text[1:-1]
     try:
-        return ipaddress.ip_network(entry.strip().strip("[]"), strict=False)
+        return ipaddress.ip_network(text, strict=False)
     except ValueError:
         return None
 

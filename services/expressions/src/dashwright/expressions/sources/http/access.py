@@ -49,22 +49,27 @@ class Accesses:
 
 
 def address_of(record: SourceRecord, path: str) -> URL:
-    """The address of ``path`` below that of the data source, with the parameters that its address and record give."""
-    try:
-        url = URL(record.url.strip())
-        port = url.port
-    except ValueError as error:
-        raise _unusable(record, "its URL cannot be read") from error
-    if url.scheme not in {"http", "https"} or not url.host or port is None:
-        raise _unusable(record, "its URL must be like https://prometheus.example.com:9090")
+    """The address of ``path`` below that of the data source, with the parameters that its address and record give. Raises BadRequest."""
+    url = _url(record)
     extra = parse_qsl(str(record.json_data.get("customQueryParameters") or ""), keep_blank_values=True)
     query = [*url.query.items(), *extra]
     return url.with_user(None).with_fragment(None).with_path(f"{url.path.rstrip('/')}/{path}").with_query(query)
 
 
+def _url(record: SourceRecord) -> URL:
+    try:
+        url = URL(record.url.strip())
+        complete = url.scheme in {"http", "https"} and bool(url.host) and url.port is not None
+    except ValueError as error:
+        raise _unusable(record, "its URL cannot be read") from error
+    if not complete:
+        raise _unusable(record, "its URL must be like https://prometheus.example.com:9090")
+    return url
+
+
 def _headers(record: SourceRecord) -> dict[str, str]:
     headers = {}
-    url = URL(record.url.strip())
+    url = _url(record)
     if record.basic_auth:
         headers["Authorization"] = _basic(record.basic_auth_user, record.secrets.get("basicAuthPassword", ""))
     elif url.user is not None:

@@ -19,7 +19,6 @@ _FOLLOWED: Final = frozenset({301, 302, 303, 307, 308})
 _SEE_OTHER: Final = 303
 _CONNECT_SECONDS: Final = 10.0
 _ALL_CONNECTIONS: Final = 100
-_ATTEMPTS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,8 @@ class HttpClient:
         assert url.host is not None
         assert url.port is not None
         addresses = await self._reach.resolve(url.host, url.port, encrypted=url.scheme == "https")
-        attempts = [*addresses, addresses[-1]][: max(_ATTEMPTS, len(addresses))]
+        # The library repeats a GET itself where a kept connection was closed just then.
+        attempts = addresses if wanted.method == "GET" else [*addresses, addresses[-1]]
         for number, address in enumerate(attempts, 1):
             try:
                 return await self._exchange(wanted, address, limits)
@@ -96,7 +96,6 @@ class HttpClient:
                     "or correct the address"
                 ) from error
             except (aiohttp.ClientConnectionError, ConnectionError, TimeoutError) as error:
-                # Another address may answer, and a kept connection may have been closed just now.
                 if number == len(attempts):
                     raise SourceFailed(f"{_place(url)} did not answer: {_reason(error)}; check the address, and that it serves") from error
             except (aiohttp.ClientError, aiohttp.http.HttpProcessingError) as error:

@@ -72,7 +72,10 @@ def rounded(length: int) -> int:
 def step(span: int, least: int, most_points: int) -> int:
     """The step of a query over ``span``: at least ``least``, and so that no more than about ``most_points`` points come back."""
     wanted = span // (most_points or 1500)
-    return max(least if wanted < least else rounded(wanted), rounded(span // _MOST_POINTS))
+    chosen = max(least if wanted < least else rounded(wanted), rounded(span // _MOST_POINTS))
+    # Rounding may have gone down too far, and aligning the ends may add a point.
+    borne = -(-span // ((_MOST_POINTS - 1) * MILLISECOND)) * MILLISECOND
+    return max(chosen, borne)
 
 
 def rate_interval(length: int, scrape: int) -> int:
