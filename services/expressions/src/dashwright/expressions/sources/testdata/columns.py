@@ -29,7 +29,7 @@ def table(content: str, name: str) -> Frame:
 
     A column without rows is left out. Raises BadRequest that names the line.
     """
-    reader = csv.reader(StringIO(content, newline=""), strict=True)
+    reader = csv.reader(StringIO(content, newline=""), strict=True, skipinitialspace=True)
     try:
         header, *rows = [row for row in reader if row] or [[]]
     except csv.Error as error:
