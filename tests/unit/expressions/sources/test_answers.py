@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -12,11 +13,12 @@ from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.sources.answers import Answers, size_of
 
 
+@dataclass
 class Moment(Clock):
-    now = 1000.0
+    at: float = 1000.0
 
     def seconds(self) -> float:
-        return self.now
+        return self.at
 
 
 class Asked:
@@ -51,7 +53,7 @@ async def test_an_answer_is_kept_for_its_time() -> None:
     clock, asked = Moment(), Asked()
     answers = Answers(seconds=10, clock=clock)
     assert [(await answers.of("k", asked))[1] for _ in range(3)] == [False, True, True]
-    clock.now += 10
+    clock.at += 10
     assert (await answers.of("k", asked))[1] is False
     assert asked.count == 2
 

@@ -6,6 +6,7 @@ import gzip
 import ipaddress
 import ssl
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -27,7 +28,7 @@ from dashwright.expressions.sources.reach import Reach
 SECRET = "s3cret-of-the-source"
 
 
-async def ask(http: HttpClient, url: str, method: str = "GET", limits: Limits | None = None, **record: object) -> HttpAnswer:
+async def ask(http: HttpClient, url: str, method: str = "GET", limits: Limits | None = None, **record: Any) -> HttpAnswer:
     return await http.ask(prometheus(url, **record), method, "api/v1/query", {"query": "up"}, limits or Limits())
 
 
@@ -65,7 +66,7 @@ async def test_credentials_are_sent(serve: Serve, http: HttpClient) -> None:
         ({"json_data": {"tlsAuth": True}}, "cannot be read"),
     ],
 )
-async def test_a_data_source_that_is_set_up_wrongly_is_told(http: HttpClient, record: dict[str, object], told: str) -> None:
+async def test_a_data_source_that_is_set_up_wrongly_is_told(http: HttpClient, record: dict[str, Any], told: str) -> None:
     """By its name, and without its secrets."""
     with pytest.raises(BadRequest, match=told) as refused:
         await ask(http, "http://127.0.0.1:1", **record)
@@ -140,7 +141,7 @@ async def test_a_redirect_to_nowhere_is_told(serve: Serve, http: HttpClient, tar
 async def test_an_answer_is_read_to_its_limit_only(serve: Serve, http: HttpClient, packed: bool) -> None:
     """A packed one by what it unpacks to: a few bytes may be a gigabyte."""
     body = b" " * 50_000_000
-    headers = {"Content-Encoding": "gzip"} if packed else {}
+    headers: Any = {"Content-Encoding": "gzip"} if packed else {}
     fake = await serve(answering(gzip.compress(body, 1) if packed else body, **headers))
     with pytest.raises(TooLarge, match=r"more than 100000 bytes.*DASHWRIGHT_SOURCE_BYTES"):
         await ask(http, fake.url, limits=Limits(source_bytes=100_000))
@@ -206,7 +207,7 @@ async def test_nobody_there_is_told(serve: Serve, http: HttpClient) -> None:
 
 async def test_cookies_are_not_kept(serve: Serve, http: HttpClient) -> None:
     """What one data source sets is nothing for the next query."""
-    fake = await serve(answering(b"{}", **{"Set-Cookie": "a=b"}))
+    fake = await serve(answering(b"{}", 200, **{"Set-Cookie": "a=b"}))
     for _ in range(2):
         await ask(http, fake.url)
     assert all("Cookie" not in headers for *_, headers in fake.asked)
@@ -254,7 +255,7 @@ async def test_certificates_are_checked_as_the_data_source_says(http: HttpClient
     server = TestServer(application, scheme="https")
     await server.start_server(ssl=context)
     url = str(server.make_url("/"))
-    trusted = {"json_data": {"tlsAuthWithCACert": True}, "secrets": {"tlsCACert": text}}
+    trusted: dict[str, Any] = {"json_data": {"tlsAuthWithCACert": True}, "secrets": {"tlsCACert": text}}
     with pytest.raises(SourceFailed, match="no trusted connection to https://127"):
         await ask(http, url)
     assert (await ask(http, url, version=2, **trusted)).status == 200

@@ -6,7 +6,7 @@ from typing import Final
 import orjson
 import structlog
 
-from dashwright.common.errors import BadRequest, DashwrightError, DeadlineExceeded
+from dashwright.common.errors import BadRequest, DashwrightError, DeadlineExceeded, Forbidden
 from dashwright.common.models.asking import Asking
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.limits import Limits
@@ -25,9 +25,11 @@ async def health(body: bytes, asking: Asking, limits: Limits, sources: Sources) 
     uid = _uid(body)
     async with within(limits.deadline):
         (found,) = await sources.find([SourceQuery.model_validate({"refId": "health", "datasource": {"uid": uid}})], asking)
-    if isinstance(found, DashwrightError):
+    if isinstance(found, BadRequest | Forbidden):
         raise found
     try:
+        if isinstance(found, DashwrightError):
+            raise found
         async with within(limits.deadline):
             message = await _asked(found)
     except DashwrightError as error:

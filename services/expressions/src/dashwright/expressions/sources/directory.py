@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from dashwright.common.errors import BadRequest, DashwrightError, Forbidden
+from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, SourceFailed
 from dashwright.common.models.asking import Asking
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.models.expressions import SourceQuery
@@ -22,7 +22,7 @@ SECONDS: Final = 20.0
 
 
 class Records(Protocol):
-    """The data sources of organizations, with readable secrets."""
+    """The data sources of organizations, with readable secrets. Raises SourceFailed for one whose secrets cannot be read."""
 
     async def find(self, org_id: int, uid: str) -> SourceRecord | None: ...
 
@@ -65,16 +65,19 @@ class Directory:
 
     async def find(self, queries: Sequence[SourceQuery], asking: Asking) -> list[Found | DashwrightError]:
         """Each data source is looked up once, however many of the queries name it."""
-        wanted = dict.fromkeys((query.datasource.type, query.datasource.uid) for query in queries)
-        found = {reference: await self._find(*reference, asking) for reference in wanted}
-        return [found[query.datasource.type, query.datasource.uid] for query in queries]
+        references = [_reference(query) for query in queries]
+        found = {reference: await self._find(*reference, asking) for reference in dict.fromkeys(references)}
+        return [found[reference] for reference in references]
 
     async def _find(self, kind: str, uid: str, asking: Asking) -> Found | DashwrightError:
         if kind in BUILT_IN:
             return Found(kind, BUILT_IN[kind])
         if not uid:
             return BadRequest(f"the query names no data source but the type {kind!r:.80}; name its uid as datasource.uid")
-        record = await self._record(uid, asking)
+        try:
+            record = await self._record(uid, asking)
+        except SourceFailed as error:
+            return error
         if record is None:
             return self._unknown(uid, asking)
         if record.type in BUILT_IN:
@@ -103,6 +106,12 @@ class Directory:
             f"the data source {uid!r:.80} is not among those that you may query (permission datasources:query on datasources:uid:…); "
             "ask an administrator of the organization"
         )
+
+
+def _reference(query: SourceQuery) -> tuple[str, str]:
+    """What a data source is found by: its uid, unless its type needs none; saved panels hold types of old."""
+    kind, uid = query.datasource.type, query.datasource.uid
+    return (kind, "") if kind in BUILT_IN or not uid else ("", uid)
 
 
 def _seconds(record: SourceRecord, default: float) -> float:
