@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.common.allowed_hosts import LOOPBACK, Address, AllowedHosts, is_public
+from dashwright.common.allowed_hosts import Address, AllowedHosts, is_public
 from dashwright.common.settings import SettingsError, load
+from dashwright.standalone.serve import reaching_this_machine
 
 NOBODY = AllowedHosts()
 ADDRESSES = st.ip_addresses()
@@ -95,5 +96,12 @@ def test_the_setting_is_a_comma_list() -> None:
     """Nothing is listed by default."""
     assert load().allowed_hosts == ()
     assert load(allowed_hosts=" db , 10.0.0.0/8,").allowed_hosts == ("db", "10.0.0.0/8")
-    loopback = AllowedHosts.of(LOOPBACK)
-    assert all(loopback.permits(ipaddress.ip_address(text)) for text in ("127.0.0.1", "127.9.9.9", "::1"))
+
+
+def test_everything_in_one_process_reaches_its_own_machine() -> None:
+    """Unless the setting says otherwise, also where it says nothing at all."""
+    hosts = AllowedHosts.of(reaching_this_machine(load()).allowed_hosts)
+    assert all(hosts.permits(ipaddress.ip_address(text)) for text in ("127.0.0.1", "127.9.9.9", "::1"))
+    assert not hosts.permits(ipaddress.ip_address("10.0.0.1"))
+    assert reaching_this_machine(load(allowed_hosts="")).allowed_hosts == ()
+    assert reaching_this_machine(load(allowed_hosts="db")).allowed_hosts == ("db",)

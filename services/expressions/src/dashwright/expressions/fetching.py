@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from dashwright.common.errors import DashwrightError, DeadlineExceeded
 from dashwright.common.models.asking import Asking
 from dashwright.common.models.expressions import SourceQuery
+from dashwright.common.observability import metrics
 from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.limits import Limits
@@ -103,6 +104,7 @@ class _Fetching:
             key = record.org_id, record.id, record.uid, record.version, found.source.question(query, span)
             frames, cached = await self._answers.of(key, lambda: _asked(query, span, found, self._limits), fresh=self._fresh)
         self.fetched.cached[query.ref_id] = cached
+        metrics.source_answers.labels("hit" if cached else "miss").inc()
         return frames
 
 
@@ -110,9 +112,12 @@ async def _asked(query: SourceQuery, span: TimeRange, found: Found, limits: Limi
     """The answer may be for several requests, so its deadline is the source's own; who waits for it has another one."""
     assert found.record is not None
     deadline = Deadline(found.seconds)
+    started, outcome = time.perf_counter(), "failed"
     try:
         async with asyncio.timeout(found.wait) as scope:
-            return await found.source.query(query, span, replace(limits, deadline=deadline))
+            frames = await found.source.query(query, span, replace(limits, deadline=deadline))
+        outcome = "answered"
+        return frames
     except TimeoutError as error:
         if not scope.expired():
             raise
@@ -123,6 +128,7 @@ async def _asked(query: SourceQuery, span: TimeRange, found: Found, limits: Limi
     finally:
         # What it left behind in a thread ends, too.
         deadline.end()
+        metrics.source_seconds.labels(found.type, outcome).observe(time.perf_counter() - started)
 
 
 def _failed(query: SourceQuery, error: DashwrightError) -> DashwrightError:

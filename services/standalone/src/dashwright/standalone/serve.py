@@ -29,9 +29,7 @@ SERVICE = "dashwright"
 async def serve(settings: Settings) -> None:
     """Everything, until a signal stops it. Prints one line with the address when it serves."""
     stopped = process.stop_signal()
-    if "allowed_hosts" not in settings.model_fields_set:
-        # Whoever runs everything on one machine has their data sources there, too.
-        settings = settings.model_copy(update={"allowed_hosts": LOOPBACK})
+    settings = reaching_this_machine(settings)
     async with _database_url(settings) as url:
         await schema.migrate(url)
         database = await Database.open(url, application_name=SERVICE, max_size=settings.database_pool_size)
@@ -45,6 +43,11 @@ async def serve(settings: Settings) -> None:
         finally:
             await broker.close()
             await database.close()
+
+
+def reaching_this_machine(settings: Settings) -> Settings:
+    """Whoever runs everything on one machine has their data sources there, too, unless they say otherwise."""
+    return settings if "allowed_hosts" in settings.model_fields_set else settings.model_copy(update={"allowed_hosts": LOOPBACK})
 
 
 @asynccontextmanager
