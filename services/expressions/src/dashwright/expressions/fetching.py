@@ -37,17 +37,14 @@ class Fetched:
 async def fetch(request: Request, asking: Asking, limits: Limits, sources: Sources, answers: Answers) -> Fetched:
     """All at once. Equal queries of one source are asked once, also beside other requests unless this one wants to be ``fresh``."""
     fetching = _Fetching(request, limits, answers, object() if asking.fresh else None)
-    if not request.sources:
+    queries = list(request.sources.values())
+    if not queries:
         return fetching.fetched
-    async with within(limits.deadline):
-        found = await sources.find(list(request.sources.values()), asking)
-    asked = [fetching.one(query, each) for query, each in zip(request.sources.values(), found, strict=True)]
-    if len(asked) == 1:
-        await asked[0]
-    else:
-        async with asyncio.TaskGroup() as group:
-            for one in asked:
-                group.create_task(one)
+    try:
+        async with within(limits.deadline):
+            await fetching.all(queries, await sources.find(queries, asking))
+    except DeadlineExceeded as error:
+        fetching.end(queries, error)
     return fetching.fetched
 
 
@@ -75,7 +72,21 @@ class _Fetching:
         self._fresh = fresh
         self._points = POINTS if len(request.sources) == len(request.nodes) else POINTS_OF_EXPRESSIONS
 
-    async def one(self, query: SourceQuery, found: Found | DashwrightError) -> None:
+    async def all(self, queries: Sequence[SourceQuery], found: Sequence[Found | DashwrightError]) -> None:
+        first, *others = zip(queries, found, strict=True)
+        if not others:
+            await self._one(*first)
+            return
+        async with asyncio.TaskGroup() as group:
+            for each in (first, *others):
+                group.create_task(self._one(*each))
+
+    def end(self, queries: Sequence[SourceQuery], error: DeadlineExceeded) -> None:
+        """What has not answered yet does not."""
+        for query in queries:
+            self.fetched.results.setdefault(query.ref_id, Result(error=_failed(query, error)))
+
+    async def _one(self, query: SourceQuery, found: Found | DashwrightError) -> None:
         started = time.perf_counter()
         self.fetched.results[query.ref_id] = await self._result(query, found)
         self.fetched.seconds[query.ref_id] = time.perf_counter() - started
@@ -84,8 +95,6 @@ class _Fetching:
         if isinstance(found, DashwrightError):
             return Result(error=found)
         self.fetched.types[query.ref_id] = found.type
-        if query.max_data_points is None:
-            query = query.model_copy(update={"max_data_points": self._points})
         try:
             self._limits.deadline.check()
             frames = await self._frames(query, found)
@@ -97,12 +106,13 @@ class _Fetching:
 
     async def _frames(self, query: SourceQuery, found: Found) -> Sequence[Frame]:
         span = self._request.ranges[query.ref_id]
-        async with within(self._limits.deadline):
-            if found.record is None:
-                return await found.source.query(query, span, self._limits)
-            record = found.record
-            key = record.org_id, record.id, record.uid, record.version, found.source.question(query, span)
-            frames, cached = await self._answers.of(key, lambda: _asked(query, span, found, self._limits), fresh=self._fresh)
+        record = found.record
+        if record is None:
+            return await found.source.query(query, span, self._limits)
+        if query.max_data_points is None:
+            query = query.model_copy(update={"max_data_points": self._points})
+        key = record.org_id, record.id, record.uid, record.version, found.source.question(query, span)
+        frames, cached = await self._answers.of(key, lambda: _asked(query, span, found, self._limits), fresh=self._fresh)
         self.fetched.cached[query.ref_id] = cached
         metrics.source_answers.labels("hit" if cached else "miss").inc()
         return frames
@@ -116,8 +126,8 @@ async def _asked(query: SourceQuery, span: TimeRange, found: Found, limits: Limi
     try:
         async with asyncio.timeout(found.wait) as scope:
             frames = await found.source.query(query, span, replace(limits, deadline=deadline))
-        outcome = "answered"
-        return frames
+            outcome = "answered"
+            return frames
     except TimeoutError as error:
         if not scope.expired():
             raise
