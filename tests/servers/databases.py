@@ -68,9 +68,7 @@ class _Pristine:
                 await connection.copy_from_query(f"table {table}", output=held, format="binary")
                 rows[table] = held.getvalue()
         sequences = await connection.fetch(_SEQUENCES)
-        restarts = [
-            f"perform setval('{name}', {start if last is None else last}, {last is not None})" for name, start, last in map(tuple, sequences)
-        ]
+        restarts = [f"perform setval('{name}', {start if last is None else last}, {last is not None})" for name, start, last in sequences]
         # As a replica no trigger runs: neither those that refuse a deletion nor those that tell of it.
         statements = ["set local session_replication_role = replica", *(f"delete from {table}" for table in tables), *restarts]
         emptying = f"do $$ begin {'; '.join(statements)}; end $$"
