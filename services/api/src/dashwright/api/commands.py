@@ -10,18 +10,19 @@ from dataclasses import dataclass
 import structlog
 
 from dashwright.api.domain import submissions
+from dashwright.api.domain.actor import Actor
+from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.probing import RepositoryProbe
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Cause
-from dashwright.common.identity import Identity
 from dashwright.common.jobs import names, routing, verdicts
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import EVALUATION, JOB, REPOSITORY
 from dashwright.common.models.provisioning import Action, JobSpec, JobStatus, RepositorySpec, State
 from dashwright.common.observability import tracing
 from dashwright.common.relay import Relay
-from dashwright.common.stores import jobs, mirror, resources
+from dashwright.common.stores import audit, jobs, mirror, resources
 
 log = structlog.get_logger()
 
@@ -58,7 +59,7 @@ class Jobs:
         self._clock = clock
 
     async def submit(
-        self, caller: Identity, namespace: str, specs: Sequence[JobSpec], *, is_list: bool = False, once: Idempotency | None = None
+        self, actor: Actor, namespace: str, specs: Sequence[JobSpec], *, is_list: bool = False, once: Idempotency | None = None
     ) -> Sequence[jobs.StoredJob]:
         """Records jobs as pending and answers them in the order asked for.
 
@@ -69,10 +70,10 @@ class Jobs:
         _check(specs, repositories, is_list=is_list)
         await self._probe.require_healthy(namespace, [repository.stored for repository in repositories.values()])
         wanted = [self._new_job(namespace, spec, repositories[spec.repository].spec) for spec in specs]
-        return await self._submit(caller, namespace, JOB, wanted, once)
+        return await self._submit(actor, namespace, JOB, wanted, once)
 
     async def evaluate(
-        self, caller: Identity, namespace: str, wanted: submissions.EvaluationSubmission, *, once: Idempotency | None = None
+        self, actor: Actor, namespace: str, wanted: submissions.EvaluationSubmission, *, once: Idempotency | None = None
     ) -> Sequence[jobs.StoredJob]:
         """Records an evaluation as pending. AlreadyExists when its name is taken."""
         job = jobs.NewJob(
@@ -87,17 +88,17 @@ class Jobs:
             lane=None,
             wake_key=routing.EVALUATE,
         )
-        return await self._submit(caller, namespace, EVALUATION, [job], once)
+        return await self._submit(actor, namespace, EVALUATION, [job], once)
 
     async def _submit(
-        self, caller: Identity, namespace: str, kind: Kind, wanted: Sequence[jobs.NewJob], once: Idempotency | None
+        self, actor: Actor, namespace: str, kind: Kind, wanted: Sequence[jobs.NewJob], once: Idempotency | None
     ) -> Sequence[jobs.StoredJob]:
         try:
             async with self._database.connection() as connection:
-                submitted = await self._record(connection, caller, namespace, kind, wanted, once)
+                submitted = await self._record(connection, actor, namespace, kind, wanted, once)
         except _AcceptedMeanwhile:
             assert once is not None
-            return await self.accepted_before(caller, namespace, once) or []
+            return await self.accepted_before(actor, namespace, once) or []
         self._relay.publish_soon(submitted.wakeups)
         await asyncio.sleep(0)  # the wake-ups leave before the answer is encoded: the worker starts that much sooner
         for job in submitted.jobs:
@@ -107,7 +108,7 @@ class Jobs:
     async def _record(
         self,
         connection: Connection,
-        caller: Identity,
+        actor: Actor,
         namespace: str,
         kind: Kind,
         wanted: Sequence[jobs.NewJob],
@@ -115,20 +116,20 @@ class Jobs:
     ) -> jobs.Submitted:
         trace = tracing.current()
         headers = {tracing.HEADER: trace.header} if trace is not None else {}
-        submitted_by = {"uid": caller.uid, "login": caller.login}
-        if once is None:
-            return await jobs.submit(connection, kind, wanted, submitted_by=submitted_by, headers=headers)
+        submitted_by = {"uid": actor.uid, "login": actor.login}
         async with connection.transaction():
             submitted = await jobs.submit(connection, kind, wanted, submitted_by=submitted_by, headers=headers)
-            uids = [job.uid for job in submitted.jobs]
-            if not await jobs.record_submission(connection, namespace, caller.uid, once.message_id, once.body_hash, uids):
-                raise _AcceptedMeanwhile
+            if once is not None:
+                uids = [job.uid for job in submitted.jobs]
+                if not await jobs.record_submission(connection, namespace, actor.uid, once.message_id, once.body_hash, uids):
+                    raise _AcceptedMeanwhile
+            await audit.record_all(connection, _events(actor, kind, submitted.jobs))
         return submitted
 
-    async def accepted_before(self, caller: Identity, namespace: str, once: Idempotency) -> Sequence[jobs.StoredJob] | None:
+    async def accepted_before(self, actor: Actor, namespace: str, once: Idempotency) -> Sequence[jobs.StoredJob] | None:
         """The jobs an earlier delivery of the message made; Invalid where that one had another body."""
         async with self._database.connection() as connection:
-            before = await jobs.submission(connection, namespace, caller.uid, once.message_id)
+            before = await jobs.submission(connection, namespace, actor.uid, once.message_id)
             if before is None:
                 return None
             body_hash, uids = before
@@ -137,7 +138,7 @@ class Jobs:
                 raise submissions.invalid([Cause("message_id", "FieldValueDuplicate", text)])
             return await jobs.get_many(connection, uids)
 
-    async def cancel(self, kind: Kind, namespace: str, name: str) -> uuid.UUID:
+    async def cancel(self, actor: Actor, kind: Kind, namespace: str, name: str) -> uuid.UUID:
         """Ends a job that has not ended, as ``error``; drops one that has from history. NotFound when there is none."""
         now = self._clock.milliseconds()
         async with self._database.transaction() as connection:
@@ -146,6 +147,7 @@ class Jobs:
             if job.state in (State.PENDING, State.WORKING):
                 ended = JobStatus(state=State.ERROR, finished=now, message=verdicts.CANCELLED, errors=[verdicts.CANCELLED])
                 await mirror.mirror(connection, job, ended)
+            await audit.record(connection, actor, event_of(kind, "delete"), subject_of(kind, name), org_id=actor.org_id)
         self._relay.publish_soon(wakeups)
         log.info("job_cancelled", job=name)
         return job.uid
@@ -187,6 +189,19 @@ class Jobs:
 
     def _created(self) -> str:
         return self._clock.now().replace(microsecond=0).isoformat().replace("+00:00", "Z")
+
+
+def _events(actor: Actor, kind: Kind, submitted: Sequence[jobs.StoredJob]) -> Sequence[audit.Event]:
+    """One for each job, also where it was pending already: somebody asked for it."""
+    action, distinct = event_of(kind, "create"), {job.name: job for job in submitted}
+    return [
+        audit.Event(actor, action, subject_of(kind, name), status=202, details=_told(job), org_id=actor.org_id)
+        for name, job in distinct.items()
+    ]
+
+
+def _told(job: jobs.StoredJob) -> Mapping[str, str]:
+    return {} if job.repository is None else {"repository": job.repository, "action": job.action}
 
 
 def _target(spec: JobSpec) -> str:

@@ -35,5 +35,5 @@ class Grants:
                 action, scope = refused[0]
                 raise Forbidden(f"You do not hold {action} on {scope} yourself, and so can neither grant nor revoke it")
             await grants.replace(connection, account_id, org_id, wanted, actor=actor.uid)
-            details = {"org": org_id, "permissions": [f"{action} {scope}" for action, scope in wanted]}
-            await audit.record(connection, actor, UPDATE, holder, details=details)
+            details = {"permissions": [f"{action} {scope}" for action, scope in wanted]}
+            await audit.record(connection, actor, UPDATE, holder, org_id=org_id, details=details)

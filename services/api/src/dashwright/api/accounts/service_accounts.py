@@ -102,7 +102,7 @@ class ServiceAccounts:
         async with self._database.transaction() as connection:
             account_id = await self._make(connection, actor.org_id, name, role, is_disabled=bool(wanted.is_disabled))
             details = {"name": name, "role": role.value}
-            await audit.record(connection, actor, CREATE, _object(account_id), status=201, details=details)
+            await audit.record(connection, actor, CREATE, _object(account_id), org_id=actor.org_id, status=201, details=details)
             account = await _found(connection, actor.org_id, account_id)
         log.info("service_account_made", id=account_id)
         return account
@@ -124,7 +124,7 @@ class ServiceAccounts:
             await service_accounts.change(connection, actor.org_id, account_id, name=name, role=role, is_disabled=wanted.is_disabled)
             given = {"name": name, "role": role and role.value, "isDisabled": wanted.is_disabled}
             details = {member: value for member, value in given.items() if value is not None}
-            await audit.record(connection, actor, UPDATE, _object(account_id), details=details)
+            await audit.record(connection, actor, UPDATE, _object(account_id), org_id=actor.org_id, details=details)
             return await _found(connection, actor.org_id, account_id)
 
     async def remove(self, actor: Actor, account_id: int) -> None:
@@ -133,7 +133,7 @@ class ServiceAccounts:
             name = await service_accounts.delete(connection, actor.org_id, account_id)
             if name is None:
                 raise unknown_account()
-            await audit.record(connection, actor, DELETE, _object(account_id), details={"name": name})
+            await audit.record(connection, actor, DELETE, _object(account_id), org_id=actor.org_id, details={"name": name})
 
     async def add_token(self, actor: Actor, caller: Identity, account_id: int, wanted: NewToken) -> tuple[int, str]:
         """The new token's number, and the text that its holder sends: it is told here and nowhere again.
@@ -162,7 +162,7 @@ class ServiceAccounts:
                 fault = "service account token with given name already exists in the organization"
                 raise BadRequest(fault, message_id="serviceaccounts.ErrTokenAlreadyExists")
             details = {"name": name, "tokenId": token_id, "expires": ends}
-            await audit.record(connection, actor, ADD_TOKEN, _object(account_id), details=details)
+            await audit.record(connection, actor, ADD_TOKEN, _object(account_id), org_id=actor.org_id, details=details)
         return token_id, text
 
     async def remove_token(self, actor: Actor, account_id: int, token_id: int) -> None:
@@ -173,7 +173,7 @@ class ServiceAccounts:
             if name is None:
                 raise NotFound("service account token not found", message_id="serviceaccounts.ErrTokenNotFound")
             details = {"name": name, "tokenId": token_id}
-            await audit.record(connection, actor, REMOVE_TOKEN, _object(account_id), details=details)
+            await audit.record(connection, actor, REMOVE_TOKEN, _object(account_id), org_id=actor.org_id, details=details)
 
     async def migrate(self, actor: Actor, caller: Identity, key_id: int | None = None) -> Migrated:
         """Gives each legacy key of the organization, expired ones too, a service account of its own; with ``key_id`` only that key.
@@ -194,7 +194,7 @@ class ServiceAccounts:
                 given = await self._move(connection, actor.org_id, found)
                 failed = {key.id: key.name for key in found if key.id not in given}
                 details = {"keys": sorted(given), "failed": sorted(failed)}
-                await audit.record(connection, actor, MIGRATE, f"org:{actor.org_id}", details=details)
+                await audit.record(connection, actor, MIGRATE, f"org:{actor.org_id}", org_id=actor.org_id, details=details)
         finally:
             for subject in forgotten:
                 self._memory.forget(subject)

@@ -93,7 +93,7 @@ class Users:
             )
             await members.insert(connection, wanted.org_id, user_id, Role.VIEWER, taken=taken)
             details = {"login": wanted.login, "org": wanted.org_id}
-            await audit.record(connection, actor, CREATE, f"user:{user_id}", details=details)
+            await audit.record(connection, actor, CREATE, f"user:{user_id}", org_id=None, details=details)
         return user_id, uid
 
     async def change(self, actor: Actor, caller: Identity, user_id: int, changes: people.Changes) -> None:
@@ -110,7 +110,7 @@ class Users:
                 raise taken
             await people.change(connection, user_id, changes, taken=taken)
             details = {"login": login} if login == before.login else {"login": login, "before": before.login}
-            await audit.record(connection, actor, UPDATE, f"user:{user_id}", details=details)
+            await audit.record(connection, actor, UPDATE, f"user:{user_id}", org_id=None, details=details)
 
     async def set_password(self, actor: Actor, caller: Identity, user_id: int, password: str) -> None:
         """Raises NotFound."""
@@ -123,7 +123,7 @@ class Users:
         async with self._rights.changing(f"user:{user_id}") as connection:
             if not await people.set_password(connection, user_id, hashed):
                 raise not_found()
-            await audit.record(connection, actor, PASSWORD, f"user:{user_id}")
+            await audit.record(connection, actor, PASSWORD, f"user:{user_id}", org_id=None)
 
     async def fits(self, user_id: int, password: str) -> bool:
         """Whether this is the user's password."""
@@ -138,7 +138,7 @@ class Users:
             if not is_admin and await people.is_only_server_admin(connection, user_id):
                 raise BadRequest("cannot remove last grafana admin")
             await people.set_server_admin(connection, user_id, is_admin=is_admin)
-            await audit.record(connection, actor, PERMISSIONS, f"user:{user_id}", details={"isGrafanaAdmin": is_admin})
+            await audit.record(connection, actor, PERMISSIONS, f"user:{user_id}", org_id=None, details={"isGrafanaAdmin": is_admin})
 
     async def set_disabled(self, actor: Actor, caller: Identity, user_id: int, *, is_disabled: bool) -> None:
         """Raises NotFound, and BadRequest for the last server admin."""
@@ -146,7 +146,7 @@ class Users:
             if is_disabled and await people.is_only_server_admin(connection, user_id):
                 raise BadRequest("cannot disable last grafana admin")
             await people.set_disabled(connection, user_id, is_disabled=is_disabled)
-            await audit.record(connection, actor, DISABLE if is_disabled else ENABLE, f"user:{user_id}")
+            await audit.record(connection, actor, DISABLE if is_disabled else ENABLE, f"user:{user_id}", org_id=None)
 
     async def remove(self, actor: Actor, caller: Identity, user_id: int) -> None:
         """Raises NotFound, and BadRequest for the last server admin and for the only Admin of an organization."""
@@ -158,7 +158,7 @@ class Users:
             person = await people.get(connection, user_id)
             await people.delete(connection, user_id)
             details = {} if person is None else {"login": person.login}
-            await audit.record(connection, actor, DELETE, f"user:{user_id}", details=details)
+            await audit.record(connection, actor, DELETE, f"user:{user_id}", org_id=None, details=details)
 
     async def log_out(self, actor: Actor, user_id: int) -> None:
         """Every gateway looks at the user anew: there are no sessions to end. Raises NotFound."""
@@ -166,14 +166,14 @@ class Users:
             if await people.get(connection, user_id) is None:
                 raise not_found()
             await people.tell(connection, user_id)
-            await audit.record(connection, actor, LOGOUT, f"user:{user_id}")
+            await audit.record(connection, actor, LOGOUT, f"user:{user_id}", org_id=None)
 
     async def switch(self, actor: Actor, user_id: int, org_id: int) -> None:
         """Changes the current organization. Raises Unauthorized for who is no member of it, unknown users and organizations included."""
         async with self._rights.changing(f"user:{user_id}") as connection:
             if not await people.set_org(connection, user_id, org_id):
                 raise Unauthorized("Unauthorized")
-            await audit.record(connection, actor, SWITCH, f"user:{user_id}", details={"org": org_id})
+            await audit.record(connection, actor, SWITCH, f"user:{user_id}", org_id=None, details={"org": org_id})
 
     @asynccontextmanager
     async def _taking_away(self, caller: Identity, user_id: int) -> AsyncIterator[Connection]:
