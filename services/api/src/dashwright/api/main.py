@@ -166,7 +166,7 @@ def _account_routes(settings: Settings, database: Database, gate: Gate, clock: C
 def _key_routes(settings: Settings, database: Database, gate: Gate, clock: Clock) -> list[Route]:
     """What programs log in with, and the accounts they log in as."""
     limits = LifeLimits(settings.api_key_max_seconds_to_live, settings.token_expiration_day_limit)
-    accounts = ServiceAccounts(database, gate.authenticator, gate.key_hashes, gate.memory, settings.quota_rules, limits, clock)
+    accounts = ServiceAccounts(database, gate.key_hashes, gate.memory, settings.quota_rules, limits, clock)
     return [
         *auth_keys.routes(database, gate.memory, clock),
         *service_accounts.routes(database, accounts, clock),
