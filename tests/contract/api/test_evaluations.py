@@ -86,6 +86,7 @@ async def test_an_evaluation_ends_with_a_result(desk: Desk) -> None:
     assert (status["state"], status["message"], status["progress"]) == ("success", "completed successfully", 100)
     code, body = await desk.call("GET", f"{EVALUATIONS}/{name}/result")
     assert (code, orjson.loads(body)["results"]["B"]["frames"][0]["data"]["values"][1]) == (200, [2, 4, 6])
+    assert (await desk.call("GET", f"{EVALUATIONS}/{name}/result", accept=f"{ARROW};q=0.5, application/json"))[1] == body
     code, body = await desk.call("GET", f"{EVALUATIONS}/{name}/result", accept=ARROW)
     table = pa.ipc.open_stream(body).read_all()
     assert (code, table.column(1).to_pylist()) == (200, [2, 4, 6])

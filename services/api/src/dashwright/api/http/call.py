@@ -90,6 +90,11 @@ class Call:
         return self._request.headers
 
     @property
+    def accept(self) -> str:
+        """The media types that the client takes, of all the headers that name some."""
+        return ",".join(self.headers.getall("Accept", ()))
+
+    @property
     def query(self) -> MultiMapping[str]:
         """The decoded parameters of the query. Raises BadRequest for a NUL character, which no stored text can hold."""
         query = self._request.query

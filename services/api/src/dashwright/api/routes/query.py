@@ -9,6 +9,7 @@ from dashwright.api.http.answer import JSON, Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.common.errors import BadRequest
+from dashwright.common.media import ARROW
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import Answer as RpcReply
 from dashwright.common.messaging.rpc import RpcClient
@@ -20,7 +21,7 @@ NEEDS = Permission("datasources:query")
 Handler = Callable[[Call], Awaitable[Answer]]
 _FLAGS = {"": False, "false": False, "true": True}
 ANY_OBJECT = Content(dict[str, Any])
-_FRAMES = Content(dict[str, Any], (JSON, "application/vnd.apache.arrow.stream"))
+_FRAMES = Content(dict[str, Any], (JSON, ARROW))
 RESULTS = {200: _FRAMES, 400: _FRAMES}
 EXPLAIN = {"explain": "true: tell in meta.explain how the results came about"}
 
@@ -59,8 +60,7 @@ def routes(evaluations: Evaluations, *, body_limit: int) -> list[Route]:
 
 def _asking(call: Call, door: Door) -> Asking:
     # The worker decides what it can encode.
-    accept = ",".join(call.headers.getall("Accept", []))
-    return Asking(door, _flag(call, "lenient"), _flag(call, "explain"), accept)
+    return Asking(door, _flag(call, "lenient"), _flag(call, "explain"), call.accept)
 
 
 def _flag(call: Call, name: str) -> bool:
