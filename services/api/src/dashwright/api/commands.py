@@ -69,7 +69,7 @@ class Jobs:
         repositories = await self._repositories(namespace, specs)
         _check(specs, repositories, is_list=is_list)
         await self._probe.require_healthy(namespace, [repository.stored for repository in repositories.values()])
-        wanted = [self._new_job(namespace, spec, repositories[spec.repository].spec) for spec in specs]
+        wanted = [self._new_job(namespace, spec, repositories[spec.repository]) for spec in specs]
         return await self._submit(actor, namespace, JOB, wanted, once)
 
     async def evaluate(
@@ -153,18 +153,14 @@ class Jobs:
         return job.uid
 
     async def by_uid(self, namespace: str, repository: str, uid: uuid.UUID) -> jobs.StoredJob:
-        """A job of a repository, also after it has left the queue; NotFound when there is none."""
+        """A job of a repository, also after it has left the queue; NotFound when there is none, or no such repository."""
         async with self._database.connection() as connection:
-            found = await jobs.get_many(connection, [uid])
-        if not found or found[0].namespace != namespace or found[0].repository != repository:
-            raise resources.not_found(JOB, str(uid))
-        return found[0]
+            return await jobs.one_of(connection, await resources.get(connection, REPOSITORY, namespace, repository), uid)
 
     async def of_repository(self, namespace: str, repository: str, *, limit: int) -> Sequence[jobs.StoredJob]:
         """Jobs of a repository, the newest first; NotFound when there is no such repository."""
         async with self._database.connection() as connection:
-            await resources.get(connection, REPOSITORY, namespace, repository)
-            return await jobs.recent(connection, namespace, repository, limit=limit)
+            return await jobs.recent(connection, await resources.get(connection, REPOSITORY, namespace, repository), limit=limit)
 
     async def _repositories(self, namespace: str, specs: Sequence[JobSpec]) -> Mapping[str, _Repository]:
         names = list(dict.fromkeys(spec.repository for spec in specs))
@@ -172,8 +168,8 @@ class Jobs:
             found = await resources.get_many(connection, REPOSITORY, namespace, names)
         return {stored.name: _Repository(stored, RepositorySpec.model_validate_json(stored.spec)) for stored in found}
 
-    def _new_job(self, namespace: str, spec: JobSpec, repository: RepositorySpec) -> jobs.NewJob:
-        labels = {REPOSITORY_LABEL: spec.repository, TYPE_LABEL: repository.type.value, OLD_LABEL: spec.repository}
+    def _new_job(self, namespace: str, spec: JobSpec, repository: _Repository) -> jobs.NewJob:
+        labels = {REPOSITORY_LABEL: spec.repository, TYPE_LABEL: repository.spec.type.value, OLD_LABEL: spec.repository}
         return jobs.NewJob(
             name=names.job_name(spec.repository, spec.action.value, secrets.token_hex(4)),
             namespace=namespace,
@@ -185,6 +181,7 @@ class Jobs:
             coalesce_key=hashlib.sha256(f"{spec.repository}/{spec.action.value}/{_target(spec)}".encode()).hexdigest(),
             lane=None if spec.action is Action.PR else spec.repository,
             wake_key=routing.work_key(spec.action.value),
+            repository_uid=repository.stored.uid,
         )
 
     def _created(self) -> str:
