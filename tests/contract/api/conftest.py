@@ -123,7 +123,9 @@ async def start_api(database: Database, tmp_path: Path, _password_hash: str) -> 
         stack.push_async_callback(broker.close)
 
         async def start(**settings: Any) -> Api:
-            loaded = load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), **settings)
+            loaded = load(
+                **{"http_port": 0, "data_dir": tmp_path, "permitted_paths": str(tmp_path), "secret_key": "of tests only", **settings}
+            )
             gateway = Gateway(loaded, database, broker, Clock())
             stack.push_async_callback(gateway.stop)
             address = URL(await gateway.start())
