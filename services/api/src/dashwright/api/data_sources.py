@@ -1,6 +1,6 @@
 """Use cases on data sources: made, changed and removed, each with its secrets in one transaction."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from dashwright.api.domain.actor import Actor
@@ -41,8 +41,10 @@ class DataSources:
             await audit.record(connection, actor, CREATE, _object(source_id), details=_details(stored, secrets))
             return stored
 
-    async def change(self, actor: Actor, source_id: int, wanted: Fields, secrets: Mapping[str, str], *, version: int | None) -> Stored:
-        """Replaces its fields. ``version`` is what the caller has seen of it, None or 0 for any.
+    async def change(
+        self, actor: Actor, source_id: int, revised: Callable[[Fields], Fields], secrets: Mapping[str, str], *, version: int | None
+    ) -> Stored:
+        """Makes of its fields what ``revised`` answers. ``version`` is what the caller has seen of it, None or 0 for any.
 
         Raises NotFound, AlreadyExists for a name or uid that is taken, and Conflict where somebody has changed it since.
         """
@@ -52,6 +54,7 @@ class DataSources:
             before = await _found(connection, org_id, source_id)
             if version and version < before.version:
                 raise Conflict("Datasource has already been updated by someone else. Please reload and try again")
+            wanted = revised(before.fields)
             try:
                 await data_sources.update(connection, org_id, source_id, wanted)
             except AlreadyExists as error:

@@ -1,6 +1,7 @@
 """Data sources of the current organization, by uid, number or name. What they are asked is told in ``routes/query.py``."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from dashwright.api.data_sources import CREATE, DELETE, UPDATE, DataSources, not_found
@@ -132,17 +133,14 @@ class _Handlers:
 
     async def create(self, call: Call) -> Answer:
         body = await call.model(NewDataSource)
-        stored = await self._use.create(call.actor, _fields(body, body.uid, body.url, body.basic_auth_user), body.secrets)
+        stored = await self._use.create(call.actor, _fields(body), body.secrets)
         return _saved("Datasource added", stored)
 
     async def update(self, call: Call) -> Answer:
         before = await find(self._database, call, "datasources:write")  # before the body: an unknown one is told of, whatever is sent
         body = await call.model(DataSourceChanges)
-        given = body.model_fields_set
-        url = body.url if "url" in given else before.fields.url
-        basic_auth_user = body.basic_auth_user if "basic_auth_user" in given else before.fields.basic_auth_user
-        wanted = _fields(body, body.uid or before.uid, url, basic_auth_user)
-        return _saved("Datasource updated", await self._use.change(call.actor, before.id, wanted, body.secrets, version=body.version))
+        stored = await self._use.change(call.actor, before.id, lambda fields: _revised(fields, body), body.secrets, version=body.version)
+        return _saved("Datasource updated", stored)
 
     async def delete(self, call: Call) -> Answer:
         found = await find(self._database, call, "datasources:delete")
@@ -155,22 +153,28 @@ class _Handlers:
         return message_answer("Data source deleted")
 
 
-def _fields(body: NewDataSource, uid: str, url: str, basic_auth_user: str) -> Fields:
+def _fields(body: NewDataSource) -> Fields:
     kind = type_of(body.type)
     return Fields(
         name=body.name,
         type=kind.id,
-        uid=uid,
+        uid=body.uid,
         access=body.access,
-        url=checked_url(kind, url),
+        url=checked_url(kind, body.url),
         user=body.user,
         database=body.database,
         basic_auth=body.basic_auth,
-        basic_auth_user=basic_auth_user,
+        basic_auth_user=body.basic_auth_user,
         with_credentials=body.with_credentials,
         is_default=body.is_default,
         json_data=body.json_data,
     )
+
+
+def _revised(before: Fields, body: DataSourceChanges) -> Fields:
+    given = body.model_fields_set
+    kept = {name: getattr(before, name) for name in ("url", "basic_auth_user") if name not in given}
+    return replace(_fields(body), uid=body.uid or before.uid, **kept)
 
 
 def _saved(message: str, stored: Stored) -> Answer:
