@@ -115,12 +115,18 @@ def _password_hash() -> str:
 
 
 @pytest.fixture
-async def start_api(database: Database, tmp_path: Path, _password_hash: str) -> AsyncIterator[StartApi]:
+async def broker() -> AsyncIterator[MemoryBroker]:
+    """The one that the gateways of ``start_api`` are on."""
+    broker = MemoryBroker()
+    await broker.start()
+    yield broker
+    await broker.close()
+
+
+@pytest.fixture
+async def start_api(database: Database, broker: MemoryBroker, tmp_path: Path, _password_hash: str) -> AsyncIterator[StartApi]:
     """Starts a gateway with settings of the test's own."""
     async with AsyncExitStack() as stack:
-        broker = MemoryBroker()
-        await broker.start()
-        stack.push_async_callback(broker.close)
 
         async def start(**settings: Any) -> Api:
             loaded = load(
