@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -36,13 +37,12 @@ def keep(folder: Path) -> str:
 
 def _make(file: Path) -> None:
     """Written beside its place and linked there whole: a killed start leaves no half of one, and nobody's key is replaced."""
-    unfinished = file.with_name(f"{file.name}.{os.getpid()}")
-    unfinished.unlink(missing_ok=True)
-    unfinished.touch(mode=0o600)
+    handle, unfinished = tempfile.mkstemp(prefix=f"{file.name}.", dir=file.parent)
     try:
-        unfinished.write_text(secrets.token_urlsafe(32), encoding="ascii")
+        with os.fdopen(handle, "w", encoding="ascii") as opened:
+            opened.write(secrets.token_urlsafe(32))
         with suppress(FileExistsError):
             file.hardlink_to(unfinished)
             log.info("secret_key_made", file=str(file))
     finally:
-        unfinished.unlink()
+        Path(unfinished).unlink()
