@@ -1,5 +1,6 @@
 """Queries of data sources over HTTP: a real gateway says who asks, and the worker behind it which data sources that opens."""
 
+from base64 import b64decode
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,9 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from tests.acceptance.waiting import until
-from tests.contract.api.conftest import Api
-from tests.unit.expressions.sources.records import MemoryRecords
-from tests.unit.expressions.sources.records import prometheus as on_record
+from tests.contract.api.conftest import ADMIN, Api
 from tests.unit.expressions.sources.servers import Fake, success
 
 from dashwright.common.clock import Clock
@@ -21,6 +20,7 @@ from dashwright.expressions.main import ExpressionsWorker
 
 EVALUATIONS = "/apis/expressions.dashwright.io/v0alpha1/namespaces"
 QUERY = "datasources:query"
+SECRET_KEY = "of tests only"
 
 
 @dataclass
@@ -62,11 +62,39 @@ async def desk(api: Api, broker: MemoryBroker, database: Database) -> AsyncItera
     fake = Fake(Counting())
     async with fake.server:
         other = await api.organization("other")
-        records = MemoryRecords([on_record(fake.url, "a"), on_record(fake.url, "b", id=2), on_record(fake.url, "a", id=3, org_id=other)])
-        worker = ExpressionsWorker(load(allowed_hosts="127.0.0.1"), database, broker, Clock(), records)
+        theirs = await api.person("olga", Role.ADMIN, org_id=other)
+        for uid, auth in (("a", ADMIN), ("b", ADMIN), ("a", theirs)):
+            record = {"name": f"name of {uid}", "type": "prometheus", "uid": uid, "url": fake.url}
+            status, made = await api("POST", "/api/datasources", record, auth=auth)
+            assert status == 200, made
+        worker = ExpressionsWorker(load(allowed_hosts="127.0.0.1", secret_key=SECRET_KEY), database, broker, Clock())
         await worker.start()
         yield Desk(api, fake, other)
         await worker.stop()
+
+
+async def test_credentials_are_opened_for_the_data_source(desk: Desk) -> None:
+    """They are sealed where they are stored, and sent to the server alone; a change counts at once."""
+    record = {"name": "c", "type": "prometheus", "uid": "c", "url": desk.fake.url, "basicAuth": True, "basicAuthUser": "me"}
+    await desk.api("POST", "/api/datasources", {**record, "secureJsonData": {"basicAuthPassword": "one"}})
+    await desk.ask("c")
+    await desk.api("PUT", "/api/datasources/uid/c", {**record, "secureJsonData": {"basicAuthPassword": "two"}})
+    await desk.ask("c")
+    sent = [b64decode(headers["Authorization"].removeprefix("Basic ")) for *_, headers in desk.fake.asked]
+    assert sent == [b"me:one", b"me:two"]
+
+
+async def test_health_is_asked_of_the_server(desk: Desk) -> None:
+    """By the route that is made for it, in a sentence either way."""
+    assert await desk.api("GET", "/api/datasources/uid/a/health") == (
+        200,
+        {"status": "OK", "message": "Successfully queried the Prometheus API."},
+    )
+    record = {"name": "d", "type": "prometheus", "uid": "d", "url": "http://10.255.255.1"}
+    await desk.api("POST", "/api/datasources", record)
+    status, body = await desk.api("GET", "/api/datasources/uid/d/health")
+    assert (status, body["status"]) == (400, "ERROR")
+    assert "DASHWRIGHT_ALLOWED_HOSTS" in body["message"]
 
 
 async def test_a_data_source_of_the_organization_is_asked(desk: Desk) -> None:

@@ -11,8 +11,6 @@ import aiohttp
 import pytest
 from tests.acceptance.waiting import until
 from tests.servers import prometheus
-from tests.unit.expressions.sources.records import MemoryRecords
-from tests.unit.expressions.sources.records import prometheus as on_record
 
 from dashwright.api.main import Gateway
 from dashwright.common.clock import Clock
@@ -52,7 +50,7 @@ class Oracle:
 
 @pytest.fixture
 async def oracle(database: Database, tmp_path: Path) -> AsyncIterator[Oracle]:
-    settings = load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), allowed_hosts="127.0.0.1")
+    settings = load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), allowed_hosts="127.0.0.1", secret_key="of tests only")
     async with AsyncExitStack() as stack:
         broker = MemoryBroker()
         await broker.start()
@@ -62,10 +60,13 @@ async def oracle(database: Database, tmp_path: Path) -> AsyncIterator[Oracle]:
         address = await gateway.start()
         server = await prometheus.provide([address.removeprefix("http://")])
         stack.push_async_callback(server.remove)
-        worker = ExpressionsWorker(settings, database, broker, Clock(), MemoryRecords([on_record(server.url)]))
+        worker = ExpressionsWorker(settings, database, broker, Clock())
         stack.push_async_callback(worker.stop)
         await worker.start()
         session = await stack.enter_async_context(aiohttp.ClientSession())
+        record = {"name": "Metrics", "type": "prometheus", "uid": "prom", "url": server.url}
+        async with session.post(f"{address}/api/datasources", json=record, headers=CREDENTIALS) as answer:
+            assert answer.status == 200, await answer.text()
         end = int(time.time())
         made = Oracle(session, address, server.url, end - 60, end)
 

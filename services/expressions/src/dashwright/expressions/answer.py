@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import structlog
 
+from dashwright.common import media
 from dashwright.common.clock import Clock
 from dashwright.common.errors import DashwrightError
 from dashwright.common.models.asking import Asking, Door
@@ -77,14 +78,14 @@ async def answer(body: bytes, asking: Asking | None = None, settings: Settings |
     try:
         if asking.door is Door.VALIDATION:
             faults = await _run(len(body) > _SMALL, limits, partial(faults_of, body, asking, settings.clock.now(), limits))
-            return _counted(Answer(200, response.CONTENT_TYPE, [response.validation(faults)]))
+            return _counted(Answer(200, media.JSON, [response.validation(faults)]))
         if asking.door is Door.HEALTH:
             status, told = await health(body, asking, limits, settings.sources)
-            return Answer(status, response.CONTENT_TYPE, [told])
+            return Answer(status, media.JSON, [told])
         evaluation = await _evaluate(body, asking, settings, limits)
     except DashwrightError as error:
         _log.info("query_refused", reason=error.message)
-        return _counted(Answer(error.status, response.CONTENT_TYPE, [response.classic_error(error)]))
+        return _counted(Answer(error.status, media.JSON, [response.classic_error(error)]))
     return _counted(encoded(evaluation, asking.accept))
 
 
@@ -132,10 +133,10 @@ def _is_single(frame: Frame) -> bool:
 def encoded(evaluation: Evaluation, accept: str) -> Answer:
     """The answer in the format the client accepts."""
     shown = evaluation.shown
-    if arrow.is_wanted(accept):
-        content_type, fragments = arrow.CONTENT_TYPE, arrow.fragments(shown)
+    if media.wants_arrow(accept):
+        content_type, fragments = media.ARROW, arrow.fragments(shown)
     else:
-        content_type, fragments = response.CONTENT_TYPE, response.fragments(shown, evaluation.explanation)
+        content_type, fragments = media.JSON, response.fragments(shown, evaluation.explanation)
     cut = pieces(fragments)
     return Answer(response.status_of(shown), content_type, list(cut) if _is_small(shown) else _yielding(cut))
 

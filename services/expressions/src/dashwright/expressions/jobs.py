@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import orjson
 
+from dashwright.common import media
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import DashwrightError
 from dashwright.common.identity import org_of
@@ -16,11 +17,11 @@ from dashwright.common.stores import evaluations, jobs
 from dashwright.common.stores.evaluations import PIECE_BYTES, Format
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.work.execution import Execution, LeaseLost
-from dashwright.expressions import arrow, response
+from dashwright.expressions import response
 from dashwright.expressions.answer import Answer, Settings, encoded, evaluate
 from dashwright.expressions.evaluation import Evaluation
 
-_FORMATS: tuple[tuple[Format, str], ...] = (("json", response.CONTENT_TYPE), ("arrow", arrow.CONTENT_TYPE))
+_FORMATS: tuple[tuple[Format, str], ...] = (("json", media.JSON), ("arrow", media.ARROW))
 
 
 class EvaluationRunner:

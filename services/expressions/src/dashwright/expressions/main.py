@@ -17,15 +17,17 @@ from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.observability.probes import Probes, ProbeServer
 from dashwright.common.relay import Relay
+from dashwright.common.secrets import SecretBox
 from dashwright.common.settings import Settings, listening_at, require
 from dashwright.common.work.consumer import JobConsumer
 from dashwright.expressions.consumer import QueryConsumer, answer_settings
 from dashwright.expressions.jobs import EvaluationRunner
-from dashwright.expressions.sources.directory import Directory, Kinds, Records
+from dashwright.expressions.sources.directory import Directory, Kinds
 from dashwright.expressions.sources.http.client import HttpClient
 from dashwright.expressions.sources.prometheus import source as prometheus
 from dashwright.expressions.sources.prometheus.source import Prometheus
 from dashwright.expressions.sources.reach import Reach
+from dashwright.expressions.sources.records import StoredRecords
 
 log = structlog.get_logger()
 
@@ -35,11 +37,12 @@ SERVICE = "dashwright-expressions"
 class ExpressionsWorker:
     """The worker over a database and a broker that somebody else opened."""
 
-    def __init__(self, settings: Settings, database: Database, broker: Broker, clock: Clock, records: Records | None = None) -> None:
+    def __init__(self, settings: Settings, database: Database, broker: Broker, clock: Clock) -> None:
         self._drain = settings.shutdown_seconds
         self._relay = Relay(database, broker)
         self._http = HttpClient(Reach(AllowedHosts.of(settings.allowed_hosts)), connections=settings.source_connections)
         kinds: Kinds = {prometheus.TYPE: partial(Prometheus, http=self._http)}
+        records = StoredRecords(database, SecretBox.of(require(settings.secret_key, "SECRET_KEY")))
         answering = answer_settings(settings, Directory(kinds, records, seconds=settings.source_seconds))
         self._queries = QueryConsumer(broker, slots=settings.query_slots, settings=answering)
         keep = timedelta(seconds=settings.evaluation_result_seconds)
@@ -69,6 +72,7 @@ class ExpressionsWorker:
 async def serve(settings: Settings) -> None:
     """One worker process, until a signal stops it."""
     url = require(settings.database_url, "DATABASE_URL")
+    require(settings.secret_key, "SECRET_KEY")
     stopped = process.stop_signal()
     broker = AmqpBroker(require(settings.amqp_url, "AMQP_URL"), connect_timeout=settings.start_seconds)
     database = await process.patiently(

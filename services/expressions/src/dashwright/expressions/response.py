@@ -16,8 +16,6 @@ from dashwright.expressions.binding import Fault
 from dashwright.expressions.codec import FRAME, Fragment, FrameWriter
 from dashwright.expressions.engine.frame import Frame
 
-CONTENT_TYPE: Final = "application/json"
-
 OURS: Final = 500
 """The status of a failure of ours: its text is for the logs."""
 

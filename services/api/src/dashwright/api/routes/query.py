@@ -10,6 +10,7 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.common.errors import BadRequest, Forbidden
 from dashwright.common.identity import Identity
+from dashwright.common.media import ARROW
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import Answer as RpcReply
 from dashwright.common.messaging.rpc import RpcClient
@@ -24,7 +25,7 @@ NEEDS = Permission(QUERY, any_scope=True)
 Handler = Callable[[Call], Awaitable[Answer]]
 _FLAGS = {"": False, "false": False, "true": True}
 ANY_OBJECT = Content(dict[str, Any])
-_FRAMES = Content(dict[str, Any], (JSON, "application/vnd.apache.arrow.stream"))
+_FRAMES = Content(dict[str, Any], (JSON, ARROW))
 RESULTS = {200: _FRAMES, 400: _FRAMES}
 _MOST_UIDS = 1_000
 """They travel in a header of the message."""
@@ -66,13 +67,12 @@ def routes(evaluations: Evaluations, *, body_limit: int) -> list[Route]:
 
 def _asking(call: Call, door: Door) -> Asking:
     # The worker decides what it can encode.
-    accept = ",".join(call.headers.getall("Accept", []))
     caller = call.identity
     return Asking(
         door,
         lenient=_flag(call, "lenient"),
         explain=_flag(call, "explain"),
-        accept=accept,
+        accept=call.accept,
         org_id=caller.org_id,
         uids=_uids(caller),
         fresh=any("no-cache" in value or "no-store" in value for value in call.headers.getall("Cache-Control", [])),
