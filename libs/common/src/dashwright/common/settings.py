@@ -99,6 +99,7 @@ class Settings(BaseSettings):
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()
     source_seconds: Seconds = 20
     source_bytes: Positive = 128 * 1024 * 1024
+    source_rows: Positive = 1_000_000
     source_connections: Positive = 4
     query_cache_bytes: Annotated[int, Field(ge=0)] = 64 * 1024 * 1024
     query_cache_seconds: Seconds = 10

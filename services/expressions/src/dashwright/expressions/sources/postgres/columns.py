@@ -3,8 +3,7 @@
 Numbers, booleans and times have types of their own, JSON is JSON; whatever else there is, is the text that PostgreSQL writes for it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import repeat
+from collections.abc import Callable
 from typing import Any, Final
 
 import asyncpg
@@ -41,6 +40,9 @@ _TEXTS: Final = frozenset({"text", "varchar", "bpchar", "name", "xml", "bytea", 
 
 _BUILT_IN: Final = "pg_catalog"
 
+_SHARED: Final = 10_000
+"""Different texts of a column that are kept in mind."""
+
 Values = tuple[Any, ...]
 """One column of a batch, None for null."""
 
@@ -71,16 +73,20 @@ class Column:
         self.lost = 0
         self._read = _READERS.get(kind, _texts)
         self._parts: list[Arrays] = []
-        self._date = kind == "date"
+        self._known: dict[Any, Any] = {}
 
     def add(self, values: Values) -> None:
+        if self.type is FieldType.STRING and len(self._known) < _SHARED:
+            # Labels repeat: equal texts become one object.
+            values = tuple(map(self._known.setdefault, values, values))
         self._parts.append(self._read(values))
 
     def field(self) -> Field:
         """The whole column, and with it the end of this object's use."""
         values = np.concatenate([part for part, _ in self._parts]) if self._parts else np.empty(0, self.type.dtype)
         nulls = np.concatenate([mask for _, mask in self._parts]) if self._parts else np.empty(0, np.bool_)
-        self._parts = []
+        self._parts.clear()
+        self._known.clear()
         if self.type is FieldType.TIME:
             values, beyond = _instants(values)
             self.lost = int(np.count_nonzero(beyond & ~nulls))
@@ -89,40 +95,43 @@ class Column:
 
 
 def _nulls(values: Values) -> Mask:
-    return np.fromiter(map(None.__eq__, values), np.bool_, len(values)) if None in values else np.zeros(len(values), np.bool_)
+    if None in values:
+        return np.fromiter((value is None for value in values), np.bool_, len(values))
+    return np.zeros(len(values), np.bool_)
 
 
 def _numbers(dtype: Any) -> Callable[[Values], Arrays]:
+    empty = np.nan if dtype is np.float64 else 0
+
     def read(values: Values) -> Arrays:
-        if None not in values:
-            return np.array(values, dtype), np.zeros(len(values), np.bool_)
-        nulls = np.fromiter((value is None for value in values), np.bool_, len(values))
-        empty = np.nan if dtype is np.float64 else 0
-        return np.array([empty if value is None else value for value in values], dtype), nulls
+        nulls = _nulls(values)
+        if nulls.any():
+            values = tuple([empty if value is None else value for value in values])
+        return np.array(values, dtype), nulls
 
     return read
 
 
-def _times(dtype: str, beyond: bytes, scale: int) -> Callable[[Values], Arrays]:
-    """Microseconds from 2000. ``beyond`` is how minus infinity is sent, and what stands for null."""
+def _times(dtype: str, scale: int) -> Callable[[Values], Arrays]:
+    """Microseconds from 2000, from numbers of ``scale`` microseconds; null and both infinities as the least number there is."""
+    ends = np.iinfo(dtype)
+    least = np.array(ends.min, dtype).tobytes()
 
     def read(values: Values) -> Arrays:
-        nulls = np.zeros(len(values), np.bool_)
-        if None in values:
-            nulls = np.fromiter((value is None for value in values), np.bool_, len(values))
-            values = tuple([beyond if value is None else value for value in values])
+        nulls = _nulls(values)
+        if nulls.any():
+            values = tuple([least if value is None else value for value in values])
         counted = np.frombuffer(b"".join(values), dtype).astype(np.int64)
-        if scale > 1:
-            ends = np.iinfo(dtype)
-            endless = (counted == ends.min) | (counted == ends.max)
-            counted = np.where(endless, np.iinfo(np.int64).min, counted * scale)
-        return counted, nulls
+        endless = (counted == ends.min) | (counted == ends.max)
+        return np.where(endless, np.iinfo(np.int64).min, counted * scale), nulls
 
     return read
 
 
 def _texts(values: Values) -> Arrays:
-    return _objects(values), np.fromiter((value is None for value in values), np.bool_, len(values))
+    made = np.empty(len(values), object)
+    made[:] = values
+    return made, _nulls(values)
 
 
 def _bytes(values: Values) -> Arrays:
@@ -131,13 +140,6 @@ def _bytes(values: Values) -> Arrays:
 
 def _documents(values: Values) -> Arrays:
     return _texts(tuple([None if value is None else _as_tree(value) for value in values]))
-
-
-def _objects(values: Iterable[Any]) -> NDArray[Any]:
-    listed = list(values)
-    made = np.empty(len(listed), object)
-    made[:] = listed
-    return made
 
 
 def _as_text(value: bytes) -> str:
@@ -169,9 +171,9 @@ _READERS: Final[dict[str, Callable[[Values], Arrays]]] = {
     "float8": _numbers(np.float64),
     "numeric": _numbers(np.float64),
     "bool": _numbers(np.bool_),
-    "timestamp": _times(">i8", b"\x80" + bytes(7), 1),
-    "timestamptz": _times(">i8", b"\x80" + bytes(7), 1),
-    "date": _times(">i4", b"\x80" + bytes(3), _DAY),
+    "timestamp": _times(">i8", 1),
+    "timestamptz": _times(">i8", 1),
+    "date": _times(">i4", _DAY),
     "json": _documents,
     "jsonb": _documents,
     "bytea": _bytes,

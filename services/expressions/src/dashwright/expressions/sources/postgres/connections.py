@@ -130,7 +130,7 @@ class Connections:
             if not entry.users:
                 self._drop(key)
                 return
-        raise Unavailable(f"{len(self._pools)} data sources are being asked at once, which is all this process takes; ask again in a moment")
+        raise Unavailable(f"{len(self._pools)} data sources are asked at once, all that this process takes; ask again in a moment")
 
     def _drop(self, key: tuple[int, int, str]) -> None:
         _, entry = self._pools.pop(key)
@@ -157,7 +157,7 @@ class Connections:
             min_size=0,
             max_size=self._sizes.connections,
             max_inactive_connection_lifetime=self._sizes.idle,
-            connect=connect,  # type: ignore[arg-type]
+            connect=connect,
             connection_class=MeteredConnection,
             reset=_clear,
         )

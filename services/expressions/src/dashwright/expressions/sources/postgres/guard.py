@@ -12,6 +12,12 @@ _ROLES = ("pg_read_server_files", "pg_write_server_files", "pg_execute_server_pr
 _FUNCTIONS = ("pg_read_file", "pg_read_binary_file", "pg_ls_dir", "pg_stat_file", "lo_import", "lo_export")
 _EXTENSIONS = ("dblink", "adminpack")
 
+_RECIPE = (
+    "Make one that only reads and name it as the data source's user: create role dashwright_reader login password '…'; "
+    "grant usage on schema public to dashwright_reader; grant select on all tables in schema public to dashwright_reader; "
+    "(functions of extensions are taken from everybody by: revoke execute on all functions in schema … from public;)"
+)
+
 _MAY_TOO_MUCH = """
 with may as (
     select r.* from pg_catalog.pg_roles r where pg_catalog.pg_has_role(session_user, r.oid, 'MEMBER')
@@ -59,9 +65,6 @@ async def check_role(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
         await transaction.rollback()
     if reasons:
         raise BadRequest(
-            f"the role {role!r} of this data source may do more than read, so nothing is asked as it: {'; '.join(reasons[:5])}. "
-            "Make one that only reads and name it as the data source's user: create role dashwright_reader login password '…'; "
-            "grant usage on schema public to dashwright_reader; grant select on all tables in schema public to dashwright_reader; "
-            "(an extension's functions are taken from everybody by: revoke execute on all functions in schema … from public;)",
+            f"the role {role!r} of this data source may do more than read, so nothing is asked as it: {'; '.join(reasons[:5])}. {_RECIPE}",
             message_id="postgres.role",
         )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
-from itertools import chain
+from itertools import chain, pairwise
 
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine.duration import nanoseconds
@@ -25,6 +25,7 @@ MESSAGE_ID = "postgres.macro"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = 1_000_000_000
 _MACRO = re.compile(r"\$__([A-Za-z]\w*)(\s*\()?", re.ASCII)
+_BY = re.compile(r"\bby\s*$", re.IGNORECASE)
 _DEEPEST = 5
 _TOLD = 60
 
@@ -112,7 +113,7 @@ class _Expansion:
             raise _unknown(name)
         bounds = _arguments(sql, match.end(), name)
         written = sql[match.start() : bounds[-1] + 1]
-        arguments = [sql[start + 1 : end].strip() for start, end in zip(bounds, bounds[1:], strict=False)]
+        arguments = [sql[start + 1 : end].strip() for start, end in pairwise(bounds)]
         if len(arguments) < macro.needed or not all(arguments[: macro.needed]):
             raise _fault(f"macro {written[:_TOLD]} lacks arguments; write $__{name}({macro.signature})")
         arguments = [self._expanded(argument, depth + 1) for argument in arguments]
@@ -124,7 +125,9 @@ class _Expansion:
         if name != "timeGroup" or written in self._grouped:
             return ""
         self._grouped.add(written)
-        return ' AS "time"' if sql[end : end + 1] == "," and not re.search(r"\bby\s*$", sql[max(0, start - 80) : start], re.I) else ""
+        if sql[end : end + 1] != "," or _BY.search(sql[max(0, start - _TOLD) : start]):
+            return ""
+        return ' AS "time"'
 
     def time_filter(self, arguments: Sequence[str], _written: str) -> str:
         return f"{arguments[0]} BETWEEN {_start(self._given)} AND {_end(self._given)}"

@@ -2,9 +2,14 @@
 
 import asyncio
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import asyncpg
+
+if TYPE_CHECKING:
+    _Connection = asyncpg.Connection[asyncpg.Record]
+else:
+    _Connection = asyncpg.Connection
 
 
 class Meter(asyncio.Protocol):
@@ -43,7 +48,7 @@ class Meter(asyncio.Protocol):
         self._protocol.resume_writing()
 
 
-class MeteredConnection(asyncpg.Connection):  # type: ignore[type-arg]
+class MeteredConnection(_Connection):
     """A connection with its meter, which ``metered`` puts there."""
 
     __slots__ = ("meter",)
@@ -51,7 +56,7 @@ class MeteredConnection(asyncpg.Connection):  # type: ignore[type-arg]
 
 
 def metered(connection: MeteredConnection) -> MeteredConnection:
-    transport = connection._transport
-    connection.meter = Meter(connection._protocol, transport)
+    transport = connection._transport  # type: ignore[attr-defined]
+    connection.meter = Meter(connection._protocol, transport)  # type: ignore[attr-defined]
     transport.set_protocol(connection.meter)
     return connection
