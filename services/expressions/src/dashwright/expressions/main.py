@@ -24,6 +24,9 @@ from dashwright.expressions.consumer import QueryConsumer, answer_settings
 from dashwright.expressions.jobs import EvaluationRunner
 from dashwright.expressions.sources.directory import Directory, Kinds
 from dashwright.expressions.sources.http.client import HttpClient
+from dashwright.expressions.sources.postgres import source as postgres
+from dashwright.expressions.sources.postgres.connections import Connections, Sizes
+from dashwright.expressions.sources.postgres.source import Postgres
 from dashwright.expressions.sources.prometheus import source as prometheus
 from dashwright.expressions.sources.prometheus.source import Prometheus
 from dashwright.expressions.sources.reach import Reach
@@ -40,8 +43,13 @@ class ExpressionsWorker:
     def __init__(self, settings: Settings, database: Database, broker: Broker, clock: Clock) -> None:
         self._drain = settings.shutdown_seconds
         self._relay = Relay(database, broker)
-        self._http = HttpClient(Reach(AllowedHosts.of(settings.allowed_hosts)), connections=settings.source_connections)
-        kinds: Kinds = {prometheus.TYPE: partial(Prometheus, http=self._http)}
+        reach = Reach(AllowedHosts.of(settings.allowed_hosts))
+        self._http = HttpClient(reach, connections=settings.source_connections)
+        self._connections = Connections(reach, Sizes(connections=settings.source_connections))
+        kinds: Kinds = {
+            prometheus.TYPE: partial(Prometheus, http=self._http),
+            **dict.fromkeys(postgres.TYPES, partial(Postgres, connections=self._connections)),
+        }
         records = StoredRecords(database, SecretBox.of(require(settings.secret_key, "SECRET_KEY")))
         answering = answer_settings(settings, Directory(kinds, records, seconds=settings.source_seconds))
         self._queries = QueryConsumer(broker, slots=settings.query_slots, settings=answering)
@@ -67,6 +75,7 @@ class ExpressionsWorker:
         await asyncio.gather(self._queries.stop(drain=self._drain), self._jobs.stop(drain=self._drain))
         await self._relay.stop()
         await self._http.close()
+        await self._connections.close()
 
 
 async def serve(settings: Settings) -> None:

@@ -1,7 +1,7 @@
 """A PostgreSQL data source: ``rawSql`` with macros, asked in a read-only transaction, answered as one frame."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -44,12 +44,11 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A statement as it is sent, what it is to become, and what is told beside it."""
+    """A statement as it is sent, and what its answer is to become: ``filled`` are the fill and the range it goes over."""
 
     sql: str
     as_series: bool
-    time_range: TimeRange
-    fill: Fill | None
+    filled: tuple[Fill, TimeRange] | None
 
 
 class Postgres(Source):
@@ -73,6 +72,10 @@ class Postgres(Source):
             ) from error
         return [await asyncio.to_thread(_frame, columns, asked, limits, notices)]
 
+    def question(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
+        """The statement without macros: the range counts as far as they put it there."""
+        return self._asked(query, time_range)
+
     async def health(self) -> str:
         async with self._connections.lend(self._record, _HEALTH_BYTES, _HEALTH_SECONDS) as (connection, _):
             try:
@@ -93,7 +96,8 @@ class Postgres(Source):
         buckets = self._record.json_data.get("timescaledb") is True
         expanded = expand(raw, Surroundings(time_range, interval, buckets))
         check_statement(expanded.sql)
-        return _Asked(expanded.sql, form == _FORMATS[0], time_range, expanded.fill)
+        filled = (expanded.fill, time_range) if expanded.fill and form == _FORMATS[0] else None
+        return _Asked(expanded.sql, form == _FORMATS[0], filled)
 
     async def _rows(self, sql: str, limits: Limits, seconds: float) -> tuple[list[Column], list[str]]:
         async with self._connections.lend(self._record, limits.source_bytes, seconds) as (connection, meter):
@@ -178,10 +182,10 @@ def _frame(columns: Sequence[Column], asked: _Asked, limits: Limits, notices: li
     if fields and not len(fields[0]):
         return Frame(fields, meta=meta)
     if asked.as_series:
-        fields, labelled = series.as_series(fields, asked.fill, limits)
+        fields, labelled = series.as_series(fields, asked.filled[0] if asked.filled else None, limits)
         meta |= series.WIDE if labelled else {}
-        if asked.fill is not None:
-            fields, notices = _filled(fields, asked, limits, notices)
+        if asked.filled:
+            fields, notices = _filled(fields, *asked.filled, limits, notices)
     else:
         fields = [_table_time(item) for item in fields]
     if told := [*notices, *lost]:
@@ -189,16 +193,15 @@ def _frame(columns: Sequence[Column], asked: _Asked, limits: Limits, notices: li
     return Frame(fields, meta=meta)
 
 
-def _filled(fields: list[Field], asked: _Asked, limits: Limits, notices: list[str]) -> tuple[list[Field], list[str]]:
-    assert asked.fill is not None
-    start, end = ((instant - _EPOCH) // timedelta(microseconds=1) * 1000 for instant in (asked.time_range.start, asked.time_range.end))
-    rows = series.points(asked.fill, start, end)
+def _filled(fields: list[Field], fill: Fill, time_range: TimeRange, limits: Limits, notices: list[str]) -> tuple[list[Field], list[str]]:
+    start, end = ((instant - _EPOCH) // timedelta(microseconds=1) * 1000 for instant in (time_range.start, time_range.end))
+    rows = series.points(fill, start, end)
     if rows > limits.source_rows:
         text = f"nothing was filled: that takes {rows} rows, more than the {limits.source_rows} allowed (setting DASHWRIGHT_SOURCE_ROWS)"
         return fields, [*notices, text]
-    if rows * (len(fields) - 1) > limits.query_points:
-        raise limits.refusal("query_points", f"filled, the answer has {rows} rows of {len(fields)} columns", "choose a larger interval")
-    return series.filled(fields, asked.fill, start, end), notices
+    if rows * len(fields) > limits.query_points:
+        raise limits.refusal("query_points", f"filled, the answer has {rows * len(fields)} values", "choose a larger interval")
+    return series.filled(fields, fill, start, end), notices
 
 
 def _table_time(item: Field) -> Field:
