@@ -44,7 +44,7 @@ class Fill:
 
     step: int
     mode: Mode
-    value: float = math.nan
+    value: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
