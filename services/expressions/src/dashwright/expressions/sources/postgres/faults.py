@@ -35,7 +35,7 @@ def refused(error: BaseException, record: SourceRecord, seconds: float) -> Sourc
             return SourceFailed(f"{place} does not let the user {record.user!r} in ({_said(error)}); check user, password and sslmode")
         case asyncpg.InvalidCatalogNameError():
             return SourceFailed(f"{place} has no such database ({_said(error)}); check the database's name")
-        case asyncpg.PostgresError():
+        case asyncpg.PostgresError() if not isinstance(error, asyncpg.PostgresConnectionError):
             return SourceFailed(f"{place} takes no connection ({_said(error)}); ask again, or ask its administrator")
         case ssl.SSLCertVerificationError():
             advice = "check tlsCACert and the name in the address, or choose another sslmode"
