@@ -41,12 +41,17 @@ REFUSED = [
     ("grant execute on function pg_read_file(text) to {role}", "it may call pg_read_file"),
     ("grant execute on function pg_ls_dir(text) to {role}_higher; grant {role}_higher to {role}", "it may call pg_ls_dir"),
     ("create extension dblink", "it may call functions of the extension dblink"),
-    ("alter role {role} superuser; alter role {role} set search_path = evil, pg_catalog", "it is a superuser, or may become one: {role}"),
+    (
+        "alter role {role} set search_path = evil, pg_catalog; grant pg_read_server_files to {role}",
+        "it is a member of pg_read_server_files",
+    ),
 ]
 
 EVIL = """
     create schema evil;
     create function evil.pg_has_role(name, oid, text) returns boolean language sql as 'select false';
+    create function evil.differs(name, text) returns boolean language sql as 'select false';
+    create operator evil.= (leftarg = name, rightarg = text, function = evil.differs);
     grant usage on schema evil to public;
 """
 

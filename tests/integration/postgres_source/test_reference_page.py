@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ async def test_the_recipe_makes_a_source_that_answers_what_the_page_says(
         source = Postgres(_record(next(text for kind, text in blocks if kind == "json source"), warehouse, database), connections)
         assert await source.health() == "Database Connection OK"
         asked = 0
-        for (kind, query), (_, told) in zip(blocks, blocks[1:], strict=False):
+        for (kind, query), (_, told) in pairwise(blocks):
             if kind == "json query":
                 assert "\n".join(_lines(await _answer(source, json.loads(query)))) + "\n" == told
                 asked += 1

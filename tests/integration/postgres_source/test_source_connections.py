@@ -62,6 +62,19 @@ async def test_a_changed_record_gets_connections_of_its_own(warehouse: Warehouse
     await until(lambda: _only(owner, warehouse, new))
 
 
+async def test_who_waits_for_a_connection_gets_it_though_the_record_changes(warehouse: Warehouse, opened: Open, owner: Any) -> None:
+    """A pool that is not wanted any more serves those who came before."""
+    connections = opened(connections=1)
+    source = Postgres(warehouse.record, connections)
+    working = asyncio.create_task(source.query(a_query("select pg_sleep(600)"), RANGE, patient()))
+    await until(lambda: _count(owner, warehouse, 1))
+    waiting = asyncio.create_task(source.query(a_query("select 1 as x"), RANGE, patient()))
+    await pid_of(replace(warehouse.record, version=2), connections)
+    working.cancel()
+    assert [values(frame) for frame in await waiting] == [{"x": [1]}]
+    await asyncio.gather(working, return_exceptions=True)
+
+
 async def _only(owner: Any, warehouse: Warehouse, pid: int) -> bool:
     return await backends(owner, warehouse) == [pid]
 

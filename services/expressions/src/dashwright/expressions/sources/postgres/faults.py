@@ -50,8 +50,8 @@ def refused(error: BaseException, record: SourceRecord, seconds: float) -> Sourc
             return SourceFailed(f"{place} does not answer like one ({str(error)[:200]}); check host and port")
 
 
-def of_statement(error: BaseException, sql: str, offset: int = 0) -> DashwrightError:
-    """What went wrong with a statement. ``offset``: characters that were put before ``sql`` when it was sent."""
+def of_statement(error: BaseException, sql: str) -> DashwrightError:
+    """What went wrong with a statement. ``sql`` is what the server counts places in, empty where they are not to be told."""
     if not isinstance(error, asyncpg.PostgresError):
         return SourceFailed(f"the connection to the PostgreSQL server was lost ({str(error)[:200] or type(error).__name__}); ask again")
     code = error.sqlstate or ""
@@ -64,7 +64,7 @@ def of_statement(error: BaseException, sql: str, offset: int = 0) -> DashwrightE
         return SourceFailed(f"the PostgreSQL server gave up on the statement: {said}; ask again")
     if code == _CANCELLED:
         return SourceFailed(f"somebody else ended the statement: {said}; ask again")
-    return BadRequest(f"{said}{_pointed(error, sql, offset)}{_advice(error, code)}", message_id=MESSAGE_ID)
+    return BadRequest(f"{said}{_pointed(error, sql)}{_advice(error, code)}", message_id=MESSAGE_ID)
 
 
 def _said(error: asyncpg.PostgresError) -> str:
@@ -72,13 +72,11 @@ def _said(error: asyncpg.PostgresError) -> str:
     return f"{text[:_LONGEST]} (SQLSTATE {error.sqlstate})" if error.sqlstate else text[:_LONGEST]
 
 
-def _pointed(error: asyncpg.PostgresError, sql: str, offset: int) -> str:
+def _pointed(error: asyncpg.PostgresError, sql: str) -> str:
     """Line and column, with a caret under the place, as psql draws it."""
-    position = getattr(error, "position", None)
-    if not position or not str(position).isdigit():
-        return ""
-    index = int(position) - 1 - offset
-    if not 0 <= index <= len(sql):
+    position = str(getattr(error, "position", None))
+    index = int(position) - 1 if position.isdigit() else -1
+    if not sql or not 0 <= index <= len(sql):
         return ""
     start = sql.rfind("\n", 0, index) + 1
     end = sql.find("\n", index)

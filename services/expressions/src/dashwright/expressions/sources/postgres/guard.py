@@ -19,24 +19,20 @@ _RECIPE = (
 )
 
 _MAY_TOO_MUCH = """
-with may as (
-    select r.* from pg_catalog.pg_roles r where pg_catalog.pg_has_role(session_user, r.oid, 'MEMBER')
-)
-select 'it is a superuser, or may become one: ' || m.rolname from may m where m.rolsuper
+with may as (select * from pg_roles where pg_has_role(session_user, oid, 'MEMBER'))
+select 'it is a superuser, or may become one: ' || rolname from may where rolsuper
 union all
-select 'it may replicate: ' || m.rolname from may m where m.rolreplication and not m.rolsuper
+select 'it may replicate: ' || rolname from may where rolreplication and not rolsuper
 union all
-select 'it is a member of ' || m.rolname from may m where m.rolname = any ($1::text[])
+select 'it is a member of ' || rolname from may where rolname = any ($1::text[])
 union all
-select distinct 'it may call ' || p.proname from pg_catalog.pg_proc p, may m
-where p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace and p.proname = any ($2::text[])
-    and pg_catalog.has_function_privilege(m.oid, p.oid, 'EXECUTE')
+select distinct 'it may call ' || proname from pg_proc p, may
+where pronamespace = 'pg_catalog'::regnamespace and proname = any ($2::text[]) and has_function_privilege(may.oid, p.oid, 'EXECUTE')
 union all
-select distinct 'it may call functions of the extension ' || e.extname
-from pg_catalog.pg_extension e
-join pg_catalog.pg_depend d on d.refobjid = e.oid and d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass
-    and d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass and d.deptype = 'e', may m
-where e.extname = any ($3::text[]) and pg_catalog.has_function_privilege(m.oid, d.objid, 'EXECUTE')
+select distinct 'it may call functions of the extension ' || extname
+from pg_extension e
+join pg_depend on refobjid = e.oid and refclassid = 'pg_extension'::regclass and classid = 'pg_proc'::regclass and deptype = 'e', may
+where extname = any ($3::text[]) and has_function_privilege(may.oid, objid, 'EXECUTE')
 """
 """Also by roles that are inherited, or that ``set role`` leads to: ``MEMBER`` counts both."""
 

@@ -34,7 +34,9 @@ _FORMATS: Final = ("time_series", "table")
 _INTERVAL: Final = 1000
 _HEALTH_BYTES: Final = 1 << 20
 _HEALTH_SECONDS: Final = 10.0
-_BATCH: Final = 10_000
+_BATCH: Final = 30_000
+"""Cells that are read at a stretch: some milliseconds."""
+
 _LOCK_SECONDS: Final = 5
 _IDLE_SECONDS: Final = 30
 _GAP: Final = 0.5
@@ -107,17 +109,16 @@ class Postgres(Source):
             except (asyncpg.PostgresError, *GONE) as error:
                 if meter.exceeded:
                     raise limits.refusal("source_bytes", "the answer has too many bytes", _LESS) from error
-                raise of_statement(error, statement.sent, statement.offset) from error
+                raise of_statement(error, statement.shown) from error
 
 
 class _Statement:
-    """One run of one statement. ``sent`` is what the server was asked last, whose first ``offset`` characters are ours."""
+    """One run of one statement. ``shown`` is the statement while the server is sent it as it stands, empty within one of ours."""
 
     def __init__(self, connection: Connection, sql: str, limits: Limits) -> None:
         self._connection = connection
         self._limits = limits
-        self.sent = sql
-        self.offset = 0
+        self.shown = sql
 
     async def run(self) -> tuple[list[Column], list[str]]:
         """The columns, and what is to be noted about them."""
@@ -141,19 +142,21 @@ class _Statement:
 
     async def _read(self) -> tuple[list[Column], list[str]]:
         # Preparing takes one statement only, and no part of a second one.
-        prepared = await self._connection.prepare(self.sent)
+        prepared = await self._connection.prepare(self.shown)
         attributes = prepared.get_attributes()
         if prepared.get_parameters():
             raise BadRequest("the statement has a parameter such as $1, for which there is no value; write the value, or a macro")
         if not attributes:
             raise BadRequest("the statement answers no columns; begin it with SELECT, and give it something to select")
         if not all(map(is_native, attributes)):
-            self.sent, self.offset = _with_casts(self.sent, attributes)
-            prepared = await self._connection.prepare(self.sent)
+            within = _with_casts(self.shown, attributes)
+            self.shown = ""
+            prepared = await self._connection.prepare(within)
         columns = [Column(item.name, item.type.name if is_native(item) else "text") for item in attributes]
         limits, rows = self._limits, 0
         cursor = await prepared.cursor()
-        while batch := await cursor.fetch(min(_BATCH, limits.source_rows + 1 - rows)):
+        size = max(1, _BATCH // len(columns))
+        while batch := await cursor.fetch(min(size, limits.source_rows + 1 - rows)):
             rows += len(batch)
             kept = batch[: len(batch) - max(0, rows - limits.source_rows)]
             if kept:
@@ -167,12 +170,11 @@ class _Statement:
         return columns, []
 
 
-def _with_casts(sql: str, attributes: Sequence[asyncpg.Attribute]) -> tuple[str, int]:
-    """The statement, known to be a single one, within one that casts what has no type of its own here to text; and where it begins."""
+def _with_casts(sql: str, attributes: Sequence[asyncpg.Attribute]) -> str:
+    """The statement, known to be a single whole one, within one that casts what has no type of its own here to text."""
     names = [f"c{number}" for number in range(len(attributes))]
     wanted = [name if is_native(item) else f"{name}::text" for name, item in zip(names, attributes, strict=True)]
-    before = f"select {', '.join(wanted)} from (\n"  # noqa: S608 (its names are ours)
-    return f"{before}{without_end(sql)}\n) as answer({', '.join(names)})", len(before)
+    return f"select {', '.join(wanted)} from (\n{without_end(sql)}\n) as answer({', '.join(names)})"  # noqa: S608 (the names are ours)
 
 
 def _frame(columns: Sequence[Column], asked: _Asked, limits: Limits, notices: list[str]) -> Frame:
