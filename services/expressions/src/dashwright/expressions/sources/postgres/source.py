@@ -156,7 +156,11 @@ class _Statement:
         limits, rows = self._limits, 0
         cursor = await prepared.cursor()
         size = max(1, _BATCH // len(columns))
-        while batch := await cursor.fetch(min(size, limits.source_rows + 1 - rows)):
+        more = True
+        while more:
+            wanted = min(size, limits.source_rows + 1 - rows)
+            batch = await cursor.fetch(wanted)
+            more = len(batch) == wanted
             rows += len(batch)
             kept = batch[: len(batch) - max(0, rows - limits.source_rows)]
             if kept:
