@@ -24,7 +24,8 @@ PREFIX = "DASHWRIGHT_"
 _SECRETS_DIR = f"{PREFIX}SECRETS_DIR"
 DEFAULT_PASSWORD = "admin"  # noqa: S105
 _FOR_TESTS = f"{PREFIX}TEST_"
-FEATURES = frozenset({"sqlExpression"})
+SQL_FEATURE = "sqlExpression"
+FEATURES = frozenset({SQL_FEATURE})
 
 Positive = Annotated[int, Field(gt=0)]
 Seconds = Annotated[float, Field(gt=0)]

@@ -7,6 +7,7 @@ from dashwright.common.errors import DashwrightError
 from dashwright.expressions.engine.bounds import size_of
 from dashwright.expressions.engine.evaluate import Results, Trace
 from dashwright.expressions.engine.expression import Dropped, Outcome
+from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import Values
 from dashwright.expressions.fetching import Fetched
 from dashwright.expressions.request import Request
@@ -15,7 +16,7 @@ _SHOWN_DROPS = 100
 
 
 def explanation(
-    request: Request, given: Mapping[str, Values | DashwrightError], outcomes: Results, trace: Trace, fetched: Fetched
+    request: Request, given: Mapping[str, Values | Table | DashwrightError], outcomes: Results, trace: Trace, fetched: Fetched
 ) -> dict[str, Any]:
     """``given`` is what ordinary queries gave to expressions, ``fetched`` where that came from."""
     values = {**given, **{ref_id: outcome.values if isinstance(outcome, Outcome) else outcome for ref_id, outcome in outcomes.items()}}
@@ -41,7 +42,7 @@ def _cached(found: bool | None) -> dict[str, str]:
     return {} if found is None else {"cache": "hit" if found else "miss"}
 
 
-def _told(values: Values | DashwrightError | None) -> dict[str, Any]:
+def _told(values: Values | Table | DashwrightError | None) -> dict[str, Any]:
     """What a refId holds. An ordinary query that no expression reads is never turned into values."""
     if values is None:
         return {}

@@ -12,6 +12,7 @@ from dashwright.common import process
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
+from dashwright.common.errors import Unavailable
 from dashwright.common.jobs.routing import EVALUATE
 from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.broker import Broker
@@ -43,6 +44,7 @@ class ExpressionsWorker:
     def __init__(self, settings: Settings, database: Database, broker: Broker, clock: Clock) -> None:
         self._drain = settings.shutdown_seconds
         self._relay = Relay(database, broker)
+        self._start_seconds = settings.start_seconds
         reach = Reach(AllowedHosts.of(settings.allowed_hosts))
         self._http = HttpClient(reach, connections=settings.source_connections)
         self._connections = Connections(reach, Sizes(connections=settings.source_connections))
@@ -51,14 +53,14 @@ class ExpressionsWorker:
             **dict.fromkeys(postgres.TYPES, partial(Postgres, connections=self._connections)),
         }
         records = StoredRecords(database, SecretBox.of(require(settings.secret_key, "SECRET_KEY")))
-        answering = answer_settings(settings, Directory(kinds, records, seconds=settings.source_seconds))
-        self._queries = QueryConsumer(broker, slots=settings.query_slots, settings=answering)
+        self._settings = answer_settings(settings, Directory(kinds, records, seconds=settings.source_seconds))
+        self._queries = QueryConsumer(broker, slots=settings.query_slots, settings=self._settings)
         keep = timedelta(seconds=settings.evaluation_result_seconds)
         self._jobs = JobConsumer(
             database,
             broker,
             self._relay,
-            {EVALUATE: EvaluationRunner(database, answering, keep=keep)},
+            {EVALUATE: EvaluationRunner(database, self._settings, keep=keep)},
             clock,
             queue=broker.topology.evaluate,
             slots=settings.job_slots,
@@ -66,6 +68,7 @@ class ExpressionsWorker:
         )
 
     async def start(self) -> None:
+        await self._warm()
         self._relay.start()
         await self._queries.start()
         await self._jobs.start()
@@ -76,6 +79,17 @@ class ExpressionsWorker:
         await self._relay.stop()
         await self._http.close()
         await self._connections.close()
+        if self._settings.sql:
+            await asyncio.to_thread(self._settings.sql.stop)
+
+    async def _warm(self) -> None:
+        """Without a first child statements are tried all the same, and everything else is served."""
+        if self._settings.sql is None:
+            return
+        try:
+            await asyncio.to_thread(self._settings.sql.warm, self._start_seconds)
+        except Unavailable as error:
+            log.warning("sql_not_ready", reason=error.message)
 
 
 async def serve(settings: Settings) -> None:

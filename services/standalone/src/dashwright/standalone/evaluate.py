@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -81,11 +81,14 @@ def evaluate(
     except (DashwrightError, SettingsError, OSError, UnicodeDecodeError) as error:
         return _told(error, NOT_RUN)
     clock = settings.clock if now is None else _Stopped(now if now.tzinfo else now.replace(tzinfo=UTC))
-    settings = answer.Settings(settings.limits, settings.seconds, clock, _Recordings(recorded))
+    settings = replace(settings, clock=clock, sources=_Recordings(recorded))
     try:
         shown = asyncio.run(answer.evaluate(body, Asking(Door.PANEL if strict else Door.QUERY), settings)).shown
     except DashwrightError as error:
         return _told(error, FAILED)
+    finally:
+        if settings.sql:
+            settings.sql.stop()
     if form == "json":
         sys.stdout.write(b"".join(part for part, _ in response.fragments(shown)).decode() + "\n")
     else:

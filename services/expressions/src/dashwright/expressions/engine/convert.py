@@ -17,6 +17,7 @@ from dashwright.expressions.engine.axis import Axis, Times
 from dashwright.expressions.engine.frame import NUMERIC, Field, FieldType, Frame
 from dashwright.expressions.engine.labels import NONE, Labels
 from dashwright.expressions.engine.shape import Layout
+from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import Block, Cells, Mask, NoData, Numbers, Positions, Series, Values
 
 NAMED_BY_LABEL = frozenset({"graphite", "grafana-testdata-datasource", "dynatrace-datasource", "influxdb"})
@@ -60,6 +61,25 @@ def values_of(frames: Sequence[Frame], source_type: str = "") -> Values:
     if len(frames) == 1 and shape.is_number_table(frames[0]):
         return _numbers(_table_rows(frames[0]))
     return _undeclared_series(frames, source_type)
+
+
+def values_of_table(ref_id: str, table: Table) -> Values:
+    """What the table of the expression ``ref_id`` becomes for another expression: the text beside its numbers is labels.
+
+    No data where it has no rows. Raises BadRequest where it has no numbers, or a null time.
+    """
+    frame = table.frames[0]
+    if not frame.rows:
+        return NoData()
+    try:
+        if shape.layout_of(frame) is Layout.LONG:
+            return _declared("timeseries-long", table.frames)
+        if shape.time_field(frame) is None and any(item.type.is_numeric for item in frame.fields):
+            return _declared("numeric-long", table.frames)
+        return values_of(table.frames)
+    except BadRequest as error:
+        told = f"failed to read the table of sql expression [{ref_id}] as series or numbers: {error.message}"
+        raise BadRequest(told, message_id="sse.readDataError") from error
 
 
 def _declared(declared: str, frames: Sequence[Frame]) -> Values:
