@@ -201,7 +201,7 @@ async def test_a_cancelled_request_ends_its_thread(monkeypatch: pytest.MonkeyPat
     begun, go_on, seen = asyncio.Event(), asyncio.Event(), list[Limits]()
 
     async def wait(work: Any) -> Any:
-        seen.append(work.args[-1])
+        seen.extend(argument for argument in work.args if isinstance(argument, Limits))
         begun.set()
         await go_on.wait()
 
