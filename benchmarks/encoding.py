@@ -11,6 +11,7 @@ import orjson
 
 from benchmarks import points, series
 from benchmarks.row import ROUNDS, Row, compared, median_of
+from dashwright.common import media
 from dashwright.common.models.asking import Asking
 from dashwright.expressions import arrow, codec
 from dashwright.expressions.answer import answer
@@ -85,7 +86,7 @@ async def responsiveness() -> list[Row]:
     points.register()
     rows = []
     for shape in ((10, 1_000_000), (1, 10_000_000), (10_000, 1000)):
-        for name, accept in (("JSON", ""), ("Arrow", arrow.CONTENT_TYPE)):
+        for name, accept in (("JSON", ""), ("Arrow", media.ARROW)):
             body = points.request("$A / $B", *shape)
             await _longest_stall(body, accept)
             # What the source keeps for the next round would be gone in service; the collector need not look at it.

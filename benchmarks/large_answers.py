@@ -12,7 +12,7 @@ from tests.acceptance.processes import Stack
 from benchmarks import points
 from benchmarks.row import Round, Row, in_turns, median_of
 from benchmarks.wire import Wire
-from dashwright.expressions import arrow
+from dashwright.common import media
 
 _QUERIES = 5
 _QUERY = points.request("$A + 1", 1, 1_000_000)
@@ -41,7 +41,7 @@ async def whole(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     async with AsyncExitStack() as opened:
         wire = await _gateway(opened, Stack(database_url, amqp_url, folder))
         await _started(opened, "benchmarks.points", amqp_url)
-        as_arrow = wire.encode("POST", "/api/ds/query", _QUERY, accept=arrow.CONTENT_TYPE)
+        as_arrow = wire.encode("POST", "/api/ds/query", _QUERY, accept=media.ARROW)
         measured, reference = await in_turns(_calls(wire, as_arrow), _calls(wire, wire.encode("POST", "/api/ds/query", _QUERY)))
     return [_row("E9", "whole request of 1,000,000 points as Arrow, to JSON", 0.4, measured, reference)]
 

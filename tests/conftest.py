@@ -4,7 +4,7 @@ Nothing is skipped: a server that cannot be provided fails the tests that need i
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 
 import hypothesis
@@ -57,10 +57,17 @@ def _template(postgres_dsn: str) -> str:
     return asyncio.run(databases.make_template(postgres_dsn))
 
 
+@pytest.fixture(scope="session")
+def _databases(postgres_dsn: str, _template: str) -> Iterator[databases.Databases]:
+    lender = databases.Databases(postgres_dsn, _template)
+    yield lender
+    asyncio.run(lender.close())
+
+
 @pytest.fixture
-async def database_url(postgres_dsn: str, _template: str) -> AsyncIterator[str]:
+async def database_url(_databases: databases.Databases) -> AsyncIterator[str]:
     """The URL of a database of this test's own, with the whole schema and no rows."""
-    async with databases.fresh(postgres_dsn, _template) as url:
+    async with _databases.lent() as url:
         yield url
 
 

@@ -15,7 +15,6 @@ from dashwright.common.stores.audit import Event, Filter, Outcome
 class Someone:
     uid: str = "user:1"
     login: str = "admin"
-    org_id: int = 1
     address: str = "192.0.2.7"
     request_id: str = "r1"
     trace_id: str = "t1"
@@ -34,7 +33,7 @@ async def found(database: Database, wanted: Filter) -> list[str]:
 async def test_an_event_is_read_as_it_was_recorded(database: Database) -> None:
     """Who, what, to what, from where, by which request, with which details and when."""
     async with database.transaction() as connection:
-        await audit.record(connection, Someone(), "org.create", "org:5", details={"name": "Öl"})
+        await audit.record(connection, Someone(), "org.create", "org:5", org_id=1, details={"name": "Öl"})
         before = await connection.fetchval("select now()")
     async with database.connection() as connection:
         (event,) = (await audit.query(connection, Filter())).events
@@ -48,7 +47,7 @@ async def test_what_is_rolled_back_was_not_done(database: Database) -> None:
 
     async def fail() -> None:
         async with database.transaction() as connection:
-            await audit.record(connection, Someone(), "org.create")
+            await audit.record(connection, Someone(), "org.create", "org:5", org_id=None)
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -58,7 +57,7 @@ async def test_what_is_rolled_back_was_not_done(database: Database) -> None:
 
 async def test_a_strange_caller_costs_no_event(database: Database) -> None:
     """Text that cannot be stored, or has no end, is told as far as it can be."""
-    await put(database, Event(Someone(login="a\0b\ud800" + "c" * 5000, org_id=0), "login", outcome=Outcome.REFUSED, status=401))
+    await put(database, Event(Someone(login="a\0b\ud800" + "c" * 5000), "login", outcome=Outcome.REFUSED, status=401, org_id=0))
     async with database.connection() as connection:
         (event,) = (await audit.query(connection, Filter())).events
     assert event.login.startswith("a\N{REPLACEMENT CHARACTER}b?ccc")
@@ -69,10 +68,10 @@ async def test_events_are_found_by_what_is_known_of_them(database: Database) -> 
     """Each filter narrows; together they are all to hold; an organization's are nobody else's and none without one."""
     await put(
         database,
-        Event(Someone(), "one", "org:1"),
-        Event(Someone(uid="user:2", request_id="r2"), "two", "org:1", Outcome.REFUSED, 403),
-        Event(Someone(org_id=2), "three", "org:2"),
-        Event(Someone(org_id=0), "four"),
+        Event(Someone(), "one", "org:1", org_id=1),
+        Event(Someone(uid="user:2", request_id="r2"), "two", "org:1", Outcome.REFUSED, 403, org_id=1),
+        Event(Someone(), "three", "org:2", org_id=2),
+        Event(Someone(), "four", org_id=None),
     )
     everything = ["four", "three", "two", "one"]
     now = datetime.now(UTC)
@@ -90,14 +89,14 @@ async def test_events_are_found_by_what_is_known_of_them(database: Database) -> 
 
 async def test_pages_follow_one_another_while_events_come_in(database: Database) -> None:
     """From the newest down, each event once; what is recorded meanwhile is on no later page, and the last names no next."""
-    await put(database, *(Event(Someone(), f"a{number}") for number in range(7)))
+    await put(database, *(Event(Someone(), f"a{number}", org_id=1) for number in range(7)))
     seen: list[str] = []
     before: int | None = None
     sizes = []
     while True:
         async with database.connection() as connection:
             page = await audit.query(connection, Filter(org_id=1), before=before, limit=3)
-        await put(database, Event(Someone(), "later"))
+        await put(database, Event(Someone(), "later", org_id=1))
         seen += [event.action for event in page.events]
         sizes.append(len(page.events))
         before = page.next
@@ -109,7 +108,7 @@ async def test_pages_follow_one_another_while_events_come_in(database: Database)
 
 async def test_only_age_is_forgotten(database: Database) -> None:
     """Retention takes what is older, as many as it is told at once, and leaves the table closed behind it, in its transaction too."""
-    await put(database, *(Event(Someone(), f"a{number}") for number in range(5)))
+    await put(database, *(Event(Someone(), f"a{number}", org_id=1) for number in range(5)))
     async with database.transaction() as connection:
         assert await audit.forget(connection, datetime.now(UTC) - timedelta(days=1)) == 0
         assert await audit.forget(connection, datetime.now(UTC) + timedelta(days=1), limit=3) == 3

@@ -1,6 +1,7 @@
 """What a gateway does beside its answers, over a real database: batches of last-used times, expired tokens, old audit events, refusals."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,9 +9,6 @@ import pytest
 
 from dashwright.api.domain.actor import Actor
 from dashwright.api.housekeeping import Cleaning, Housekeeping, LastUsed
-from dashwright.api.http.answer import Answer
-from dashwright.api.http.call import Call
-from dashwright.api.http.routing import Permission, Route
 from dashwright.api.refusals import RefusalBuffer
 from dashwright.api.stores import upkeep
 from dashwright.api.stores.users import ensure_first_user
@@ -178,23 +176,15 @@ async def test_one_gateway_cleans_at_a_time(rows: Database) -> None:
     assert (len(await values(rows, AGES, START)), len(await values(rows, USED))) == (0, 2)
 
 
-async def handler(_: Call) -> Answer:
-    return Answer()
-
-
 ACTOR = Actor("user:1", "admin", 1, "192.0.2.1", "request", "trace")
-GUARDED = Route("POST", "/api/orgs", handler, Permission("orgs:create"), audit="org.create")
-FREE = Route("GET", "/api/orgs", handler, Permission("orgs:read"))
+STRANGER = replace(ACTOR, uid="anonymous", org_id=0)
 
 
 async def test_refusals_are_recorded_in_batches(rows: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One event each, of routes that name one; what is too much is dropped, what could not be written is kept.
-
-    Strangers have a small part to themselves, and their events are no organization's.
-    """
+    """One event each; what is too much is dropped, what could not be written is kept. Strangers have a small part to themselves."""
     refusals = RefusalBuffer(rows, size=3)
-    for route, status in ((GUARDED, 401), (GUARDED, 401), (FREE, 401), (GUARDED, 403), (GUARDED, 403), (GUARDED, 403)):
-        refusals.note(ACTOR, route, status)
+    for actor, org_id, status in ((STRANGER, 0, 401), (STRANGER, 0, 403), (ACTOR, 5, 401), (ACTOR, 1, 403), (ACTOR, 1, 403)):
+        refusals.note(actor, "org.update", org_id=org_id, status=status)
 
     async def away(*_: object) -> None:
         raise Unavailable("away")
@@ -207,9 +197,9 @@ async def test_refusals_are_recorded_in_batches(rows: Database, monkeypatch: pyt
     await refusals.flush()
     await refusals.flush()
     told = await values(rows, "select action || ' ' || outcome || ' ' || status || ' ' || address from audit_event order by id")
-    assert told == ["org.create refused 401 192.0.2.1", "org.create refused 403 192.0.2.1", "org.create refused 403 192.0.2.1"]
-    assert await values(rows, "select org_id from audit_event order by id") == [None, 1, 1]
-    refusals.note(ACTOR, GUARDED, 401)
+    assert told == [f"org.update refused {status} 192.0.2.1" for status in (401, 401, 403)]
+    assert await values(rows, "select org_id from audit_event order by id") == [None, 5, 1]
+    refusals.note(STRANGER, "org.update", org_id=0, status=401)
     await refusals.flush()
     assert await values(rows, "select count(*) from audit_event") == [4]
 

@@ -9,12 +9,12 @@ from datetime import timedelta
 import orjson
 import pytest
 
+from dashwright.api.domain.actor import Actor
 from dashwright.api.resources.options import Preconditions
 from dashwright.api.resources.stored import StoredObjects
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import AlreadyExists
-from dashwright.common.identity import Identity, Role
 from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID
 from dashwright.common.kinds.kind import Kind, Shelf
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB, KINDS, REPOSITORY
@@ -26,7 +26,7 @@ from dashwright.jobs_worker.adapters.store import StoredResources
 from dashwright.jobs_worker.domain.objects import Change, Key, Removal, Write
 
 NONE = QuotaRules()
-ADMIN = Identity("user:1", "admin", 1, Role.ADMIN)
+ADMIN = Actor("user:1", "admin", 1, "192.0.2.1", "request", "trace")
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ async def test_the_api_stops_at_the_limit(limited: Database) -> None:
         assert await connection.fetchval("select count(*) from change where name = 'd'") == 0
     with pytest.raises(AlreadyExists):
         await create(limited, "a")
-    await door(limited).delete(DASHBOARD, "default", "a", Preconditions())
+    await door(limited).delete(DASHBOARD, "default", "a", Preconditions(), ADMIN)
     await create(limited, "d")
     assert await stored(limited) == {"b", "c", "d"}
 

@@ -14,6 +14,7 @@ from yarl import URL
 
 from dashwright.api.domain import key_material
 from dashwright.api.http.passwords import Passwords
+from dashwright.api.http.routing import Route
 from dashwright.api.main import Gateway
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -32,12 +33,25 @@ PASSWORD = "pw-of-everybody"
 
 @dataclass(frozen=True)
 class Api:
-    """A running gateway and its database. Calling it makes one request, as the first user unless ``auth`` says otherwise."""
+    """A running gateway and its database. Calling it makes one request, as the first user unless ``auth`` says otherwise.
+
+    ``data`` is the folder that repositories may lie in.
+    """
 
     session: aiohttp.ClientSession
     address: URL
     database: Database
     password_hash: str
+    data: Path
+    _gateway: Gateway
+
+    @property
+    def routes(self) -> list[Route]:
+        return self._gateway.routes
+
+    async def stop(self) -> None:
+        """Ends the gateway, which writes then what it has not written yet."""
+        await self._gateway.stop()
 
     async def __call__(self, method: str, path: str, body: Any = None, *, auth: str | None = ADMIN, **options: Any) -> tuple[int, Any]:
         """Status and decoded body. ``body`` is sent as JSON; ``auth`` None sends no credentials."""
@@ -115,21 +129,29 @@ def _password_hash() -> str:
 
 
 @pytest.fixture
-async def start_api(database: Database, tmp_path: Path, _password_hash: str) -> AsyncIterator[StartApi]:
+async def broker() -> AsyncIterator[MemoryBroker]:
+    """The one that the gateways of ``start_api`` are on."""
+    broker = MemoryBroker()
+    await broker.start()
+    yield broker
+    await broker.close()
+
+
+@pytest.fixture
+async def start_api(database: Database, broker: MemoryBroker, tmp_path: Path, _password_hash: str) -> AsyncIterator[StartApi]:
     """Starts a gateway with settings of the test's own."""
     async with AsyncExitStack() as stack:
-        broker = MemoryBroker()
-        await broker.start()
-        stack.push_async_callback(broker.close)
 
         async def start(**settings: Any) -> Api:
-            loaded = load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), **settings)
+            loaded = load(
+                **{"http_port": 0, "data_dir": tmp_path, "permitted_paths": str(tmp_path), "secret_key": "of tests only", **settings}
+            )
             gateway = Gateway(loaded, database, broker, Clock())
             stack.push_async_callback(gateway.stop)
             address = URL(await gateway.start())
             session = aiohttp.ClientSession(address, cookie_jar=aiohttp.DummyCookieJar())
             await stack.enter_async_context(session)
-            return Api(session, address, database, _password_hash)
+            return Api(session, address, database, _password_hash, tmp_path, gateway)
 
         yield start
 

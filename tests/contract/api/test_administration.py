@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from tests.contract.api.conftest import PASSWORD, Api, StartApi, basic
 
+from dashwright.api.domain.access.scopes import KNOWN
 from dashwright.common.identity import Role
 
 LAST = "last grafana admin"
+EVERYTHING = [(action, "*") for action in sorted(KNOWN)]
 
 
 async def made(api: Api, login: str = "testdrive", **form: Any) -> int:
@@ -197,10 +199,8 @@ async def test_the_last_server_admin_stays(api: Api) -> None:
 
 @pytest.mark.parametrize("how", ["unmake", "disable", "delete", "mixed"])
 async def test_of_server_admins_that_go_at_once_one_stays(api: Api, how: str) -> None:
-    """However many are unmade, disabled and deleted side by side. They ask by a token that holds what it takes globally."""
-    anna = await api.person(
-        "anna", Role.VIEWER, ("users:delete", "*"), ("users:disable", "*"), ("users.permissions:write", "*"), grants_in=0
-    )
+    """However many are unmade, disabled and deleted side by side, by somebody who holds what they hold and is none of them."""
+    anna = await api.person("anna", Role.VIEWER, *EVERYTHING, grants_in=0)
     await api.person("boss", Role.ADMIN)
     numbers = [await made(api, f"a{index}") for index in range(5)]
     await api.sql("""update "user" set is_admin = true where id = any($1::bigint[])""", numbers)
@@ -299,20 +299,75 @@ async def test_no_secret_gets_into_the_record(api: Api) -> None:
         ("users:delete", "DELETE", "/api/admin/users/{}", None),
     ],
 )
-async def test_a_server_admin_is_changed_by_who_may_make_one(api: Api, action: str, method: str, path: str, body: Any) -> None:
-    """403 for who holds the action only, though everywhere; other users they may change."""
+async def test_a_server_admin_is_changed_by_who_may_all_they_may(api: Api, action: str, method: str, path: str, body: Any) -> None:
+    """403 for who holds the action only, though everywhere, or may make server admins; other users they may change."""
     number, other = await made(api), await made(api, "other")
     await api.sql("""update "user" set is_admin = true where id = $1""", number)
-    helper = await api.person("helper", Role.ADMIN, (action, "*"), grants_in=0)
+    helper = await api.person("helper", Role.ADMIN, (action, "*"), ("users.permissions:write", "*"), grants_in=0)
     status, refused = await api(method, path.format(number), body, auth=helper)
     assert (status, refused["title"]) == (403, "Access denied")
-    assert refused["message"].endswith("users.permissions:write")
     assert (await api("GET", "/api/user", auth=basic("testdrive", "secret")))[0] == 200
     named = body and ({**body, "login": "other"} if "login" in body else body)
     assert (await api(method, path.format(other), named, auth=helper))[0] == 200
-    maker = await api.person("maker", Role.NONE, (action, "*"), ("users.permissions:write", f"global.users:{number}"), grants_in=0)
+    maker = await api.person("maker", Role.NONE, *EVERYTHING, grants_in=0)
     body = body and ({**body, "email": "mine@x"} if "login" in body else body)
     assert (await api(method, path.format(number), body, auth=maker))[0] == 200
+
+
+STANDING_IN = [
+    ("users.password:write", "PUT", "/api/admin/users/{}/password", {"password": "stolen"}),
+    ("users:logout", "POST", "/api/admin/users/{}/logout", None),
+    ("users.permissions:write", "PUT", "/api/admin/users/{}/permissions", {"isGrafanaAdmin": False}),
+]
+
+
+@pytest.mark.parametrize(("action", "method", "path", "body"), STANDING_IN)
+async def test_who_may_do_more_than_the_caller_is_out_of_their_reach(api: Api, action: str, method: str, path: str, body: Any) -> None:
+    """By a grant everywhere or in one organization, or by a role in an organization where the caller has a lower one.
+
+    The refusal names what the caller lacks. Whoever holds the same, there or everywhere, may.
+    """
+    two = await api.organization("Two")
+    helper = await api.person("helper", Role.EDITOR, (action, "*"), grants_in=0)
+    plain, global_, local, admin, abroad = [await made(api, login) for login in ("plain", "global", "local", "admin2", "abroad")]
+    await api.grant(global_, "orgs:delete", "org:id:7", 0)
+    await api.grant(local, "teams:read", "teams:id:7", 1)
+    await api.sql("update org_user set role = 'Admin' where user_id = $1", admin)
+    await api.sql("insert into org_user (org_id, user_id, role) values ($1, $2, 'Viewer')", two, abroad)
+    assert (await api(method, path.format(plain), body, auth=helper))[0] == 200
+    lacking = {global_: "orgs:delete", local: "teams:read", admin: "apikeys:create", abroad: "dashboards:read"}
+    for number, needed in lacking.items():
+        status, refused = await api(method, path.format(number), body, auth=helper)
+        assert (status, refused["message"].rpartition(" ")[2]) == (403, needed)
+    equal = await api.person("equal", Role.ADMIN, (action, "*"), ("orgs:delete", "org:*"), grants_in=0)
+    await api.sql("""insert into org_user (org_id, user_id, role) select $1, id, 'Viewer' from "user" where login = 'equal'""", two)
+    for number in lacking:
+        assert (await api(method, path.format(number), body, auth=equal))[0] == 200
+
+
+async def test_a_password_that_may_not_be_set_stays(api: Api) -> None:
+    """The old one logs in as before, and nothing is on record as done."""
+    number = await made(api)
+    await api.grant(number, "users.permissions:write", "*", 0)
+    helper = await api.person("helper", Role.ADMIN, ("users.password:write", "*"), grants_in=0)
+    before = await api.sql("select count(*) from audit_event where outcome = 'ok'")
+    assert (await api("PUT", f"/api/admin/users/{number}/password", {"password": "stolen"}, auth=helper))[0] == 403
+    assert (await api("GET", "/api/user", auth=basic("testdrive", "secret")))[0] == 200
+    assert await api.sql("select count(*) from audit_event where outcome = 'ok'") == before
+
+
+async def test_nobody_makes_a_server_admin_who_is_less_than_one(api: Api) -> None:
+    """Of themselves or of others, whatever it says they may; by grants of everything a token is as much as one."""
+    number = await made(api)
+    helper = await api.person("helper", Role.ADMIN, ("users.permissions:write", "*"), grants_in=0)
+    own = await api.sql("""select id from "user" where login = 'helper'""")
+    for wanted in (number, own):
+        assert (await api("PUT", f"/api/admin/users/{wanted}/permissions", {"isGrafanaAdmin": True}, auth=helper))[0] == 403
+    account = await api.account("robot", Role.NONE)
+    for action, scope in EVERYTHING:
+        await api.grant(account, action, scope, 0)
+    _, bearer = await api.token(account, "t")
+    assert (await api("PUT", f"/api/admin/users/{number}/permissions", {"isGrafanaAdmin": True}, auth=f"Bearer {bearer}"))[0] == 200
 
 
 async def test_a_user_is_made_within_the_organizations_of_a_user(start_api: StartApi) -> None:

@@ -73,6 +73,37 @@ async def test_a_filter_that_cannot_be_read_is_named(api: Api, query: str) -> No
     assert (status, body["message"].partition(" ")[0]) == (400, query.partition("=")[0])
 
 
+async def test_an_event_stands_under_what_it_is_about(api: Api) -> None:
+    """The organization that was acted on, whichever the caller asked in; none where it was the server.
+
+    So an Admin sees what a server admin does to their organization, and nothing of the server or of others.
+    """
+    two = await api.organization("Two")
+    boss = await api.person("boss", Role.ADMIN, org_id=two)
+    first = await api.person("first", Role.ADMIN)
+    await api.person("anna", Role.VIEWER)
+    anna = await api.sql("""select id from "user" where login = 'anna'""")
+    await api("PUT", f"/api/orgs/{two}", {"name": "Zwei"})
+    await api("POST", f"/api/orgs/{two}/users", {"loginOrEmail": "anna", "role": "Viewer"})
+    await api("PUT", f"/api/orgs/{two}/quotas/org_user", {"limit": 9})
+    await api("PUT", f"/api/access-control/users/{anna}/permissions?orgId={two}", {"permissions": [{"action": "teams:read"}]})
+    await api("PUT", f"/api/access-control/users/{anna}/permissions?orgId=0", {"permissions": [{"action": "teams:read"}]})
+    await api("POST", "/api/orgs", {"name": "Three"})
+    await api("PUT", f"/api/admin/users/{anna}/quotas/org_user", {"limit": 9})
+    await api("POST", f"/api/admin/users/{anna}/disable")
+    about_two = ["org.update", "org.user.add", "quota.update", "permission.update"]
+    about_server = ["permission.update", "org.create", "quota.update", "user.disable"]
+
+    async def seen(query: str = "", **options: str) -> list[str]:
+        status, found = await api("GET", f"{AUDIT}{query}", **options)
+        assert status == 200
+        return [event["action"] for event in reversed(found["events"])]
+
+    assert await seen(auth=boss) == await seen(f"?orgId={two}") == about_two
+    assert await seen(auth=first) == await seen("?orgId=1") == []
+    assert await seen() == [*about_two, *about_server]
+
+
 async def test_admins_see_their_own_organization_only(api: Api) -> None:
     """The server admin sees all; whoever is no Admin sees nothing."""
     org_id = await api.organization("Two")

@@ -4,8 +4,9 @@ import asyncio
 import base64
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
 
 import aiohttp
@@ -49,6 +50,10 @@ class Running:
         async with self._session.get(path, headers=given) as answer:
             return answer.status, await answer.json()
 
+    async def change(self, authorization: str, method: str, path: str, body: Any) -> tuple[int, Any]:
+        async with self._session.request(method, path, headers={"Authorization": authorization}, json=body) as answer:
+            return answer.status, await answer.json()
+
 
 StartGateway = Callable[..., Awaitable[Running]]
 
@@ -62,7 +67,12 @@ async def start(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         stack.push_async_callback(broker.close)
 
         async def begin(**settings: Any) -> Running:
-            gateway = Gateway(load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), **settings), database, broker, Clock())
+            gateway = Gateway(
+                load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), secret_key="of tests only", **settings),
+                database,
+                broker,
+                Clock(),
+            )
             told: asyncio.Queue[str] = asyncio.Queue()
             memory = gateway.gate.memory
             forget, begins = memory.forget, memory.begin
@@ -133,6 +143,80 @@ async def test_a_caller_changes_what_they_may_do_and_it_counts_at_once(start: St
         status, body = await gateway.ask(f"Bearer {TOKEN}")
         assert (status, body["reason"]) == (403, "Forbidden")
         assert "dashboards:read" in body["message"]
+
+
+PASSWORD: Final = "pw-of-anna"
+ANNA: Final = "Basic " + base64.b64encode(f"anna:{PASSWORD}".encode()).decode()
+ROBOT: Final = f"Bearer {TOKEN}"
+SECOND: Final = {"X-Grafana-Org-Id": "2"}
+
+
+@dataclass(frozen=True)
+class Change:
+    """What the first user changes at one gateway, and what a caller may do at the other before and after."""
+
+    method: str
+    path: str
+    body: Any
+    caller: str
+    asks: str
+    answers: tuple[int, int]
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+CHANGES: Final = {
+    "a member's role": Change("PATCH", "/api/orgs/1/users/7", {"role": "Viewer"}, ANNA, "/api/org/users", (200, 403)),
+    "a member's role elsewhere": Change("PATCH", "/api/orgs/2/users/7", {"role": "Viewer"}, ANNA, "/api/orgs/2/users", (200, 403)),
+    "a member's higher role": Change("PATCH", "/api/orgs/2/users/7", {"role": "Admin"}, ANNA, "/api/org/quotas", (403, 200), SECOND),
+    "a membership that ends": Change("DELETE", "/api/orgs/2/users/7", None, ANNA, NAMESPACE.replace("default", "org-2"), (200, 403)),
+    "a membership that begins": Change(
+        "POST", "/api/orgs/3/users", {"loginOrEmail": "anna", "role": "Viewer"}, ANNA, NAMESPACE.replace("default", "org-3"), (403, 200)
+    ),
+    "a disabled user": Change("POST", "/api/admin/users/7/disable", None, ANNA, "/api/user", (200, 401)),
+    "a deleted user": Change("DELETE", "/api/admin/users/7", None, ANNA, "/api/user", (200, 401)),
+    "a password": Change("PUT", "/api/admin/users/7/password", {"password": "another"}, ANNA, "/api/user", (200, 401)),
+    "a server admin made": Change("PUT", "/api/admin/users/7/permissions", {"isGrafanaAdmin": True}, ANNA, "/api/users", (403, 200)),
+    "a grant": Change(
+        "PUT",
+        "/api/access-control/users/7/permissions?orgId=0",
+        {"permissions": [{"action": "users:read"}]},
+        ANNA,
+        "/api/users",
+        (403, 200),
+    ),
+    "a deleted organization": Change("DELETE", "/api/orgs/2", None, ANNA, "/api/org", (200, 401), SECOND),
+    "a deleted organization's namespace": Change("DELETE", "/api/orgs/2", None, ANNA, NAMESPACE.replace("default", "org-2"), (200, 403)),
+    "a service account's role": Change("PATCH", "/api/serviceaccounts/9", {"role": "None"}, ROBOT, NAMESPACE, (200, 403)),
+    "a disabled service account": Change("PATCH", "/api/serviceaccounts/9", {"isDisabled": True}, ROBOT, "/api/org", (200, 401)),
+    "a deleted service account": Change("DELETE", "/api/serviceaccounts/9", None, ROBOT, "/api/org", (200, 401)),
+    "a deleted token": Change("DELETE", "/api/serviceaccounts/9/tokens/5", None, ROBOT, "/api/org", (200, 401)),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+async def test_a_change_at_one_gateway_is_in_force_at_the_other(start: StartGateway, database: Database, name: str) -> None:
+    """As soon as the other has heard what was told at the commit, which is before it can be asked anything that was told later."""
+    change = CHANGES[name]
+    one, two = await start(), await start()
+    hashed = await one.gateway.gate.passwords.hash(PASSWORD)
+    await sql(database, "insert into org (id, name) values (2, 'Two'), (3, 'Three')")
+    await sql(database, """insert into "user" (id, login, email, org_id, password) values (7, 'anna', 'anna', 1, $1)""", hashed)
+    await sql(database, "insert into org_user (org_id, user_id, role) values (1, 7, 'Admin'), (2, 7, $1)", _role_in_two(change))
+    await sql(database, "insert into org_user (org_id, user_id, role) values (2, 1, 'Admin')")
+    await add_token(database)
+    before, after = change.answers
+    for gateway in (one, two):
+        await gateway.settle(database)
+        assert (await gateway.ask(change.caller, change.asks, **change.headers))[0] == before
+    status, answer = await one.change(ADMIN, change.method, change.path, change.body)
+    assert status == 200, answer
+    assert (await one.ask(change.caller, change.asks, **change.headers))[0] == after
+    await two.settle(database)
+    assert (await two.ask(change.caller, change.asks, **change.headers))[0] == after
+
+
+def _role_in_two(change: Change) -> str:
+    return "Editor" if change.body == {"role": "Admin"} else "Admin"
 
 
 async def test_a_foreign_namespace_is_forbidden_to_a_token(start: StartGateway, database: Database) -> None:

@@ -5,6 +5,7 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
+import orjson
 import pytest
 from structlog.testing import capture_logs
 
@@ -174,10 +175,10 @@ async def test_a_throttled_caller_hears_that_keys_are_gone(start_api: StartApi) 
     [
         {"Content-Length": str(20 * 1024 * 1024)},
         {"Content-Length": str(20 * 1024 * 1024), "Expect": "100-continue"},
-        {"Content-Length": "10", "Content-Encoding": "snappy"},
+        *({"Content-Length": "10", "Content-Encoding": coding} for coding in ("snappy", "zstd", "br", "gzip, zstd", "gzip")),
         {"Transfer-Encoding": "chunked"},
     ],
-    ids=["20 MB", "waits for 100", "unknown coding", "chunked"],
+    ids=["20 MB", "waits for 100", "snappy", "zstd", "br", "two codings", "gzip", "chunked"],
 )
 async def test_the_body_of_a_key_is_never_read(api: Api, headers: dict[str, Any]) -> None:
     """The answer comes though not one byte of the body has been sent, and nobody is asked to send it."""
@@ -187,5 +188,23 @@ async def test_the_body_of_a_key_is_never_read(api: Api, headers: dict[str, Any]
     try:
         async with asyncio.timeout(10):
             assert (await reader.readline()).startswith(b"HTTP/1.1 410 ")
+    finally:
+        writer.close()
+
+
+@pytest.mark.parametrize("coding", ["identity", "zstd", "gzip"])
+async def test_a_large_body_of_a_key_changes_nothing(api: Api, coding: str) -> None:
+    """A client that sends all of its 20 MB first finds the answer behind them, and may go on asking on the same connection."""
+    reader, writer = await asyncio.open_connection(api.address.host, api.address.port)
+    head = f"POST {LIST} HTTP/1.1\r\nHost: x\r\nContent-Encoding: {coding}\r\nContent-Length: {{}}\r\n\r\n"
+    try:
+        async with asyncio.timeout(30):
+            for size in (20 * 1024 * 1024, 0):
+                writer.write(head.format(size).encode() + b"x" * size)
+                await writer.drain()
+                answer = await reader.readuntil(b"\r\n\r\n")
+                assert answer.startswith(b"HTTP/1.1 410 ")
+                length = int(answer.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+                assert await reader.readexactly(length) == orjson.dumps({"message": GONE})
     finally:
         writer.close()

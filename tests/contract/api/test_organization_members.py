@@ -235,9 +235,9 @@ async def test_every_change_of_a_membership_is_on_record(api: Api) -> None:
     await api("PATCH", f"/api/orgs/{two}/users/{user_id}", {"role": "Editor"})
     await api("DELETE", f"/api/orgs/{two}/users/{user_id}")
     async with api.database.connection() as connection:
-        rows = await connection.fetch("select action, object, details::text from audit_event where outcome = 'ok' order by id")
-    assert [(row["action"], row["object"]) for row in rows] == [
-        (f"org.user.{verb}", f"user:{user_id}") for verb in ("add", "update", "remove")
+        rows = await connection.fetch("select action, object, org_id, details::text from audit_event where outcome = 'ok' order by id")
+    assert [(row["action"], row["object"], row["org_id"]) for row in rows] == [
+        (f"org.user.{verb}", f"user:{user_id}", two) for verb in ("add", "update", "remove")
     ]
     assert '"before": "Viewer"' in rows[1]["details"]
     assert '"role": "Editor"' in rows[1]["details"]

@@ -71,6 +71,7 @@ async def test_the_home_dashboard_must_exist(api: Api, paths: list[str]) -> None
         ({"theme": 5}, "bad request data"),
         ({"navbar": "text"}, "bad request data"),
         ({"navbar": {"deep": ["a\0b"]}}, "bad request data"),
+        ({"queryHistory": {"deep": [2**63, 2**64]}}, "bad request data"),
         ({"homeDashboardId": "7"}, "bad request data"),
         ({"language": "x" * 191}, "bad request data"),
         ([], "bad request data"),

@@ -27,7 +27,7 @@ FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path))
+    return load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), secret_key="of tests only")
 
 
 @pytest.fixture
@@ -293,3 +293,25 @@ async def test_a_deleted_repository_ends_its_jobs(session: aiohttp.ClientSession
     await call(session, "DELETE", f"{NAMESPACE}/repositories/r")
     found = (await call(session, "GET", f"{NAMESPACE}/jobs/{job['metadata']['name']}"))[1]
     assert (found["status"]["state"], found["status"]["message"]) == ("error", "the repository was deleted")
+
+
+async def test_a_repository_does_not_inherit_the_jobs_of_its_name(session: aiohttp.ClientSession) -> None:
+    """Made anew it has none, neither listed nor by their uid; those of the one before are found by their own names."""
+    sync = {"enabled": True, "target": "folder"}
+    body = {"metadata": {"name": "r"}, "spec": {"title": "R", "workflows": [], "type": "local", "local": {"path": "r"}, "sync": sync}}
+    repository = f"{NAMESPACE}/repositories/r"
+
+    async def job_of_a_new_one() -> Any:
+        await call(session, "POST", f"{NAMESPACE}/repositories", json=body)
+        job = (await call(session, "POST", f"{repository}/sync"))[1]["metadata"]
+        assert (await call(session, "GET", f"{repository}/jobs/{job['uid']}"))[0] == 200
+        return job
+
+    before = await job_of_a_new_one()
+    await call(session, "DELETE", repository)
+    assert (await call(session, "GET", f"{repository}/jobs/{before['uid']}"))[0] == 404
+    after = await job_of_a_new_one()
+    listed = (await call(session, "GET", f"{repository}/jobs"))[1]["items"]
+    assert [job["metadata"]["uid"] for job in listed] == [after["uid"]]
+    assert (await call(session, "GET", f"{repository}/jobs/{before['uid']}"))[0] == 404
+    assert (await call(session, "GET", f"{NAMESPACE}/jobs/{before['name']}"))[0] == 200

@@ -156,6 +156,8 @@ async def test_a_compressed_body_is_unpacked_within_the_limit(serve: Serve, codi
         assert (response.status, await response.read()) == (200, b"x" * 1000)
     async with client.post("/api/echo", data=pack(b"x" * 100_000), headers=headers, compress=False) as response:
         assert response.status == 413
+    async with client.post("/api/echo", data=pack(b"x" * 1000)[:-1], headers=headers, compress=False) as response:
+        assert response.status == 400
 
 
 @pytest.mark.parametrize(("coding", "status"), [("gzip", 400), ("deflate", 400), ("zstd", 415), ("br", 415), ("gzip, gzip", 415)])

@@ -181,24 +181,45 @@ async def test_only_people_are_users(serve: Serve) -> None:
 
 
 async def test_refused_changes_are_noted(authenticator: Any) -> None:
-    """401 and 403 of routes that name an event, with who asked as far as that is known; reading and success are not."""
-    noted: list[tuple[str, str, int, str]] = []
+    """401 and 403 of routes that name an event, with who asked as far as that is known; reading and success are not.
+
+    They are about the organization that the route looks at: the current one, that of the path, or none. A stranger's are about none.
+    """
+    noted: list[tuple[str, str, int, int, str]] = []
 
     class Noted:
-        def note(self, actor: Actor, route: Route, status: int) -> None:
-            noted.append((actor.uid, route.path, status, actor.address))
+        def note(self, actor: Actor, action: str, *, org_id: int, status: int) -> None:
+            noted.append((actor.uid, action, org_id, status, actor.address))
 
     needs = Permission("orgs:write")
     routes = [Route("PUT", "/api/x", told, needs, audit="org.update"), Route("GET", "/api/x", told, needs)]
     routes.append(Route("POST", "/api/x", told, SIGNED_IN, audit="x"))
+    routes.append(Route("DELETE", "/api/x", told, Permission("orgs:delete", where=Where.GLOBAL), audit="org.delete"))
+    routes.append(Route("PUT", "/api/x/{org}", told, Permission("orgs:write", where=InPath("org", "no number")), audit="org.update"))
     server = Server(routes, authenticator, refusals=Noted())
     port = await server.start("127.0.0.1", 0)
     async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as client:
-        for method, headers in (("PUT", VIC), ("PUT", {}), ("PUT", ANN), ("GET", VIC), ("POST", VIC)):
-            async with client.request(method, "/api/x", headers=headers):
+        for method, path, headers in (
+            ("PUT", "/api/x", VIC),
+            ("PUT", "/api/x", {}),
+            ("PUT", "/api/x", ANN),
+            ("GET", "/api/x", VIC),
+            ("POST", "/api/x", VIC),
+            ("DELETE", "/api/x", VIC),
+            ("PUT", "/api/x/7", VIC),
+            ("PUT", "/api/x/y", VIC),
+            ("PUT", "/api/x/7", {}),
+        ):
+            async with client.request(method, path, headers=headers):
                 pass
     await server.stop()
-    assert noted == [("user:vic", "/api/x", 403, "127.0.0.1"), ("anonymous", "/api/x", 401, "127.0.0.1")]
+    assert noted == [
+        ("user:vic", "org.update", 1, 403, "127.0.0.1"),
+        ("anonymous", "org.update", 0, 401, "127.0.0.1"),
+        ("user:vic", "org.delete", 0, 403, "127.0.0.1"),
+        ("user:vic", "org.update", 7, 403, "127.0.0.1"),
+        ("anonymous", "org.update", 0, 401, "127.0.0.1"),
+    ]
 
 
 async def test_a_caller_of_no_organization_may_only_what_needs_none(

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dashwright.common import media
 from dashwright.common.errors import BadRequest, SourceFailed
 from dashwright.common.models.asking import Asking
 from dashwright.expressions import arrow, codec
@@ -224,27 +225,6 @@ def test_results_follow_in_request_order_and_errors_are_streams_without_fields()
     assert [table.num_columns for table in found] == [1, 1, 0, 0, 0]
 
 
-@pytest.mark.parametrize(
-    ("accept", "wanted"),
-    [
-        ("", False),
-        ("*/*", False),
-        ("application/json", False),
-        ("application/vnd.apache.arrow.stream", True),
-        ("Application/Vnd.Apache.Arrow.Stream", True),
-        ("application/json, application/vnd.apache.arrow.stream", True),
-        ("application/vnd.apache.arrow.stream;q=0.5, application/json", False),
-        ("application/vnd.apache.arrow.stream ; q=0.9,application/json;q=0.8", True),
-        ("application/vnd.apache.arrow.stream;q=0", False),
-        ("application/vnd.apache.arrow.stream;q=high", False),
-        ("application/vnd.apache.arrow.file", False),
-    ],
-)
-def test_arrow_is_answered_to_those_who_name_it(accept: str, *, wanted: bool) -> None:
-    """A wildcard is not enough, and a client that prefers JSON gets JSON."""
-    assert arrow.is_wanted(accept) is wanted
-
-
 async def test_the_same_query_answers_the_same_values_in_both_encodings() -> None:
     """One engine, two encodings: refIds in request order, a fault as its own stream, a refused request in JSON."""
     source = {"type": "grafana-testdata-datasource"}
@@ -257,13 +237,13 @@ async def test_the_same_query_answers_the_same_values_in_both_encodings() -> Non
         {"refId": "A", "datasource": source, "scenarioId": "raw_frame", "rawFrameContent": json.dumps([content])},
         {"refId": "C", "type": "math", "expression": "$Z"},
     ]
-    answered = await answer(orjson.dumps({"queries": queries}), Asking(accept=arrow.CONTENT_TYPE))
-    assert (answered.status, answered.content_type) == (400, arrow.CONTENT_TYPE)
+    answered = await answer(orjson.dumps({"queries": queries}), Asking(accept=media.ARROW))
+    assert (answered.status, answered.content_type) == (400, media.ARROW)
     assert isinstance(answered.pieces, list)
     b, a, c = tables(b"".join(answered.pieces))
     assert b["B"].to_pylist() == [2, None]
     assert a["v"].to_pylist() == [1, None]
     assert b["Time"].cast(pa.int64()).to_pylist() == [1_000_000, 2_000_000]
     assert metadata(c.schema)["refId"] == "C"
-    refused = await answer(b"{", Asking(accept=arrow.CONTENT_TYPE))
+    refused = await answer(b"{", Asking(accept=media.ARROW))
     assert (refused.status, refused.content_type) == (400, "application/json")

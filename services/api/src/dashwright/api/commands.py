@@ -10,18 +10,19 @@ from dataclasses import dataclass
 import structlog
 
 from dashwright.api.domain import submissions
+from dashwright.api.domain.actor import Actor
+from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.probing import RepositoryProbe
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Cause
-from dashwright.common.identity import Identity
 from dashwright.common.jobs import names, routing, verdicts
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import EVALUATION, JOB, REPOSITORY
 from dashwright.common.models.provisioning import Action, JobSpec, JobStatus, RepositorySpec, State
 from dashwright.common.observability import tracing
 from dashwright.common.relay import Relay
-from dashwright.common.stores import jobs, mirror, resources
+from dashwright.common.stores import audit, jobs, mirror, resources
 
 log = structlog.get_logger()
 
@@ -58,7 +59,7 @@ class Jobs:
         self._clock = clock
 
     async def submit(
-        self, caller: Identity, namespace: str, specs: Sequence[JobSpec], *, is_list: bool = False, once: Idempotency | None = None
+        self, actor: Actor, namespace: str, specs: Sequence[JobSpec], *, is_list: bool = False, once: Idempotency | None = None
     ) -> Sequence[jobs.StoredJob]:
         """Records jobs as pending and answers them in the order asked for.
 
@@ -68,11 +69,11 @@ class Jobs:
         repositories = await self._repositories(namespace, specs)
         _check(specs, repositories, is_list=is_list)
         await self._probe.require_healthy(namespace, [repository.stored for repository in repositories.values()])
-        wanted = [self._new_job(namespace, spec, repositories[spec.repository].spec) for spec in specs]
-        return await self._submit(caller, namespace, JOB, wanted, once)
+        wanted = [self._new_job(namespace, spec, repositories[spec.repository]) for spec in specs]
+        return await self._submit(actor, namespace, JOB, wanted, once)
 
     async def evaluate(
-        self, caller: Identity, namespace: str, wanted: submissions.EvaluationSubmission, *, once: Idempotency | None = None
+        self, actor: Actor, namespace: str, wanted: submissions.EvaluationSubmission, *, once: Idempotency | None = None
     ) -> Sequence[jobs.StoredJob]:
         """Records an evaluation as pending. AlreadyExists when its name is taken."""
         job = jobs.NewJob(
@@ -87,17 +88,17 @@ class Jobs:
             lane=None,
             wake_key=routing.EVALUATE,
         )
-        return await self._submit(caller, namespace, EVALUATION, [job], once)
+        return await self._submit(actor, namespace, EVALUATION, [job], once)
 
     async def _submit(
-        self, caller: Identity, namespace: str, kind: Kind, wanted: Sequence[jobs.NewJob], once: Idempotency | None
+        self, actor: Actor, namespace: str, kind: Kind, wanted: Sequence[jobs.NewJob], once: Idempotency | None
     ) -> Sequence[jobs.StoredJob]:
         try:
             async with self._database.connection() as connection:
-                submitted = await self._record(connection, caller, namespace, kind, wanted, once)
+                submitted = await self._record(connection, actor, namespace, kind, wanted, once)
         except _AcceptedMeanwhile:
             assert once is not None
-            return await self.accepted_before(caller, namespace, once) or []
+            return await self.accepted_before(actor, namespace, once) or []
         self._relay.publish_soon(submitted.wakeups)
         await asyncio.sleep(0)  # the wake-ups leave before the answer is encoded: the worker starts that much sooner
         for job in submitted.jobs:
@@ -107,7 +108,7 @@ class Jobs:
     async def _record(
         self,
         connection: Connection,
-        caller: Identity,
+        actor: Actor,
         namespace: str,
         kind: Kind,
         wanted: Sequence[jobs.NewJob],
@@ -115,20 +116,20 @@ class Jobs:
     ) -> jobs.Submitted:
         trace = tracing.current()
         headers = {tracing.HEADER: trace.header} if trace is not None else {}
-        submitted_by = {"uid": caller.uid, "login": caller.login}
-        if once is None:
-            return await jobs.submit(connection, kind, wanted, submitted_by=submitted_by, headers=headers)
+        submitted_by = {"uid": actor.uid, "login": actor.login}
         async with connection.transaction():
             submitted = await jobs.submit(connection, kind, wanted, submitted_by=submitted_by, headers=headers)
-            uids = [job.uid for job in submitted.jobs]
-            if not await jobs.record_submission(connection, namespace, caller.uid, once.message_id, once.body_hash, uids):
-                raise _AcceptedMeanwhile
+            if once is not None:
+                uids = [job.uid for job in submitted.jobs]
+                if not await jobs.record_submission(connection, namespace, actor.uid, once.message_id, once.body_hash, uids):
+                    raise _AcceptedMeanwhile
+            await audit.record_all(connection, _events(actor, kind, submitted.jobs))
         return submitted
 
-    async def accepted_before(self, caller: Identity, namespace: str, once: Idempotency) -> Sequence[jobs.StoredJob] | None:
+    async def accepted_before(self, actor: Actor, namespace: str, once: Idempotency) -> Sequence[jobs.StoredJob] | None:
         """The jobs an earlier delivery of the message made; Invalid where that one had another body."""
         async with self._database.connection() as connection:
-            before = await jobs.submission(connection, namespace, caller.uid, once.message_id)
+            before = await jobs.submission(connection, namespace, actor.uid, once.message_id)
             if before is None:
                 return None
             body_hash, uids = before
@@ -137,7 +138,7 @@ class Jobs:
                 raise submissions.invalid([Cause("message_id", "FieldValueDuplicate", text)])
             return await jobs.get_many(connection, uids)
 
-    async def cancel(self, kind: Kind, namespace: str, name: str) -> uuid.UUID:
+    async def cancel(self, actor: Actor, kind: Kind, namespace: str, name: str) -> uuid.UUID:
         """Ends a job that has not ended, as ``error``; drops one that has from history. NotFound when there is none."""
         now = self._clock.milliseconds()
         async with self._database.transaction() as connection:
@@ -146,23 +147,20 @@ class Jobs:
             if job.state in (State.PENDING, State.WORKING):
                 ended = JobStatus(state=State.ERROR, finished=now, message=verdicts.CANCELLED, errors=[verdicts.CANCELLED])
                 await mirror.mirror(connection, job, ended)
+            await audit.record(connection, actor, event_of(kind, "delete"), subject_of(kind, name), org_id=actor.org_id)
         self._relay.publish_soon(wakeups)
         log.info("job_cancelled", job=name)
         return job.uid
 
     async def by_uid(self, namespace: str, repository: str, uid: uuid.UUID) -> jobs.StoredJob:
-        """A job of a repository, also after it has left the queue; NotFound when there is none."""
+        """A job of a repository, also after it has left the queue; NotFound when there is none, or no such repository."""
         async with self._database.connection() as connection:
-            found = await jobs.get_many(connection, [uid])
-        if not found or found[0].namespace != namespace or found[0].repository != repository:
-            raise resources.not_found(JOB, str(uid))
-        return found[0]
+            return await jobs.one_of(connection, await resources.get(connection, REPOSITORY, namespace, repository), uid)
 
     async def of_repository(self, namespace: str, repository: str, *, limit: int) -> Sequence[jobs.StoredJob]:
         """Jobs of a repository, the newest first; NotFound when there is no such repository."""
         async with self._database.connection() as connection:
-            await resources.get(connection, REPOSITORY, namespace, repository)
-            return await jobs.recent(connection, namespace, repository, limit=limit)
+            return await jobs.recent(connection, await resources.get(connection, REPOSITORY, namespace, repository), limit=limit)
 
     async def _repositories(self, namespace: str, specs: Sequence[JobSpec]) -> Mapping[str, _Repository]:
         names = list(dict.fromkeys(spec.repository for spec in specs))
@@ -170,8 +168,8 @@ class Jobs:
             found = await resources.get_many(connection, REPOSITORY, namespace, names)
         return {stored.name: _Repository(stored, RepositorySpec.model_validate_json(stored.spec)) for stored in found}
 
-    def _new_job(self, namespace: str, spec: JobSpec, repository: RepositorySpec) -> jobs.NewJob:
-        labels = {REPOSITORY_LABEL: spec.repository, TYPE_LABEL: repository.type.value, OLD_LABEL: spec.repository}
+    def _new_job(self, namespace: str, spec: JobSpec, repository: _Repository) -> jobs.NewJob:
+        labels = {REPOSITORY_LABEL: spec.repository, TYPE_LABEL: repository.spec.type.value, OLD_LABEL: spec.repository}
         return jobs.NewJob(
             name=names.job_name(spec.repository, spec.action.value, secrets.token_hex(4)),
             namespace=namespace,
@@ -183,10 +181,24 @@ class Jobs:
             coalesce_key=hashlib.sha256(f"{spec.repository}/{spec.action.value}/{_target(spec)}".encode()).hexdigest(),
             lane=None if spec.action is Action.PR else spec.repository,
             wake_key=routing.work_key(spec.action.value),
+            repository_uid=repository.stored.uid,
         )
 
     def _created(self) -> str:
         return self._clock.now().replace(microsecond=0).isoformat().replace("+00:00", "Z")
+
+
+def _events(actor: Actor, kind: Kind, submitted: Sequence[jobs.StoredJob]) -> Sequence[audit.Event]:
+    """One for each job, also where it was pending already: somebody asked for it."""
+    action, distinct = event_of(kind, "create"), {job.name: job for job in submitted}
+    return [
+        audit.Event(actor, action, subject_of(kind, name), status=202, details=_told(job), org_id=actor.org_id)
+        for name, job in distinct.items()
+    ]
+
+
+def _told(job: jobs.StoredJob) -> Mapping[str, str]:
+    return {} if job.repository is None else {"repository": job.repository, "action": job.action}
 
 
 def _target(spec: JobSpec) -> str:

@@ -11,6 +11,7 @@ import structlog
 from dashwright.api.commands import Idempotency, Jobs
 from dashwright.api.domain import access, submissions
 from dashwright.api.http.authentication import Authenticator, Credentials
+from dashwright.api.http.call import actor_of
 from dashwright.api.http.errors import error_answer
 from dashwright.api.http.shapes import Shape
 from dashwright.api.resources.jobs import encode
@@ -71,18 +72,19 @@ class SubmissionDoor:
         needed = _CREATE_JOBS if isinstance(wanted, submissions.JobSubmission) else _CREATE_EVALUATIONS
         if not caller.may(needed):
             raise Forbidden(f"{caller.login} may not submit this in {namespace}; needed: {needed}")
+        actor = actor_of(caller, "", message.message_id or "", _trace_id())
         is_list = isinstance(wanted, submissions.JobSubmission) and wanted.is_list
         once = Idempotency(message.message_id, hashlib.sha256(message.body).digest()) if message.message_id else None
         if once is not None:
-            before = await self._jobs.accepted_before(caller, namespace, once)
+            before = await self._jobs.accepted_before(actor, namespace, once)
             if before is not None:
                 if not before:
                     raise BadRequest("the jobs of this message_id ended long ago and have left history; use a new one to run them again")
                 return encode(before, is_list=is_list)
         if isinstance(wanted, submissions.EvaluationSubmission):
-            submitted = await self._jobs.evaluate(caller, namespace, wanted, once=once)
+            submitted = await self._jobs.evaluate(actor, namespace, wanted, once=once)
         else:
-            submitted = await self._jobs.submit(caller, namespace, wanted.specs, is_list=is_list, once=once)
+            submitted = await self._jobs.submit(actor, namespace, wanted.specs, is_list=is_list, once=once)
         return encode(submitted, is_list=is_list)
 
     async def _identify(self, message: Message, namespace: str) -> Identity:
@@ -104,7 +106,11 @@ class SubmissionDoor:
 
 
 def _refusal(error: DashwrightError) -> bytes:
-    trace = tracing.current()
-    answer = error_answer(error, Shape.STATUS, trace.trace_id if trace else "0" * 32)
+    answer = error_answer(error, Shape.STATUS, _trace_id())
     assert isinstance(answer.body, bytes)
     return answer.body
+
+
+def _trace_id() -> str:
+    trace = tracing.current()
+    return trace.trace_id if trace else "0" * 32

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import structlog
 
+from dashwright.common import media
 from dashwright.common.clock import Clock
 from dashwright.common.errors import DashwrightError
 from dashwright.common.models.asking import Asking, Door
@@ -21,8 +22,11 @@ from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.evaluation import Evaluation, evaluated
-from dashwright.expressions.fetching import Fetched, SourceOf, fetch, served
+from dashwright.expressions.fetching import Fetched, fetch
+from dashwright.expressions.health import health
 from dashwright.expressions.request import Request, read
+from dashwright.expressions.sources.answers import Answers
+from dashwright.expressions.sources.directory import Directory, Sources
 from dashwright.expressions.sql.engine import SqlEngine
 from dashwright.expressions.validation import faults_of
 
@@ -54,12 +58,16 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What an answer may cost, the ``seconds`` its evaluation may take, what time it is, which sources answer queries, what runs sql."""
+    """What an answer may cost, how many ``seconds`` its evaluation may take, and what time it is.
+
+    ``sources`` finds the data sources, ``answers`` holds what they answered a moment ago; ``sql`` runs statements where that is served.
+    """
 
     limits: Limits = field(default_factory=Limits)
     seconds: float = 25
     clock: Clock = field(default_factory=Clock)
-    source_of: SourceOf = served
+    sources: Sources = field(default_factory=Directory)
+    answers: Answers = field(default_factory=Answers)
     sql: SqlEngine | None = None
 
 
@@ -78,11 +86,14 @@ async def answer(body: bytes, asking: Asking | None = None, settings: Settings |
         if asking.door is Door.VALIDATION:
             work = partial(faults_of, body, asking, settings.clock.now(), limits, settings.sql)
             faults = await _run(_is_large(body), limits, work)
-            return _counted(Answer(200, response.CONTENT_TYPE, [response.validation(faults)]))
+            return _counted(Answer(200, media.JSON, [response.validation(faults)]))
+        if asking.door is Door.HEALTH:
+            status, told = await health(body, asking, limits, settings.sources)
+            return Answer(status, media.JSON, [told])
         evaluation = await _evaluate(body, asking, settings, limits)
     except DashwrightError as error:
         _log.info("query_refused", reason=error.message)
-        return _counted(Answer(error.status, response.CONTENT_TYPE, [response.classic_error(error)]))
+        return _counted(Answer(error.status, media.JSON, [response.classic_error(error)]))
     return _counted(encoded(evaluation, asking.accept))
 
 
@@ -94,7 +105,7 @@ async def evaluate(body: bytes, asking: Asking, settings: Settings) -> Evaluatio
 async def _evaluate(body: bytes, asking: Asking, settings: Settings, limits: Limits) -> Evaluation:
     large = _is_large(body)
     request = await _run(large, limits, partial(read, body, asking, settings.clock.now(), limits, settings.sql))
-    fetched = await fetch(request, limits, settings.source_of)
+    fetched = await fetch(request, asking, limits, settings.sources, settings.answers)
     large = large or not _is_brief(request, fetched)
     threads = settings.sql.threads if settings.sql and "sql" in request.kinds.values() else None
     evaluation = await _run(large, limits, partial(evaluated, request, fetched, limits, explain=asking.explain), threads)
@@ -140,10 +151,10 @@ def _is_single(frame: Frame) -> bool:
 def encoded(evaluation: Evaluation, accept: str) -> Answer:
     """The answer in the format the client accepts."""
     shown = evaluation.shown
-    if arrow.is_wanted(accept):
-        content_type, fragments = arrow.CONTENT_TYPE, arrow.fragments(shown)
+    if media.wants_arrow(accept):
+        content_type, fragments = media.ARROW, arrow.fragments(shown)
     else:
-        content_type, fragments = response.CONTENT_TYPE, response.fragments(shown, evaluation.explanation)
+        content_type, fragments = media.JSON, response.fragments(shown, evaluation.explanation)
     cut = pieces(fragments)
     return Answer(response.status_of(shown), content_type, list(cut) if _is_small(shown) else _yielding(cut))
 

@@ -7,7 +7,7 @@ its uint16 with the texts in ``config``; JSON is text of the extension type ``ar
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import nanoarrow
 import numpy as np
@@ -22,8 +22,6 @@ from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.values import Mask
 from dashwright.expressions.response import Result
 
-CONTENT_TYPE: Final = "application/vnd.apache.arrow.stream"
-
 _LEAST_ROWS = 1000
 """Rows of a record batch, however many columns there are: a batch has a cost of its own for each."""
 
@@ -37,13 +35,6 @@ _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 """The last bytes of a stream."""
 
 _EXTENSIONS = {FieldType.JSON: {b"ARROW:extension:name": b"arrow.json", b"ARROW:extension:metadata": b""}}
-
-
-def is_wanted(accept: str) -> bool:
-    """Whether a client with this ``Accept`` header gets Arrow: it names it, and no lower than JSON."""
-    weights = dict(_weight(part) for part in accept.lower().split(","))
-    weight = weights.get(CONTENT_TYPE, 0.0)
-    return weight > 0 and weight >= weights.get("application/json", 0.0)
 
 
 def fragments(results: Mapping[str, Result]) -> Iterator[Fragment]:
@@ -141,19 +132,6 @@ def _is_series(frame: Frame) -> bool:
         and values.type is FieldType.FLOAT64
         and values.config is None
     )
-
-
-def _weight(part: str) -> tuple[str, float]:
-    """A media range and its weight; one that cannot be read is none."""
-    name, *parameters = (piece.strip() for piece in part.split(";"))
-    for parameter in parameters:
-        key, _, value = parameter.partition("=")
-        if key.strip() == "q":
-            try:
-                return name, float(value)
-            except ValueError:
-                return name, 0.0
-    return name, 1.0
 
 
 def _schema(metadata: Mapping[str, str], types: Sequence[Any]) -> Any:

@@ -34,9 +34,13 @@ def evaluated(request: Request, fetched: Fetched, limits: Limits, *, explain: bo
     checked = {node.ref_id: _checked(node, fetched.results[node.ref_id]) for node in request.nodes if node.ref_id in fetched.results}
     selected = {ref_id for node in request.nodes if isinstance(node.expression, TableExpression) for ref_id in node.inputs}
     wanted = {ref_id for node in request.nodes if not isinstance(node.expression, TableExpression) for ref_id in node.inputs}
-    tables = {ref_id: _table(ref_id, request, checked[ref_id]) for ref_id in selected if ref_id in checked and not checked[ref_id].error}
+    tables = {
+        ref_id: Table(tuple(checked[ref_id].frames), fetched.types.get(ref_id, ""))
+        for ref_id in selected
+        if ref_id in checked and not checked[ref_id].error
+    }
     read = (checked.keys() & wanted) | ((checked.keys() & selected) - tables.keys())
-    given = {ref_id: _read(ref_id, request, result, limits) for ref_id, result in checked.items() if ref_id in read}
+    given = {ref_id: _read(ref_id, fetched.types.get(ref_id, ""), result, limits) for ref_id, result in checked.items() if ref_id in read}
     trace = Trace()
     # An explanation tells of hidden outcomes, too.
     kept = {node.ref_id for node in request.nodes if explain or node.ref_id not in request.hidden}
@@ -47,7 +51,7 @@ def evaluated(request: Request, fetched: Fetched, limits: Limits, *, explain: bo
     for ref_id, result in shown.items():
         if texts := [*request.notices.get(ref_id, ()), *(_of_a_newer_kind(result.frames) if ref_id in given or ref_id in tables else ())]:
             shown[ref_id] = _noticed(result, texts)
-    return Evaluation(shown, explanation(request, {**tables, **given}, outcomes, trace, fetched.seconds) if explain else None)
+    return Evaluation(shown, explanation(request, {**tables, **given}, outcomes, trace, fetched) if explain else None)
 
 
 def _checked(node: Node, result: Result) -> Result:
@@ -61,16 +65,12 @@ def _checked(node: Node, result: Result) -> Result:
     return result
 
 
-def _table(ref_id: str, request: Request, result: Result) -> Table:
-    return Table(tuple(result.frames), request.sources[ref_id].datasource.type)
-
-
-def _read(ref_id: str, request: Request, result: Result, limits: Limits) -> Values | DashwrightError:
+def _read(ref_id: str, source_type: str, result: Result, limits: Limits) -> Values | DashwrightError:
     if result.error:
         return result.error
     try:
         limits.deadline.check()
-        values = values_of(result.frames, request.sources[ref_id].datasource.type)
+        values = values_of(result.frames, source_type)
         check_size(ref_id, values, limits)
     except DashwrightError as error:
         unreadable = type(error)(f"failed to read data from query {ref_id}: {error.message}", message_id="sse.readDataError")

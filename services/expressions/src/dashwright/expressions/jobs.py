@@ -5,8 +5,10 @@ from datetime import timedelta
 
 import orjson
 
+from dashwright.common import media
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import DashwrightError
+from dashwright.common.identity import org_of
 from dashwright.common.jobs import verdicts
 from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.evaluation import EvaluationSpec
@@ -15,11 +17,11 @@ from dashwright.common.stores import evaluations, jobs
 from dashwright.common.stores.evaluations import PIECE_BYTES, Format
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.work.execution import Execution, LeaseLost
-from dashwright.expressions import arrow, response
+from dashwright.expressions import response
 from dashwright.expressions.answer import Answer, Settings, encoded, evaluate
 from dashwright.expressions.evaluation import Evaluation
 
-_FORMATS: tuple[tuple[Format, str], ...] = (("json", response.CONTENT_TYPE), ("arrow", arrow.CONTENT_TYPE))
+_FORMATS: tuple[tuple[Format, str], ...] = (("json", media.JSON), ("arrow", media.ARROW))
 
 
 class EvaluationRunner:
@@ -32,7 +34,7 @@ class EvaluationRunner:
 
     async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
         spec = EvaluationSpec.model_validate_json(job.spec)
-        evaluation = await evaluate(_body(spec), Asking(door=Door.PANEL), self._settings)
+        evaluation = await evaluate(_body(spec), Asking(door=Door.PANEL, org_id=org_of(job.namespace) or 0), self._settings)
         await self._store(job, execution, evaluation)
         return _status(execution, evaluation)
 

@@ -4,11 +4,14 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import structlog
+from pydantic import SecretStr
 
 from dashwright.api.main import Gateway
 from dashwright.common import process
+from dashwright.common.allowed_hosts import LOOPBACK
 from dashwright.common.clock import Clock
 from dashwright.common.database import schema
 from dashwright.common.database.pool import Database
@@ -18,6 +21,7 @@ from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.settings import Settings
 from dashwright.expressions.main import ExpressionsWorker
 from dashwright.jobs_worker.main import JobsWorker
+from dashwright.standalone import secret_key
 from dashwright.standalone.postgres import EmbeddedPostgres
 
 log = structlog.get_logger()
@@ -28,7 +32,10 @@ SERVICE = "dashwright"
 async def serve(settings: Settings) -> None:
     """Everything, until a signal stops it. Prints one line with the address when it serves."""
     stopped = process.stop_signal()
-    async with _database_url(settings) as url:
+    settings = reaching_this_machine(settings)
+    async with _database(settings) as (url, folder):
+        if not settings.secret_key:
+            settings = settings.model_copy(update={"secret_key": SecretStr(secret_key.keep(folder))})
         await schema.migrate(url)
         database = await Database.open(url, application_name=SERVICE, max_size=settings.database_pool_size)
         broker: Broker = MemoryBroker() if settings.amqp_url is None else AmqpBroker(settings.amqp_url.get_secret_value())
@@ -43,15 +50,21 @@ async def serve(settings: Settings) -> None:
             await database.close()
 
 
+def reaching_this_machine(settings: Settings) -> Settings:
+    """Whoever runs everything on one machine has their data sources there, too, unless they say otherwise."""
+    return settings if "allowed_hosts" in settings.model_fields_set else settings.model_copy(update={"allowed_hosts": LOOPBACK})
+
+
 @asynccontextmanager
-async def _database_url(settings: Settings) -> AsyncIterator[str]:
+async def _database(settings: Settings) -> AsyncIterator[tuple[str, Path]]:
+    """Its address, and the folder for what belongs to it."""
     if settings.database_url is not None:
-        yield settings.database_url.get_secret_value()
+        yield settings.database_url.get_secret_value(), settings.data_dir
         return
     postgres = EmbeddedPostgres(settings.data_dir)
     url = await postgres.start()
     try:
-        yield url
+        yield url, postgres.folder
     finally:
         await postgres.stop()
 

@@ -8,7 +8,10 @@ from dashwright.common.models.answering import Shown, Time
 
 
 class AuditEvent(Shown):
-    """``org_id`` is null for what was done in no organization. ``details`` differ by action; no secret is ever among them."""
+    """``org_id`` is that of the organization it is about, null for what is about the server.
+
+    ``details`` differ by action; no secret is ever among them.
+    """
 
     id: int
     at: Time

@@ -7,7 +7,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """A data source with what is needed to ask it. ``version`` grows with every change; ``secrets`` are readable, and never shown or logged."""
+    """A data source with what is needed to ask it.
+
+    ``version`` grows with every change. ``secrets`` are readable here, and never shown or logged.
+    """
 
     id: int
     org_id: int

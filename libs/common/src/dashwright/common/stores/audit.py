@@ -23,14 +23,12 @@ class Outcome(StrEnum):
 
 
 class Actor(Protocol):
-    """Who did it, and by which request. ``org_id`` is the organization they acted in, 0 for none."""
+    """Who did it, and by which request."""
 
     @property
     def uid(self) -> str: ...
     @property
     def login(self) -> str: ...
-    @property
-    def org_id(self) -> int: ...
     @property
     def address(self) -> str: ...
     @property
@@ -41,7 +39,11 @@ class Actor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event to record. ``object`` names what it was done to (``org:5``); ``details`` are chosen by who records, never a request."""
+    """One event to record.
+
+    ``org_id`` is the organization that it is about, whichever the actor asked in; None, or 0: it is about the server. ``object`` names
+    what it was done to (``org:5``); ``details`` are chosen by who records, never a request.
+    """
 
     actor: Actor
     action: str
@@ -49,11 +51,12 @@ class Event:
     outcome: Outcome = Outcome.OK
     status: int = 200
     details: Mapping[str, Any] = field(default_factory=dict)
+    org_id: int | None = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One event as it was recorded; ``org_id`` is None for one of no organization."""
+    """One event as it was recorded; ``org_id`` is None for one about the server."""
 
     id: int
     at: datetime
@@ -93,10 +96,17 @@ class Page:
 
 
 async def record(
-    connection: Connection, actor: Actor, action: str, what: str = "", *, status: int = 200, details: Mapping[str, Any] | None = None
+    connection: Connection,
+    actor: Actor,
+    action: str,
+    what: str,
+    *,
+    org_id: int | None,
+    status: int = 200,
+    details: Mapping[str, Any] | None = None,
 ) -> None:
     """Records what the caller's transaction does to ``what`` (``org:5``): told where, and only where, the change is committed."""
-    await record_all(connection, [Event(actor, action, what, Outcome.OK, status, details or {})])
+    await record_all(connection, [Event(actor, action, what, Outcome.OK, status, details or {}, org_id=org_id)])
 
 
 async def record_all(connection: Connection, events: Iterable[Event]) -> None:
@@ -130,7 +140,7 @@ async def forget(connection: Connection, older_than: datetime, *, limit: int = 1
 def _row(event: Event) -> tuple[Any, ...]:
     actor = event.actor
     return (
-        actor.org_id or None,
+        event.org_id or None,
         _storable(actor.uid),
         _storable(actor.login),
         event.action,

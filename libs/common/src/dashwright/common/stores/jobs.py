@@ -17,9 +17,9 @@ from dashwright.common.database.pool import Connection
 from dashwright.common.errors import AlreadyExists
 from dashwright.common.jobs import routing, verdicts
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.kinds.registry import find
+from dashwright.common.kinds.registry import JOB, find
 from dashwright.common.stores.outbox import Wakeup
-from dashwright.common.stores.resources import not_found
+from dashwright.common.stores.resources import Stored, not_found
 
 _sql = queries.load(__package__, "jobs.sql")
 
@@ -42,6 +42,7 @@ class NewJob:
     coalesce_key: str | None
     lane: str | None
     wake_key: str
+    repository_uid: uuid.UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,7 @@ async def submit(
         [job.coalesce_key for job in once.values()],
         [job.lane for job in once.values()],
         [job.wake_key for job in once.values()],
+        [job.repository_uid for job in once.values()],
     ]
     texts = (_PENDING, orjson.dumps(dict(submitted_by)).decode(), routing.EXCHANGE, orjson.dumps(dict(headers)).decode())
     try:
@@ -249,9 +251,17 @@ async def delete_namespace(connection: Connection, namespace: str) -> None:
     await connection.execute(_sql.forget_namespace, namespace)
 
 
-async def recent(connection: Connection, namespace: str, repository: str, *, limit: int) -> Sequence[StoredJob]:
-    """The jobs of a repository, the newest first."""
-    return [_job(row) for row in await connection.fetch(_sql.recent, namespace, repository, limit)]
+async def recent(connection: Connection, repository: Stored, *, limit: int) -> Sequence[StoredJob]:
+    """The jobs of a repository, and of none that had its name before, the newest first."""
+    return [_job(row) for row in await connection.fetch(_sql.recent, repository.namespace, repository.name, repository.uid, limit)]
+
+
+async def one_of(connection: Connection, repository: Stored, uid: uuid.UUID) -> StoredJob:
+    """A job of a repository; NotFound when there is none or history has dropped it."""
+    row = await connection.fetchrow(_sql.one_of, repository.uid, uid)
+    if row is None:
+        raise not_found(JOB, str(uid))
+    return _job(row)
 
 
 async def lapsed(connection: Connection, *, limit: int) -> Sequence[StoredJob]:

@@ -6,20 +6,20 @@ select pg_advisory_xact_lock(1, 2)
 -- Records jobs as pending, each with its wake-up; one that equals a pending job becomes that job, made full if either is full.
 with input as (
     select * from unnest($3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[],
-                         $13::text[])
-        as t(uid, namespace, name, metadata, labels, spec, repository, action, coalesce_key, lane, wake_key)
+                         $13::text[], $14::uuid[])
+        as t(uid, namespace, name, metadata, labels, spec, repository, action, coalesce_key, lane, wake_key, repository_uid)
 ), submitted as (
     insert into job (uid, api_group, resource, namespace, name, resource_version, metadata, labels, spec, status,
-                     repository, action, state, coalesce_key, lane, wake_key, submitted_by)
-    select uid, $1, $2, namespace, name, 0, metadata, labels::jsonb, spec, $14, repository, action, 'pending', coalesce_key, lane, wake_key,
-           $15::jsonb
+                     repository, repository_uid, action, state, coalesce_key, lane, wake_key, submitted_by)
+    select uid, $1, $2, namespace, name, 0, metadata, labels::jsonb, spec, $15, repository, repository_uid, action, 'pending', coalesce_key,
+           lane, wake_key, $16::jsonb
     from input
     on conflict (namespace, coalesce_key) where state = 'pending' and coalesce_key is not null do update
         set spec = case when coalesce((excluded.spec::jsonb #>> '{sync,incremental}')::boolean, false) then job.spec else excluded.spec end
     returning *, (xmax = 0) as is_new
 ), woken as (
     insert into outbox (exchange, routing_key, body, headers)
-    select $16, wake_key, json_build_object('uid', uid)::text, $17::jsonb from submitted where is_new
+    select $17, wake_key, json_build_object('uid', uid)::text, $18::jsonb from submitted where is_new
     returning id, body
 )
 select s.uid, s.api_group, s.resource, s.name, s.namespace, s.resource_version, s.generation, s.metadata, s.spec, s.status, s.state, s.action, s.repository,
@@ -129,9 +129,14 @@ delete from job_lease where uid = any($1::uuid[])
 -- name: recent
 select uid, api_group, resource, name, namespace, resource_version, generation, metadata, spec, status, state, action, repository, attempts,
        submitted_by, coalesce_key, wake_key
-from job where namespace = $1 and repository = $2
+from job where namespace = $1 and repository = $2 and repository_uid = $3
 order by created_at desc
-limit $3
+limit $4
+
+-- name: one_of
+select uid, api_group, resource, name, namespace, resource_version, generation, metadata, spec, status, state, action, repository, attempts,
+       submitted_by, coalesce_key
+from job where repository_uid = $1 and uid = $2
 
 -- name: lapsed
 select j.uid, j.api_group, j.resource, j.name, j.namespace, j.resource_version, j.generation, j.metadata, j.spec, j.status, j.state, j.action, j.repository, j.attempts,

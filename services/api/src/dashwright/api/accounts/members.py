@@ -52,7 +52,7 @@ class Members:
             if not await people.hold(connection, person.id):
                 raise user_not_found()
             await members.insert(connection, org_id, person.id, role, taken=taken)
-            await audit.record(connection, actor, ADD, f"user:{person.id}", details={"org": org_id, "role": role.value})
+            await audit.record(connection, actor, ADD, f"user:{person.id}", org_id=org_id, details={"role": role.value})
         return person.id
 
     async def change_role(self, actor: Actor, caller: Identity, org_id: int, user_id: int, role: Role) -> None:
@@ -64,8 +64,8 @@ class Members:
             if before is Role.ADMIN and role is not Role.ADMIN and await members.is_only_admin(connection, org_id, user_id):
                 raise BadRequest("Cannot change role so that there is no organization admin left")
             await members.set_role(connection, org_id, user_id, role)
-            details = {"org": org_id, "role": role.value, "before": before.value}
-            await audit.record(connection, actor, UPDATE, f"user:{user_id}", details=details)
+            details = {"role": role.value, "before": before.value}
+            await audit.record(connection, actor, UPDATE, f"user:{user_id}", org_id=org_id, details=details)
 
     async def remove(self, actor: Actor, caller: Identity, org_id: int, user_id: int) -> None:
         """The user stays, also without any organization.
@@ -76,7 +76,7 @@ class Members:
             if before is Role.ADMIN and await members.is_only_admin(connection, org_id, user_id):
                 raise BadRequest("Cannot remove last organization admin")
             await members.delete(connection, org_id, user_id)
-            await audit.record(connection, actor, REMOVE, f"user:{user_id}", details={"org": org_id, "before": before.value})
+            await audit.record(connection, actor, REMOVE, f"user:{user_id}", org_id=org_id, details={"before": before.value})
 
     @asynccontextmanager
     async def _lowering(self, caller: Identity, org_id: int, user_id: int) -> AsyncIterator[tuple[Connection, Role]]:

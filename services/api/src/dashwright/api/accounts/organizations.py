@@ -35,7 +35,7 @@ class Organizations:
             if is_user:
                 taken = AlreadyExists("User is already member of this organization")
                 await members.insert(connection, org_id, caller.user_id, Role.ADMIN, taken=taken)
-            await audit.record(connection, actor, CREATE, f"org:{org_id}", details={"name": name})
+            await audit.record(connection, actor, CREATE, f"org:{org_id}", org_id=None, details={"name": name})
         return org_id
 
     async def rename(self, actor: Actor, org_id: int, name: str) -> None:
@@ -43,14 +43,14 @@ class Organizations:
         async with self._rights.changing() as connection:
             if not await orgs.rename(connection, org_id, name, taken=BadRequest(_NAME_TAKEN)):
                 raise not_found()
-            await audit.record(connection, actor, UPDATE, f"org:{org_id}", details={"name": name})
+            await audit.record(connection, actor, UPDATE, f"org:{org_id}", org_id=org_id, details={"name": name})
 
     async def move(self, actor: Actor, org_id: int, address: orgs.Address) -> None:
         """Replaces the address. Raises NotFound."""
         async with self._rights.changing() as connection:
             if not await orgs.move(connection, org_id, address):
                 raise not_found()
-            await audit.record(connection, actor, MOVE, f"org:{org_id}")
+            await audit.record(connection, actor, MOVE, f"org:{org_id}", org_id=org_id)
 
     async def remove(self, actor: Actor, org_id: int) -> None:
         """Raises NotFound. What runs in its name ends without writing anything more; people stay."""
@@ -64,7 +64,7 @@ class Organizations:
             if not await orgs.delete(connection, org_id):
                 raise gone
             details = {"name": found.name, "objects": removed}
-            await audit.record(connection, actor, DELETE, f"org:{org_id}", details=details)
+            await audit.record(connection, actor, DELETE, f"org:{org_id}", org_id=org_id, details=details)
 
 
 def not_found() -> NotFound:

@@ -46,7 +46,8 @@ class PreferenceChanges:
                 {name: value for name, value in extra.items() if value != ""},
             )
             await preferences.put(connection, owner, wanted)
-            await audit.record(connection, actor, UPDATE, _object(owner), details={"given": sorted(given), "replaced": not keep})
+            details = {"given": sorted(given), "replaced": not keep}
+            await audit.record(connection, actor, UPDATE, _object(owner), org_id=owner.org_id, details=details)
 
     def _check(self, given: Mapping[str, Any]) -> None:
         if given.get("theme") and given["theme"] not in THEMES:

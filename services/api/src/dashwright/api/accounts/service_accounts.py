@@ -10,16 +10,14 @@ from typing import Final
 
 import structlog
 
+from dashwright.api.accounts.standing_in import require_cover
 from dashwright.api.domain import key_material
-from dashwright.api.domain.access.assignment import beyond, may_assign
-from dashwright.api.domain.access.scopes import Grant, with_grants
+from dashwright.api.domain.access.assignment import may_assign
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.token_life import LifeLimits, end_of
-from dashwright.api.http.authentication import Views
-from dashwright.api.http.denial import denied
 from dashwright.api.http.hashing import KeyHashes
 from dashwright.api.http.memory import Forget
-from dashwright.api.stores import grants, keys, service_accounts
+from dashwright.api.stores import keys, service_accounts
 from dashwright.api.stores.keys import LegacyKey
 from dashwright.api.stores.service_accounts import ServiceAccount
 from dashwright.common.clock import Clock
@@ -77,7 +75,6 @@ class ServiceAccounts:
     def __init__(
         self,
         database: Database,
-        views: Views,
         hashes: KeyHashes,
         memory: Forget,
         quota_rules: QuotaRules,
@@ -85,7 +82,6 @@ class ServiceAccounts:
         clock: Clock,
     ) -> None:
         self._database = database
-        self._views = views
         self._hashes = hashes
         self._memory = memory
         self._quota_rules = quota_rules
@@ -102,7 +98,7 @@ class ServiceAccounts:
         async with self._database.transaction() as connection:
             account_id = await self._make(connection, actor.org_id, name, role, is_disabled=bool(wanted.is_disabled))
             details = {"name": name, "role": role.value}
-            await audit.record(connection, actor, CREATE, _object(account_id), status=201, details=details)
+            await audit.record(connection, actor, CREATE, _object(account_id), org_id=actor.org_id, status=201, details=details)
             account = await _found(connection, actor.org_id, account_id)
         log.info("service_account_made", id=account_id)
         return account
@@ -110,21 +106,20 @@ class ServiceAccounts:
     async def change(self, actor: Actor, caller: Identity, account_id: int, wanted: Changes) -> ServiceAccount:
         """The account afterwards. Raises NotFound, what ``create`` raises, and Forbidden for who may do more than the caller."""
         name = None if wanted.name is None else _checked_name(wanted.name)
-        everywhere = await self._views.seen_in(caller, 0)
         async with self._changing(f"user:{account_id}") as connection:
             if name is not None:
                 await service_accounts.one_at_a_time(connection, actor.org_id)
             before = await service_accounts.role_held(connection, actor.org_id, account_id)
             if before is None:
                 raise unknown_account()
-            await _check_rights(connection, caller, everywhere, account_id, before)
+            await _check_rights(connection, caller, account_id, before)
             role = None if wanted.role is None else _checked_role(caller, wanted.role)
             if name is not None and await service_accounts.is_named(connection, actor.org_id, name, but=account_id):
                 raise _taken()
             await service_accounts.change(connection, actor.org_id, account_id, name=name, role=role, is_disabled=wanted.is_disabled)
             given = {"name": name, "role": role and role.value, "isDisabled": wanted.is_disabled}
             details = {member: value for member, value in given.items() if value is not None}
-            await audit.record(connection, actor, UPDATE, _object(account_id), details=details)
+            await audit.record(connection, actor, UPDATE, _object(account_id), org_id=actor.org_id, details=details)
             return await _found(connection, actor.org_id, account_id)
 
     async def remove(self, actor: Actor, account_id: int) -> None:
@@ -133,7 +128,7 @@ class ServiceAccounts:
             name = await service_accounts.delete(connection, actor.org_id, account_id)
             if name is None:
                 raise unknown_account()
-            await audit.record(connection, actor, DELETE, _object(account_id), details={"name": name})
+            await audit.record(connection, actor, DELETE, _object(account_id), org_id=actor.org_id, details={"name": name})
 
     async def add_token(self, actor: Actor, caller: Identity, account_id: int, wanted: NewToken) -> tuple[int, str]:
         """The new token's number, and the text that its holder sends: it is told here and nowhere again.
@@ -146,10 +141,9 @@ class ServiceAccounts:
         material = key_material.read(text)
         assert material is not None
         hashed = await self._hashes.stored(material.secret, material.salt)
-        everywhere = await self._views.seen_in(caller, 0)
         async with self._database.transaction() as connection:
             account = await _found(connection, actor.org_id, account_id)
-            await _check_rights(connection, caller, everywhere, account_id, account.role)
+            await _check_rights(connection, caller, account_id, account.role)
             ends = end_of(wanted.seconds_to_live, int(self._clock.seconds()), self._life_limits)
             claims = [Claim(Scope.ORG, actor.org_id, "api_key"), Claim(Scope.GLOBAL, 0, "api_key")]
             await quotas.reserve(connection, self._quota_rules, *claims)
@@ -162,7 +156,7 @@ class ServiceAccounts:
                 fault = "service account token with given name already exists in the organization"
                 raise BadRequest(fault, message_id="serviceaccounts.ErrTokenAlreadyExists")
             details = {"name": name, "tokenId": token_id, "expires": ends}
-            await audit.record(connection, actor, ADD_TOKEN, _object(account_id), details=details)
+            await audit.record(connection, actor, ADD_TOKEN, _object(account_id), org_id=actor.org_id, details=details)
         return token_id, text
 
     async def remove_token(self, actor: Actor, account_id: int, token_id: int) -> None:
@@ -173,7 +167,7 @@ class ServiceAccounts:
             if name is None:
                 raise NotFound("service account token not found", message_id="serviceaccounts.ErrTokenNotFound")
             details = {"name": name, "tokenId": token_id}
-            await audit.record(connection, actor, REMOVE_TOKEN, _object(account_id), details=details)
+            await audit.record(connection, actor, REMOVE_TOKEN, _object(account_id), org_id=actor.org_id, details=details)
 
     async def migrate(self, actor: Actor, caller: Identity, key_id: int | None = None) -> Migrated:
         """Gives each legacy key of the organization, expired ones too, a service account of its own; with ``key_id`` only that key.
@@ -194,7 +188,7 @@ class ServiceAccounts:
                 given = await self._move(connection, actor.org_id, found)
                 failed = {key.id: key.name for key in found if key.id not in given}
                 details = {"keys": sorted(given), "failed": sorted(failed)}
-                await audit.record(connection, actor, MIGRATE, f"org:{actor.org_id}", details=details)
+                await audit.record(connection, actor, MIGRATE, f"org:{actor.org_id}", org_id=actor.org_id, details=details)
         finally:
             for subject in forgotten:
                 self._memory.forget(subject)
@@ -281,16 +275,10 @@ def _check_role(caller: Identity, role: Role) -> None:
         raise Forbidden("can not assign a role higher than user's role", message_id="serviceaccounts.ErrRoleForbidden")
 
 
-async def _check_rights(connection: Connection, caller: Identity, everywhere: Identity, account_id: int, role: Role) -> None:
-    """Raises Forbidden where the account may do more than the caller; ``everywhere`` is the caller as seen globally."""
+async def _check_rights(connection: Connection, caller: Identity, account_id: int, role: Role) -> None:
+    """Raises Forbidden where the account may do more than the caller."""
     _check_role(caller, role)
-    if caller.is_server_admin:
-        return
-    for view, org_id in ((caller, caller.org_id), (everywhere, 0)):
-        held = with_grants({}, await grants.of_account(connection, account_id, org_id))
-        given = (Grant(action, scope) for action, scopes in sorted(held.items()) for scope in sorted(scopes))
-        if refused := beyond(view, given):
-            raise denied(refused[0].action)
+    await require_cover(connection, caller, account_id)
 
 
 def _taken() -> BadRequest:

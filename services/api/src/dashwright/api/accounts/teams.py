@@ -32,7 +32,7 @@ class Teams:
             team_id, uid = await teams.insert(connection, actor.org_id, name, email, taken=taken)
             if creator:
                 await teams.insert_member(connection, actor.org_id, team_id, creator, ADMIN, taken=taken)
-            await audit.record(connection, actor, CREATE, _object(team_id), details={"name": name})
+            await audit.record(connection, actor, CREATE, _object(team_id), org_id=actor.org_id, details={"name": name})
         return team_id, uid
 
     async def change(self, actor: Actor, team_id: int, name: str | None, email: str | None) -> None:
@@ -42,7 +42,7 @@ class Teams:
                 raise not_found()
             given = {"name": name, "email": email}
             details = {key: text for key, text in given.items() if text is not None}
-            await audit.record(connection, actor, UPDATE, _object(team_id), details=details)
+            await audit.record(connection, actor, UPDATE, _object(team_id), org_id=actor.org_id, details=details)
 
     async def remove(self, actor: Actor, team_id: int) -> None:
         """Raises NotFound."""
@@ -50,7 +50,7 @@ class Teams:
             name = await teams.delete(connection, actor.org_id, team_id)
             if name is None:
                 raise not_found()
-            await audit.record(connection, actor, DELETE, _object(team_id), details={"name": name})
+            await audit.record(connection, actor, DELETE, _object(team_id), org_id=actor.org_id, details={"name": name})
 
     async def add_member(self, actor: Actor, team_id: int, user_id: int, permission: int) -> None:
         """Raises NotFound for the team, or a user who is nobody of the organization, and BadRequest for a member."""
@@ -60,7 +60,7 @@ class Teams:
             if not await teams.insert_member(connection, actor.org_id, team_id, user_id, permission, taken=taken):
                 raise NotFound("User not found")
             details = {"user": user_id, "permission": permission}
-            await audit.record(connection, actor, ADD_MEMBER, _object(team_id), details=details)
+            await audit.record(connection, actor, ADD_MEMBER, _object(team_id), org_id=actor.org_id, details=details)
 
     async def change_member(self, actor: Actor, team_id: int, user_id: int, permission: int) -> None:
         """Raises NotFound."""
@@ -69,7 +69,7 @@ class Teams:
             if not await teams.set_permission(connection, team_id, user_id, permission):
                 raise NotFound("Team member not found")
             details = {"user": user_id, "permission": permission}
-            await audit.record(connection, actor, UPDATE_MEMBER, _object(team_id), details=details)
+            await audit.record(connection, actor, UPDATE_MEMBER, _object(team_id), org_id=actor.org_id, details=details)
 
     async def remove_member(self, actor: Actor, team_id: int, user_id: int) -> None:
         """Raises NotFound."""
@@ -77,7 +77,7 @@ class Teams:
             await _hold(connection, actor.org_id, team_id)
             if not await teams.delete_member(connection, team_id, user_id):
                 raise NotFound("Team member not found")
-            await audit.record(connection, actor, REMOVE_MEMBER, _object(team_id), details={"user": user_id})
+            await audit.record(connection, actor, REMOVE_MEMBER, _object(team_id), org_id=actor.org_id, details={"user": user_id})
 
 
 def not_found() -> NotFound:

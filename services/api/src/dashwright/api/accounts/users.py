@@ -1,6 +1,7 @@
 """Users: made, changed, disabled, removed. The server never loses its last server admin here, nor an organization its last Admin.
 
-What would let somebody act as a server admin, or keep one from acting, is only for who may make and unmake server admins.
+Who may act as somebody else, by a password of their choice, may do themselves all that the other may. Server admins are made and
+changed by those only who may do all that server admins may.
 """
 
 from collections.abc import AsyncIterator
@@ -9,9 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from dashwright.api.accounts.rights import Rights
-from dashwright.api.domain.access.metadata import Subject
+from dashwright.api.accounts.standing_in import require_all, require_cover
 from dashwright.api.domain.actor import Actor
-from dashwright.api.http.denial import denied
 from dashwright.api.http.passwords import Passwords
 from dashwright.api.stores import members, orgs, people
 from dashwright.common.database.pool import Connection, Database
@@ -30,8 +30,6 @@ DELETE: Final = "user.delete"
 LOGOUT: Final = "user.logout"
 SWITCH: Final = "user.org.switch"
 
-_MAKE_ADMIN: Final = "users.permissions:write"
-
 SHORTEST_PASSWORD: Final = 4
 LONGEST_PASSWORD: Final = 1024
 """Bytes: a longer one would only make the hashing longer."""
@@ -49,8 +47,8 @@ class NewUser:
 class Users:
     """``user_id`` is always a person's; the number of a service account is nobody's.
 
-    ``caller`` is the caller as seen globally, or the user themselves. Forbidden is raised where somebody who is neither server admin
-    nor may make one would change a server admin.
+    ``caller`` is the caller as seen globally, or the user themselves. Forbidden is raised where the user may do more than they, and a call
+    would let them act as the user; and where the user is a server admin.
     """
 
     def __init__(self, database: Database, rights: Rights, passwords: Passwords, rules: QuotaRules) -> None:
@@ -93,7 +91,7 @@ class Users:
             )
             await members.insert(connection, wanted.org_id, user_id, Role.VIEWER, taken=taken)
             details = {"login": wanted.login, "org": wanted.org_id}
-            await audit.record(connection, actor, CREATE, f"user:{user_id}", details=details)
+            await audit.record(connection, actor, CREATE, f"user:{user_id}", org_id=None, details=details)
         return user_id, uid
 
     async def change(self, actor: Actor, caller: Identity, user_id: int, changes: people.Changes) -> None:
@@ -104,26 +102,22 @@ class Users:
             before = await people.get(connection, user_id)
             if before is None:
                 raise not_found()
-            _check(caller, before)
+            await _check(connection, caller, before)
             login, email = changes.login or before.login, changes.email or before.email
             if await people.is_taken(connection, login, email, but=user_id):
                 raise taken
             await people.change(connection, user_id, changes, taken=taken)
             details = {"login": login} if login == before.login else {"login": login, "before": before.login}
-            await audit.record(connection, actor, UPDATE, f"user:{user_id}", details=details)
+            await audit.record(connection, actor, UPDATE, f"user:{user_id}", org_id=None, details=details)
 
     async def set_password(self, actor: Actor, caller: Identity, user_id: int, password: str) -> None:
         """Raises NotFound."""
-        async with self._database.connection() as connection:
-            person = await people.get(connection, user_id)
-        if person is None:
-            raise not_found()
-        _check(caller, person)
         hashed = await self._passwords.hash(password)
         async with self._rights.changing(f"user:{user_id}") as connection:
             if not await people.set_password(connection, user_id, hashed):
                 raise not_found()
-            await audit.record(connection, actor, PASSWORD, f"user:{user_id}")
+            await _stand_in(connection, caller, user_id)  # the user's row is held by now, as who grants them something holds it
+            await audit.record(connection, actor, PASSWORD, f"user:{user_id}", org_id=None)
 
     async def fits(self, user_id: int, password: str) -> bool:
         """Whether this is the user's password."""
@@ -135,10 +129,13 @@ class Users:
     async def set_server_admin(self, actor: Actor, caller: Identity, user_id: int, *, is_admin: bool) -> None:
         """Raises NotFound, and BadRequest for the last server admin."""
         async with self._taking_away(caller, user_id) as connection:
-            if not is_admin and await people.is_only_server_admin(connection, user_id):
+            await _stand_in(connection, caller, user_id)
+            if is_admin:
+                await require_all(connection, caller)
+            elif await people.is_only_server_admin(connection, user_id):
                 raise BadRequest("cannot remove last grafana admin")
             await people.set_server_admin(connection, user_id, is_admin=is_admin)
-            await audit.record(connection, actor, PERMISSIONS, f"user:{user_id}", details={"isGrafanaAdmin": is_admin})
+            await audit.record(connection, actor, PERMISSIONS, f"user:{user_id}", org_id=None, details={"isGrafanaAdmin": is_admin})
 
     async def set_disabled(self, actor: Actor, caller: Identity, user_id: int, *, is_disabled: bool) -> None:
         """Raises NotFound, and BadRequest for the last server admin."""
@@ -146,7 +143,7 @@ class Users:
             if is_disabled and await people.is_only_server_admin(connection, user_id):
                 raise BadRequest("cannot disable last grafana admin")
             await people.set_disabled(connection, user_id, is_disabled=is_disabled)
-            await audit.record(connection, actor, DISABLE if is_disabled else ENABLE, f"user:{user_id}")
+            await audit.record(connection, actor, DISABLE if is_disabled else ENABLE, f"user:{user_id}", org_id=None)
 
     async def remove(self, actor: Actor, caller: Identity, user_id: int) -> None:
         """Raises NotFound, and BadRequest for the last server admin and for the only Admin of an organization."""
@@ -158,22 +155,23 @@ class Users:
             person = await people.get(connection, user_id)
             await people.delete(connection, user_id)
             details = {} if person is None else {"login": person.login}
-            await audit.record(connection, actor, DELETE, f"user:{user_id}", details=details)
+            await audit.record(connection, actor, DELETE, f"user:{user_id}", org_id=None, details=details)
 
-    async def log_out(self, actor: Actor, user_id: int) -> None:
+    async def log_out(self, actor: Actor, caller: Identity, user_id: int) -> None:
         """Every gateway looks at the user anew: there are no sessions to end. Raises NotFound."""
         async with self._rights.changing(f"user:{user_id}") as connection:
             if await people.get(connection, user_id) is None:
                 raise not_found()
+            await _stand_in(connection, caller, user_id)
             await people.tell(connection, user_id)
-            await audit.record(connection, actor, LOGOUT, f"user:{user_id}")
+            await audit.record(connection, actor, LOGOUT, f"user:{user_id}", org_id=None)
 
     async def switch(self, actor: Actor, user_id: int, org_id: int) -> None:
         """Changes the current organization. Raises Unauthorized for who is no member of it, unknown users and organizations included."""
         async with self._rights.changing(f"user:{user_id}") as connection:
             if not await people.set_org(connection, user_id, org_id):
                 raise Unauthorized("Unauthorized")
-            await audit.record(connection, actor, SWITCH, f"user:{user_id}", details={"org": org_id})
+            await audit.record(connection, actor, SWITCH, f"user:{user_id}", org_id=None, details={"org": org_id})
 
     @asynccontextmanager
     async def _taking_away(self, caller: Identity, user_id: int) -> AsyncIterator[Connection]:
@@ -183,7 +181,7 @@ class Users:
             person = await people.get(connection, user_id)
             if person is None:
                 raise not_found()
-            _check(caller, person)
+            await _check(connection, caller, person)
             yield connection
 
 
@@ -191,12 +189,14 @@ def not_found() -> NotFound:
     return NotFound("user not found")
 
 
-def _check(caller: Identity, person: people.Person) -> None:
-    is_self = caller.kind is Caller.USER and caller.user_id == person.id
-    if not person.is_admin or caller.is_server_admin or is_self:
-        return
-    if not caller.may(_MAKE_ADMIN, f"{Subject.USER.prefix}{person.id}"):
-        raise denied(_MAKE_ADMIN)
+async def _check(connection: Connection, caller: Identity, person: people.Person) -> None:
+    if person.is_admin:
+        await _stand_in(connection, caller, person.id)
+
+
+async def _stand_in(connection: Connection, caller: Identity, user_id: int) -> None:
+    if caller.kind is not Caller.USER or caller.user_id != user_id:
+        await require_cover(connection, caller, user_id)
 
 
 def _no_organization() -> BadRequest:

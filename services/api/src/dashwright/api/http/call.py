@@ -1,5 +1,6 @@
 """The request as handlers see it: who asks, what for, and a body that is read only within its limit."""
 
+import zlib
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
@@ -11,6 +12,7 @@ from multidict import MultiMapping
 from pydantic import BaseModel, ValidationError
 
 from dashwright.api.domain.actor import Actor
+from dashwright.api.http.decoding import CODINGS, Unpacker
 from dashwright.api.http.denial import denied
 from dashwright.api.http.integers import integer_of
 from dashwright.api.http.shapes import Shape
@@ -22,8 +24,7 @@ log = structlog.get_logger()
 
 Model = TypeVar("Model", bound=BaseModel)
 
-# What aiohttp decompresses by itself, a bounded piece at a time; zstd and brotli would need libraries that are not installed.
-_ENCODINGS: Final = frozenset({"", "identity", "gzip", "deflate"})
+_PLAIN: Final = frozenset({"", "identity"})
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 
 
@@ -87,6 +88,11 @@ class Call:
     @property
     def headers(self) -> MultiMapping[str]:
         return self._request.headers
+
+    @property
+    def accept(self) -> str:
+        """The media types that the client takes, of all the headers that name some."""
+        return ",".join(self.headers.getall("Accept", ()))
 
     @property
     def query(self) -> MultiMapping[str]:
@@ -170,7 +176,7 @@ class Call:
     async def _read(self, limit: int) -> bytes:
         request = self._request
         coding = request.headers.get(hdrs.CONTENT_ENCODING, "").lower()
-        if coding not in _ENCODINGS:
+        if coding not in CODINGS | _PLAIN:
             raise UnsupportedMediaType(f"A body in Content-Encoding {coding!r} is not understood; send gzip, deflate or none")
         if (request.content_length or 0) > limit:
             raise _too_large(limit)
@@ -178,13 +184,18 @@ class Call:
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             request.writer.output_size = 0  # aiohttp takes a count above zero for an answer that has begun
         body = bytearray()
+        unpacker = Unpacker(coding) if coding in CODINGS else None
         try:
             while piece := await request.content.readany():
-                body += piece
+                body += piece if unpacker is None else unpacker.unpack(piece, limit - len(body) + 1)
                 if len(body) > limit:
                     raise _too_large(limit)
+        except zlib.error as error:
+            raise BadRequest(f"The body is not in {coding}, as its Content-Encoding says; send it again whole") from error
         except (web.RequestPayloadError, HttpProcessingError, ClientError, ConnectionError) as error:
             raise BadRequest("The body broke off or does not match its headers; send it again whole") from error
+        if unpacker is not None and not unpacker.is_complete:
+            raise BadRequest(f"The body ends before its {coding} does; send it again whole")
         return bytes(body)
 
 

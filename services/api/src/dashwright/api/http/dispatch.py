@@ -125,7 +125,7 @@ def _split(path: str) -> tuple[list[str], bool]:
     slash = segments[-1] == ""
     if slash:
         segments.pop()
-    if "%" in path or not path.isascii():
+    if "%" in path or "\0" in path or not path.isascii():
         try:
             segments = [unquote(segment, errors="strict") for segment in segments]
             "".join(segments).encode()

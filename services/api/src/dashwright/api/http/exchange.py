@@ -21,7 +21,7 @@ from dashwright.api.http.denial import ACCESS_DENIED, denied
 from dashwright.api.http.dispatch import Dispatcher, Match
 from dashwright.api.http.errors import error_answer
 from dashwright.api.http.measures import Measures
-from dashwright.api.http.routing import Access, Permission, Route, Where
+from dashwright.api.http.routing import Access, InPath, Permission, Where
 from dashwright.api.http.running import Running
 from dashwright.api.http.shapes import shape_of
 from dashwright.api.http.streaming import Streams
@@ -42,7 +42,7 @@ _FOREIGN: Final = frozenset({NOT_A_MEMBER, ORGANIZATION_MISMATCH})
 class Refusals(Protocol):
     """Keeps a record of refused changes: answers 401 and 403 of routes that name an audit event."""
 
-    def note(self, actor: Actor, route: Route, status: int) -> None: ...
+    def note(self, actor: Actor, action: str, *, org_id: int, status: int) -> None: ...
 
 
 @dataclass(slots=True)
@@ -108,13 +108,12 @@ class Exchange:
         return response
 
     async def _answer(self, request: web.BaseRequest, path: str, outcome: _Outcome) -> Answer:
-        route, shape, failure = None, None, None
+        match, shape, failure = None, None, None
         try:
             match = self._dispatcher.find(request.method, path)
-            route = match.route
-            outcome.template = route.path
-            outcome.is_routine = route.is_routine
-            shape, failure = match.shape, route.failure
+            outcome.template = match.route.path
+            outcome.is_routine = match.route.is_routine
+            shape, failure = match.shape, match.route.failure
             return await self._handle(request, match, outcome)
         except DashwrightError as error:
             if error.status == 500:
@@ -123,13 +122,17 @@ class Exchange:
                 log.warning("request_refused", error=error.message, code=error.code, **error.details)
             elif error.message_id == ACCESS_DENIED:
                 log.info("access_denied", needed=error.message)
-            if self._refusals is not None and route is not None and route.audit is not None and error.status in (401, 403):
-                actor = actor_of(outcome.caller, self._address(request), outcome.request_id, outcome.trace_id)
-                self._refusals.note(actor, route, error.status)
+            if match is not None and error.status in (401, 403):
+                self._note_refusal(request, match, error.status, outcome)
             return error_answer(error, shape or shape_of(path), outcome.trace_id, failure=failure)
         except Exception:
             log.exception("request_failed")
             return error_answer(DashwrightError("unexpected"), shape or shape_of(path), outcome.trace_id, failure=failure)
+
+    def _note_refusal(self, request: web.BaseRequest, match: Match, status: int, outcome: _Outcome) -> None:
+        if self._refusals is not None and match.route.audit is not None:
+            actor = actor_of(outcome.caller, self._address(request), outcome.request_id, outcome.trace_id)
+            self._refusals.note(actor, match.route.audit, org_id=_concerned(match, outcome.caller), status=status)
 
     async def _handle(self, request: web.BaseRequest, match: Match, outcome: _Outcome) -> Answer:
         task = asyncio.current_task()
@@ -215,6 +218,15 @@ class Exchange:
         response = web.StreamResponse(status=answer.status, headers=headers)
         await self._streams.send(request, response, answer.body, endless=answer.endless)
         return response
+
+
+def _concerned(match: Match, caller: Identity) -> int:
+    """The organization that a refused change was about; 0 where it was about none, or is a stranger's."""
+    needs = match.route.needs
+    where = needs.where if isinstance(needs, Permission) else Where.CURRENT
+    if where is Where.GLOBAL or caller.kind is Caller.ANONYMOUS:
+        return 0
+    return where.org_of(match.parameters) if isinstance(where, InPath) else caller.org_id
 
 
 def _refuse_other_sites(request: web.BaseRequest) -> None:

@@ -1,6 +1,7 @@
 """Password hashes, computed off the event loop and a few at a time: each costs some 25 ms of a core and 19 MiB."""
 
 import hmac
+from functools import cache
 from typing import Final
 
 from argon2 import PasswordHasher
@@ -22,7 +23,7 @@ class Passwords:
 
     def __init__(self, threads: int = 2, waiting: int = 32) -> None:
         self._threads = BoundedThreads("passwords", threads=threads, waiting=waiting)
-        self._nobody = _HASHER.hash("no account has this password")
+        self._nobody = _nobody()
 
     async def hash(self, password: str) -> str:
         """The hash to store; it needs no salt beside it. Raises TooManyRequests."""
@@ -44,6 +45,12 @@ class Passwords:
 
     def close(self) -> None:
         self._threads.close()
+
+
+@cache
+def _nobody() -> str:
+    """What a password is compared with where there is no account."""
+    return _HASHER.hash("no account has this password")
 
 
 def _verify(stored: str | None, salt: str | None, password: str, nobody: str) -> bool:

@@ -8,7 +8,6 @@ from typing import Any
 
 import structlog
 from aiohttp import web
-from aiohttp.http_exceptions import ContentEncodingError
 from aiohttp.web_protocol import RequestHandler
 
 from dashwright.api.http.addresses import PEERS, Addresses
@@ -21,7 +20,7 @@ from dashwright.api.http.routing import Route
 from dashwright.api.http.running import Running
 from dashwright.api.http.shapes import Shape
 from dashwright.api.http.streaming import Streams
-from dashwright.common.errors import BadRequest, DashwrightError, UnsupportedMediaType
+from dashwright.common.errors import BadRequest, DashwrightError
 from dashwright.common.observability import tracing
 
 log = structlog.get_logger()
@@ -78,6 +77,7 @@ class Server:
             max_line_size=limits.line_bytes,
             max_field_size=limits.line_bytes,
             max_headers=limits.headers,
+            auto_decompress=False,
         )
         runner = web.ServerRunner(listener, shutdown_timeout=_LAST_WRITES)
         await runner.setup()
@@ -148,7 +148,7 @@ class _Connection(RequestHandler):
         """Answers a head that could not be parsed. Its path is unknown, so it is a Status, whose ``message`` classic clients read, too."""
         if request.writer.output_size > 0:
             raise ConnectionError("the answer had begun")
-        fault = _fault(status, exc, message)
+        fault = _fault(status, message)
         if fault.status == 500:
             log.error("request_failed", exc_info=exc)
         else:
@@ -161,11 +161,9 @@ class _Connection(RequestHandler):
         return response
 
 
-def _fault(status: int, exc: BaseException | None, message: str | None) -> DashwrightError:
+def _fault(status: int, message: str | None) -> DashwrightError:
     if status >= 500:
         return DashwrightError("the exchange itself failed")
-    if isinstance(exc, ContentEncodingError):
-        return UnsupportedMediaType("The body's Content-Encoding is not understood; send gzip, deflate or none")
     # The parser's own words; what follows their first line quotes the request.
     words = (message or "unknown fault").partition("\n")[0].strip().rstrip(":")
     return BadRequest(f"The request is not readable as HTTP/1.1: {words[:100]}")

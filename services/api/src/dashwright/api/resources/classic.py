@@ -12,6 +12,7 @@ from typing import Any, Final
 import orjson
 
 from dashwright.api.domain.actor import Actor
+from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.resources import objects, rules
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
@@ -26,10 +27,7 @@ from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import audit, quotas, resources
 from dashwright.common.stores.resources import Stored
 
-SAVE: Final = "dashboard.save"
-DELETE_DASHBOARD: Final = "dashboard.delete"
-CREATE_FOLDER: Final = "folder.create"
-DELETE_FOLDER: Final = "folder.delete"
+SAVE: Final = event_of(DASHBOARD, "save")
 
 CLASSIC_VERSION: Final = "v0alpha1"
 LAYOUT_VERSION: Final = "v2alpha1"
@@ -114,7 +112,7 @@ class ClassicObjects:
                 await self._check_quota(connection, namespace)
             stored = await resources.get(connection, DASHBOARD, namespace, write.name)
             details = {"generation": stored.generation, "created": not found}
-            await audit.record(connection, actor, SAVE, f"dashboard:{write.name}", details=details)
+            await audit.record(connection, actor, SAVE, subject_of(DASHBOARD, write.name), org_id=actor.org_id, details=details)
         return stored
 
     async def create_folder(self, actor: Actor, uid: str, title: str, parent: str) -> Stored:
@@ -132,7 +130,8 @@ class ClassicObjects:
             await _check_folder(connection, FOLDER, namespace, write)
             await resources.create(connection, namespace, write, actor=actor.uid, now=self._clock.now())
             stored = await resources.get(connection, FOLDER, namespace, write.name)
-            await audit.record(connection, actor, CREATE_FOLDER, f"folder:{write.name}", details={"title": title})
+            what = subject_of(FOLDER, write.name)
+            await audit.record(connection, actor, event_of(FOLDER, "create"), what, org_id=actor.org_id, details={"title": title})
         return stored
 
     async def delete(self, actor: Actor, kind: Kind, uid: str) -> Stored:
@@ -143,8 +142,7 @@ class ClassicObjects:
             stored = await _get(connection, kind, namespace, uid)
             await rules.check_delete(connection, kind, namespace, stored)
             await resources.delete(connection, kind, namespace, [uid])
-            action = DELETE_FOLDER if kind is FOLDER else DELETE_DASHBOARD
-            await audit.record(connection, actor, action, f"{kind.singular}:{uid}")
+            await audit.record(connection, actor, event_of(kind, "delete"), subject_of(kind, uid), org_id=actor.org_id)
         return stored
 
     def _admit(self, namespace: str, wanted: Save) -> resources.Write:

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from dashwright.api.commands import Jobs
 from dashwright.api.domain import submissions
+from dashwright.api.domain.actor import Actor
 from dashwright.api.resources.options import Preconditions
 from dashwright.api.resources.pages import ListedPage
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest
-from dashwright.common.identity import Identity
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import EVALUATION, JOB
 from dashwright.common.stores import jobs
@@ -30,21 +30,21 @@ class JobObjects:
             page = await jobs.list_page(connection, kind, namespace, after=after, limit=limit)
         return ListedPage([job.encode() for job in page.items], page.position, page.after, page.remaining)
 
-    async def create(self, kind: Kind, namespace: str, version: str, body: bytes, caller: Identity) -> bytes:
+    async def create(self, kind: Kind, namespace: str, version: str, body: bytes, actor: Actor) -> bytes:
         if kind is EVALUATION:
-            (evaluation,) = await self._commands.evaluate(caller, namespace, submissions.read_evaluation(body, namespace))
+            (evaluation,) = await self._commands.evaluate(actor, namespace, submissions.read_evaluation(body, namespace))
             return evaluation.encode()
         wanted = submissions.read_jobs(body, namespace)
         if wanted.is_list:
             raise BadRequest("one Job is created here; send lists to the jobs of their repository, or through the queue")
-        (job,) = await self._commands.submit(caller, namespace, wanted.specs)
+        (job,) = await self._commands.submit(actor, namespace, wanted.specs)
         return job.encode()
 
-    async def delete(self, kind: Kind, namespace: str, name: str, preconditions: Preconditions) -> str:
+    async def delete(self, kind: Kind, namespace: str, name: str, preconditions: Preconditions, actor: Actor) -> str:
         """Cancels a job that has not ended; drops one that has from history."""
         if preconditions != Preconditions():
             raise BadRequest("preconditions are not served for jobs; delete without them")
-        return str(await self._commands.cancel(kind, namespace, name))
+        return str(await self._commands.cancel(actor, kind, namespace, name))
 
 
 def encode(submitted: Sequence[StoredJob], *, is_list: bool) -> bytes:

@@ -2,9 +2,9 @@
 
 from typing import Protocol
 
+from dashwright.api.domain.actor import Actor
 from dashwright.api.resources.options import Preconditions
 from dashwright.api.resources.pages import ListedPage
-from dashwright.common.identity import Identity
 from dashwright.common.kinds.kind import Kind
 
 
@@ -15,8 +15,8 @@ class Shelf(Protocol):
 
     async def list_page(self, kind: Kind, namespace: str, version: str, after: str, limit: int) -> ListedPage: ...
 
-    async def create(self, kind: Kind, namespace: str, version: str, body: bytes, caller: Identity) -> bytes: ...
+    async def create(self, kind: Kind, namespace: str, version: str, body: bytes, actor: Actor) -> bytes: ...
 
-    async def delete(self, kind: Kind, namespace: str, name: str, preconditions: Preconditions) -> str:
+    async def delete(self, kind: Kind, namespace: str, name: str, preconditions: Preconditions, actor: Actor) -> str:
         """Answers the uid of what was removed."""
         ...

@@ -67,7 +67,7 @@ def routes(use: Users) -> list[Route]:
         user_id = _user(call)
         if call.identity.kind is Caller.USER and call.identity.user_id == user_id:
             raise BadRequest("You cannot logout yourself")
-        await use.log_out(call.actor, user_id)
+        await use.log_out(call.actor, call.evaluated, user_id)
         return message_answer("User logged out")
 
     one = "/api/admin/users/{id}"

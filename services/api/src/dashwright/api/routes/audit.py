@@ -20,19 +20,19 @@ _PAGE, _LARGEST_PAGE = 100, 1000
 _FILTERS: Final = {
     "from": "events of that time and later; RFC 3339",
     "to": "events before that time; RFC 3339",
-    "actor": "who did it: user:1, service-account:7, api-key:3, anonymous",
+    "actor": "who did it: user:1, service-account:7, api-key:3, queue:default, anonymous",
     "action": "what was done: token.create",
     "object": "to what: org:5",
     "outcome": ", ".join(Outcome),
     "requestId": "by which request",
-    "orgId": "in which organization; another than one's own is for server admins, who see all without it",
+    "orgId": "about which organization; another than one's own is for server admins, who see all without it",
     "before": "the next of the page before",
     "limit": f"events on a page, {_PAGE} unless given, at most {_LARGEST_PAGE}",
 }
 
 
 def routes(database: Database) -> list[Route]:
-    """Admins see their organization's events, server admins everybody's."""
+    """Admins see what is about their organization, server admins all."""
 
     async def listed(call: Call) -> Answer:
         wanted, before = _filter(call), _number(call, "before")

@@ -47,7 +47,8 @@ def routes(database: Database, memory: Forget, clock: Clock) -> list[Route]:
                 name = await keys.delete_legacy(connection, call.identity.org_id, key_id)
                 if name is None:
                     raise NotFound(_NOT_DELETED)
-                await audit.record(connection, call.actor, "api-key.delete", f"api-key:{key_id}", details={"name": name})
+                org_id = call.identity.org_id
+                await audit.record(connection, call.actor, "api-key.delete", f"api-key:{key_id}", org_id=org_id, details={"name": name})
         finally:
             memory.forget(f"key:{key_id}")
         return message_answer("API key deleted")

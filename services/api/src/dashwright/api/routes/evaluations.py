@@ -9,11 +9,10 @@ from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import Conflict, Gone
 from dashwright.common.kinds.registry import EVALUATION
+from dashwright.common.media import ARROW, wants_arrow
 from dashwright.common.models.provisioning import State
 from dashwright.common.stores import evaluations, jobs
 from dashwright.common.stores.evaluations import Format
-
-ARROW = "application/vnd.apache.arrow.stream"
 
 
 def routes(database: Database) -> list[Route]:
@@ -29,7 +28,7 @@ def routes(database: Database) -> list[Route]:
             raise Conflict(f'{EVALUATION.key} "{name}" is {job.state}; its result is here when it has ended', retry_after=1)
         if status is None:
             raise Gone(f'{EVALUATION.key} "{name}" has no result: it failed as its status says, or the result has expired')
-        as_arrow = ARROW in call.headers.get("Accept", "")
+        as_arrow = wants_arrow(call.accept)
         pieces = _pieces(database, job.uid, "arrow" if as_arrow else "json")
         return Answer(status, pieces, ARROW if as_arrow else JSON)
 

@@ -15,7 +15,7 @@ from dashwright.api.routes import teams
 from dashwright.api.stores import preferences
 from dashwright.api.stores.preferences import Owner
 from dashwright.common.database.pool import Database
-from dashwright.common.document import check_depth, check_texts
+from dashwright.common.document import check_depth, check_texts, write_json
 from dashwright.common.errors import Invalid
 from dashwright.common.models.answering import Message
 from dashwright.common.models.classic import ClassicBody, Name
@@ -33,6 +33,7 @@ def _storable(tree: dict[str, Any]) -> dict[str, Any]:
     try:
         check_depth(tree)
         check_texts(tree)
+        write_json(tree)
     except Invalid as error:
         raise ValueError(error.message) from error
     return tree

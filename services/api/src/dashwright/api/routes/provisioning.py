@@ -7,6 +7,7 @@ import orjson
 
 from dashwright.api.commands import Jobs
 from dashwright.api.domain import submissions
+from dashwright.api.domain.events import event_of
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Permission, Route
@@ -46,10 +47,20 @@ def routes(jobs: Jobs) -> list[Route]:
         return Answer(200, job.encode())
 
     create, read, limit = Permission("jobs:create"), Permission("jobs:read"), submissions.LARGEST_BODY
+    asked = event_of(JOB, "create")
     job, job_list = described.shown(JOB), described.listed(JOB)
     return [
-        Route("POST", f"{repository}/sync", sync, create, _asking("syncRepository", "ask for a sync job", SyncJobOptions, job)),
-        Route("POST", f"{repository}/export", export, create, _asking("exportRepository", "ask for an export job", ExportJobOptions, job)),
+        Route(
+            "POST", f"{repository}/sync", sync, create, _asking("syncRepository", "ask for a sync job", SyncJobOptions, job), audit=asked
+        ),
+        Route(
+            "POST",
+            f"{repository}/export",
+            export,
+            create,
+            _asking("exportRepository", "ask for an export job", ExportJobOptions, job),
+            audit=asked,
+        ),
         Route(
             "POST",
             f"{repository}/jobs",
@@ -57,6 +68,7 @@ def routes(jobs: Jobs) -> list[Route]:
             create,
             _asking("submitJobs", "ask for jobs", JobSpec | list[JobSpec], job | job_list),
             body_limit=limit,
+            audit=asked,
         ),
         Route("GET", f"{repository}/jobs", recent, read, _telling("listRepositoryJobs", "recent jobs", job_list)),
         Route("GET", f"{repository}/jobs/{{uid}}", one, read, _telling("getRepositoryJob", "one job, also after it ended", job)),
@@ -84,5 +96,5 @@ async def _submit_options(jobs: Jobs, call: Call, action: Action) -> Answer:
 async def _submit(jobs: Jobs, call: Call, body: bytes) -> Answer:
     namespace = call.parameters["namespace"]
     wanted = submissions.read_jobs(body, namespace, repository=call.parameters["name"])
-    submitted = await jobs.submit(call.identity, namespace, wanted.specs, is_list=wanted.is_list)
+    submitted = await jobs.submit(call.actor, namespace, wanted.specs, is_list=wanted.is_list)
     return Answer(202, encode(submitted, is_list=wanted.is_list))

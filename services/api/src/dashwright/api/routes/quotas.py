@@ -69,7 +69,7 @@ def routes(database: Database, rules: QuotaRules) -> list[Route]:
         async with database.transaction() as connection:
             await quotas.put(connection, org_id=org_id, target=target, limit=body.limit)
             details = {"target": target, "limit": max(body.limit, -1)}
-            await audit.record(connection, call.actor, SET, f"org:{org_id}", details=details)
+            await audit.record(connection, call.actor, SET, f"org:{org_id}", org_id=org_id, details=details)
         return message_answer(_DONE)
 
     async def put_of_user(call: Call) -> Answer:
@@ -80,7 +80,7 @@ def routes(database: Database, rules: QuotaRules) -> list[Route]:
         async with database.transaction() as connection:
             await quotas.put(connection, user_id=user_id, target=target, limit=body.limit)
             details = {"target": target, "limit": max(body.limit, -1)}
-            await audit.record(connection, call.actor, SET, f"user:{user_id}", details=details)
+            await audit.record(connection, call.actor, SET, f"user:{user_id}", org_id=None, details=details)
         return message_answer(_DONE)
 
     in_path = InPath("org_id", "orgId is invalid", _BAD_REQUEST)

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from dashwright.api.domain.events import event_of
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Handler, Operation, Permission, Route
@@ -16,6 +17,8 @@ from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import KINDS
 
 Verb = Callable[[Kind, str, Shelf, Call], Awaitable[Answer]]
+
+_READING = frozenset({"get", "list"})
 
 OBJECT_LIMIT = 5 * 1024 * 1024
 """Bytes of one object as sent."""
@@ -48,7 +51,8 @@ def _routes_of(kind: Kind, version: str, shelf: Shelf) -> list[Route]:
 def _route(verb: str, method: str, path: str, handler: Verb, kind: Kind, version: str, shelf: Shelf) -> Route:
     bound: Handler = functools.partial(handler, kind, version, shelf)
     operation = _operation(verb, kind, version, is_status=path.endswith("/status"))
-    return Route(method, path, bound, Permission(kind.actions[verb]), operation, body_limit=OBJECT_LIMIT)
+    audit = None if verb in _READING else event_of(kind, verb)
+    return Route(method, path, bound, Permission(kind.actions[verb]), operation, body_limit=OBJECT_LIMIT, audit=audit)
 
 
 def _operation(verb: str, kind: Kind, version: str, *, is_status: bool) -> Operation:
@@ -96,7 +100,7 @@ async def _list(kind: Kind, version: str, shelf: Shelf, call: Call) -> Answer:
 
 async def _create(kind: Kind, version: str, shelf: Shelf, call: Call) -> Answer:
     options.refuse_dry_run(call)
-    body = await shelf.create(kind, call.parameters["namespace"], version, await call.body(), call.identity)
+    body = await shelf.create(kind, call.parameters["namespace"], version, await call.body(), call.actor)
     # A job is accepted, not made: what it asks for comes later.
     return Answer(202 if kind.shelf is kinds.Shelf.JOBS else 201, body)
 
@@ -104,7 +108,7 @@ async def _create(kind: Kind, version: str, shelf: Shelf, call: Call) -> Answer:
 async def _delete(kind: Kind, version: str, shelf: Shelf, call: Call) -> Answer:
     name = call.parameters["name"]
     options.refuse_dry_run(call)
-    uid = await shelf.delete(kind, call.parameters["namespace"], name, await options.preconditions_of(call))
+    uid = await shelf.delete(kind, call.parameters["namespace"], name, await options.preconditions_of(call), call.actor)
     details = {"name": name, "group": kind.group, "kind": kind.plural, "uid": uid}
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
     return Answer(200, orjson.dumps(status))

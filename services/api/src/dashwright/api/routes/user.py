@@ -81,14 +81,14 @@ def routes(database: Database, use: Users, throttle: Throttle) -> list[Route]:
             if not await resources.owners(connection, DASHBOARD, caller.namespace, [dashboard]):
                 raise missing
             await stars.add(connection, user_id, caller.org_id, dashboard)
-            await audit.record(connection, call.actor, STAR, f"dashboard:{dashboard}")
+            await audit.record(connection, call.actor, STAR, f"dashboard:{dashboard}", org_id=caller.org_id)
         return message_answer("Dashboard starred!")
 
     async def unstar(call: Call) -> Answer:
         user_id, dashboard = user_only(call, lacks="stars"), call.parameters["uid"]
         async with database.transaction() as connection:
             await stars.remove(connection, user_id, call.identity.org_id, dashboard)
-            await audit.record(connection, call.actor, UNSTAR, f"dashboard:{dashboard}")
+            await audit.record(connection, call.actor, UNSTAR, f"dashboard:{dashboard}", org_id=call.identity.org_id)
         return message_answer("Dashboard unstarred")
 
     starred = "/api/user/stars/dashboard/uid/{uid}"

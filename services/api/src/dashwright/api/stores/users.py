@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from dashwright.api.domain.access.assignment import Reach
 from dashwright.api.domain.access.roles import permissions_of
 from dashwright.api.domain.access.scopes import with_grants
 from dashwright.common.database.pool import Connection, Database
@@ -84,6 +85,12 @@ async def find_for_login(connection: Connection, login_or_email: str, org_id: in
             permissions=_permissions(role, row, is_server_admin=row["is_admin"]),
         )
     return Account(row["id"], row["login"], row["password"], row["salt"], row["is_disabled"], identity)
+
+
+async def reach(connection: Connection, account_id: int) -> Reach:
+    """What a user or service account may do, wherever they may do anything; of nobody that it is nothing."""
+    rows = await connection.fetch(_queries.reach, account_id)
+    return {row["org_id"]: _permissions(Role(row["role"] or Role.NONE), row, is_server_admin=row["is_admin"]) for row in rows}
 
 
 def _permissions(role: Role, row: Any, *, is_server_admin: bool) -> Mapping[str, frozenset[str]]:

@@ -51,6 +51,16 @@ cross join lateral (
 ) g
 where u.id = $1 and not u.is_disabled;
 
+-- name: reach
+-- The role of a user or service account in each organization they are in, and what they were granted there and everywhere; under 0 what
+-- they were granted everywhere. That row is there for nobody, too.
+select m.org_id, m.role, coalesce((select is_admin from person where id = $1), false) as is_admin, g.actions, g.scopes
+from (select 0 as org_id, null as role union all select org_id, role from org_user where user_id = $1) m
+cross join lateral (
+    select array_agg(action order by action, scope) as actions, array_agg(scope order by action, scope) as scopes
+    from permission where user_id = $1 and org_id in (0, m.org_id)
+) g;
+
 -- name: replace_password
 -- A new hash, where the old one ($2) is still stored; no row where it is not.
 update "user" set password = $3, salt = null where id = $1 and password = $2 returning id;

@@ -23,6 +23,9 @@ from dashwright.expressions.engine.values import Block, Cells, Mask, NoData, Num
 NAMED_BY_LABEL = frozenset({"graphite", "grafana-testdata-datasource", "dynatrace-datasource", "influxdb"})
 """Source types whose series without labels get their name as the label ``__name__``."""
 
+EMPTY_IS_NO_DATA = frozenset({"grafana-postgresql-datasource", "postgres"})
+"""Source types whose frames without rows, typed as they are, count as no data."""
+
 _NAME_LABEL = "__name__"
 _NOTHING, _MISSING = np.full(1, np.nan), np.ones(1, np.bool_)
 
@@ -46,7 +49,7 @@ class _Item(NamedTuple):
 
 
 def values_of(frames: Sequence[Frame], source_type: str = "") -> Values:
-    if not frames:
+    if not frames or (source_type in EMPTY_IS_NO_DATA and not any(frame.rows for frame in frames)):
         return NoData()
     if declared := shape.declared_type(frames[0]):
         return _declared(declared, frames)

@@ -1,10 +1,15 @@
-"""What a caller may hand on: nobody gives a role above their own, or a permission they do not hold themselves."""
+"""What a caller may hand on, and as whom they may act: nobody gives a role above their own or a permission they do not hold themselves,
+or gets hold of an account that may do more than they.
+"""
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
 
 from dashwright.api.domain.access.scopes import Grant
-from dashwright.common.identity import Identity, Role
+from dashwright.common.identity import Identity, Role, covers
+
+Reach: TypeAlias = Mapping[int, Mapping[str, frozenset[str]]]
+"""What an account may do in each organization that it is in, and, under 0, in all others and globally."""
 
 _ORDER: Final = tuple(Role)
 
@@ -17,3 +22,14 @@ def may_assign(caller: Identity, role: Role) -> bool:
 def beyond(caller: Identity, grants: Iterable[Grant]) -> tuple[Grant, ...]:
     """Those of ``grants`` that ``caller`` does not hold on the whole of their scope, and so may not give."""
     return tuple(grant for grant in grants if not caller.may(grant.action, grant.scope))
+
+
+def uncovered(caller: Reach, other: Reach) -> Grant | None:
+    """The first permission that ``other`` holds somewhere and ``caller`` does not hold there on the whole of its scope."""
+    for org_id, held in sorted(other.items()):
+        own = caller.get(org_id, caller[0])
+        for action, scopes in sorted(held.items()):
+            for scope in sorted(scopes):
+                if not any(covers(granted, scope) for granted in own.get(action, ())):
+                    return Grant(action, scope)
+    return None

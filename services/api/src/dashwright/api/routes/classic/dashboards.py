@@ -6,11 +6,12 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from dashwright.api.domain.classic import dashboard_url, folder_url, number_of, slug_of
+from dashwright.api.domain.events import event_of
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.denial import denied
 from dashwright.api.http.routing import Operation, Permission, Route
-from dashwright.api.resources.classic import DELETE_DASHBOARD, SAVE, ClassicObjects, Save, VersionMismatch, annotations_of
+from dashwright.api.resources.classic import SAVE, ClassicObjects, Save, VersionMismatch, annotations_of
 from dashwright.api.routes.classic.shown import abilities, provenance
 from dashwright.api.routes.resources import OBJECT_LIMIT
 from dashwright.common.database.pool import Database
@@ -114,7 +115,7 @@ def routes(database: Database, objects: ClassicObjects) -> list[Route]:
     return [
         Route("POST", "/api/dashboards/db", handlers.save, Permission("dashboards:write"), save, body_limit=OBJECT_LIMIT, audit=SAVE),
         Route("GET", one, handlers.get, Permission(DASHBOARD.actions["get"]), get),
-        Route("DELETE", one, handlers.delete, Permission(DASHBOARD.actions["delete"]), delete, audit=DELETE_DASHBOARD),
+        Route("DELETE", one, handlers.delete, Permission(DASHBOARD.actions["delete"]), delete, audit=event_of(DASHBOARD, "delete")),
     ]
 
 

@@ -5,10 +5,11 @@ from typing import Final
 import orjson
 
 from dashwright.api.domain.classic import folder_url, number_of
+from dashwright.api.domain.events import event_of
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Permission, Route
-from dashwright.api.resources.classic import CREATE_FOLDER, DELETE_FOLDER, ClassicObjects, annotations_of, not_found
+from dashwright.api.resources.classic import ClassicObjects, annotations_of, not_found
 from dashwright.api.routes.classic.shown import abilities, provenance
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
@@ -106,9 +107,9 @@ def routes(database: Database, objects: ClassicObjects) -> list[Route]:
     )
     return [
         Route("GET", "/api/folders", handlers.list, Permission(FOLDER.actions["list"]), listing),
-        Route("POST", "/api/folders", handlers.create, Permission(FOLDER.actions["create"]), create, audit=CREATE_FOLDER),
+        Route("POST", "/api/folders", handlers.create, Permission(FOLDER.actions["create"]), create, audit=event_of(FOLDER, "create")),
         Route("GET", one, handlers.get, Permission(FOLDER.actions["get"]), get),
-        Route("DELETE", one, handlers.delete, Permission(FOLDER.actions["delete"]), delete, audit=DELETE_FOLDER),
+        Route("DELETE", one, handlers.delete, Permission(FOLDER.actions["delete"]), delete, audit=event_of(FOLDER, "delete")),
     ]
 
 

@@ -1,0 +1,323 @@
+"""Every route that changes something leaves one event: what it did, or that it was refused. The route table is the list."""
+
+import itertools
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from tests.contract.api.conftest import ADMIN, PASSWORD, Api, StartApi, basic
+from tests.contract.api.test_authorization_matrix import address
+
+from dashwright.api.http.routing import PUBLIC, Route
+from dashwright.common.identity import Role
+
+READING: Final = frozenset({"GET", "HEAD"})
+
+# These ask for an answer, or are gone, and change nothing.
+CHANGES_NOTHING: Final = frozenset({"POST /api/ds/query", "POST /api/panels/query", "POST /api/panels/validate", "POST /api/auth/keys"})
+
+Made = dict[str, Any]
+Maker = Callable[[Api, Made], Awaitable[Any]]
+"""Makes what a parameter of the path names, and answers how. It is shown what was made for the parameters before."""
+
+_numbers = itertools.count(1)
+
+
+def fresh(prefix: str) -> str:
+    return f"{prefix}{next(_numbers)}"
+
+
+async def organization(api: Api, _: Made) -> int:
+    return await api.organization(fresh("Org "))
+
+
+async def user(api: Api, made: Made) -> int:
+    """A person whose login is noted as ``login``; with an organization, its Viewer beside an Admin."""
+    made["login"] = fresh("user")
+    org_id = made.get("org_id", 1)
+    await api.person(fresh("boss"), Role.ADMIN, org_id=org_id)
+    await api.person(made["login"], Role.VIEWER, org_id=org_id)
+    number: int = await api.sql("""select id from "user" where login = $1""", made["login"])
+    return number
+
+
+async def outsider(api: Api, made: Made) -> int:
+    """An organization, and a person who is in another one."""
+    made["login"] = fresh("outsider")
+    await api.person(made["login"], Role.VIEWER, org_id=await api.organization(fresh("Org ")))
+    return await api.organization(fresh("Org "))
+
+
+async def login(api: Api, made: Made) -> str:
+    await user(api, made)
+    return str(made["login"])
+
+
+async def account(api: Api, _: Made) -> int:
+    return await api.account(fresh("robot"))
+
+
+async def token(api: Api, made: Made) -> int:
+    return (await api.token(made["id"], fresh("token")))[0]
+
+
+async def key(api: Api, _: Made) -> int:
+    return await api.legacy_key(fresh("key"))
+
+
+async def team(api: Api, _: Made) -> int:
+    return int((await api("POST", "/api/teams", {"name": fresh("team")}))[1]["teamId"])
+
+
+async def team_member(api: Api, made: Made) -> int:
+    number = await user(api, made)
+    assert (await api("POST", f"/api/teams/{made['team_id']}/members", {"userId": number}))[0] == 200
+    return number
+
+
+async def data_source(api: Api, _: Made) -> Any:
+    """Its uid is its name."""
+    uid = fresh("source")
+    status, made = await api("POST", "/api/datasources", {"uid": uid, "name": uid, "type": "other"})
+    assert status == 200, made
+    return made
+
+
+async def source_uid(api: Api, made: Made) -> str:
+    return str((await data_source(api, made))["name"])
+
+
+async def source_id(api: Api, made: Made) -> int:
+    return int((await data_source(api, made))["id"])
+
+
+async def dashboard(api: Api, _: Made) -> str:
+    uid = fresh("dashboard")
+    assert (await api("POST", "/api/dashboards/db", {"dashboard": {"uid": uid, "title": uid}}))[0] == 200
+    return uid
+
+
+async def folder(api: Api, _: Made) -> str:
+    uid = fresh("folder")
+    assert (await api("POST", "/api/folders", {"uid": uid, "title": uid}))[0] == 200
+    return uid
+
+
+def repository_named(name: str, root: Path) -> Any:
+    sync = {"enabled": True, "target": "folder", "intervalSeconds": 0}
+    spec = {"title": name, "workflows": [], "type": "local", "local": {"path": str(root / name)}, "sync": sync}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+async def repository(api: Api, _: Made) -> str:
+    """One that was found healthy just now."""
+    name = fresh("repository")
+    status, made = await api("POST", f"{PROVISIONING}/repositories", repository_named(name, api.data))
+    assert status == 201, made
+    statement = (
+        "update resource set status = jsonb_set(status::jsonb, '{health}', jsonb_build_object('healthy', true, 'checked', $2::bigint))"
+    )
+    await api.sql(f"{statement} where name = $1", name, int(time.time() * 1000))
+    return name
+
+
+async def job(api: Api, made: Made) -> str:
+    status, found = await api("POST", f"{PROVISIONING}/repositories/{await repository(api, made)}/sync")
+    assert status == 202, found
+    return str(found["metadata"]["name"])
+
+
+EVALUATION: Final = {"panel": {"type": "timeseries", "targets": [{"refId": "A", "type": "math", "expression": "1"}]}}
+
+
+async def evaluation(api: Api, _: Made) -> str:
+    status, found = await api("POST", f"{EVALUATIONS}/evaluations", {"metadata": {"name": fresh("evaluation")}, "spec": EVALUATION})
+    assert status == 202, found
+    return str(found["metadata"]["name"])
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A call that succeeds. ``body`` may be made from what was made; ``own`` is made by the person who was made for it."""
+
+    body: Any = None
+    made: Mapping[str, Maker | str | int] = field(default_factory=dict)
+    own: bool = False
+
+
+def ask(body: Any = None, *, own: bool = False, **made: Maker | str | int) -> Ask:
+    return Ask(body, made, own)
+
+
+def kept(name: str, make: Maker, body: Callable[[Made], Any], **made: Maker | str | int) -> Ask:
+    """A call whose body names what ``make`` made."""
+    return Ask(body, {**made, name: make})
+
+
+DASHBOARDS: Final = "/apis/dashboard.grafana.app/{}/namespaces/{{namespace}}/dashboards"
+FOLDERS: Final = "/apis/folder.grafana.app/v0alpha1/namespaces/{namespace}/folders"
+PROVISIONING: Final = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default"
+EVALUATIONS: Final = "/apis/expressions.dashwright.io/v0alpha1/namespaces/default"
+REPOSITORY: Final = "/apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}/repositories/{name}"
+ADDRESS: Final = {"address1": "Street 1"}
+VIEWER: Final = {"role": "Viewer"}
+GRANTS: Final = {"permissions": [{"action": "teams:read"}]}
+TITLED: Final = {"spec": {"title": "T"}}
+THEME: Final = {"theme": "dark"}
+
+
+def named(_: Made) -> Any:
+    return {"metadata": {"name": fresh("object")}, **TITLED}
+
+
+def source(_: Made) -> Any:
+    return {"name": fresh("source"), "type": "other"}
+
+
+ASKS: Final[Mapping[str, Ask]] = {
+    **{f"POST {DASHBOARDS.format(version)}": ask(named) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
+    **{f"DELETE {DASHBOARDS.format(version)}/{{name}}": ask(name=dashboard) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
+    f"POST {FOLDERS}": ask(named),
+    f"DELETE {FOLDERS}/{{name}}": ask(name=folder),
+    f"POST {REPOSITORY.removesuffix('/{name}')}": ask(lambda made: repository_named(fresh("repository"), made["data"])),
+    f"DELETE {REPOSITORY}": ask(name=repository),
+    f"POST {REPOSITORY}/sync": ask(name=repository),
+    f"POST {REPOSITORY}/export": ask(name=repository),
+    f"POST {REPOSITORY}/jobs": ask([{"action": "sync", "sync": {}}], name=repository),
+    f"POST {REPOSITORY.replace('repositories/{name}', 'jobs')}": kept(
+        "repository", repository, lambda made: {"spec": {"action": "sync", "sync": {}, "repository": made["repository"]}}
+    ),
+    f"DELETE {REPOSITORY.replace('repositories', 'jobs')}": ask(name=job),
+    "POST /apis/expressions.dashwright.io/v0alpha1/namespaces/{namespace}/evaluations": ask(
+        lambda _: {"metadata": {"name": fresh("evaluation")}, "spec": EVALUATION}
+    ),
+    "DELETE /apis/expressions.dashwright.io/v0alpha1/namespaces/{namespace}/evaluations/{name}": ask(name=evaluation),
+    "PUT /api/org": ask({"name": "Renamed"}),
+    "PUT /api/org/address": ask(ADDRESS),
+    "POST /api/orgs": ask(lambda _: {"name": fresh("Org ")}),
+    "PUT /api/orgs/{org_id}": ask(lambda _: {"name": fresh("Org ")}, org_id=organization),
+    "PUT /api/orgs/{org_id}/address": ask(ADDRESS, org_id=organization),
+    "DELETE /api/orgs/{org_id}": ask(org_id=organization),
+    "POST /api/org/users": kept("outside", outsider, lambda made: {"loginOrEmail": made["login"], **VIEWER}),
+    "PATCH /api/org/users/{user_id}": ask({"role": "Editor"}, user_id=user),
+    "DELETE /api/org/users/{user_id}": ask(user_id=user),
+    "POST /api/orgs/{org_id}/users": kept("org_id", outsider, lambda made: {"loginOrEmail": made["login"], **VIEWER}),
+    "PATCH /api/orgs/{org_id}/users/{user_id}": ask({"role": "Editor"}, org_id=organization, user_id=user),
+    "DELETE /api/orgs/{org_id}/users/{user_id}": ask(org_id=organization, user_id=user),
+    "PUT /api/users/{id}": ask(lambda _: {"login": fresh("renamed")}, id=user),
+    "POST /api/users/{id}/using/{orgId}": ask(id=user, orgId=1),
+    "PUT /api/user": ask(lambda _: {"login": fresh("renamed")}, own=True, login=login),
+    "POST /api/user/using/{orgId}": ask(own=True, login=login, orgId=1),
+    "PUT /api/user/password": ask({"oldPassword": PASSWORD, "newPassword": "another"}, own=True, login=login),
+    "POST /api/user/stars/dashboard/uid/{uid}": ask(uid=dashboard),
+    "DELETE /api/user/stars/dashboard/uid/{uid}": ask(uid=dashboard),
+    "POST /api/admin/users": ask(lambda _: {"login": fresh("user"), "password": PASSWORD}),
+    "PUT /api/admin/users/{id}/password": ask({"password": "another"}, id=user),
+    "PUT /api/admin/users/{id}/permissions": ask({"isGrafanaAdmin": True}, id=user),
+    "DELETE /api/admin/users/{id}": ask(id=user),
+    "POST /api/admin/users/{id}/disable": ask(id=user),
+    "POST /api/admin/users/{id}/enable": ask(id=user),
+    "POST /api/admin/users/{id}/logout": ask(id=user),
+    "PUT /api/access-control/users/{id}/permissions": ask(GRANTS, id=user),
+    "PUT /api/access-control/serviceaccounts/{id}/permissions": ask(GRANTS, id=account),
+    "DELETE /api/auth/keys/{id}": ask(id=key),
+    "POST /api/serviceaccounts": ask(lambda _: {"name": fresh("robot")}),
+    "PATCH /api/serviceaccounts/{id}": ask({"role": "Editor"}, id=account),
+    "DELETE /api/serviceaccounts/{id}": ask(id=account),
+    "POST /api/serviceaccounts/migrate": ask(keyId=key),
+    "POST /api/serviceaccounts/migrate/{keyId}": ask(keyId=key),
+    "POST /api/serviceaccounts/{id}/tokens": ask(lambda _: {"name": fresh("token")}, id=account),
+    "DELETE /api/serviceaccounts/{id}/tokens/{tokenId}": ask(id=account, tokenId=token),
+    "PUT /api/orgs/{org_id}/quotas/{quota_target}": ask({"limit": 5}, org_id=organization, quota_target="dashboard"),
+    "PUT /api/admin/users/{user_id}/quotas/{quota_target}": ask({"limit": 5}, user_id=user, quota_target="org_user"),
+    "POST /api/teams": ask(lambda _: {"name": fresh("team")}),
+    "PUT /api/teams/{team_id}": ask(lambda _: {"name": fresh("team")}, team_id=team),
+    "DELETE /api/teams/{team_id}": ask(team_id=team),
+    "POST /api/teams/{team_id}/members": kept("user", user, lambda made: {"userId": made["user"]}, team_id=team),
+    "PUT /api/teams/{team_id}/members/{user_id}": ask({"permission": 4}, team_id=team, user_id=team_member),
+    "DELETE /api/teams/{team_id}/members/{user_id}": ask(team_id=team, user_id=team_member),
+    "PUT /api/user/preferences": ask(THEME),
+    "PATCH /api/user/preferences": ask(THEME),
+    "PUT /api/org/preferences": ask(THEME),
+    "PATCH /api/org/preferences": ask(THEME),
+    "PUT /api/teams/{team_id}/preferences": ask(THEME, team_id=team),
+    "PATCH /api/teams/{team_id}/preferences": ask(THEME, team_id=team),
+    "POST /api/datasources": ask(source),
+    "PUT /api/datasources/{id}": ask(source, id=source_id),
+    "DELETE /api/datasources/{id}": ask(id=source_id),
+    "PUT /api/datasources/uid/{uid}": ask(source, uid=source_uid),
+    "DELETE /api/datasources/uid/{uid}": ask(uid=source_uid),
+    "DELETE /api/datasources/name/{name}": ask(name=source_uid),
+    "POST /api/folders": ask(lambda _: {"title": fresh("folder")}),
+    "DELETE /api/folders/{uid}": ask(uid=folder),
+    "POST /api/dashboards/db": ask(lambda _: {"dashboard": {"title": fresh("dashboard")}}),
+    "DELETE /api/dashboards/uid/{uid}": ask(uid=dashboard),
+}
+
+
+def changing(routes: list[Route]) -> dict[str, Route]:
+    """The routes that change something, by method and path."""
+    table = {f"{route.method} {route.path}": route for route in routes if route.method not in READING}
+    return {name: route for name, route in table.items() if name not in CHANGES_NOTHING}
+
+
+async def events_of(api: Api, request: str) -> list[tuple[str, str, int]]:
+    async with api.database.connection() as connection:
+        rows = await connection.fetch("select action, outcome, status from audit_event where request_id = $1", request)
+    return [(row["action"], row["outcome"], row["status"]) for row in rows]
+
+
+async def done(api: Api, route: Route, chosen: Ask, request: str) -> tuple[int, Any]:
+    made: Made = {"namespace": "default", "data": api.data}
+    for parameter, maker in chosen.made.items():
+        made[parameter] = await maker(api, made) if callable(maker) else maker
+    path = re.sub(r"\{(\w+)\}", lambda match: str(made[match[1]]), route.path)
+    body = chosen.body(made) if callable(chosen.body) else chosen.body
+    auth = basic(made["login"], PASSWORD) if chosen.own else ADMIN
+    return await api(route.method, path, body, auth=auth, headers={"X-Request-Id": request})
+
+
+async def test_every_change_is_one_event(api: Api) -> None:
+    """One successful call of each route that is not named above as one that changes nothing: one event, which the route names."""
+    table = changing(api.routes)
+    assert table.keys() == ASKS.keys()
+    for name, route in table.items():
+        request = fresh("call-")
+        status, answer = await done(api, route, ASKS[name], request)
+        assert status < 300, (name, answer)
+        assert await events_of(api, request) == [(route.audit, "ok", status)], name
+
+
+async def test_every_refused_change_is_one_event(start_api: StartApi) -> None:
+    """Somebody known who may nothing asks each of them. What was refused is written in batches, the last one when the gateway stops."""
+    api = await start_api(last_used_seconds=3600)
+    _, bearer = await api.token(await api.account("nobody", Role.NONE), "t")
+    table = changing(api.routes)
+    for index, (name, route) in enumerate(table.items()):
+        headers = {"X-Request-Id": f"call-{index}"}
+        status, answer = await api(route.method, address(route), {}, auth=f"Bearer {bearer}", headers=headers)
+        assert status == 403, (name, answer)
+    await api.stop()
+    for index, (name, route) in enumerate(table.items()):
+        assert await events_of(api, f"call-{index}") == [(route.audit, "refused", 403)], name
+
+
+@pytest.mark.parametrize("auth", [None, basic("admin", "wrong")])
+async def test_a_stranger_leaves_an_event_too(start_api: StartApi, auth: str | None) -> None:
+    """Under no organization."""
+    api = await start_api(last_used_seconds=3600)
+    assert (await api("PUT", "/api/org", {"name": "x"}, auth=auth, headers={"X-Request-Id": "stranger"}))[0] == 401
+    await api.stop()
+    assert await events_of(api, "stranger") == [("org.update", "refused", 401)]
+    assert await api.sql("select count(*) from audit_event where org_id is not null") == 0
+
+
+async def test_only_what_is_known_to_change_nothing_names_no_event(api: Api) -> None:
+    """Those named above are open to all, or queries; every other route says what it is on record as."""
+    table = {f"{route.method} {route.path}": route for route in api.routes if route.method not in READING}
+    assert {name for name, route in table.items() if route.audit is None} == CHANGES_NOTHING
+    assert {name for name in CHANGES_NOTHING if table[name].needs is PUBLIC} == {"POST /api/auth/keys"}
