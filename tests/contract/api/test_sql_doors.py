@@ -28,7 +28,8 @@ def children() -> set[int]:
 
 @pytest.fixture
 async def desk(tmp_path: Path, database: Database) -> AsyncIterator[Desk]:
-    settings, broker = load(http_port=0, data_dir=tmp_path, features="sqlExpression", sql_slots=1), MemoryBroker()
+    settings = load(http_port=0, data_dir=tmp_path, secret_key="of tests only", features="sqlExpression", sql_slots=1)
+    broker = MemoryBroker()
     before = children()
     await broker.start()
     gateway, worker = Gateway(settings, database, broker, Clock()), ExpressionsWorker(settings, database, broker, Clock())
