@@ -216,7 +216,7 @@ async def test_a_query_that_no_expression_can_read_keeps_its_frames() -> None:
     [
         ({"rawFrameContent": "{"}, "failed to execute query [A]: the frames are no JSON"),
         ({"rawFrameContent": 1}, "rawFrameContent must be text"),
-        ({"scenarioId": "logs"}, "scenario 'logs'"),
+        ({"scenarioId": "streaming_client"}, "scenario 'streaming_client'"),
         ({"datasource": {"type": "mysql", "uid": "x"}}, "there is no data source with the uid (or name) 'x'"),
     ],
 )
@@ -225,10 +225,12 @@ async def test_a_query_that_fails_is_an_error_on_its_ref_id(query: dict[str, Any
     assert fault in await error_of("A", {**raw("A"), **query}, expression("B", "1"))
 
 
-async def test_a_kind_that_is_not_served_yet_is_recognized() -> None:
+async def test_sql_that_is_turned_off_says_how_to_turn_it_on() -> None:
     """Its model is checked, and its refId carries the error."""
     target = {"refId": "B", "type": "sql", "datasource": EXPRESSION, "expression": "SELECT 1"}
-    assert "the expression kind 'sql' of 'B' is not served yet" in await error_of("B", target, expression("C", "1"))
+    told = await error_of("B", target, expression("C", "1"))
+    assert told.startswith("[sse.sql.disabled] sql expressions are disabled")
+    assert "DASHWRIGHT_FEATURES=sqlExpression" in told
 
 
 @pytest.mark.parametrize(
