@@ -13,7 +13,7 @@ from pathlib import Path
 import uvloop
 from tests.servers import databases, postgres, rabbitmq
 
-from benchmarks import encoding, gateway, job_path, kernels, large_answers, peers, query_path
+from benchmarks import encoding, gateway, job_path, kernels, large_answers, peers, query_path, statements
 from benchmarks.row import Row
 
 Alone = Callable[[], Awaitable[list[Row]]]
@@ -26,6 +26,7 @@ ALONE: dict[str, list[Alone]] = {
     "E4": [kernels.reduction],
     "E5": [kernels.resampling],
     "E6": [kernels.conditions],
+    "E7": [statements.rows],
     "E8": [encoding.as_json, encoding.responsiveness],
     "E9": [encoding.as_arrow],
     "P": [peers.rows],

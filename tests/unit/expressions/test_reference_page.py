@@ -34,9 +34,10 @@ from dashwright.expressions.engine.predicates import BOUNDS
 from dashwright.expressions.engine.sampling import UPSAMPLERS
 from dashwright.expressions.sources.directory import Directory
 from dashwright.expressions.sources.prometheus.source import Prometheus
+from dashwright.expressions.sql.engine import SqlEngine
 
 FOLDER = PAGE.parent
-PAGES = (PAGE, *(FOLDER / f"{name}.md" for name in ("queries", "frames", "recipes", "data-sources")))
+PAGES = (PAGE, *(FOLDER / f"{name}.md" for name in ("queries", "frames", "recipes", "data-sources", "sql-tables")))
 _FENCE = re.compile(r"^```(\w+)(?: (\w+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([\w-]+\.md)?(?:#([\w-]+))?\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -75,8 +76,17 @@ def marked(language: str, mark: str) -> list[Any]:
     return [pytest.param(block, id=block.place) for block in found(language, mark)]
 
 
-async def answered_by(request: Block, *, explain: bool = False) -> tuple[int, Any]:
-    answered = await answer(request.text.encode(), Asking(_DOORS[request.mark], explain=explain))
+@pytest.fixture(scope="module")
+def settings() -> Iterator[Settings]:
+    """With all that can be turned on."""
+    made = Settings(sql=SqlEngine(Limits(), slots=1))
+    yield made
+    assert made.sql
+    made.sql.stop()
+
+
+async def answered_by(request: Block, settings: Settings, *, explain: bool = False) -> tuple[int, Any]:
+    answered = await answer(request.text.encode(), Asking(_DOORS[request.mark], explain=explain), settings)
     pieces = answered.pieces if isinstance(answered.pieces, list) else [piece async for piece in answered.pieces]
     return answered.status, json.loads(b"".join(pieces))
 
@@ -92,13 +102,20 @@ def _lines(ref_id: str, result: Any) -> Iterator[str]:
     elif not result["frames"]:
         yield f"{ref_id} no frames"
     for frame in result["frames"]:
-        yield f"{ref_id} {_item(frame)}"
+        yield from _table(frame) if frame["schema"].get("name") == ref_id else [f"{ref_id} {_item(frame)}"]
         meta = frame["schema"].get("meta", {})
         custom = meta.get("custom")
         for match in custom if isinstance(custom, list) else ():
             yield " ".join([f"{ref_id} match", match["value"] or "null", match["metric"], _labels(match["labels"])])
         for notice in meta.get("notices", []):
             yield f"{ref_id} {notice['severity']} {notice['text']}"
+
+
+def _table(frame: Any) -> Iterator[str]:
+    schema = frame["schema"]
+    yield f"{schema['refId']} table {' | '.join(field['name'] for field in schema['fields'])}"
+    for row in zip(*frame["data"]["values"], strict=True):
+        yield f"{schema['refId']} {' | '.join('null' if cell is None else str(cell).removesuffix('.0') for cell in row)}"
 
 
 def _item(frame: Any) -> str:
@@ -188,9 +205,9 @@ def test_every_block_is_of_a_kind_that_runs() -> None:
 
 
 @pytest.mark.parametrize(("request_block", "shown"), [pytest.param(*example, id=example[0].place) for example in EXAMPLES])
-async def test_a_request_answers_what_stands_behind_it(request_block: Block, shown: Block) -> None:
+async def test_a_request_answers_what_stands_behind_it(request_block: Block, shown: Block, settings: Settings) -> None:
     """Status, frames, labels, values, notices and errors."""
-    status, body = await answered_by(request_block, explain=shown.mark == "explain")
+    status, body = await answered_by(request_block, settings, explain=shown.mark == "explain")
     if shown.mark == "explain":
         assert without_times(body["meta"]["explain"]) == without_times(json.loads(shown.text))
     elif shown.language == "json":

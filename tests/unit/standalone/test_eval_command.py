@@ -79,6 +79,17 @@ def test_recorded_frames_stand_for_the_queries_of_their_ref_ids(write: Write, ca
     assert values_of(capsys.readouterr().out) == [2, 4]
 
 
+def test_statements_run_where_they_are_turned_on(write: Write, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the setting, as in the services."""
+    statement = {"refId": "B", "type": "sql", "expression": "SELECT v * 2 AS v FROM A"}
+    saved, recorded = write(panel(targets=[{"refId": "A", "datasource": PROMETHEUS}, statement])), Path(write(recording(A=[frame([1, 2])])))
+    assert evaluate(saved, frames=recorded, form="json") == 1
+    assert "DASHWRIGHT_FEATURES=sqlExpression" in capsys.readouterr().out
+    monkeypatch.setenv("DASHWRIGHT_FEATURES", "sqlExpression")
+    assert evaluate(saved, frames=recorded, form="json") == 0
+    assert values_of(capsys.readouterr().out) == [2, 4]
+
+
 def test_a_query_without_frames_is_an_error_that_says_how_to_give_them(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     """On its refId; the exit status is 1."""
     assert evaluate(write(panel()), form="json") == 1

@@ -261,6 +261,8 @@ def _allow(node: exp.Expr) -> None:
                     raise Blocked(str(node.args[part]).upper(), place_of(node))
         case exp.Anonymous():
             _allow_call(node)
+        case exp.Interval() if isinstance(node.this, exp.Tuple):
+            raise BlockedFunction("interval", place_of(node))
 
 
 def _word(value: object) -> str | None:

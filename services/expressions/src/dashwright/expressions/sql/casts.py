@@ -15,6 +15,8 @@ MACROS = (
     f"create macro {PREFIX}signed(x) as try_cast(round(x) as bigint)",
     f"create macro {PREFIX}cut(x) as try_cast(trunc({PREFIX}text_number(x)) as bigint)",
     f"create macro {PREFIX}unsigned(n) as {let('case when v < 0 then 18446744073709551616::hugeint + v else v end', n='cast(n as hugeint)')}",
+    f"create macro {PREFIX}not_negative(n) as {let('case when v < 0 then 0 else v end', n='n')}",
+    f"create macro {PREFIX}rounded_clock(us, d) as {PREFIX}clock_text(cast(round(us / pow(10, 6 - d)) * pow(10, 6 - d) as bigint))",
     f"create macro {PREFIX}rounded_time(t, d) as make_timestamp(cast(round(epoch_us(t) / pow(10, 6 - d)) * pow(10, 6 - d) as bigint))",
     f"create macro {PREFIX}exact(x, p, s) as"
     f" {let('case when $x > $m then $m when $x < -$m then -$m else $x end', x='round(x, s)', m='(pow(10::double, p) - 1) / pow(10::double, s)')}",
@@ -31,7 +33,9 @@ def _signed(value: exp.Expr, _size: list[int]) -> exp.Expr:
 
 
 def _unsigned(value: exp.Expr, size: list[int]) -> exp.Expr:
-    return call(PREFIX + "unsigned", _signed(value, size), kind=Kind.INTEGER)
+    """A negative whole number becomes a large one, as its bits are read; any other one 0."""
+    whole = kind_of(value) in {Kind.INTEGER, Kind.TEXT}
+    return call(PREFIX + ("unsigned" if whole else "not_negative"), _signed(value, size), kind=Kind.INTEGER)
 
 
 def _char(value: exp.Expr, size: list[int]) -> exp.Expr:
@@ -63,8 +67,8 @@ def _timestamp(value: exp.Expr, _size: list[int]) -> exp.Expr:
     return coerced(value, Kind.TIME)
 
 
-def _time(value: exp.Expr, _size: list[int]) -> exp.Expr:
-    return call(PREFIX + "clock_text", coerced(value, Kind.CLOCK), kind=Kind.TEXT)
+def _time(value: exp.Expr, size: list[int]) -> exp.Expr:
+    return call(PREFIX + "rounded_clock", coerced(value, Kind.CLOCK), exp.Literal.number(size[0] if size else 0), kind=Kind.TEXT)
 
 
 def _year(value: exp.Expr, _size: list[int]) -> exp.Expr:

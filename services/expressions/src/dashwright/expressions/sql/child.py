@@ -294,15 +294,15 @@ def _failure(error: BaseException) -> bytes:
     return _encoded({"error": type(error).__name__, "text": str(error)[:_TOLD], "cpu": _used()})
 
 
-def _run(connection: duckdb.DuckDBPyConnection, descriptor: int, asked: dict[str, Any]) -> Iterator[bytes]:
-    cursor = connection.cursor()
+def _run(cursor: duckdb.DuckDBPyConnection, descriptor: int, asked: dict[str, Any]) -> list[bytes]:
+    """The parts of the message to send. Whole before any of it is sent: an error in the middle could not be told any more."""
     try:
         tables = _Tables(descriptor, asked["size"])
         for told in asked["tables"]:
             cursor.register(told["name"], tables.table(told))
-        yield from _answer(cursor, asked)
-    finally:
-        cursor.close()
+        return list(_answer(cursor, asked))
+    except (duckdb.Error, NanoarrowException, _Refused, MemoryError, ValueError) as error:
+        return [_failure(error)]
 
 
 class _Fence(NamedTuple):
@@ -350,7 +350,7 @@ def _address_space() -> int:
     return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
-def _send(parts: Iterator[bytes]) -> None:
+def _send(parts: Sequence[bytes]) -> None:
     for part in parts:
         rest = memoryview(part)
         while len(rest):
@@ -380,17 +380,13 @@ def main() -> None:
     try:
         connection = _enclose(fence)
     except (duckdb.Error, OSError, ValueError) as error:
-        _send(iter([_failure(error)]))
+        _send([_failure(error)])
         return
-    _send(iter([_encoded({"ready": True})]))
+    _send([_encoded({"ready": True})])
     while True:
-        asked = _receive()
-        try:
-            # Whole before any of it is sent: an error in the middle could not be told any more.
-            parts = list(_run(connection, fence.descriptor, asked))
-        except (duckdb.Error, NanoarrowException, _Refused, MemoryError, ValueError) as error:
-            parts = [_failure(error)]
-        _send(iter(parts))
+        # A cursor of its own for each statement, so that nothing of one is there for the next; made while nobody waits for it.
+        with connection.cursor() as cursor:
+            _send(_run(cursor, fence.descriptor, _receive()))
 
 
 if __name__ == "__main__":

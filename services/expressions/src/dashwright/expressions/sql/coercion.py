@@ -6,6 +6,7 @@ argument more than once: harmless for a column; anything longer goes through the
 
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 
 from sqlglot import exp
 
@@ -16,7 +17,7 @@ PREFIX = "mysql_"
 _IS_FLOAT = "typeof(x) in ('DOUBLE', 'FLOAT')"
 IS_TEXT = "typeof(x) in ('VARCHAR', 'JSON')"
 IS_NUMBER = "(typeof(x) in ('DOUBLE', 'FLOAT', 'BOOLEAN') or typeof(x) like '%INT%' or typeof(x) like 'DECIMAL%')"
-_DAY = "86400000000"
+_SMALL = 1 << 31
 
 _SPELLINGS = (
     (r"^\s*(\d{4})(\d\d)(\d\d)T?(\d\d)(\d\d)(\d\d)", r"\1-\2-\3 \4:\5:\6"),
@@ -87,7 +88,7 @@ _MACROS: Mapping[str, tuple[str, str]] = {
     "text_clock": (
         "x",
         let(
-            rf"case when regexp_matches(v, '^\s*\d+-\d+-\d+') then epoch_us(mysql_text_time(v)) % {_DAY}"
+            r"case when regexp_matches(v, '^\s*\d+-\d+-\d+') then epoch_us(cast(mysql_text_time(v) as time))"
             rf" when regexp_matches(v, '{_CLOCK}') and {_clock_part(4)} < 60 and {_clock_part(5)} < 60 then"
             rf" (case when regexp_extract(v, '{_CLOCK}', 1) = '-' then -1 else 1 end)"
             rf" * ((({_clock_part(2)} * 24 + {_clock_part(3)}) * 60 + {_clock_part(4)}) * 60 + {_clock_part(5)}) * 1000000"
@@ -99,14 +100,16 @@ _MACROS: Mapping[str, tuple[str, str]] = {
     "as_clock": (
         "x",
         f"case when {IS_TEXT} then mysql_text_clock(cast(x as varchar)) when {IS_NUMBER} then mysql_number_clock(try_cast(x as double))"
-        f" else epoch_us(try_cast(x as timestamp)) % {_DAY} end",
+        " else epoch_us(cast(try_cast(x as timestamp) as time)) end",
     ),
     "clock_text": (
         "us",
         let(
             "(case when v < 0 then '-' else '' end) || printf('%02d:%02d:%02d', abs(v) // 3600000000, abs(v) // 60000000 % 60,"
             " abs(v) // 1000000 % 60) || (case when v % 1000000 <> 0 then rtrim(printf('.%06d', abs(v) % 1000000), '0') else '' end)",
-            us="greatest(least(us, 3020399000000), -3020399000000)",
+            us=let(
+                "case when v > 3020399000000 then 3020399000000 when v < -3020399000000 then -3020399000000 else v end", us="us"
+            ),
         ),
     ),
 }
@@ -135,9 +138,17 @@ def text(value: str) -> exp.Expr:
 def coerced(node: exp.Expr, want: Kind) -> exp.Expr:
     """The node, converted where what it gives is not what is wanted."""
     have = kind_of(node)
+    if want in {Kind.NUMBER, Kind.INTEGER} and _is_small(node):
+        # DuckDB would count with 32 bits.
+        return marked(cast(node, "bigint"), Kind.INTEGER)
     if have is want or want is Kind.ANY:
         return node
     return marked(_WAYS[want](node, have), want)
+
+
+def _is_small(node: exp.Expr) -> bool:
+    digits = node.this if isinstance(node, exp.Neg) else node
+    return isinstance(digits, exp.Literal) and digits.is_int and int(digits.name) < _SMALL
 
 
 def _chosen_later(name: str, node: exp.Expr) -> exp.Expr:
@@ -163,8 +174,15 @@ def _integer(node: exp.Expr, have: Kind) -> exp.Expr:
 
 def _text(node: exp.Expr, have: Kind) -> exp.Expr:
     if isinstance(node, exp.Literal):
-        return text(node.name)
+        return text(_shown(node.name))
     return cast(node, "varchar") if have in {Kind.NULL, Kind.JSON, Kind.DATE, Kind.INTEGER} else _chosen_later("as_text", node)
+
+
+def _shown(number: str) -> str:
+    """A literal number as it would be printed."""
+    if "e" in number.lower():
+        return repr(float(number)).removesuffix(".0").replace("e+", "e")
+    return format(Decimal(number), "f")
 
 
 def _time(node: exp.Expr, have: Kind) -> exp.Expr:
@@ -191,6 +209,8 @@ def _json(node: exp.Expr, _have: Kind) -> exp.Expr:
 def _value(node: exp.Expr, have: Kind) -> exp.Expr:
     if have is Kind.JSON:
         return node
+    if have is Kind.NULL:
+        return cast(text("null"), "json")
     return call("to_json", _text(node, have) if have in {Kind.TIME, Kind.DATE} else node)
 
 
@@ -203,7 +223,7 @@ def _clock(node: exp.Expr, have: Kind) -> exp.Expr:
         case Kind.INTEGER | Kind.NUMBER:
             return call(PREFIX + "number_clock", node)
         case Kind.TIME:
-            return exp.Mod(this=call("epoch_us", node), expression=exp.Literal.number(int(_DAY)))
+            return call("epoch_us", cast(node, "time"))
     return _chosen_later("as_clock", node)
 
 

@@ -65,12 +65,12 @@ def _is_too_large(node: exp.Expr) -> bool:
     return isinstance(node, exp.Literal) and node.is_int and abs(int(node.name)) > _EXACT_IN_DOUBLES
 
 
-_OPERATORS = (exp.Binary, exp.Unary, exp.Between, exp.In)
+_OPERATORS = (exp.Binary, exp.Neg, exp.Not, exp.Between, exp.In)
 
 
 def grouped(node: exp.Expr) -> exp.Expr:
     """The node in parentheses if it is an operator: DuckDB's bind in another order than MySQL's."""
-    if isinstance(node, _OPERATORS) and not isinstance(node, (exp.Paren, exp.Dot)):
+    if isinstance(node, _OPERATORS):
         return marked(exp.Paren(this=node), kind_of(node))
     return node
 

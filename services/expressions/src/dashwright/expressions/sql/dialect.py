@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from dashwright.expressions.sql.allow import name_of, place_of
 from dashwright.expressions.sql.casts import converted
-from dashwright.expressions.sql.coercion import PREFIX, call, cast, coerced, let, text
+from dashwright.expressions.sql.coercion import PREFIX, call, coerced, let, text
 from dashwright.expressions.sql.comparison import COMPARISONS, compared, contained, grouped
 from dashwright.expressions.sql.functions import FUNCTIONS
 from dashwright.expressions.sql.functions.aggregates import complete_rows
@@ -22,8 +22,6 @@ from dashwright.expressions.sql.refusals import Unreadable
 from dashwright.expressions.sql.units import interval
 
 _N, _B, _T, _I = Kind.NUMBER, Kind.BOOLEAN, Kind.TEXT, Kind.INTEGER
-
-_SMALL = 1 << 31
 
 MACROS = (
     f"create macro {PREFIX}int_div(a, b) as cast(trunc(a / b) as bigint)",
@@ -70,9 +68,7 @@ def _name_projections(tree: exp.Expr) -> None:
 
 
 def _number(node: exp.Expr) -> exp.Expr:
-    """An operand of arithmetic; DuckDB would count small literals in 32 bits."""
-    if isinstance(node, exp.Literal) and node.is_int and int(node.name) < _SMALL:
-        return marked(cast(node, "bigint"), _I)
+    """An operand of arithmetic."""
     return grouped(coerced(node, _N))
 
 
@@ -238,7 +234,9 @@ def _condition(value: exp.Expr | None, of: exp.Expr) -> exp.Expr:
     if _is_repeatable(value):
         return compared(exp.EQ, value.copy(), of)
     wanted = kind_of(value)
-    return of if wanted is Kind.UNKNOWN else coerced(of, _N if wanted in {_I, _B} else wanted)
+    if wanted in {Kind.UNKNOWN, Kind.NULL}:
+        return of
+    return coerced(of, _N if wanted in {_I, _B} else wanted)
 
 
 def _is_repeatable(node: exp.Expr) -> bool:

@@ -6,7 +6,8 @@ from dashwright.expressions.sql import casts, dialect
 from dashwright.expressions.sql.functions import FUNCTIONS
 
 MACROS: tuple[str, ...] = (
-    # Division by zero is NULL, not infinity.
+    # Division by zero is NULL, neither an error nor infinity.
+    "set error_on_division_by_zero = false",
     "set ieee_floating_point_ops = false",
     *coercion.macros(),
     *comparison_macros(),

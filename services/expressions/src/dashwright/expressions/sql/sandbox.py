@@ -19,13 +19,10 @@ from queue import Empty, LifoQueue
 from typing import Any
 
 import orjson
-import structlog
 
 from dashwright.expressions.sql.handover import Layout, SharedMemory
 from dashwright.expressions.sql.pipe import Closed, Pipe, Wait
 from dashwright.expressions.sql.relation import Relation
-
-_log = structlog.get_logger()
 
 _PROGRAM = Path(__file__).with_name("child.py")
 _ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"}
@@ -263,8 +260,7 @@ class Sandbox:
                 raise NoChild(_STOPPING)
             child = Child(self.fence, lambda start: self._starter.submit(start).result())
             self._children.add(child)
-        _log.info("sql_child_started", pid=child.pid)
-        return child
+            return child
 
     def _discard(self, child: Child) -> None:
         child.close()

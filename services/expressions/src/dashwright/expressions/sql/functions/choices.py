@@ -33,7 +33,10 @@ def _nullif(arguments: Sequence[exp.Expr]) -> exp.Expr:
 
 def _extreme(name: str) -> Function:
     def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
-        return choice(arguments, lambda chosen: call(PREFIX + name, exp.Array(expressions=chosen)))
+        kinds = {kind_of(argument) for argument in arguments}
+        mixed = Kind.TEXT in kinds and kinds & {Kind.NUMBER, Kind.INTEGER}
+        compared = [coerced(argument, Kind.NUMBER) for argument in arguments] if mixed else arguments
+        return choice(compared, lambda chosen: call(PREFIX + name, exp.Array(expressions=chosen)))
 
     which = "least" if name == "least" else "greatest"
     found = "list_min" if name == "least" else "list_max"

@@ -11,7 +11,7 @@ from dashwright.expressions.sql.kind import Kind, kind_of, marked
 from dashwright.expressions.sql.refusals import Unreadable
 
 _J, _I, _T = Kind.JSON, Kind.INTEGER, Kind.TEXT
-_DEPTH = 4
+_DEPTH = 3
 """How deep json_contains and json_merge_preserve look into documents."""
 
 
@@ -78,7 +78,7 @@ def _pairs(name: str, doc: str, change: Callable[[exp.Expr, JsonPath, exp.Expr],
             where = path_of(path)
             if where.many:
                 raise Unreadable(f"{name} takes paths to one place")
-            document = marked(change(document, where, coerced(value, Kind.VALUE)), _J)
+            document = marked(change(document, where, call("coalesce", coerced(value, Kind.VALUE), coerced(exp.null(), Kind.VALUE))), _J)
         return document
 
     return written(name, f"{name}(j, path, x, …)", doc, build, 3, None)
@@ -165,17 +165,21 @@ def _value(arguments: Sequence[exp.Expr]) -> exp.Expr:
 
 
 def _contains_macros() -> list[str]:
-    """json_contains, which looks one level deeper in each: DuckDB's macros cannot call themselves."""
+    """json_contains, which looks one level deeper in each: DuckDB's macros cannot call themselves.
+
+    Each item or member of the candidate must be in one of the target's items, or in its member of that key.
+    """
     name = PREFIX + "json_contains_"
     macros = [f"create macro {name}0(t, c) as {PREFIX}json_same(t, c)"]
+    entries = (
+        "case when json_type($t) = 'OBJECT' then list_transform(json_keys($c), lambda k: {'k': k, 'x': " + f"{PREFIX}json_member($c, k)" + "})"
+        f" else list_transform({_same_or_items('$c')}, lambda x: {{'k': null::varchar, 'x': x}}) end"
+    )
+    places = f"case when e['k'] is null then {_items('$t')} else [{PREFIX}json_member($t, e['k'])] end"
     for level in range(1, _DEPTH + 1):
-        inner = f"{name}{level - 1}"
         body = (
-            "case when json_type($t) = 'ARRAY' and json_type($c) = 'ARRAY' then"
-            f" len(list_filter({_items('$c')}, lambda c: len(list_filter({_items('$t')}, lambda t: {inner}(t, c))) = 0)) = 0"
-            f" when json_type($t) = 'ARRAY' then len(list_filter({_items('$t')}, lambda t: {inner}(t, $c))) > 0"
-            " when json_type($t) = 'OBJECT' and json_type($c) = 'OBJECT' then len(list_filter(json_keys($c), lambda k:"
-            f" not coalesce({inner}({PREFIX}json_member($t, k), {PREFIX}json_member($c, k)), false))) = 0"
+            "case when json_type($t) = 'ARRAY' or (json_type($t) = 'OBJECT' and json_type($c) = 'OBJECT') then"
+            f" len(list_filter({entries}, lambda e: len(list_filter({places}, lambda p: {name}{level - 1}(p, e['x']))) = 0)) = 0"
             f" else {PREFIX}json_same($t, $c) end"
         )
         macros.append(f"create macro {name}{level}(t, c) as {let(body, t='t', c='c')}")
@@ -185,15 +189,12 @@ def _contains_macros() -> list[str]:
 
 def _merge_macros() -> list[str]:
     name = PREFIX + "json_merge_"
-    both = f"to_json(list_concat({_same_or_items('$a')}, {_same_or_items('$b')}))"
+    both = f"case when $a is not null and $b is not null then to_json(list_concat({_same_or_items('$a')}, {_same_or_items('$b')})) end"
     macros = [f"create macro {name}0(a, b) as {let(both, a='a', b='b')}"]
     member = f"{PREFIX}json_member"
+    keys = "list_concat(json_keys($a), list_filter(json_keys($b), lambda k: not list_contains(json_keys($a), k)))"
     for level in range(1, _DEPTH + 1):
-        value = (
-            f"case when not list_contains(json_keys($b), k) then {member}($a, k) when not list_contains(json_keys($a), k)"
-            f" then {member}($b, k) else {name}{level - 1}({member}($a, k), {member}($b, k)) end"
-        )
-        keys = "list_concat(json_keys($a), list_filter(json_keys($b), lambda k: not list_contains(json_keys($a), k)))"
+        value = f"coalesce({name}{level - 1}({member}($a, k), {member}($b, k)), {member}($a, k), {member}($b, k))"
         members = f"list_transform({keys}, lambda k: to_json(k)::varchar || ':' || ({value})::varchar)"
         body = (
             "case when $a is null or $b is null then null when json_type($a) = 'OBJECT' and json_type($b) = 'OBJECT'"

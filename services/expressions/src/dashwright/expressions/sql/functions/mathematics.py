@@ -28,7 +28,10 @@ def _to_digits(name: str, duckdb: str, doc: str) -> Function:
             return call(duckdb, number, cast(digits, "integer"), kind=_N)
         return call(PREFIX + name, number, digits, kind=_N)
 
-    macro = f"create macro {PREFIX}{name}(x, d) as {duckdb}(cast(x as double), cast(greatest(least(d, 30), -30) as integer))"
+    macro = (
+        f"create macro {PREFIX}{name}(x, d) as "
+        + let(f"case when $d is not null then {duckdb}(cast($x as double), cast(greatest(least($d, 30), -30) as integer)) end", x="x", d="d")
+    )
     return written(name, f"{name}(x, d)" if name == "truncate" else f"{name}(x[, d])", doc, build, 2 if name == "truncate" else 1, 2, macro)
 
 
@@ -50,10 +53,10 @@ _WRITTEN = (  # $n in base $b
 )
 
 _CONV = let(
-    f"case when $f between 2 and 36 and $b between 2 and 36 then"
+    f"case when $n is not null and $f between 2 and 36 and $b between 2 and 36 then"
     f" (case when $n < 0 then '-' else '' end) || {_WRITTEN} end",
     n=let(
-        f"case when $t = '' then null when $t not like '-%' then {_VALUE} when $signed then - {_VALUE}"
+        f"case when coalesce($t, '') = '' then null when $t not like '-%' then {_VALUE} when $signed then - {_VALUE}"
         f" when {_VALUE} = 0 then 0 else {_WRAP} - {_VALUE} end",
         t="lower(trim(x))",
         f="abs(f)::hugeint",

@@ -196,7 +196,7 @@ STRINGS = [
         "find_in_set",
         _I,
         "the place of `x` in the list `y`, whose items stand between commas, or 0",
-        form("x: text, y: text", let("case when $y = '' then 0 else coalesce(list_position(string_split($y, ','), $x), 0) end", x="x", y="y")),
+        form("x: text, y: text", let("case when $x is null or $y is null then null when $y = '' then 0 else coalesce(list_position(string_split($y, ','), $x), 0) end", x="x", y="y")),
     ),
     scalar(
         "lpad",

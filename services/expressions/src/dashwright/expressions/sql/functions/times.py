@@ -1,5 +1,6 @@
 """Functions of dates and times. A moment is a timestamp in UTC; a time of day is a text, as it is shown."""
 
+import re
 from collections.abc import Sequence
 
 from sqlglot import exp
@@ -51,6 +52,7 @@ MACROS = (
     f" when try_cast(x as timestamp) is null then {PREFIX}as_clock(x) else epoch_us(try_cast(x as timestamp)) end",
     f"create macro {PREFIX}shifted_date(x, i) as case when contains(x, ':') then cast({PREFIX}text_time(x) + i as varchar)"
     f" else strftime({PREFIX}text_time(x) + i, '%Y-%m-%d') end",
+    rf"create macro {PREFIX}str_to_date(x, f) as try_strptime(regexp_replace(trim(x), '\s*([^\w\s])\s*', '\1', 'g'), f)",
     formats.macro(),
 )
 
@@ -152,10 +154,16 @@ def _part_macros() -> list[str]:
 
 
 def _format(pattern: str | None, written: exp.Expr, moment: exp.Expr) -> exp.Expr:
+    if pattern == "":
+        return marked(exp.null(), Kind.NULL)
     simple = formats.plain(pattern) if pattern is not None else None
     if simple is not None:
         return call("strftime", moment, text(simple), kind=_T)
     return call(PREFIX + "format_time", moment, coerced(written, _T), kind=_T)
+
+
+_UNSPACED = re.compile(r"\s*([^\w\s%])\s*")
+"""Spaces around signs, which may be missing or more in what is read."""
 
 
 def _literal(node: exp.Expr) -> str | None:
@@ -182,7 +190,7 @@ def _str_to_date(arguments: Sequence[exp.Expr]) -> exp.Expr:
     simple = formats.plain(pattern) if pattern is not None else None
     if pattern is None or simple is None:
         raise Unreadable("str_to_date takes its format as a text, without %D, %U, %u, %V and %X")
-    read = call("try_strptime", call("trim", coerced(arguments[0], _T)), text(simple.replace("%-", "%")), kind=Kind.TIME)
+    read = call(PREFIX + "str_to_date", coerced(arguments[0], _T), text(_UNSPACED.sub(r"\1", simple.replace("%-", "%").strip())), kind=Kind.TIME)
     match formats.parts(pattern):
         case True, False:
             return marked(cast(read, "date"), Kind.DATE)

@@ -1,0 +1,170 @@
+"""The cases of ``expressions.txt``, what MariaDB and DuckDB answer to them, and when two answers are the same."""
+
+import itertools
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pymysql
+from tests.oracles.tables import TABLES
+
+from dashwright.common.errors import BadRequest
+from dashwright.expressions.sql.macros import MACROS
+from dashwright.expressions.sql.statement import read
+
+_FILE = Path(__file__).parent / "expressions.txt"
+_PLACE = re.compile(r"@(\w+)")
+
+Answer = Any
+"""Rows of values as JSON has them; ``{"exact": text}`` is a number with that many digits; ``{"error": text}`` there is no answer."""
+
+
+def cases() -> list[str]:
+    """Every expression and statement, the lists written out."""
+    lists: dict[str, list[str]] = {}
+    found: dict[str, None] = {}
+    for line in _FILE.read_text().splitlines():
+        if line.startswith("let "):
+            name, _, values = line.removeprefix("let ").partition(" = ")
+            lists[name] = [value.strip() for value in values.split(" ;; ")]
+        elif line and not line.startswith("# "):
+            found.update(dict.fromkeys(_written_out(line, lists)))
+    return list(found)
+
+
+def _written_out(line: str, lists: dict[str, list[str]]) -> Iterator[str]:
+    names = [] if is_statement(line) else [name for name in dict.fromkeys(_PLACE.findall(line)) if name in lists]
+    for values in itertools.product(*(lists[name] for name in names)):
+        chosen = dict(zip(names, values, strict=True))
+        yield _PLACE.sub(lambda match: chosen.get(match[1], match[0]), line)  # noqa: B023 (called at once)
+
+
+def is_statement(case: str) -> bool:
+    return case.startswith(("select ", "with ", "(select n from A order"))
+
+
+def statement_of(case: str) -> str:
+    return case if is_statement(case) else f"select {case}"
+
+
+def ask_mariadb(connection: "pymysql.Connection[pymysql.cursors.Cursor]", wanted: Sequence[str]) -> dict[str, Answer]:
+    """Answers of a server that compares texts by their exact letters, as here, in UTC."""
+    with connection.cursor() as cursor:
+        cursor.execute("create or replace database dashwright_oracle character set utf8mb4 collate utf8mb4_nopad_bin")
+        cursor.execute("use dashwright_oracle")
+        cursor.execute("set names utf8mb4 collate utf8mb4_nopad_bin")
+        cursor.execute("set time_zone = '+00:00', sql_mode = 'ONLY_FULL_GROUP_BY'")
+        for table in TABLES:
+            columns = ", ".join(f"`{name}` {kind}" for name, kind, _ in table.columns)
+            cursor.execute(f"create table `{table.name}` ({columns})")
+            cursor.executemany(f"insert into `{table.name}` values ({', '.join(['%s'] * len(table.columns))})", table.rows)
+        return {case: _asked(lambda text: _rows(cursor, text), case) for case in wanted}
+
+
+def _rows(cursor: pymysql.cursors.Cursor, text: str) -> Sequence[Sequence[Any]]:
+    cursor.execute(text)
+    return cursor.fetchall()
+
+
+def _asked(run: Callable[[str], Sequence[Sequence[Any]]], case: str) -> Answer:
+    try:
+        rows = run(statement_of(case))
+    except (pymysql.err.MySQLError, UnicodeDecodeError) as error:
+        return {"error": str(error.args[-1])}
+    return [[_plain(value) for value in row] for row in rows]
+
+
+def guest() -> duckdb.DuckDBPyConnection:
+    """A DuckDB as the sandbox makes it, with the macros and the tables."""
+    connection = duckdb.connect(config={"threads": 1})
+    connection.execute("set TimeZone = 'UTC'")
+    for macro in MACROS:
+        connection.execute(macro)
+    for table in TABLES:
+        columns = ", ".join(f'"{name}" {kind}' for name, _, kind in table.columns)
+        connection.execute(f'create table "{table.name}" ({columns})')
+        connection.executemany(f'insert into "{table.name}" values ({", ".join("?" * len(table.columns))})', table.rows)
+    return connection
+
+
+def ask_duckdb(connection: duckdb.DuckDBPyConnection, case: str) -> Answer:
+    """What a SQL expression answers."""
+    try:
+        rows = connection.execute(read(statement_of(case), "X").sql).fetchall()
+    except (BadRequest, duckdb.Error) as error:
+        return {"error": str(error).partition("\n")[0]}
+    return [[_plain(value) for value in row] for row in rows]
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case bool():
+            return int(value)
+        case Decimal():
+            return {"exact": str(value)}
+        case bytes():
+            return value.decode("utf-8")
+        case datetime():
+            return value.isoformat(" ")
+        case date():
+            return value.isoformat()
+        case timedelta():
+            return _clock(value)
+        case float() if not math.isfinite(value):
+            return str(value)
+    return value
+
+
+def _clock(value: timedelta) -> str:
+    micros = value // timedelta(microseconds=1)
+    seconds, part = divmod(abs(micros), 1_000_000)
+    text = f"{'-' if micros < 0 else ''}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return text + (f".{part:06}".rstrip("0") if part else "")
+
+
+def same(here: Answer, there: Answer) -> bool:
+    """Whether two answers are: no answer, or equal rows, numbers as close as they are written."""
+    if isinstance(here, dict) or isinstance(there, dict):
+        return isinstance(here, dict) and isinstance(there, dict)
+    return len(here) == len(there) and all(map(_same_row, here, there))
+
+
+def _same_row(here: Sequence[Any], there: Sequence[Any]) -> bool:
+    return len(here) == len(there) and all(map(_same_value, here, there))
+
+
+def _same_value(here: Any, there: Any) -> bool:
+    if isinstance(there, dict):
+        exact = Decimal(there["exact"])
+        number = Decimal(here["exact"]) if isinstance(here, dict) else Decimal(repr(here)) if isinstance(here, int | float) else None
+        if number is None or not number.is_finite():
+            return False
+        return abs(number - exact) <= Decimal(1).scaleb(_exponent(exact)) * Decimal("0.5000001") or math.isclose(
+            number, exact, rel_tol=1e-12
+        )
+    if isinstance(here, dict):
+        here = float(here["exact"])
+    if isinstance(here, int | float) and isinstance(there, int | float):
+        return math.isclose(here, there, rel_tol=1e-9, abs_tol=1e-12)
+    return bool(here == there) or _as_document(here) == _as_document(there) is not None
+
+
+def _exponent(number: Decimal) -> int:
+    exponent = number.as_tuple().exponent
+    return exponent if isinstance(exponent, int) else 0
+
+
+def _as_document(value: Any) -> Any:
+    """A text that is a JSON document, whose spaces do not count."""
+    if not isinstance(value, str) or value[:1] not in {"{", "["}:
+        return None
+    try:
+        return json.loads(value)
+    except ValueError:
+        return None
