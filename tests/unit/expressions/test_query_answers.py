@@ -216,7 +216,7 @@ async def test_a_query_that_no_expression_can_read_keeps_its_frames() -> None:
     [
         ({"rawFrameContent": "{"}, "failed to execute query [A]: the frames are no JSON"),
         ({"rawFrameContent": 1}, "rawFrameContent must be text"),
-        ({"scenarioId": "logs"}, "scenario 'logs'"),
+        ({"scenarioId": "streaming_client"}, "scenario 'streaming_client'"),
         ({"datasource": {"type": "mysql", "uid": "x"}}, "there is no data source with the uid (or name) 'x'"),
     ],
 )
