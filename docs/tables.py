@@ -1,4 +1,4 @@
-"""Writes the tables of docs/reference/expressions.md that stand in the code already (``make docs``), between their markers."""
+"""Writes the tables of the reference pages that stand in the code already (``make docs``), between their markers."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -6,13 +6,17 @@ from pathlib import Path
 from dashwright.expressions.engine.math.functions import FUNCTIONS
 from dashwright.expressions.engine.math.operators import BINARY
 from dashwright.expressions.engine.reducers import REDUCERS
+from dashwright.expressions.sql.functions import GROUPS
 
 PAGE = Path(__file__).parent / "reference/expressions.md"
+SQL_PAGE = PAGE.with_name("sql.md")
 
 
 def page_with_tables(text: str) -> str:
-    """The page with its tables as the code has them now."""
+    """The page with those of the tables that it has markers for, as the code has them now."""
     for name, rows in _tables().items():
+        if f"<!-- {name} -->\n" not in text:
+            continue
         before, marker, rest = text.partition(f"<!-- {name} -->\n")
         _, end, after = rest.partition("<!-- end -->")
         text = before + marker + rows + end + after
@@ -28,6 +32,10 @@ def _tables() -> Mapping[str, str]:
         "operators": _table(("operator", "binds", "gives"), operators),
         "functions": _table(("function", "gives"), functions),
         "reducers": _table(("reducer", "gives"), reducers),
+        **{
+            f"sql {name}": _table(("function", "gives"), ((_code(function.usage), function.doc) for function in group))
+            for name, group in GROUPS.items()
+        },
     }
 
 
@@ -42,4 +50,5 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page_with_tables(PAGE.read_text()))
+    for page in (PAGE, SQL_PAGE):
+        page.write_text(page_with_tables(page.read_text()))

@@ -40,7 +40,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if session.config.option.collectonly:
         return
     needed = {name for item in session.items if isinstance(item, pytest.Function) for name in item.fixturenames}
-    for fixture, server in (("postgres_dsn", "postgres"), ("_virtual_hosts", "rabbitmq")):
+    for fixture, server in (("postgres_dsn", "postgres"), ("_virtual_hosts", "rabbitmq"), ("mariadb", "mariadb")):
         if fixture in needed:
             with suppress(CannotProvide):  # the fixture will say so, in each test that needs it
                 keeper.ask(server)

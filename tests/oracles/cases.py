@@ -4,7 +4,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -22,7 +22,10 @@ _FILE = Path(__file__).parent / "expressions.txt"
 _PLACE = re.compile(r"@(\w+)")
 
 Answer = Any
-"""Rows of values as JSON has them; ``{"exact": text}`` is a number with that many digits; ``{"error": text}`` there is no answer."""
+"""Rows of values as JSON has them; ``{"exact": text}`` is a number with that many digits; ``{"error": true}`` is none."""
+
+
+NO_ANSWER: Answer = {"error": True}
 
 
 def cases() -> list[str]:
@@ -39,7 +42,7 @@ def cases() -> list[str]:
 
 
 def _written_out(line: str, lists: dict[str, list[str]]) -> Iterator[str]:
-    names = [] if is_statement(line) else [name for name in dict.fromkeys(_PLACE.findall(line)) if name in lists]
+    names = [name for name in dict.fromkeys(_PLACE.findall(line)) if name in lists]
     for values in itertools.product(*(lists[name] for name in names)):
         chosen = dict(zip(names, values, strict=True))
         yield _PLACE.sub(lambda match: chosen.get(match[1], match[0]), line)  # noqa: B023 (called at once)
@@ -75,8 +78,8 @@ def _rows(cursor: pymysql.cursors.Cursor, text: str) -> Sequence[Sequence[Any]]:
 def _asked(run: Callable[[str], Sequence[Sequence[Any]]], case: str) -> Answer:
     try:
         rows = run(statement_of(case))
-    except (pymysql.err.MySQLError, UnicodeDecodeError) as error:
-        return {"error": str(error.args[-1])}
+    except (pymysql.err.MySQLError, UnicodeDecodeError):
+        return NO_ANSWER
     return [[_plain(value) for value in row] for row in rows]
 
 
@@ -97,8 +100,8 @@ def ask_duckdb(connection: duckdb.DuckDBPyConnection, case: str) -> Answer:
     """What a SQL expression answers."""
     try:
         rows = connection.execute(read(statement_of(case), "X").sql).fetchall()
-    except (BadRequest, duckdb.Error) as error:
-        return {"error": str(error).partition("\n")[0]}
+    except (BadRequest, duckdb.Error):
+        return NO_ANSWER
     return [[_plain(value) for value in row] for row in rows]
 
 
@@ -119,6 +122,22 @@ def _plain(value: Any) -> Any:
         case float() if not math.isfinite(value):
             return str(value)
     return value
+
+
+def as_file(answers: Mapping[str, Answer]) -> bytes:
+    """JSON with a case a line."""
+    lines = (f"{json.dumps(case, ensure_ascii=False)}: {json.dumps(answer, ensure_ascii=False)}" for case, answer in answers.items())
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+
+def shown(answer: Answer) -> str:
+    """An answer of one value, or what there is of it, in a word."""
+    if answer == NO_ANSWER:
+        return "refused"
+    if len(answer) != 1 or len(answer[0]) != 1:
+        return json.dumps(answer, ensure_ascii=False)
+    value = answer[0][0]["exact"] if isinstance(answer[0][0], dict) else answer[0][0]
+    return "NULL" if value is None else str(value) or "''"
 
 
 def _clock(value: timedelta) -> str:

@@ -36,5 +36,25 @@ TABLES = [
         [("host", "varchar(20)", "varchar"), ("name", "varchar(20)", "varchar")],
         [("a", "first"), ("b", "second"), ("z", "last"), (None, "nobody")],
     ),
+    Table(
+        "V",
+        [
+            ("n", "int", "integer"),
+            ("i", "int", "integer"),
+            ("x", "double", "double"),
+            ("s", "varchar(40)", "varchar"),
+            ("t", "datetime", "timestamp"),
+        ],
+        [
+            (1, 0, 0.0, "", datetime(2024, 1, 1)),  # noqa: DTZ001
+            (2, 1, 1.5, "abc", datetime(2023, 12, 31, 23, 59, 59)),  # noqa: DTZ001
+            (3, -7, -2.5, "12.5 apples", datetime(2024, 2, 29, 12)),  # noqa: DTZ001
+            (4, None, None, None, None),
+            (5, 100, 1234.5678, "10:11:12", datetime(2021, 1, 3, 1, 2, 3)),  # noqa: DTZ001
+            (6, 2147483647, 0.5, "2024-03-31 10:20:30", datetime(1969, 12, 31, 12)),  # noqa: DTZ001
+            (7, 3, 1.0, '{"a": 1, "b": [2]}', datetime(2020, 12, 28)),  # noqa: DTZ001
+            (8, -1, -1.0, "Grün, 世界", datetime(2016, 2, 28, 23, 0, 1)),  # noqa: DTZ001
+        ],
+    ),
     Table("two words", [("name", "varchar(20)", "varchar")], [("x",), ("y",)]),
 ]

@@ -2,7 +2,7 @@
 
 It is a process of its own, since no other one lives exactly as long as the run: workers of pytest-xdist come and go, and Ctrl-C or
 a kill may take the controller. It ends when its standard input closes, which the system does for a controller that died; and its
-servers end when it does. A request is a line on its socket (``postgres`` or ``rabbitmq``), the answer a line of JSON.
+servers end when it does. A request is a line on its socket (``postgres``, say), the answer a line of JSON.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from pathlib import Path
 from tests.servers.process import RUN_FOLDER, CannotProvide, Server
 
 _SOCKET = "socket"
-_PROVIDERS = {"postgres": "tests.servers.postgres", "rabbitmq": "tests.servers.rabbitmq"}
+_PROVIDERS = {"postgres": "tests.servers.postgres", "rabbitmq": "tests.servers.rabbitmq", "mariadb": "tests.servers.mariadb"}
 _PATIENCE = 600  # seconds; a first image or package may have to be downloaded
 
 

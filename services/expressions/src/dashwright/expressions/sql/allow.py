@@ -60,7 +60,8 @@ class Guest(MySQL):
 
 def name_of(projection: exp.Expr) -> str:
     """What an unnamed column of a result is called: as it is written."""
-    return str(projection.meta_get(_NAME, projection.name))
+    text = isinstance(projection, exp.Literal) and projection.is_string
+    return projection.name if text else str(projection.meta_get(_NAME, projection.name))
 
 
 _QUERY = frozenset({"with_", "order", "limit", "offset"})
@@ -76,6 +77,9 @@ NODES: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.With: frozenset({"expressions", "recursive"}),
     exp.CTE: frozenset({"this", "alias"}),
     exp.TableAlias: frozenset({"this", "columns"}),
+    exp.JSONTable: frozenset({"this", "path", "schema"}),
+    exp.JSONSchema: frozenset({"expressions"}),
+    exp.JSONColumnDef: frozenset({"this", "kind", "path", "ordinality"}),
     exp.Table: frozenset({"this", "alias", "joins"}),
     exp.From: _UNARY,
     exp.Join: frozenset({"this", "on", "side", "kind", "using", "method"}),
@@ -163,6 +167,13 @@ _WORDS: Mapping[type[exp.Expr], str] = {
     exp.SessionParameter: "@@",
     exp.Hint: "/*+",
     exp.Lateral: "LATERAL",
+    exp.Placeholder: "?",
+    exp.Dot: ".",
+    exp.Bracket: "[",
+    exp.Array: "[",
+    exp.Struct: "{",
+    exp.HexString: "0x",
+    exp.BitString: "0b",
 }
 _BEGINS = {TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN}
 _BLOCKED = {TokenType.HINT, TokenType.PARAMETER, TokenType.SESSION_PARAMETER, TokenType.INTO}
@@ -214,7 +225,7 @@ def _look_over(text: str, tokens: list[Token]) -> None:
             raise Unreadable("it is more than one statement", place)
         _look_between(text, end, token.start)
         if token.token_type in _BLOCKED:
-            raise Blocked(token.text.upper(), place)
+            raise Blocked(token.text.upper().split(" ")[0], place)
         end = token.end + 1
         depth += (token.token_type in _OPENS) - (token.token_type in _CLOSES)
         if depth > DEPTH:
@@ -251,7 +262,7 @@ def _allow(node: exp.Expr) -> None:
         raise Unreadable("a name has at most two parts, the refId of a query and a column of it", place_of(node))
     for part, value in node.args.items():
         if value and part not in allowed:
-            raise Blocked(_word(value) or part.upper().rstrip("_"), place_of(node))
+            raise Blocked(_word(part, value), place_of(node))
     match node:
         case exp.Table():
             _allow_table(node)
@@ -261,13 +272,25 @@ def _allow(node: exp.Expr) -> None:
                     raise Blocked(str(node.args[part]).upper(), place_of(node))
         case exp.Anonymous():
             _allow_call(node)
+        case exp.Select() if not node.expressions:
+            raise Unreadable("a SELECT names no columns", place_of(node))
+        case exp.Order() if not isinstance(node.parent, (exp.Query, exp.Window, exp.GroupConcat)):
+            raise Blocked("ORDER BY", place_of(node))
+        case exp.Distinct() if any(isinstance(part, exp.Star) for part in node.expressions):
+            raise Unreadable("DISTINCT takes no *", place_of(node))
+        case exp.GroupConcat() if (separator := node.args.get("separator")) is not None and not separator.is_string:
+            raise Unreadable("SEPARATOR takes a text", place_of(node))
+        case exp.Window() if not _goes_over_windows(node):
+            raise Unreadable("OVER stands behind an aggregate or window function", place_of(node))
         case exp.Interval() if isinstance(node.this, exp.Tuple):
             raise BlockedFunction("interval", place_of(node))
 
 
-def _word(value: object) -> str | None:
+def _word(part: str, value: object) -> str:
     first = value[0] if isinstance(value, list) else value
-    return _WORDS.get(type(first), type(first).__name__.upper()) if isinstance(first, exp.Expr) else None
+    if isinstance(first, exp.Var):
+        return first.name.upper()
+    return (_WORDS.get(type(first)) if isinstance(first, exp.Expr) else None) or part.upper().replace("_", " ").strip()
 
 
 def _allow_table(table: exp.Table) -> None:
@@ -287,11 +310,22 @@ def _allow_call(call: exp.Anonymous) -> None:
         raise BlockedFunction(name, place_of(call))
     count = len(call.expressions)
     if count < function.least or (function.most is not None and count > function.most):
-        raise Unreadable(f"{name} is used as {function.usage.replace('`', '')}; here it has {count} arguments", place_of(call))
+        raise Unreadable(f"{name} is used as {function.usage}; here it has {count} arguments", place_of(call))
+    if function.window and not (isinstance(call.parent, exp.Window) and call.arg_key == "this"):
+        raise Unreadable(f"{name} goes over a window; write {function.usage} OVER (…)", place_of(call))
     if any(isinstance(argument, exp.Distinct) for argument in call.expressions) and not function.distinct:
         raise Unreadable(f"{name} does not take DISTINCT", place_of(call))
     if any(isinstance(argument, exp.Star) for argument in call.expressions) and name.lower() != "count":
         raise Unreadable(f"{name} does not take *", place_of(call))
+
+
+def _goes_over_windows(window: exp.Window) -> bool:
+    """A definition of the WINDOW clause does not go over one, but names it."""
+    over = window.this
+    if isinstance(over, exp.Anonymous):
+        function = FUNCTIONS.get(over.name.lower())
+        return function is None or function.aggregate or function.window
+    return isinstance(over, (exp.Identifier, exp.GroupConcat))
 
 
 def place_of(node: exp.Expr) -> Position | None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
-from dashwright.expressions.sql.coercion import PREFIX, call, cast, coerced, let
+from dashwright.expressions.sql.coercion import IS_TEXT, PREFIX, call, cast, coerced, let
 from dashwright.expressions.sql.kind import Kind, kind_of, marked
 from dashwright.expressions.sql.refusals import Unreadable
 
@@ -12,10 +12,14 @@ _DIGITS = 38
 """What DuckDB's exact numbers have at most."""
 
 MACROS = (
-    f"create macro {PREFIX}signed(x) as try_cast(round(x) as bigint)",
     f"create macro {PREFIX}cut(x) as try_cast(trunc({PREFIX}text_number(x)) as bigint)",
+    f"create macro {PREFIX}signed(x) as try_cast(round(x) as bigint)",
+    f"create macro {PREFIX}as_signed(x) as case when {IS_TEXT} then {PREFIX}cut(cast(x as varchar))"
+    f" else {PREFIX}signed({PREFIX}as_number(x)) end",
     f"create macro {PREFIX}unsigned(n) as {let('case when v < 0 then 18446744073709551616::hugeint + v else v end', n='cast(n as hugeint)')}",
     f"create macro {PREFIX}not_negative(n) as {let('case when v < 0 then 0 else v end', n='n')}",
+    f"create macro {PREFIX}as_unsigned(x) as case when {IS_TEXT} or typeof(x) like '%INT%' then {PREFIX}unsigned({PREFIX}as_signed(x))"
+    f" else {PREFIX}not_negative({PREFIX}as_signed(x)) end",
     f"create macro {PREFIX}rounded_clock(us, d) as {PREFIX}clock_text(cast(round(us / pow(10, 6 - d)) * pow(10, 6 - d) as bigint))",
     f"create macro {PREFIX}rounded_time(t, d) as make_timestamp(cast(round(epoch_us(t) / pow(10, 6 - d)) * pow(10, 6 - d) as bigint))",
     f"create macro {PREFIX}exact(x, p, s) as"
@@ -29,11 +33,15 @@ def _signed(value: exp.Expr, _size: list[int]) -> exp.Expr:
             return value
         case Kind.TEXT:
             return call(PREFIX + "cut", value, kind=Kind.INTEGER)
+        case Kind.UNKNOWN if isinstance(value, exp.Column):
+            return call(PREFIX + "as_signed", value, kind=Kind.INTEGER)
     return call(PREFIX + "signed", coerced(value, Kind.NUMBER), kind=Kind.INTEGER)
 
 
 def _unsigned(value: exp.Expr, size: list[int]) -> exp.Expr:
     """A negative whole number becomes a large one, as its bits are read; any other one 0."""
+    if isinstance(value, exp.Column):
+        return call(PREFIX + "as_unsigned", value, kind=Kind.INTEGER)
     whole = kind_of(value) in {Kind.INTEGER, Kind.TEXT}
     return call(PREFIX + ("unsigned" if whole else "not_negative"), _signed(value, size), kind=Kind.INTEGER)
 

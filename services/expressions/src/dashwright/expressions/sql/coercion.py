@@ -141,7 +141,7 @@ def coerced(node: exp.Expr, want: Kind) -> exp.Expr:
     if want in {Kind.NUMBER, Kind.INTEGER} and _is_small(node):
         # DuckDB would count with 32 bits.
         return marked(cast(node, "bigint"), Kind.INTEGER)
-    if have is want or want is Kind.ANY:
+    if have is want or want is Kind.ANY or (want is Kind.DATE and have is Kind.TIME):
         return node
     return marked(_WAYS[want](node, have), want)
 
@@ -232,6 +232,7 @@ _WAYS = {
     Kind.INTEGER: _integer,
     Kind.TEXT: _text,
     Kind.TIME: _time,
+    Kind.DATE: _time,
     Kind.BOOLEAN: _boolean,
     Kind.JSON: _json,
     Kind.VALUE: _value,

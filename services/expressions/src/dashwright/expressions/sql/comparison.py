@@ -39,6 +39,8 @@ def comparison_macros() -> list[str]:
 def compared(operator: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.Expr:
     """``left`` and ``right`` under one of the ``COMPARISONS``."""
     left, right = (unquoted(side) if kind_of(side) is Kind.JSON and kind_of(other) is not Kind.JSON else side for side, other in ((left, right), (right, left)))
+    if isinstance(right, (exp.Any, exp.All)):
+        return marked(operator(this=grouped(left), expression=right), Kind.BOOLEAN)
     kinds = {kind_of(left), kind_of(right)}
     if kinds == {Kind.TEXT, Kind.UNKNOWN} and not isinstance(left, exp.Collate) and not isinstance(right, exp.Collate):
         if kind_of(left) is Kind.TEXT:

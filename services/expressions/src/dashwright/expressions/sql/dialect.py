@@ -17,10 +17,12 @@ from dashwright.expressions.sql.functions.documents import extracted, unquoted
 from dashwright.expressions.sql.functions.function import choice
 from dashwright.expressions.sql.functions.strings import concatenated
 from dashwright.expressions.sql.functions.times import extract, shifted
+from dashwright.expressions.sql.json_table import rows_of
 from dashwright.expressions.sql.kind import Kind, common, kind_of, marked
 from dashwright.expressions.sql.refusals import Unreadable
 from dashwright.expressions.sql.units import interval
 
+_SHIFTS = ("date_add", "date_sub", "adddate", "subdate")
 _N, _B, _T, _I = Kind.NUMBER, Kind.BOOLEAN, Kind.TEXT, Kind.INTEGER
 
 MACROS = (
@@ -40,11 +42,10 @@ def rewritten(tree: exp.Query) -> exp.Query:
         rewrite = _REWRITES.get(type(node))
         if rewrite is None:
             continue
-        place = place_of(node)
         try:
             new = rewrite(node)
         except Unreadable as refusal:
-            raise refusal if refusal.position else Unreadable(refusal.why, place) from refusal
+            raise refusal if refusal.position else Unreadable(refusal.why, place_of(node)) from refusal
         if new is node:
             continue
         if node is root:
@@ -198,10 +199,10 @@ def _regexp(node: exp.RegexpLike) -> exp.Expr:
 def _collate(node: exp.Collate) -> exp.Expr:
     """Of a collation only this matters: whether it tells letters apart."""
     name = node.expression.name.lower()
-    if not re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)*", name):
+    if not re.fullmatch(r"binary|[a-z0-9_]+_(bin|cs|ci)", name):
         raise Unreadable("a collation is a name like utf8mb4_general_ci")
     value = coerced(node.this, _T)
-    if not name.endswith("_ci"):
+    if name.endswith(("_bin", "_cs")) or name == "binary":
         return value
     folding = "NOCASE" if name.endswith("_as_ci") else "NOCASE.NOACCENT"
     return marked(exp.Collate(this=grouped(value), expression=exp.var(folding)), _T)
@@ -292,6 +293,18 @@ def _subquery(node: exp.Subquery) -> exp.Expr:
         only = inner.expressions[0]
         return marked(node, kind_of(only.this if isinstance(only, exp.Alias) else only))
     return node
+
+
+def _interval(node: exp.Interval) -> exp.Expr:
+    """Written anew by what it belongs to."""
+    parent = node.parent
+    if isinstance(parent, (exp.Add, exp.Sub, exp.WindowSpec)) or (isinstance(parent, exp.Anonymous) and parent.name.lower() in _SHIFTS):
+        return node
+    raise Unreadable(f"an INTERVAL stands beside + or -, in a window's frame, or in {', '.join(_SHIFTS)}")
+
+
+def _table(node: exp.Table) -> exp.Expr:
+    return rows_of(node, node.this) if isinstance(node.this, exp.JSONTable) else node
 
 
 def _call(node: exp.Anonymous) -> exp.Expr:
@@ -395,6 +408,8 @@ _REWRITES: Mapping[type[exp.Expr], Callable[[Any], exp.Expr]] = {
     exp.Offset: _limit,
     exp.Subquery: _subquery,
     exp.Anonymous: _call,
+    exp.Interval: _interval,
+    exp.Table: _table,
     exp.GroupConcat: _group_concat,
     exp.Concat: lambda node: concatenated(node.expressions),
     exp.Window: _window,

@@ -2,8 +2,11 @@
 
 from dashwright.expressions.sql import coercion
 from dashwright.expressions.sql.comparison import comparison_macros
-from dashwright.expressions.sql import casts, dialect
+from dashwright.expressions.sql import casts, dialect, json_table
 from dashwright.expressions.sql.functions import FUNCTIONS
+
+_WORDS = ("user", "current_user", "session_user", "current_role", "current_catalog", "current_schema")
+"""What DuckDB answers itself where a column of this name is missing."""
 
 MACROS: tuple[str, ...] = (
     # Division by zero is NULL, neither an error nor infinity.
@@ -12,6 +15,8 @@ MACROS: tuple[str, ...] = (
     *coercion.macros(),
     *comparison_macros(),
     *casts.MACROS,
+    *json_table.MACROS,
+    *(f"create macro {name}() as error('Referenced column \"{name}\" not found')" for name in _WORDS),
     *dialect.MACROS,
     *(macro for function in FUNCTIONS.values() for macro in function.macros),
 )

@@ -32,7 +32,7 @@ variance = aggregate("variance", "var_pop", "number", _N, "the variance of all t
 deviation_of_sample = aggregate("stddev_samp", "stddev_samp", "number", _N, "the standard deviation of a sample")
 
 AGGREGATES = [
-    Function("count", "count(*)`, `count([DISTINCT] x, …)", "the rows; those where no `x` is NULL", _count, 1, None, aggregate=True, distinct=True),
+    Function("count", "count([DISTINCT] x, …)", "the rows where no `x` is NULL; of `count(*)` all", _count, 1, None, aggregate=True, distinct=True),
     aggregate("sum", "sum", "number", _N, "the sum; NULL of none", distinct=True),
     aggregate("avg", "avg", "number", _N, "the mean", distinct=True),
     aggregate("min", "min", "any", None, "the least", distinct=True),

@@ -31,7 +31,7 @@ def _char(arguments: Sequence[exp.Expr]) -> exp.Expr:
     return call(PREFIX + "char", exp.Array(expressions=[coerced(argument, _I) for argument in arguments]), kind=_T)
 
 
-_PART = "case when $p = 0 or $p < -length($x) {extra}then '' else substring($x, $p{length}) end"
+_PART = "case when $x is null or $p is null then null when $p = 0 or $p < -length($x) {extra}then '' else substring($x, $p{length}) end"
 _SUBSTRING = (
     form("x: text, p: integer", let(_PART.format(extra="", length=""), x="x", p="p")),
     form(

@@ -227,7 +227,8 @@ def _now(gives: Kind, body: str, *names: str, doc: str) -> list[Function]:
     def build(_arguments: Sequence[exp.Expr]) -> exp.Expr:
         return call(PREFIX + names[0], kind=gives)
 
-    first = written(names[0], f"{names[0]}()", doc, build, 0, 1 if gives is not Kind.DATE else 0, f"create macro {PREFIX}{names[0]}() as {body}")
+    digits = 0 if gives is Kind.DATE else 1  # of a second; they are not cut
+    first = written(names[0], f"{names[0]}()", doc, build, 0, digits, f"create macro {PREFIX}{names[0]}() as {body}")
     return [first, *(alias(first, name) for name in names[1:])]
 
 

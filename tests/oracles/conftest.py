@@ -1,0 +1,24 @@
+"""The programs that know the right answers. They are provided as the servers of the other tests are."""
+
+from collections.abc import Iterator
+
+import duckdb
+import pymysql
+import pytest
+from tests.oracles import cases
+from tests.servers import keeper
+from tests.servers.mariadb import connect
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> "Iterator[pymysql.Connection[pymysql.cursors.Cursor]]":
+    """A connection to a MariaDB."""
+    with connect(keeper.ask("mariadb")) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="session")
+def guest() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB that runs SQL expressions."""
+    with cases.guest() as connection:
+        yield connection

@@ -1,0 +1,205 @@
+"""Whatever is written, the outcome is a statement or a refusal; and DuckDB's own parser finds in the statement only what the list allows."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.oracles.cases import cases, guest, statement_of
+
+from dashwright.common.errors import BadRequest
+from dashwright.expressions.sql.functions import FUNCTIONS
+from dashwright.expressions.sql.statement import Statement, read
+
+_CALLED = frozenset(
+    "any_value avg count count_star cume_dist dense_rank divide epoch_us first_value json_array json_exists json_extract json_extract_string"
+    " json_group_array json_group_object json_merge_patch json_object json_remove lag last_value lead left like_escape not_like_escape ilike_escape"
+    " list_contains list_value make_timestamp max min nth_value ntile percent_rank rank regexp_matches round row row_number stddev_pop stddev_samp strftime"
+    " string_agg struct_extract sum to_days to_json to_microseconds to_months trunc unnest var_pop var_samp xor year"
+    " + - * / % & | << >> ~~ !~~ ~~* !~~*".split()
+)
+"""DuckDB's functions that a statement may call beside the macros, none of which reaches beyond its arguments."""
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    with guest() as connection:
+        yield connection
+
+
+def outcome(text: str) -> Statement | None:
+    """None is a refusal; any other exception fails the test."""
+    try:
+        return read(text, "X")
+    except BadRequest as refused:
+        assert refused.message_id.startswith("sse.sql.")
+        return None
+
+
+def judge(connection: duckdb.DuckDBPyConnection, statement: Statement) -> None:
+    """The second opinion: one SELECT, whose tables and functions are known."""
+    (found,) = connection.execute("select json_serialize_sql(?)", [statement.sql]).fetchall()
+    tree = json.loads(found[0])
+    assert not tree["error"], statement.sql
+    assert len(tree["statements"]) == 1
+    nodes = list(_nodes(tree))
+    named = {key.lower() for node in nodes for key in _named(node)}
+    for node in nodes:
+        if name := node.get("function_name"):
+            assert name.startswith("mysql_") or name in _CALLED, name
+        if node.get("type") == "BASE_TABLE":
+            assert not node["schema_name"]
+            assert not node["catalog_name"]
+            assert node["table_name"] in statement.tables or node["table_name"].lower() in named
+        assert node.get("type") not in {"TABLE_FUNCTION", "PIVOT", "SHOW_REF", "COLUMN_DATA", "POSITIONAL_REFERENCE", "PARAMETER", "LAMBDA"}
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(tree, dict):
+        yield tree
+    for part in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from _nodes(part)
+
+
+def _named(node: dict[str, Any]) -> list[str]:
+    """What a WITH clause names."""
+    return [entry["key"] for entry in node["cte_map"]["map"]] if isinstance(node.get("cte_map"), dict) else []
+
+
+def test_statements_that_are_asked_of_mariadb_pass_the_second_judge(connection: duckdb.DuckDBPyConnection) -> None:
+    """Some of all kinds."""
+    read_ones = [statement for case in cases()[::11] if (statement := outcome(statement_of(case)))]
+    assert len(read_ones) > 200
+    for statement in read_ones:
+        judge(connection, statement)
+
+
+_WORDS = (
+    "select from where group by having order limit with recursive as join left right full cross natural lateral on using union all intersect except"
+    " distinct case when then else end in between like escape regexp is not null true false and or xor div mod exists any interval day over"
+    " partition rows range preceding following current row window into for update values table set drop create copy attach pragma"
+    " cast convert json_table columns path collate binary dual A B time value `my query` `a.b` x t count sum max lag abs concat if sleep read_csv"
+    " ( ) ( ) , , . ; * * + - / % = <> < >= <=> || && ! ~ | & ^ << >> -> ->> := :: ? : [ ] { } @ @@ # -- /* */ /*! /*+ $1 \\ ' \" ` 1 2.5 1e9 'a' \"b\" 0x41"
+    " '2024-01-01' '$.a' N'x' _utf8mb4"
+).split()
+
+
+@settings(max_examples=300)
+@given(st.lists(st.sampled_from(_WORDS), max_size=25).map(" ".join))
+def test_any_words_are_read_or_refused(text: str) -> None:
+    """Nothing but BadRequest comes out."""
+    outcome("select " + text)
+    outcome(text)
+
+
+@settings(max_examples=200)
+@given(st.text(max_size=60))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    """The same of any characters."""
+    outcome(text)
+    outcome(f"select {text} from A")
+    outcome(f"select '{text}' from `{text}`")
+
+
+_LEAVES = st.sampled_from(["n", "value", "host", "time", "flag", "A.value", "1", "-2.5", "'a'", "'12x'", "'2024-02-29'", "null", "true", "date '2024-01-01'", "(select max(n) from A)"])
+_OPERATORS = "+ - * / % div = <> < >= <=> and or xor & | ^ << like regexp".split()
+_PLAIN = sorted(name for name, function in FUNCTIONS.items() if not function.aggregate and not function.window and function.least <= 3)
+
+
+def _deeper(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.one_of(
+        st.tuples(inner, st.sampled_from(_OPERATORS), inner).map(" ".join),
+        st.tuples(st.sampled_from(["not ", "-", "~", "!"]), inner).map("".join),
+        inner.map("({})".format),
+        st.tuples(inner, inner, inner).map(lambda parts: "case when {} then {} else {} end".format(*parts)),
+        st.tuples(inner, inner).map(lambda parts: "case {} when {} then 1 end".format(*parts)),
+        st.tuples(inner, inner, inner).map(lambda parts: "({}) between ({}) and ({})".format(*parts)),
+        st.tuples(inner, inner, inner).map(lambda parts: "({}) in ({}, {})".format(*parts)),
+        st.tuples(inner, st.sampled_from(["null", "true", "not null"])).map(lambda parts: "({}) is {}".format(*parts)),
+        st.tuples(inner, st.sampled_from(["signed", "char(2)", "datetime", "decimal(10, 2)", "time", "json"])).map(lambda parts: "cast({} as {})".format(*parts)),
+        st.tuples(inner, inner, st.sampled_from(["day", "month", "second"])).map(lambda parts: "date_add({}, interval {} {})".format(*parts)),
+        st.tuples(st.sampled_from(_PLAIN), st.lists(inner, min_size=3, max_size=3)).map(
+            lambda parts: f"{parts[0]}({', '.join(parts[1][: FUNCTIONS[parts[0]].least])})"
+        ),
+    )
+
+
+@settings(max_examples=150)
+@given(expression=st.recursive(_LEAVES, _deeper, max_leaves=8))
+def test_any_expression_is_read_and_passes_the_second_judge(connection: duckdb.DuckDBPyConnection, expression: str) -> None:
+    """Or is refused; DuckDB answers it, or says in an error of its own why the values do not fit."""
+    statement = outcome(f"select {expression} as x from A")
+    if statement is not None:
+        assert statement.tables == ("A",)
+        judge(connection, statement)
+        try:
+            connection.execute(statement.sql).fetchall()
+        except duckdb.Error as error:
+            assert "syntax error" not in str(error), statement.sql
+            assert "does not exist" not in str(error), statement.sql
+
+
+_SHAPES = {
+    "parentheses": ("(", "1", ")"),
+    "calls": ("abs(", "1", ")"),
+    "if": ("if(1, 2, ", "1", ")"),
+    "case": ("case when 1 then ", "1", " end"),
+    "subqueries": ("(select ", "1", ")"),
+    "not": ("not ", "1", ""),
+    "minus": ("- ", "1", ""),
+    "bang": ("!", "1", ""),
+    "tilde": ("~", "1", ""),
+    "plus": ("1 + ", "1", ""),
+    "mixed": ("1 + 2 * 3 - ", "1", ""),
+    "concat": ("'a' || ", "'a'", ""),
+    "and": ("1 and ", "1", ""),
+    "or": ("1 or 0 and ", "1", ""),
+    "xor": ("1 xor ", "1", ""),
+    "equal": ("1 = ", "1", ""),
+    "like": ("'a' like ", "'a'", ""),
+    "power": ("1 ^ ", "1", ""),
+    "bits": ("1 | 2 & ", "1", ""),
+    "between": ("1 between 1 and ", "1", ""),
+    "in": ("1 in (", "1", ")"),
+    "is": ("", "1", " is null"),
+    "collate": ("", "'a'", " collate utf8mb4_bin"),
+    "arrow": ("", "value", "->'$.a'"),
+    "interval": ("interval ", "1", " day"),
+    "added intervals": ("", "time", " + interval 1 day"),
+    "brackets": ("[", "1", "]"),
+    "braces": ("{", "1", "}"),
+    "any": ("1 = any ", "1", ""),
+    "texts": ("'a' ", "'a'", ""),
+    "commas": ("1, ", "1", ""),
+    "casts": ("", "1", "::int"),
+    "binary": ("binary ", "1", ""),
+}
+
+
+@pytest.mark.parametrize("shape", _SHAPES)
+@pytest.mark.parametrize("depth", [20, 60, 250, 2000])
+def test_depth_is_bounded(shape: str, depth: int) -> None:
+    """However deep something nests, it is read or refused: the interpreter's stack is no limit that a user meets."""
+    before, middle, after = _SHAPES[shape]
+    outcome(f"select {before * depth}{middle}{after * depth} from A")
+
+
+@pytest.mark.parametrize(("before", "middle", "after"), [("select * from (", "select 1", ") x"), ("with x as (", "select 1", ") select 1"), ("(", "select 1", ")")])
+def test_depth_of_queries_is_bounded(before: str, middle: str, after: str) -> None:
+    """The same of derived tables, WITH clauses and parentheses around all."""
+    for depth in (10, 40, 500):
+        outcome(before * depth + middle + after * depth)
+        outcome("select 1" + " union select 2" * depth)
+        outcome("select 1 from A" + " join B on 1" * depth)
+
+
+def test_what_people_write_is_not_too_deep() -> None:
+    """Twenty levels, and long chains."""
+    assert outcome(f"select {'(' * 20}1{')' * 20}")
+    assert outcome(f"select {'coalesce(null, ' * 20}1{')' * 20}")
+    assert outcome(f"select {' + '.join(['value'] * 500)} from A")
+    assert outcome(f"select n from A where {' or '.join(['n = 1'] * 500)}")
+    assert outcome(f"select n from A where n in ({', '.join(map(str, range(2000)))})")

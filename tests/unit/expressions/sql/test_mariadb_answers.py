@@ -1,0 +1,48 @@
+"""SQL expressions answer what MariaDB answered when it was asked (``make test-oracles``), but for what the reference page says."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+from tests.oracles.cases import cases, guest, is_statement
+from tests.oracles.differences import check_case, differences
+
+from dashwright.expressions.sql.functions import FUNCTIONS
+
+_ANSWERS = json.loads((Path(__file__).parents[3] / "golden/mariadb.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    with guest() as connection:
+        yield connection
+
+
+def test_the_answers_are_of_these_cases() -> None:
+    """A new case is asked first."""
+    assert list(_ANSWERS) == cases()
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_every_case_is_answered_alike(connection: duckdb.DuckDBPyConnection, part: int) -> None:
+    """By value; what differs on purpose stands on the page, with both answers and the reason."""
+    asked = list(_ANSWERS.items())[part::8]
+    faults = [fault for case, answer in asked if (fault := check_case(connection, case, answer))]
+    assert not faults, "\n".join(faults)
+
+
+def test_every_listed_difference_is_of_a_case() -> None:
+    """None is left over."""
+    assert set(differences()) <= set(_ANSWERS)
+    assert len(differences()) > 20
+
+
+def test_every_function_is_asked_for() -> None:
+    """At least once, as an expression or in a statement."""
+    text = "\n".join(_ANSWERS).lower()
+    unasked = {name for name in FUNCTIONS if f"{name}(" not in text.replace(" (", "(")}
+    # Their answers are the clock's.
+    assert unasked <= {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "sysdate", "utc_date", "utc_time", "utc_timestamp"}
+    assert sum(is_statement(case) for case in _ANSWERS) > 200

@@ -1,0 +1,57 @@
+"""docs/reference/sql.md says what holds: its tables are those of the code, and each example answers what stands behind it."""
+
+import re
+from collections.abc import Iterator
+
+import duckdb
+import pytest
+from docs.tables import SQL_PAGE, page_with_tables
+from tests.oracles.cases import guest, shown
+
+from dashwright.expressions.sql.functions import FUNCTIONS
+from dashwright.expressions.sql.statement import read
+
+_TEXT = SQL_PAGE.read_text()
+_TABLE = re.compile(r"^```csv (\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_EXAMPLE = re.compile(r"^```sql\n(.*?)^```\n```csv\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_TYPES = {"time": "timestamp", "value": "double"}
+
+
+def test_the_page_is_current() -> None:
+    """Nothing would change if ``make docs`` ran now; an old table would."""
+    assert page_with_tables(_TEXT) == _TEXT
+    assert page_with_tables(_TEXT.replace("| `abs(x)` |", "| `abs(y)` |")) == _TEXT
+    assert all(f"`{function.usage}`".replace("|", "\\|") in _TEXT for function in FUNCTIONS.values())
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    with guest() as connection:
+        _load(connection)
+        yield connection
+
+
+def _load(connection: duckdb.DuckDBPyConnection) -> None:
+    for name, content in _TABLE.findall(_TEXT):
+        head, *rows = [line.split(",") for line in content.splitlines()]
+        columns = ", ".join(f'"{column}" {_TYPES.get(column, "varchar")}' for column in head)
+        connection.execute(f'create or replace table "{name}" ({columns})')
+        connection.executemany(f'insert into "{name}" values ({", ".join("?" * len(head))})', [[cell or None for cell in row] for row in rows])
+
+
+@pytest.mark.parametrize(("statement", "answer"), _EXAMPLE.findall(_TEXT))
+def test_an_example_answers_what_stands_behind_it(connection: duckdb.DuckDBPyConnection, statement: str, answer: str) -> None:
+    """Names and values."""
+    found = connection.execute(read(statement, "X").sql)
+    head = ",".join(column[0] for column in found.description or [])
+    rows = [",".join(_cell(value) for value in row) for row in found.fetchall()]
+    assert [head, *rows] == answer.splitlines()
+
+
+def _cell(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else shown([[value]]) if value is None else str(value)
+
+
+def test_there_are_examples() -> None:
+    """The pattern above finds them."""
+    assert len(_EXAMPLE.findall(_TEXT)) == _TEXT.count("```sql\n") > 3
