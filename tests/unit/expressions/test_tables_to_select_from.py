@@ -218,6 +218,8 @@ def test_a_table_that_would_be_too_large_is_refused_before_it_is_made() -> None:
     assert relation_of("A", held, Limits(sql_bytes=48)).rows == 2
     with pytest.raises(TooLarge, match="the table of A takes 48 bytes: 2 rows with 1 labels, more than the 47 allowed"):
         relation_of("A", held, Limits(sql_bytes=47))
+    with pytest.raises(TooLarge, match="A has 2 series, more than the 1 allowed"):
+        relation_of("A", table(frame(kind=MULTI), frame(kind=MULTI)), Limits(query_series=1))
     many = Labels.of({str(number): "x" for number in range(MOST_COLUMNS)})
     wide = Frame([Field("v", FieldType.FLOAT64, np.ones(1), labels=many)], meta={"type": NUMBERS})
     with pytest.raises(BadRequest, match="more than the 4096"):

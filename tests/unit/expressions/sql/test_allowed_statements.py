@@ -133,7 +133,7 @@ INVALID = [
     ("SELECT json_extract(a, b) FROM A", "JSON path"),
     ("SELECT json_set(a, '$.x') FROM A", "json_set"),
     ("SELECT str_to_date(a, b) FROM A", "str_to_date"),
-    ("SELECT a COLLATE \"x;y\" FROM A", "collation"),
+    ('SELECT a COLLATE "x;y" FROM A', "collation"),
     ("SELECT a FROM A LIMIT a", "LIMIT"),
     ("SELECT a FROM A JOIN a", "capital letters"),
 ]

@@ -104,7 +104,25 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     outcome(f"select '{text}' from `{text}`")
 
 
-_LEAVES = st.sampled_from(["n", "value", "host", "time", "flag", "A.value", "1", "-2.5", "'a'", "'12x'", "'2024-02-29'", "null", "true", "date '2024-01-01'", "(select max(n) from A)"])
+_LEAVES = st.sampled_from(
+    [
+        "n",
+        "value",
+        "host",
+        "time",
+        "flag",
+        "A.value",
+        "1",
+        "-2.5",
+        "'a'",
+        "'12x'",
+        "'2024-02-29'",
+        "null",
+        "true",
+        "date '2024-01-01'",
+        "(select max(n) from A)",
+    ]
+)
 _OPERATORS = "+ - * / % div = <> < >= <=> and or xor & | ^ << like regexp".split()
 _PLAIN = sorted(name for name, function in FUNCTIONS.items() if not function.aggregate and not function.window and function.least <= 3)
 
@@ -119,8 +137,12 @@ def _deeper(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         st.tuples(inner, inner, inner).map(lambda parts: "({}) between ({}) and ({})".format(*parts)),
         st.tuples(inner, inner, inner).map(lambda parts: "({}) in ({}, {})".format(*parts)),
         st.tuples(inner, st.sampled_from(["null", "true", "not null"])).map(lambda parts: "({}) is {}".format(*parts)),
-        st.tuples(inner, st.sampled_from(["signed", "char(2)", "datetime", "decimal(10, 2)", "time", "json"])).map(lambda parts: "cast({} as {})".format(*parts)),
-        st.tuples(inner, inner, st.sampled_from(["day", "month", "second"])).map(lambda parts: "date_add({}, interval {} {})".format(*parts)),
+        st.tuples(inner, st.sampled_from(["signed", "char(2)", "datetime", "decimal(10, 2)", "time", "json"])).map(
+            lambda parts: "cast({} as {})".format(*parts)
+        ),
+        st.tuples(inner, inner, st.sampled_from(["day", "month", "second"])).map(
+            lambda parts: "date_add({}, interval {} {})".format(*parts)
+        ),
         st.tuples(st.sampled_from(_PLAIN), st.lists(inner, min_size=3, max_size=3)).map(
             lambda parts: f"{parts[0]}({', '.join(parts[1][: FUNCTIONS[parts[0]].least])})"
         ),
@@ -187,7 +209,10 @@ def test_depth_is_bounded(shape: str, depth: int) -> None:
     outcome(f"select {before * depth}{middle}{after * depth} from A")
 
 
-@pytest.mark.parametrize(("before", "middle", "after"), [("select * from (", "select 1", ") x"), ("with x as (", "select 1", ") select 1"), ("(", "select 1", ")")])
+@pytest.mark.parametrize(
+    ("before", "middle", "after"),
+    [("select * from (", "select 1", ") x"), ("with x as (", "select 1", ") select 1"), ("(", "select 1", ")")],
+)
 def test_depth_of_queries_is_bounded(before: str, middle: str, after: str) -> None:
     """The same of derived tables, WITH clauses and parentheses around all."""
     for depth in (10, 40, 500):

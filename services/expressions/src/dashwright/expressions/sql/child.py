@@ -172,7 +172,7 @@ def _relation(cursor: duckdb.DuckDBPyConnection, sql: str) -> tuple[duckdb.DuckD
     statements = cursor.extract_statements(sql)
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise _Refused("only one statement that selects is run")
-    relation = cursor.sql(sql)
+    relation = cursor.sql(statements[0])
     names, types = relation.columns, [str(kind) for kind in relation.types]
     answered = [_ANSWERED.get(kind, "float64" if kind.startswith("DECIMAL") else "") for kind in types]
     if not all(answered):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine import shape
 from dashwright.expressions.engine.axis import Times
+from dashwright.expressions.engine.bounds import check_size
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import NONE, Labels
 from dashwright.expressions.engine.limits import Limits
@@ -49,6 +50,7 @@ def relation_of(ref_id: str, held: Values | Table, limits: Limits) -> Relation:
     """The table of ``ref_id``. Raises BadRequest where its frames are no table, TooLarge where it would be too large."""
     match held:
         case Table():
+            check_size(ref_id, held, limits)
             return _of_frames(ref_id, held.frames, limits)
         case NoData():
             return _series_table(ref_id, [], limits)
