@@ -178,6 +178,12 @@ def test_what_is_computed_has_the_type_of_its_kind(engine: SqlEngine, expression
     assert listed(found.fields[0]) == [value]
 
 
+async def test_a_division_by_zero_is_null(engine: SqlEngine) -> None:
+    """The settings of the database hold for every statement."""
+    found = await table(engine, "SELECT v / 0 AS a, v % 0 AS b, v DIV 0 AS c, 1 / 0 AS d FROM A LIMIT 1", raw("A", PLAIN))
+    assert found == {"a": [None], "b": [None], "c": [None], "d": [None]}
+
+
 async def test_no_rows_keep_their_columns(engine: SqlEngine) -> None:
     """As a frame; for another expression that is no data."""
     body = await ask(

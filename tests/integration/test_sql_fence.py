@@ -167,6 +167,27 @@ def test_a_child_does_nothing_but_select(sandbox: Sandbox, statement: str) -> No
     assert not before or sandbox.pids == [before]
 
 
+def test_the_settings_of_the_database_hold(sandbox: Sandbox) -> None:
+    """Each by itself, also where another would hold without it."""
+    settings = {
+        "temp_directory": "",
+        "max_temp_directory_size": "0 bytes",
+        "memory_limit": "64.0 MiB",
+        "threads": "1",
+        "TimeZone": "UTC",
+        "error_on_division_by_zero": "false",
+        "python_enable_replacements": "false",
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "allow_community_extensions": "false",
+        "enable_external_access": "false",
+        "lock_configuration": "true",
+    }
+    asked = ", ".join(f"cast(current_setting('{name}') as varchar)" for name in settings)
+    found = frame_of(run(sandbox, f"SELECT {asked}")).fields
+    assert dict(zip(settings, (field.values[0] for field in found), strict=True)) == settings
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -48,7 +48,10 @@ SETTINGS = (
     "enable_external_access = false",
     "lock_configuration = true",
 )
-"""The order counts: the folder for temporary files must be named before access to anything outside is shut, and the lock is the last."""
+"""The order counts: the folder for temporary files must be named before access to anything outside is shut, and the lock is the last.
+
+Made global: a cursor begins with the global settings and not with those of its connection, and the lock would keep it there.
+"""
 
 _THREADS: dict[str, str | bool | int | float | list[str]] = {"threads": 1, "async_threads": 1}
 """From the beginning, so that none is started that has nothing to do here."""
@@ -328,7 +331,7 @@ def _enclose(fence: _Fence) -> duckdb.DuckDBPyConnection:
     for macro in fence.macros:
         connection.execute(macro).fetchall()
     for setting in SETTINGS:
-        connection.execute(f"set {setting.format(bytes=fence.bytes)}").fetchall()
+        connection.execute(f"set global {setting.format(bytes=fence.bytes)}").fetchall()
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_FSIZE, 0)
     _limit(resource.RLIMIT_NOFILE, _OWN_DESCRIPTORS)
