@@ -11,9 +11,9 @@ from dashwright.common.jobs.progress import Tally
 from dashwright.common.kinds.annotations import FOLDER, MANAGED_BY, MANAGER_ID, SOURCE_CHECKSUM, SOURCE_PATH
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import SyncTarget
+from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.actions.sync import Means, SyncJob, sync
 from dashwright.jobs_worker.adapters.spool import FileSpool
-from dashwright.jobs_worker.adapters.yaml import read_yaml
 from dashwright.jobs_worker.domain.objects import Change, Entry, File, Key, Managed, Owner, Removal, Write
 
 REPOSITORY = "team-repo"

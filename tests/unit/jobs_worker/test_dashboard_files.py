@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dashwright.common.errors import BadRequest, Invalid, TooLarge
 from dashwright.common.jobs.names import object_name
 from dashwright.common.kinds.settings import AdmissionSettings
-from dashwright.jobs_worker.adapters.yaml import read_yaml
+from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.domain.resource import Reader, Resource
 
 READER = Reader("default", "team-repo", read_yaml, AdmissionSettings(), largest=2000)

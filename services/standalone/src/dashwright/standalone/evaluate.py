@@ -16,12 +16,12 @@ from dashwright.common.errors import BadRequest, DashwrightError
 from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.common.settings import SettingsError, load
+from dashwright.common.yaml import read_yaml
 from dashwright.expressions import answer, response
 from dashwright.expressions.consumer import answer_settings
 from dashwright.expressions.fetching import SOURCES, SourceOf, served
 from dashwright.expressions.sources.recorded import Recorded
 from dashwright.expressions.sources.source import Source
-from dashwright.jobs_worker.adapters.yaml import read_yaml
 from dashwright.standalone.panel import panel_of
 from dashwright.standalone.tables import show
 
