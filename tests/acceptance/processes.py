@@ -157,6 +157,7 @@ class Stack:
         self.settings = {
             "DATABASE_URL": database_url,
             "AMQP_URL": amqp_url,
+            "SECRET_KEY": "of tests only",
             "HTTP_PORT": "0",
             "PROBE_PORT": "0",
             "PERMITTED_PATHS": str(self.repositories),

@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import signal
+import stat
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
@@ -109,7 +110,10 @@ async def all_ended(processes: set[Process]) -> None:
 
 
 async def test_data_outlives_a_restart(home: Home) -> None:
-    """A first start makes everything and prints its address; after SIGTERM a second one is there within seconds, with all data."""
+    """A first start makes everything and prints its address; after SIGTERM a second one is there within seconds, with all data.
+
+    The key for stored secrets is among it: it lies beside the database, for its owner only, and stays.
+    """
     names = trees.make_team(home.repositories / "team")
     first = await home.serving()
     async with client_of(first) as client:
@@ -118,6 +122,11 @@ async def test_data_outlives_a_restart(home: Home) -> None:
         await client.call("POST", "/api/ds/query", json=QUERY)
         before = await client.dashboards()
         assert sorted(before) == sorted(names)
+        source = {"name": "p", "type": "prometheus", "secureJsonData": {"basicAuthPassword": "hunter22"}}
+        await client.call("POST", "/api/datasources", json=source)
+    key = home.data / "secret.key"
+    made = key.read_text()
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
     processes = family(first.pid)
     assert len(processes) > 2
     assert await first.stop() == 0
@@ -131,6 +140,8 @@ async def test_data_outlives_a_restart(home: Home) -> None:
         assert await client.dashboards() == before
         assert (await client.synced("team"))["message"] == "no changes to sync"
     assert await second.interrupt() == 0
+    assert key.read_text() == made
+    assert not second.logged("secrets_of_another_key")
     for service in (first, second):
         check_lines(service)
 

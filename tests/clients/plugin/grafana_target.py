@@ -19,6 +19,13 @@ class Target:
     def wait_for_service(self, _service: str, _port: int) -> int:
         return int(_PORT)
 
+    def port_for(self, _service: str, port: int) -> int:
+        """Of data sources, which are not there: no test asks them but those that are expected to fail."""
+        return port
+
+    def wait_until_responsive(self, **_how: object) -> None:
+        """Nothing to wait for."""
+
 
 @pytest.fixture(scope="session")
 def docker_services() -> Target:

@@ -129,15 +129,23 @@ def _password_hash() -> str:
 
 
 @pytest.fixture
-async def start_api(database: Database, tmp_path: Path, _password_hash: str) -> AsyncIterator[StartApi]:
+async def broker() -> AsyncIterator[MemoryBroker]:
+    """The one that the gateways of ``start_api`` are on."""
+    broker = MemoryBroker()
+    await broker.start()
+    yield broker
+    await broker.close()
+
+
+@pytest.fixture
+async def start_api(database: Database, broker: MemoryBroker, tmp_path: Path, _password_hash: str) -> AsyncIterator[StartApi]:
     """Starts a gateway with settings of the test's own."""
     async with AsyncExitStack() as stack:
-        broker = MemoryBroker()
-        await broker.start()
-        stack.push_async_callback(broker.close)
 
         async def start(**settings: Any) -> Api:
-            loaded = load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), **settings)
+            loaded = load(
+                **{"http_port": 0, "data_dir": tmp_path, "permitted_paths": str(tmp_path), "secret_key": "of tests only", **settings}
+            )
             gateway = Gateway(loaded, database, broker, Clock())
             stack.push_async_callback(gateway.stop)
             address = URL(await gateway.start())

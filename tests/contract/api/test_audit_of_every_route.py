@@ -79,6 +79,22 @@ async def team_member(api: Api, made: Made) -> int:
     return number
 
 
+async def data_source(api: Api, _: Made) -> Any:
+    """Its uid is its name."""
+    uid = fresh("source")
+    status, made = await api("POST", "/api/datasources", {"uid": uid, "name": uid, "type": "other"})
+    assert status == 200, made
+    return made
+
+
+async def source_uid(api: Api, made: Made) -> str:
+    return str((await data_source(api, made))["name"])
+
+
+async def source_id(api: Api, made: Made) -> int:
+    return int((await data_source(api, made))["id"])
+
+
 async def dashboard(api: Api, _: Made) -> str:
     uid = fresh("dashboard")
     assert (await api("POST", "/api/dashboards/db", {"dashboard": {"uid": uid, "title": uid}}))[0] == 200
@@ -158,6 +174,10 @@ def named(_: Made) -> Any:
     return {"metadata": {"name": fresh("object")}, **TITLED}
 
 
+def source(_: Made) -> Any:
+    return {"name": fresh("source"), "type": "other"}
+
+
 ASKS: Final[Mapping[str, Ask]] = {
     **{f"POST {DASHBOARDS.format(version)}": ask(named) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
     **{f"DELETE {DASHBOARDS.format(version)}/{{name}}": ask(name=dashboard) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
@@ -226,6 +246,12 @@ ASKS: Final[Mapping[str, Ask]] = {
     "PATCH /api/org/preferences": ask(THEME),
     "PUT /api/teams/{team_id}/preferences": ask(THEME, team_id=team),
     "PATCH /api/teams/{team_id}/preferences": ask(THEME, team_id=team),
+    "POST /api/datasources": ask(source),
+    "PUT /api/datasources/{id}": ask(source, id=source_id),
+    "DELETE /api/datasources/{id}": ask(id=source_id),
+    "PUT /api/datasources/uid/{uid}": ask(source, uid=source_uid),
+    "DELETE /api/datasources/uid/{uid}": ask(uid=source_uid),
+    "DELETE /api/datasources/name/{name}": ask(name=source_uid),
     "POST /api/folders": ask(lambda _: {"title": fresh("folder")}),
     "DELETE /api/folders/{uid}": ask(uid=folder),
     "POST /api/dashboards/db": ask(lambda _: {"dashboard": {"title": fresh("dashboard")}}),

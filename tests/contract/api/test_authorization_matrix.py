@@ -49,6 +49,7 @@ GOLDEN: Final[Mapping[str, str]] = {
     "library.panels:create": EDITOR,
     "library.panels:write": EDITOR,
     "library.panels:delete": EDITOR,
+    "datasources:explore": EDITOR,
     "evaluations:delete": EDITOR,
     "repositories:read": EDITOR,
     "jobs:read": EDITOR,
@@ -317,7 +318,9 @@ async def stage(postgres_dsn: str, _template: str, tmp_path_factory: pytest.Temp
         await broker.start()
         held.push_async_callback(broker.close)
         data = tmp_path_factory.mktemp("matrix")
-        settings = load(http_port=0, data_dir=data, permitted_paths=str(data), login_attempts=100_000, query_seconds=5)
+        settings = load(
+            http_port=0, data_dir=data, permitted_paths=str(data), login_attempts=100_000, query_seconds=5, secret_key="of tests only"
+        )
         worker = ExpressionsWorker(settings, database, broker, Clock())
         await worker.start()
         held.push_async_callback(worker.stop)

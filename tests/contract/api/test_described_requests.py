@@ -64,7 +64,7 @@ async def desk(postgres_dsn: str, _template: str, tmp_path_factory: pytest.TempP
         await broker.start()
         held.push_async_callback(broker.close)
         data = tmp_path_factory.mktemp("described")
-        settings = load(http_port=0, data_dir=data, permitted_paths=str(data), login_attempts=100_000)
+        settings = load(http_port=0, data_dir=data, permitted_paths=str(data), login_attempts=100_000, secret_key="of tests only")
         worker = ExpressionsWorker(settings, database, broker, Clock())
         await worker.start()
         held.push_async_callback(worker.stop)

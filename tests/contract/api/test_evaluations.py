@@ -66,7 +66,7 @@ class Desk:
 
 @pytest.fixture
 async def desk(tmp_path: Path, database: Database) -> AsyncIterator[Desk]:
-    settings, broker = load(http_port=0, data_dir=tmp_path), MemoryBroker()
+    settings, broker = load(http_port=0, data_dir=tmp_path, secret_key="of tests only"), MemoryBroker()
     await broker.start()
     gateway, worker = Gateway(settings, database, broker, Clock()), ExpressionsWorker(settings, database, broker, Clock())
     await worker.start()

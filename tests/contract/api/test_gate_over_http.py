@@ -67,7 +67,12 @@ async def start(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         stack.push_async_callback(broker.close)
 
         async def begin(**settings: Any) -> Running:
-            gateway = Gateway(load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), **settings), database, broker, Clock())
+            gateway = Gateway(
+                load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), secret_key="of tests only", **settings),
+                database,
+                broker,
+                Clock(),
+            )
             told: asyncio.Queue[str] = asyncio.Queue()
             memory = gateway.gate.memory
             forget, begins = memory.forget, memory.begin

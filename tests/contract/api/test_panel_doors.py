@@ -40,7 +40,7 @@ def math(ref_id: str, expression: str, **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 async def session(tmp_path: Path, database: Database) -> AsyncIterator[aiohttp.ClientSession]:
-    settings = load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), query_targets=5)
+    settings = load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), query_targets=5, secret_key="of tests only")
     broker = MemoryBroker()
     await broker.start()
     worker = QueryConsumer(broker, slots=2, settings=settings)

@@ -27,7 +27,7 @@ FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path))
+    return load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), secret_key="of tests only")
 
 
 @pytest.fixture

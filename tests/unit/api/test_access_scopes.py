@@ -65,6 +65,11 @@ def test_the_numbers_of_a_list_are_those_that_may_be_read_one_by_one(granted: se
         ("users.logout", "*", ("users:logout", "*")),
         ("teams:read", "teams:id:9223372036854775807", ("teams:read", "teams:id:9223372036854775807")),
         ("dashboards:read", "*", ("dashboards:read", "*")),
+        ("datasources:query", "datasources:uid:*", ("datasources:query", "datasources:*")),
+        ("datasources:query", "datasources:name:*", ("datasources:query", "datasources:*")),
+        ("datasources:read", "datasources:uid:a_B-9", ("datasources:read", "datasources:uid:a_B-9")),
+        ("datasources:read", "datasources:id:7", ("datasources:read", "datasources:id:7")),
+        ("datasources:write", "datasources:name:A: b*", ("datasources:write", "datasources:name:A: b*")),
     ],
 )
 def test_a_grant_is_stored_by_its_canonical_names(action: str, scope: str, grant: tuple[str, str]) -> None:
@@ -86,6 +91,13 @@ def test_a_grant_is_stored_by_its_canonical_names(action: str, scope: str, grant
         ("teams:read", "serviceaccounts:id:1", "serviceaccounts:id:1"),
         ("teams:read", "teams:id:" + "1" * 5000, "111"),
         ("dashboards:read", "dashboards:uid:x", "dashboards:uid:x"),
+        ("datasources:read", "datasources:uid:", "datasources:uid:"),
+        ("datasources:read", "datasources:uid:a b", "datasources:uid:a b"),
+        ("datasources:read", "datasources:uid:" + "x" * 41, "xxx"),
+        ("datasources:read", "datasources:id:x", "datasources:uid:UID"),
+        ("datasources:read", "datasources:name:", "datasources:name:"),
+        ("datasources:read", "x", "datasources:uid:UID"),
+        ("teams:read", "datasources:uid:x", "teams:id:N"),
     ],
 )
 def test_a_grant_of_nothing_is_refused_by_name(action: str, scope: str, named: str) -> None:

@@ -39,7 +39,7 @@ async def test_the_document_of_everything_that_is_served_is_valid(tmp_path: Path
 
     Each operation may succeed, but those that are gone: they answer 410.
     """
-    settings = load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path))
+    settings = load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), secret_key="of tests only")
     broker = MemoryBroker()
     routes = Gateway(settings, Database.__new__(Database), broker, Clock()).routes
     whole = document(routes, version="1.2.3")

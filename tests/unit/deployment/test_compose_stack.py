@@ -145,6 +145,14 @@ def test_no_credential_but_the_documented_defaults() -> None:
     }
 
 
+@pytest.mark.parametrize("name", ["api", "jobs-worker", "expressions"])
+def test_who_opens_stored_secrets_has_their_key(name: str) -> None:
+    """Read-only, from the volume that ``migrate`` writes it to once."""
+    assert SERVICES[name]["environment"]["DASHWRIGHT_SECRETS_DIR"] == "/secrets"
+    assert "secrets:/secrets:ro" in SERVICES[name]["volumes"]
+    assert SERVICES["migrate"]["volumes"] == ["secrets:/secrets"]
+
+
 @each_dockerfile
 def test_every_image_runs_as_nobody_in_particular(dockerfile: Path) -> None:
     """The last user is 10001, by number, so that an orchestrator can see that it is not root."""

@@ -13,6 +13,7 @@ from dashwright.api.accounts.rights import Rights
 from dashwright.api.accounts.service_accounts import ServiceAccounts
 from dashwright.api.accounts.users import Users
 from dashwright.api.commands import Jobs
+from dashwright.api.data_sources import DataSources
 from dashwright.api.domain.token_life import LifeLimits
 from dashwright.api.gate import Gate
 from dashwright.api.housekeeping import Cleaning, Housekeeping
@@ -32,6 +33,7 @@ from dashwright.api.routes import (
     admin_users,
     audit,
     auth_keys,
+    data_source_health,
     description,
     frontend,
     health,
@@ -48,6 +50,7 @@ from dashwright.api.routes import (
     user,
     users,
 )
+from dashwright.api.routes import data_sources as data_source_routes
 from dashwright.api.routes import evaluations as evaluation_routes
 from dashwright.api.routes import resources as resource_routes
 from dashwright.api.routes.classic import dashboards, folders, search
@@ -62,7 +65,9 @@ from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.observability.probes import Probes
 from dashwright.common.relay import Relay
+from dashwright.common.secrets import SecretBox
 from dashwright.common.settings import Settings, SettingsError, listening_at, require
+from dashwright.common.stores import data_sources
 
 log = structlog.get_logger()
 
@@ -75,6 +80,7 @@ class Gateway:
     def __init__(self, settings: Settings, database: Database, broker: Broker, clock: Clock) -> None:
         self._settings = settings
         self._database = database
+        self._box = SecretBox.of(require(settings.secret_key, "SECRET_KEY"))
         self.gate = Gate(settings, database, clock)
         self._rpc = RpcClient(broker)
         self._relay = Relay(database, broker)
@@ -86,7 +92,7 @@ class Gateway:
         self._housekeeping = Housekeeping(flushes, cleaning.clean, flush_seconds=settings.last_used_seconds)
         self._door = SubmissionDoor(broker, jobs, self.gate.authenticator, queue_identity=settings.queue_identity)
         limits = Limits(request_seconds=settings.query_seconds + 5, drain_seconds=settings.shutdown_seconds)
-        self.routes = _routes(settings, database, self.gate, broker, self._rpc, jobs, clock)
+        self.routes = _routes(settings, database, self.gate, broker, self._rpc, jobs, clock, self._box)
         self._server = Server(self.routes, self.gate.authenticator, limits, refusals, Addresses(settings.trusted_proxies))
         self._tls = _tls(settings)
 
@@ -97,6 +103,8 @@ class Gateway:
         async with self._database.connection() as connection:
             if await ensure_first_user(connection, settings.admin_user, hashed):
                 log.info("first_user_made", login=settings.admin_user)
+            if foreign := await data_sources.count_foreign(connection, self._box):
+                log.warning("secrets_of_another_key", count=foreign, advice="restore the former SECRET_KEY, or enter these secrets again")
         await self.gate.start()
         self._housekeeping.start()
         await self._rpc.start()
@@ -116,7 +124,9 @@ class Gateway:
         await self.gate.stop()
 
 
-def _routes(settings: Settings, database: Database, gate: Gate, broker: Broker, rpc: RpcClient, jobs: Jobs, clock: Clock) -> list[Route]:
+def _routes(
+    settings: Settings, database: Database, gate: Gate, broker: Broker, rpc: RpcClient, jobs: Jobs, clock: Clock, box: SecretBox
+) -> list[Route]:
     probes = Probes()
     probes.add(health.DATABASE_CHECK, database.check)
     probes.add("broker", broker.check)
@@ -134,6 +144,8 @@ def _routes(settings: Settings, database: Database, gate: Gate, broker: Broker, 
         *evaluation_routes.routes(database),
         *query.routes(evaluations, body_limit=settings.max_body_bytes),
         *panels.routes(evaluations, body_limit=settings.max_body_bytes),
+        *data_source_routes.routes(database, DataSources(database, box, settings.quota_rules)),
+        *data_source_health.routes(database, broker, rpc, seconds=settings.query_seconds),
         *_account_routes(settings, database, gate, clock),
         *_key_routes(settings, database, gate, clock),
         *quotas.routes(database, settings.quota_rules),
@@ -152,7 +164,7 @@ def _account_routes(settings: Settings, database: Database, gate: Gate, clock: C
     rights, rules = Rights(database, gate.memory), settings.quota_rules
     use = Users(database, rights, gate.passwords, rules)
     return [
-        *frontend.routes(settings),
+        *frontend.routes(database, settings),
         *orgs.routes(database, Organizations(rights, rules)),
         *org_users.routes(database, Members(database, rights, rules), clock),
         *users.routes(database, use, clock),
@@ -190,6 +202,7 @@ def _tls(settings: Settings) -> ssl.SSLContext | None:
 async def serve(settings: Settings) -> None:
     """One gateway process, until a signal stops it."""
     url = require(settings.database_url, "DATABASE_URL")
+    require(settings.secret_key, "SECRET_KEY")
     stopped = process.stop_signal()
     broker = AmqpBroker(require(settings.amqp_url, "AMQP_URL"), connect_timeout=settings.start_seconds)
     database = await process.patiently(

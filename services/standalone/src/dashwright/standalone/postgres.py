@@ -52,6 +52,8 @@ class EmbeddedPostgres:
 
     def __init__(self, data_dir: Path) -> None:
         self._data_dir = data_dir.absolute()
+        self.folder = self._data_dir
+        """Where it keeps its data, once it has started."""
         self._process: subprocess.Popen[bytes] | None = None
         self._held = ExitStack()
 
@@ -64,6 +66,7 @@ class EmbeddedPostgres:
         try:
             self._held.enter_context(data_dirs.hold(self._data_dir))
             placement = place(self._data_dir)
+            self.folder = placement.folder
             if placement.folder != self._data_dir:  # a copy of the data folder names the same database
                 self._held.enter_context(data_dirs.hold(placement.folder))
             password = open_cluster(placement)

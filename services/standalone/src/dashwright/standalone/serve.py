@@ -4,8 +4,10 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import structlog
+from pydantic import SecretStr
 
 from dashwright.api.main import Gateway
 from dashwright.common import process
@@ -18,6 +20,7 @@ from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.settings import Settings
 from dashwright.expressions.main import ExpressionsWorker
 from dashwright.jobs_worker.main import JobsWorker
+from dashwright.standalone import secret_key
 from dashwright.standalone.postgres import EmbeddedPostgres
 
 log = structlog.get_logger()
@@ -28,7 +31,9 @@ SERVICE = "dashwright"
 async def serve(settings: Settings) -> None:
     """Everything, until a signal stops it. Prints one line with the address when it serves."""
     stopped = process.stop_signal()
-    async with _database_url(settings) as url:
+    async with _database(settings) as (url, folder):
+        if not settings.secret_key:
+            settings = settings.model_copy(update={"secret_key": SecretStr(secret_key.keep(folder))})
         await schema.migrate(url)
         database = await Database.open(url, application_name=SERVICE, max_size=settings.database_pool_size)
         broker: Broker = MemoryBroker() if settings.amqp_url is None else AmqpBroker(settings.amqp_url.get_secret_value())
@@ -44,14 +49,15 @@ async def serve(settings: Settings) -> None:
 
 
 @asynccontextmanager
-async def _database_url(settings: Settings) -> AsyncIterator[str]:
+async def _database(settings: Settings) -> AsyncIterator[tuple[str, Path]]:
+    """Its address, and the folder for what belongs to it."""
     if settings.database_url is not None:
-        yield settings.database_url.get_secret_value()
+        yield settings.database_url.get_secret_value(), settings.data_dir
         return
     postgres = EmbeddedPostgres(settings.data_dir)
     url = await postgres.start()
     try:
-        yield url
+        yield url, postgres.folder
     finally:
         await postgres.stop()
 

@@ -1,37 +1,63 @@
 """What the gateway asks the expressions worker beside the body: by which door the request came, and how to answer it."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Door(StrEnum):
-    """``query`` is ``/api/ds/query``, which forgives what saved panels hold; ``panel`` is strict; ``validation`` runs nothing."""
+    """By which door a request came.
+
+    ``query`` is ``/api/ds/query``, which forgives what saved panels hold; ``panel`` is strict; ``validation`` runs nothing; ``health``
+    asks whether the data source ``{"uid": …}`` works.
+    """
 
     QUERY = "query"
     PANEL = "panel"
     VALIDATION = "validation"
+    HEALTH = "health"
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """``lenient``: unlisted properties are warnings. ``explain``: tell how it ran. ``accept``: the client's header of that name."""
+    """Beside the body of a request.
+
+    ``lenient``: unlisted properties are warnings. ``explain``: tell how it ran. ``accept``: the client's header of that name.
+    ``org_id``: the organization whose data sources may be asked, 0 for none; ``uids``: which of them, None for all.
+    ``fresh``: no answer that was given before.
+    """
 
     door: Door = Door.QUERY
     lenient: bool = False
     explain: bool = False
     accept: str = ""
+    org_id: int = 0
+    uids: frozenset[str] | None = None
+    fresh: bool = False
 
-    def headers(self) -> dict[str, str | bool]:
+    def headers(self) -> dict[str, str | int | bool]:
         """As the headers of the message."""
-        return {"door": self.door.value, "lenient": self.lenient, "explain": self.explain, "accept": self.accept}
+        headers: dict[str, str | int | bool] = {
+            "door": self.door.value,
+            "lenient": self.lenient,
+            "explain": self.explain,
+            "accept": self.accept,
+            "org_id": self.org_id,
+            "fresh": self.fresh,
+        }
+        return headers if self.uids is None else headers | {"uids": json.dumps(sorted(self.uids))}
 
     @staticmethod
     def of(headers: Mapping[str, object]) -> "Asking":
         """From the headers of a message; a missing one takes its default. Raises ValueError for a door that is not known."""
+        org_id, uids = headers.get("org_id"), headers.get("uids")
         return Asking(
             Door(str(headers.get("door", Door.QUERY))),
             lenient=bool(headers.get("lenient")),
             explain=bool(headers.get("explain")),
             accept=str(headers.get("accept", "")),
+            org_id=org_id if isinstance(org_id, int) else 0,
+            uids=None if uids is None else frozenset(json.loads(str(uids))),
+            fresh=bool(headers.get("fresh")),
         )

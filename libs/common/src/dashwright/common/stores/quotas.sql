@@ -29,7 +29,7 @@ select a.scope, a.owner, a.target, l."limit",
         when 'org/dashboard' then (
             select count(*) from resource
             where namespace = namespace_of(a.owner) and api_group = 'dashboard.grafana.app' and resource = 'dashboards')
-        when 'org/data_source' then 0
+        when 'org/data_source' then (select count(*) from data_source where org_id = a.owner)
         when 'org/api_key' then (select count(*) from api_key where org_id = a.owner)
         when 'org/alert_rule' then 0
         when 'user/org_user' then (select count(*) from org_user where user_id = a.owner)
@@ -37,7 +37,7 @@ select a.scope, a.owner, a.target, l."limit",
         when 'global/org' then (select count(*) from org)
         when 'global/dashboard' then (
             select count(*) from resource where api_group = 'dashboard.grafana.app' and resource = 'dashboards')
-        when 'global/data_source' then 0
+        when 'global/data_source' then (select count(*) from data_source)
         when 'global/api_key' then (select count(*) from api_key)
         when 'global/alert_rule' then 0
     end end as used

@@ -13,7 +13,7 @@ from dashwright.common.settings import Settings
 
 TAG: Final = "admin"
 _SECRET: Final = "*********"  # noqa: S105
-_NOT_KEPT: Final = ("snapshots", "tags", "datasources", "playlists", "alerts", "activeSessions")
+_NOT_KEPT: Final = ("snapshots", "tags", "playlists", "alerts", "activeSessions")
 
 
 def routes(database: Database, settings: Settings) -> list[Route]:

@@ -1,16 +1,21 @@
-"""What clients ask first: the version they parse, and which organization they speak for."""
+"""What clients ask first: the version they parse, which organization they speak for, and which data sources it has."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import SIGNED_IN, Operation, Route
+from dashwright.api.routes.data_sources import readable
+from dashwright.common.database.pool import Database
 from dashwright.common.settings import Settings
+from dashwright.common.stores import data_sources
+from dashwright.common.stores.data_sources import Stored
 
 TAG: Final = "frontend"
 
 
-def routes(settings: Settings, *, commit: str = "unknown") -> list[Route]:
+def routes(database: Database, settings: Settings, *, commit: str = "unknown") -> list[Route]:
     """Not for strangers: clients check a credential with this call."""
     version = settings.reported_version
     shown = {
@@ -29,15 +34,42 @@ def routes(settings: Settings, *, commit: str = "unknown") -> list[Route]:
         "quota": {"enabled": settings.quotas_enabled},
         "anonymousEnabled": False,
         "featureToggles": dict.fromkeys(sorted(settings.features), True),
-        "datasources": {},
-        "defaultDatasource": "",
         "appSubUrl": "",
         "licenseInfo": {},
     }
 
     async def frontend(call: Call) -> Answer:
         caller = call.identity
-        return json_answer({**shown, "namespace": caller.namespace if caller.org_id else ""})
+        found: Sequence[Stored] = ()
+        if caller.org_id:
+            async with database.connection() as connection:
+                found = readable(await data_sources.listed(connection, caller.org_id), caller, "datasources:query", "datasources:read")
+        sources = {
+            "datasources": {stored.name: _source(stored) for stored in found},
+            "defaultDatasource": next((stored.name for stored in found if stored.fields.is_default), ""),
+        }
+        return json_answer({**shown, **sources, "namespace": caller.namespace if caller.org_id else ""})
 
-    operation = Operation("getFrontendSettings", "version and what is switched on", TAG, answers={200: dict[str, Any]})
+    operation = Operation(
+        "getFrontendSettings",
+        "version, data sources and what is switched on",
+        TAG,
+        answers={200: dict[str, Any]},
+        description="Data sources, by name, are those that the caller may query or read.",
+    )
     return [Route("GET", "/api/frontend/settings", frontend, SIGNED_IN, operation)]
+
+
+def _source(stored: Stored) -> dict[str, Any]:
+    fields = stored.fields
+    return {
+        "id": stored.id,
+        "uid": fields.uid,
+        "type": fields.type,
+        "name": fields.name,
+        "url": f"/api/datasources/proxy/uid/{fields.uid}" if fields.access == "proxy" else fields.url,
+        "isDefault": fields.is_default,
+        "access": fields.access,
+        "jsonData": fields.json_data,
+        "readOnly": False,
+    }

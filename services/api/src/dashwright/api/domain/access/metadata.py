@@ -6,7 +6,7 @@ from dashwright.common.identity import Identity
 
 
 class Subject(Enum):
-    """What can carry the member: where its numbers stand in a scope, and the actions that are told, in their order."""
+    """What can carry the member: what stands before its number or uid in a scope, and the actions that are told, in their order."""
 
     API_KEY = ("apikeys:id:", ("apikeys:read", "apikeys:delete"))
     SERVICE_ACCOUNT = (
@@ -18,6 +18,10 @@ class Subject(Enum):
             "serviceaccounts.permissions:read",
             "serviceaccounts.permissions:write",
         ),
+    )
+    DATA_SOURCE = (
+        "datasources:uid:",
+        ("datasources:read", "datasources:write", "datasources:delete", "datasources:query"),
     )
     TEAM = ("teams:id:", ("teams:read", "teams:write", "teams:delete", "teams.permissions:read", "teams.permissions:write"))
     USER = (
@@ -42,10 +46,10 @@ class Subject(Enum):
         self.actions = actions
 
 
-def access_control(caller: Identity, subject: Subject, number: int) -> dict[str, bool] | None:
-    """The member for the object ``number``; None where the caller may do nothing with it.
+def access_control(caller: Identity, subject: Subject, key: int | str) -> dict[str, bool] | None:
+    """The member for the object with that number or uid; None where the caller may do nothing with it.
 
     ``caller`` is they as the object's organization sees them.
     """
-    scope = f"{subject.prefix}{number}"
+    scope = f"{subject.prefix}{key}"
     return {action: True for action in subject.actions if caller.may(action, scope)} or None

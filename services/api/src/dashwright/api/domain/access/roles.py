@@ -29,6 +29,7 @@ _EDITOR: Final = _VIEWER | {
     "library.panels:create",
     "library.panels:write",
     "library.panels:delete",
+    "datasources:explore",
     "evaluations:delete",
     "repositories:read",
     "jobs:read",

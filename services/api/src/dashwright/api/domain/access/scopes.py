@@ -1,5 +1,6 @@
 """The grants there can be: every action, the scopes it can be granted on, and the older names that mean the same."""
 
+import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -8,7 +9,7 @@ from dashwright.api.domain.access.roles import permissions_of
 from dashwright.common.errors import BadRequest
 from dashwright.common.identity import Role
 
-LONGEST: Final = 200
+LONGEST: Final = 210
 """Characters of a scope."""
 
 
@@ -39,9 +40,12 @@ _WHOLE: Final[Mapping[str, str]] = {
     "apikeys:id:*": "apikeys:*",
     "serviceaccounts:id:*": "serviceaccounts:*",
     "teams:id:*": "teams:*",
+    "datasources:uid:*": "datasources:*",
+    "datasources:id:*": "datasources:*",
+    "datasources:name:*": "datasources:*",
 }
-# What stands before an object's number in a scope, by the part of the action before its colon. The others are granted on * only.
-_NUMBERED: Final[Mapping[str, str]] = {
+# What stands before an object's number, or uid, in a scope, by the part of the action before its colon. The others are granted on * only.
+_PREFIX_OF: Final[Mapping[str, str]] = {
     "orgs": "org:id:",
     "orgs.quotas": "org:id:",
     "orgs.preferences": "org:id:",
@@ -55,11 +59,16 @@ _NUMBERED: Final[Mapping[str, str]] = {
     "serviceaccounts.permissions": "serviceaccounts:id:",
     "teams": "teams:id:",
     "teams.permissions": "teams:id:",
+    "datasources": "datasources:uid:",
 }
+_UID: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_DATA_SOURCE: Final = "datasources:uid:"
+_DATA_SOURCE_ID: Final = "datasources:id:"
+_DATA_SOURCE_NAME: Final = "datasources:name:"
 
 
 def normalise(action: str, scope: str) -> Grant:
-    """The grant under its canonical names; no scope at all is ``*``.
+    """The grant under its canonical names; no scope at all is ``*``. A data source may still be named by number or name: see ``alias_of``.
 
     Raises BadRequest naming an action that is not known, or a scope that the action cannot be granted on.
     """
@@ -67,12 +76,19 @@ def normalise(action: str, scope: str) -> Grant:
     if known not in KNOWN:
         raise BadRequest(f"There is no action {action[:LONGEST]!r} to grant")
     wanted = _canonical(scope or "*")
-    prefix = _NUMBERED.get(known.rpartition(":")[0])
+    prefix = _PREFIX_OF.get(known.rpartition(":")[0])
     fits = len(scope) <= LONGEST
     if wanted == "*" or (fits and prefix is not None and (wanted == _all_of(prefix) or _names_one(wanted, prefix))):
         return Grant(known, wanted)
-    scopes = "*" if prefix is None else f"*, {_all_of(prefix)} and {prefix}N"
+    scopes = "*" if prefix is None else f"*, {_all_of(prefix)} and {prefix}{'UID' if prefix == _DATA_SOURCE else 'N'}"
     raise BadRequest(f"{known} cannot be granted on the scope {scope[:LONGEST]!r}; it is granted on {scopes}")
+
+
+def alias_of(scope: str) -> tuple[int | None, str | None]:
+    """The number or the name of the data source that a scope names so, and not by its uid; else (None, None)."""
+    if scope.startswith(_DATA_SOURCE_ID):
+        return int(scope.removeprefix(_DATA_SOURCE_ID)), None
+    return None, scope.removeprefix(_DATA_SOURCE_NAME) if scope.startswith(_DATA_SOURCE_NAME) else None
 
 
 def with_grants(permissions: Mapping[str, frozenset[str]], grants: Iterable[tuple[str, str]]) -> Mapping[str, frozenset[str]]:
@@ -101,5 +117,13 @@ def _all_of(prefix: str) -> str:
 
 
 def _names_one(scope: str, prefix: str) -> bool:
+    if prefix != _DATA_SOURCE:
+        return _has_number(scope, prefix)
+    by_uid = scope.startswith(_DATA_SOURCE) and _UID.fullmatch(scope.removeprefix(_DATA_SOURCE)) is not None
+    by_name = scope.startswith(_DATA_SOURCE_NAME) and scope != _DATA_SOURCE_NAME
+    return by_uid or by_name or _has_number(scope, _DATA_SOURCE_ID)
+
+
+def _has_number(scope: str, prefix: str) -> bool:
     number = scope.removeprefix(prefix)
     return scope.startswith(prefix) and number.isascii() and number.isdigit() and number[0] != "0" and int(number) < 2**63

@@ -1,0 +1,203 @@
+"""Data sources of organizations. Their secrets are stored sealed; nothing but ``find`` and ``named`` opens them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from dashwright.common.database import queries
+from dashwright.common.database.pool import Connection
+from dashwright.common.database.unique import unique
+from dashwright.common.errors import AlreadyExists, SourceFailed
+from dashwright.common.models.data_source_shapes import Access
+from dashwright.common.models.data_sources import SourceRecord
+from dashwright.common.secrets import SecretBox, SecretUnreadable
+
+_sql = queries.load(__package__, "data_sources.sql")
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """What its owner says of a data source. ``uid`` "" stands for one that is made up."""
+
+    name: str
+    type: str
+    uid: str = ""
+    access: Access = "proxy"
+    url: str = ""
+    user: str = ""
+    database: str = ""
+    basic_auth: bool = False
+    basic_auth_user: str = ""
+    with_credentials: bool = False
+    is_default: bool = False
+    json_data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A data source as it can be shown: of its secrets it has the names."""
+
+    id: int
+    org_id: int
+    version: int
+    secret_names: Sequence[str]
+    fields: Fields
+
+    @property
+    def uid(self) -> str:
+        return self.fields.uid
+
+    @property
+    def name(self) -> str:
+        return self.fields.name
+
+
+async def find(connection: Connection, box: SecretBox, org_id: int, uid: str) -> SourceRecord | None:
+    """The data source with that uid, its secrets readable. Raises SourceFailed where one does not open."""
+    return _opened(await connection.fetchrow(_sql.opened, org_id, uid, None), box)
+
+
+async def named(connection: Connection, box: SecretBox, org_id: int, name: str) -> SourceRecord | None:
+    """The data source of that name, its secrets readable. Raises SourceFailed where one does not open."""
+    return _opened(await connection.fetchrow(_sql.opened, org_id, None, name), box)
+
+
+async def listed(connection: Connection, org_id: int) -> Sequence[Stored]:
+    """All of an organization, by name."""
+    return [_stored(row) for row in await connection.fetch(_sql.listed, org_id)]
+
+
+async def get(
+    connection: Connection, org_id: int, *, number: int | None = None, uid: str | None = None, name: str | None = None
+) -> Stored | None:
+    """One, by the one of the three that is given."""
+    row = await connection.fetchrow(_sql.get, org_id, number, uid, name)
+    return None if row is None else _stored(row)
+
+
+async def lock(connection: Connection, org_id: int) -> None:
+    """Makes the caller's transaction the only one that writes data sources of the organization until it ends. After ``quotas.reserve``."""
+    await connection.execute(_sql.lock, org_id)
+
+
+async def insert(connection: Connection, org_id: int, wanted: Fields, *, actor: str) -> tuple[int, str]:
+    """Makes one, under ``lock``, and answers its number and uid. Raises AlreadyExists for a name or uid that is taken."""
+    if wanted.is_default:
+        await connection.execute(_sql.clear_default, org_id, None)
+    with _taken():
+        row = await connection.fetchrow(_sql.insert, org_id, wanted.uid, *_values(wanted), actor)
+    assert row is not None, "an insert without a condition writes its row"
+    return row["id"], row["uid"]
+
+
+async def update(connection: Connection, org_id: int, source_id: int, wanted: Fields) -> None:
+    """Replaces all fields of one that is there, under ``lock``. Raises AlreadyExists for a name or uid that is taken."""
+    if wanted.is_default:
+        await connection.execute(_sql.clear_default, org_id, source_id)
+    with _taken():
+        await connection.execute(_sql.update, org_id, source_id, wanted.uid, *_values(wanted))
+
+
+async def delete(connection: Connection, org_id: int, source_id: int) -> Mapping[str, str] | None:
+    """Removes one with its secrets; answers its ``uid``, ``name`` and ``type``, None where there was none."""
+    row = await connection.fetchrow(_sql.delete, org_id, source_id)
+    return None if row is None else dict(row)
+
+
+async def put_secrets(connection: Connection, box: SecretBox, org_id: int, source_id: int, uid: str, secrets: Mapping[str, str]) -> None:
+    """Seals secrets for the data source and stores them, each instead of the one that has its name."""
+    sealed = [box.seal(text, owner_of(org_id, uid, name)) for name, text in secrets.items()]
+    await connection.execute(_sql.put_secrets, source_id, list(secrets), sealed)
+
+
+async def remove_secrets(connection: Connection, source_id: int, names: Collection[str]) -> None:
+    await connection.execute(_sql.remove_secrets, source_id, list(names))
+
+
+async def move_secrets(
+    connection: Connection, box: SecretBox, org_id: int, source_id: int, former: str, uid: str, but: Collection[str]
+) -> None:
+    """Seals the secrets of a data source, without those named ``but``, for its new uid. Raises SecretUnreadable."""
+    rows = [row for row in await connection.fetch(_sql.sealed, source_id) if row["name"] not in but]
+    opened = {row["name"]: box.open(row["sealed"], owner_of(org_id, former, row["name"])) for row in rows}
+    await put_secrets(connection, box, org_id, source_id, uid, opened)
+
+
+async def count_foreign(connection: Connection, box: SecretBox) -> int:
+    """How many stored secrets were sealed under another key."""
+    return int(await connection.fetchval(_sql.count_foreign, box.header))
+
+
+def owner_of(org_id: int, uid: str, name: str) -> str:
+    """Whom a secret is sealed for. No uid holds a slash, so no two of them are the same text."""
+    return f"org/{org_id}/data-source/{uid}/{name}"
+
+
+def _taken() -> Any:
+    return unique(
+        otherwise={
+            "data_source_org_id_name_key": AlreadyExists("data source with the same name already exists"),
+            "data_source_org_id_uid_key": AlreadyExists("data source with the same uid already exists"),
+        }
+    )
+
+
+def _values(wanted: Fields) -> tuple[Any, ...]:
+    return (
+        wanted.name,
+        wanted.type,
+        wanted.access,
+        wanted.url,
+        wanted.user,
+        wanted.database,
+        wanted.basic_auth,
+        wanted.basic_auth_user,
+        wanted.with_credentials,
+        wanted.is_default,
+        orjson.dumps(dict(wanted.json_data)).decode(),
+    )
+
+
+def _stored(row: Any) -> Stored:
+    fields = Fields(
+        name=row["name"],
+        type=row["type"],
+        uid=row["uid"],
+        access=row["access"],
+        url=row["url"],
+        user=row["user"],
+        database=row["database"],
+        basic_auth=row["basic_auth"],
+        basic_auth_user=row["basic_auth_user"],
+        with_credentials=row["with_credentials"],
+        is_default=row["is_default"],
+        json_data=orjson.loads(row["json_data"]),
+    )
+    return Stored(row["id"], row["org_id"], row["version"], tuple(row["secret_names"]), fields)
+
+
+def _opened(row: Any, box: SecretBox) -> SourceRecord | None:
+    if row is None:
+        return None
+    org_id, uid = row["org_id"], row["uid"]
+    try:
+        secrets = {name: box.open(sealed, owner_of(org_id, uid, name)) for name, sealed in zip(row["names"], row["sealed"], strict=True)}
+    except SecretUnreadable as error:
+        raise SourceFailed(f"The data source {row['name']!r} cannot be asked. {error.message}") from error
+    return SourceRecord(
+        id=row["id"],
+        org_id=org_id,
+        uid=uid,
+        name=row["name"],
+        type=row["type"],
+        url=row["url"],
+        user=row["user"],
+        database=row["database"],
+        basic_auth=row["basic_auth"],
+        basic_auth_user=row["basic_auth_user"],
+        json_data=orjson.loads(row["json_data"]),
+        version=row["version"],
+        secrets=secrets,
+    )

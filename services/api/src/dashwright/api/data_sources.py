@@ -1,0 +1,108 @@
+"""Use cases on data sources: made, changed and removed, each with its secrets in one transaction."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from dashwright.api.domain.actor import Actor
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.errors import AlreadyExists, Conflict, NotFound
+from dashwright.common.models.quotas import QuotaRules, Scope
+from dashwright.common.secrets import SecretBox, SecretUnreadable
+from dashwright.common.stores import audit, data_sources, quotas
+from dashwright.common.stores.data_sources import Fields, Stored
+from dashwright.common.stores.quotas import Claim
+
+CREATE: Final = "data-source.create"
+UPDATE: Final = "data-source.update"
+DELETE: Final = "data-source.delete"
+
+
+class DataSources:
+    """The changes to the data sources of the actor's current organization.
+
+    ``secrets`` are by name: an empty text removes one, what is not named stays.
+    """
+
+    def __init__(self, database: Database, box: SecretBox, quota_rules: QuotaRules) -> None:
+        self._database = database
+        self._box = box
+        self._quota_rules = quota_rules
+
+    async def create(self, actor: Actor, wanted: Fields, secrets: Mapping[str, str]) -> Stored:
+        """Raises AlreadyExists for a name or uid that is taken, and QuotaReached."""
+        org_id = actor.org_id
+        async with self._database.transaction() as connection:
+            claims = [Claim(Scope.ORG, org_id, "data_source"), Claim(Scope.GLOBAL, 0, "data_source")]
+            await quotas.reserve(connection, self._quota_rules, *claims)
+            await data_sources.lock(connection, org_id)
+            source_id, uid = await data_sources.insert(connection, org_id, wanted, actor=actor.uid)
+            await data_sources.put_secrets(connection, self._box, org_id, source_id, uid, _given(secrets))
+            stored = await _found(connection, org_id, source_id)
+            await audit.record(connection, actor, CREATE, _object(source_id), org_id=actor.org_id, details=_details(stored, secrets))
+            return stored
+
+    async def change(
+        self, actor: Actor, source_id: int, revised: Callable[[Fields], Fields], secrets: Mapping[str, str], *, version: int | None
+    ) -> Stored:
+        """Makes of its fields what ``revised`` answers. ``version`` is what the caller has seen of it, None or 0 for any.
+
+        Raises NotFound, AlreadyExists for a name or uid that is taken, and Conflict where somebody has changed it since.
+        """
+        org_id = actor.org_id
+        async with self._database.transaction() as connection:
+            await data_sources.lock(connection, org_id)
+            before = await _found(connection, org_id, source_id)
+            if version and version < before.version:
+                raise Conflict("Datasource has already been updated by someone else. Please reload and try again")
+            wanted = revised(before.fields)
+            try:
+                await data_sources.update(connection, org_id, source_id, wanted)
+            except AlreadyExists as error:
+                raise AlreadyExists(f"Failed to update datasource: {error.message}") from error
+            await self._change_secrets(connection, before, wanted.uid, secrets)
+            stored = await _found(connection, org_id, source_id)
+            await audit.record(connection, actor, UPDATE, _object(source_id), org_id=actor.org_id, details=_details(stored, secrets))
+            return stored
+
+    async def remove(self, actor: Actor, source_id: int) -> None:
+        """With its secrets, and the grants on it. Raises NotFound."""
+        async with self._database.transaction() as connection:
+            await data_sources.lock(connection, actor.org_id)
+            details = await data_sources.delete(connection, actor.org_id, source_id)
+            if details is None:
+                raise not_found()
+            await audit.record(connection, actor, DELETE, _object(source_id), org_id=actor.org_id, details=details)
+
+    async def _change_secrets(self, connection: Connection, before: Stored, uid: str, secrets: Mapping[str, str]) -> None:
+        if uid != before.uid:
+            try:
+                await data_sources.move_secrets(connection, self._box, before.org_id, before.id, before.uid, uid, but=secrets)
+            except SecretUnreadable as error:
+                raise Conflict(f"The uid cannot change, as the secrets are bound to it. {error.message}") from error
+        await data_sources.remove_secrets(connection, before.id, [name for name, text in secrets.items() if not text])
+        await data_sources.put_secrets(connection, self._box, before.org_id, before.id, uid, _given(secrets))
+
+
+def not_found() -> NotFound:
+    return NotFound("Data source not found")
+
+
+async def _found(connection: Connection, org_id: int, source_id: int) -> Stored:
+    stored = await data_sources.get(connection, org_id, number=source_id)
+    if stored is None:
+        raise not_found()
+    return stored
+
+
+def _given(secrets: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in secrets.items() if text}
+
+
+def _object(source_id: int) -> str:
+    return f"data-source:{source_id}"
+
+
+def _details(stored: Stored, secrets: Mapping[str, str]) -> dict[str, object]:
+    """Which secrets were set or removed is told, by name."""
+    details: dict[str, object] = {"uid": stored.uid, "name": stored.name, "type": stored.fields.type}
+    return details | {"secrets": sorted(secrets)} if secrets else details

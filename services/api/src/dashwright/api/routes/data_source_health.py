@@ -1,0 +1,46 @@
+"""Whether a data source works: the expressions service tries it."""
+
+from typing import Any, Final
+
+import orjson
+
+from dashwright.api.http.answer import JSON, Answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import Operation, Route
+from dashwright.api.routes.data_sources import TAG, any_one, find, one
+from dashwright.common.database.pool import Database
+from dashwright.common.messaging.broker import Broker
+from dashwright.common.messaging.rpc import RpcClient
+from dashwright.common.models.asking import Asking, Door
+from dashwright.common.models.data_source_shapes import DataSourceHealth
+
+_QUERY: Final = "datasources:query"
+
+
+def routes(database: Database, broker: Broker, rpc: RpcClient, *, seconds: float) -> list[Route]:
+    """``seconds`` is how long the service may try."""
+    queue = broker.topology.query
+
+    async def health(call: Call) -> Answer:
+        found = await find(database, call, _QUERY)
+        headers = Asking(Door.HEALTH, org_id=found.org_id, fresh=True).headers()
+        reply = await rpc.call(queue, orjson.dumps({"uid": found.uid}), timeout=seconds, headers=headers)
+        return Answer(int(reply.headers.get("status", 200)), await reply.read(), JSON)
+
+    def described(operation_id: str, *, deprecated: bool = False) -> Operation:
+        return Operation(
+            operation_id,
+            "whether a data source works",
+            TAG,
+            answers={200: DataSourceHealth, 400: dict[str, Any]},
+            parameters={"id": int} if deprecated else {},
+            errors=(404,),
+            deprecated=deprecated,
+            description="200 with status OK, or 400 with status ERROR and what is wrong.",
+        )
+
+    by_uid, by_id = "/api/datasources/uid/{uid}/health", "/api/datasources/{id}/health"
+    return [
+        Route("GET", by_uid, health, one(_QUERY), described("checkDatasourceHealthWithUID")),
+        Route("GET", by_id, health, any_one(_QUERY), described("checkDatasourceHealthByID", deprecated=True)),
+    ]

@@ -1,0 +1,268 @@
+"""Data sources of the current organization, by uid, number or name. What they are asked is told in ``routes/query.py``."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from dashwright.api.data_sources import CREATE, DELETE, UPDATE, DataSources, not_found
+from dashwright.api.domain.access.metadata import Subject, access_control
+from dashwright.api.domain.data_source_types import checked_url, type_of
+from dashwright.api.http.answer import Answer, json_answer, message_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import Operation, Permission, Route
+from dashwright.common.database.pool import Database
+from dashwright.common.identity import Identity
+from dashwright.common.models.answering import Message
+from dashwright.common.models.data_source_shapes import (
+    DataSourceChanges,
+    DataSourceDeleted,
+    DataSourceId,
+    DataSourceItem,
+    DataSourceSaved,
+    DataSourceShape,
+    NewDataSource,
+)
+from dashwright.common.stores import data_sources
+from dashwright.common.stores.data_sources import Fields, Stored
+
+TAG: Final = "datasources"
+BODY_BYTES: Final = 256 * 1024
+"""Certificates and keys are the largest parts of a data source."""
+
+_PREFIX: Final = Subject.DATA_SOURCE.prefix
+_ACCESS: Final = {"accesscontrol": "whether to add accessControl"}
+
+
+def one(action: str) -> Permission:
+    """A permission on the data source whose uid the path holds."""
+    return Permission(action, f"{_PREFIX}{{uid}}")
+
+
+def any_one(action: str) -> Permission:
+    """A permission on a data source that has to be found first: ``find`` asks for it."""
+    return Permission(action, any_scope=True)
+
+
+async def find(database: Database, call: Call, action: str) -> Stored:
+    """The data source that the path names by ``uid``, ``id`` or ``name``.
+
+    Raises Forbidden where the caller may not do ``action`` on it, also where there is none and only somebody who may do it on all may
+    know, NotFound, and BadRequest for a number that is none.
+    """
+    named = call.parameters
+    number = call.integer("id", "id is invalid") if "id" in named else None
+    async with database.connection() as connection:
+        found = await data_sources.get(connection, call.identity.org_id, number=number, uid=named.get("uid"), name=named.get("name"))
+    if found is None:
+        call.demand(action, f"{_PREFIX}{named.get('uid', '*')}")
+        raise not_found()
+    call.demand(action, f"{_PREFIX}{found.uid}")
+    return found
+
+
+def readable(found: Sequence[Stored], caller: Identity, *actions: str) -> Sequence[Stored]:
+    """Those that the caller may do one of ``actions`` on."""
+    return [stored for stored in found if any(caller.may(action, f"{_PREFIX}{stored.uid}") for action in actions)]
+
+
+def item(stored: Stored, caller: Identity | None) -> DataSourceItem:
+    """One of the list; ``caller`` where the answer tells what they may do with it."""
+    fields, kind = stored.fields, type_of(stored.fields.type)
+    return DataSourceItem(
+        id=stored.id,
+        uid=fields.uid,
+        org_id=stored.org_id,
+        name=fields.name,
+        type=fields.type,
+        type_name=kind.name,
+        type_logo_url=kind.logo,
+        access=fields.access,
+        url=fields.url,
+        user=fields.user,
+        database=fields.database,
+        basic_auth=fields.basic_auth,
+        is_default=fields.is_default,
+        json_data=dict(fields.json_data),
+        access_control=None if caller is None else access_control(caller, Subject.DATA_SOURCE, fields.uid),
+    )
+
+
+def shown(stored: Stored, caller: Identity | None = None) -> DataSourceShape:
+    """All of one; ``caller`` where the answer tells what they may do with it."""
+    fields = stored.fields
+    return DataSourceShape(
+        id=stored.id,
+        uid=fields.uid,
+        org_id=stored.org_id,
+        name=fields.name,
+        type=fields.type,
+        type_logo_url=type_of(fields.type).logo,
+        access=fields.access,
+        url=fields.url,
+        user=fields.user,
+        database=fields.database,
+        basic_auth=fields.basic_auth,
+        basic_auth_user=fields.basic_auth_user,
+        with_credentials=fields.with_credentials,
+        is_default=fields.is_default,
+        json_data=dict(fields.json_data),
+        secure_json_fields=dict.fromkeys(stored.secret_names, True),
+        version=stored.version,
+        access_control=None if caller is None else access_control(caller, Subject.DATA_SOURCE, fields.uid),
+    )
+
+
+class _Handlers:
+    def __init__(self, database: Database, use: DataSources) -> None:
+        self._database = database
+        self._use = use
+
+    async def listed(self, call: Call) -> Answer:
+        async with self._database.connection() as connection:
+            found = await data_sources.listed(connection, call.identity.org_id)
+        caller = call.identity if call.switch("accesscontrol") else None
+        return json_answer([item(stored, caller) for stored in readable(found, call.identity, "datasources:read")])
+
+    async def get(self, call: Call) -> Answer:
+        found = await find(self._database, call, "datasources:read")
+        return json_answer(shown(found, call.identity if call.switch("accesscontrol") else None))
+
+    async def number(self, call: Call) -> Answer:
+        found = await find(self._database, call, "datasources:read")
+        return json_answer(DataSourceId(id=found.id))
+
+    async def create(self, call: Call) -> Answer:
+        body = await call.model(NewDataSource)
+        stored = await self._use.create(call.actor, _fields(body), body.secrets)
+        return _saved("Datasource added", stored)
+
+    async def update(self, call: Call) -> Answer:
+        before = await find(self._database, call, "datasources:write")  # before the body: an unknown one is told of, whatever is sent
+        body = await call.model(DataSourceChanges)
+        stored = await self._use.change(call.actor, before.id, lambda fields: _revised(fields, body), body.secrets, version=body.version)
+        return _saved("Datasource updated", stored)
+
+    async def delete(self, call: Call) -> Answer:
+        found = await find(self._database, call, "datasources:delete")
+        await self._use.remove(call.actor, found.id)
+        return json_answer(DataSourceDeleted(id=found.id, message="Data source deleted"))
+
+    async def delete_by_number(self, call: Call) -> Answer:
+        found = await find(self._database, call, "datasources:delete")
+        await self._use.remove(call.actor, found.id)
+        return message_answer("Data source deleted")
+
+
+def _fields(body: NewDataSource) -> Fields:
+    kind = type_of(body.type)
+    return Fields(
+        name=body.name,
+        type=kind.id,
+        uid=body.uid,
+        access=body.access,
+        url=checked_url(kind, body.url),
+        user=body.user,
+        database=body.database,
+        basic_auth=body.basic_auth,
+        basic_auth_user=body.basic_auth_user,
+        with_credentials=body.with_credentials,
+        is_default=body.is_default,
+        json_data=body.json_data,
+    )
+
+
+def _revised(before: Fields, body: DataSourceChanges) -> Fields:
+    given = body.model_fields_set
+    kept = {name: getattr(before, name) for name in ("url", "basic_auth_user") if name not in given}
+    return replace(_fields(body), uid=body.uid or before.uid, **kept)
+
+
+def _saved(message: str, stored: Stored) -> Answer:
+    return json_answer(DataSourceSaved(id=stored.id, name=stored.name, message=message, datasource=shown(stored)))
+
+
+def routes(database: Database, use: DataSources) -> list[Route]:
+    """``/api/datasources``: list, create, read, change, delete."""
+    handlers = _Handlers(database, use)
+    all_of_them, by_uid, by_id, by_name = (
+        "/api/datasources",
+        "/api/datasources/uid/{uid}",
+        "/api/datasources/{id}",
+        "/api/datasources/name/{name}",
+    )
+    switch: dict[str, type] = {"accesscontrol": bool}
+    number: dict[str, type] = {"id": int}
+    listing = Operation(
+        "getDataSources",
+        "data sources of the current organization, by name",
+        TAG,
+        answers={200: list[DataSourceItem]},
+        query=_ACCESS,
+        parameters=switch,
+        description="Shows those that the caller may read.",
+    )
+
+    def reading(operation_id: str, what: str, *, deprecated: bool = False) -> Operation:
+        return Operation(
+            operation_id,
+            what,
+            TAG,
+            answers={200: DataSourceShape},
+            query=_ACCESS,
+            parameters=switch | (number if deprecated else {}),
+            errors=(404,),
+            deprecated=deprecated,
+        )
+
+    def changing(operation_id: str, what: str, *, deprecated: bool = False) -> Operation:
+        return Operation(
+            operation_id,
+            what,
+            TAG,
+            DataSourceChanges,
+            {200: DataSourceSaved},
+            parameters=number if deprecated else {},
+            errors=(404, 409),
+            deprecated=deprecated,
+        )
+
+    add = Operation("addDataSource", "make a data source", TAG, NewDataSource, {200: DataSourceSaved}, errors=(409,))
+    id_of = Operation(
+        "getDataSourceIdByName", "the number of a data source", TAG, answers={200: DataSourceId}, errors=(404,), deprecated=True
+    )
+    removing = {200: DataSourceDeleted}
+    delete_by_uid = Operation("deleteDataSourceByUID", "delete a data source", TAG, answers=removing, errors=(404,))
+    delete_by_name = Operation("deleteDataSourceByName", "delete a data source by its name", TAG, answers=removing, errors=(404,))
+    delete_by_id = Operation(
+        "deleteDataSourceByID",
+        "delete a data source by its number",
+        TAG,
+        answers={200: Message},
+        parameters=number,
+        errors=(404,),
+        deprecated=True,
+    )
+    read, write, delete = "datasources:read", "datasources:write", "datasources:delete"
+    get_by_id = reading("getDataSourceByID", "one by its number", deprecated=True)
+    change_by_id = changing("updateDataSourceByID", "change one by its number", deprecated=True)
+    return [
+        Route("GET", all_of_them, handlers.listed, any_one(read), listing),
+        Route("POST", all_of_them, handlers.create, Permission("datasources:create"), add, body_limit=BODY_BYTES, audit=CREATE),
+        Route("GET", by_uid, handlers.get, one(read), reading("getDataSourceByUID", "one")),
+        Route(
+            "PUT",
+            by_uid,
+            handlers.update,
+            one(write),
+            changing("updateDataSourceByUID", "change one"),
+            body_limit=BODY_BYTES,
+            audit=UPDATE,
+        ),
+        Route("DELETE", by_uid, handlers.delete, one(delete), delete_by_uid, audit=DELETE),
+        Route("GET", by_name, handlers.get, any_one(read), reading("getDataSourceByName", "one by its name")),
+        Route("DELETE", by_name, handlers.delete, any_one(delete), delete_by_name, audit=DELETE),
+        Route("GET", "/api/datasources/id/{name}", handlers.number, any_one(read), id_of),
+        Route("GET", by_id, handlers.get, any_one(read), get_by_id),
+        Route("PUT", by_id, handlers.update, any_one(write), change_by_id, body_limit=BODY_BYTES, audit=UPDATE),
+        Route("DELETE", by_id, handlers.delete_by_number, any_one(delete), delete_by_id, audit=DELETE),
+    ]

@@ -1,0 +1,77 @@
+"""Whether a data source works: asked of the worker, whose answer is passed through."""
+
+from collections.abc import AsyncIterator
+
+import orjson
+import pytest
+from tests.contract.api.conftest import Api, StartApi
+
+from dashwright.common.identity import Role
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.messaging.rpc import Reply, Request, RpcServer
+from dashwright.common.models.asking import Asking, Door
+
+AT = "/api/datasources"
+
+
+class Worker:
+    """Answers by uid, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Asking, object]] = []
+
+    async def answer(self, request: Request) -> Reply:
+        uid = orjson.loads(request.body)["uid"]
+        self.asked.append((Asking.of(request.headers), orjson.loads(request.body)))
+        if uid == "good":
+            return Reply(b'{"status":"OK","message":"It works"}', {"status": 200, "content_type": "application/json"})
+        return Reply(b'{"status":"ERROR","message":"connection refused"}', {"status": 400, "content_type": "application/json"})
+
+
+@pytest.fixture
+async def worker(broker: MemoryBroker) -> AsyncIterator[Worker]:
+    worker = Worker()
+    server = RpcServer(broker, broker.topology.query, worker.answer, prefetch=4)
+    await server.start()
+    yield worker
+    await server.stop(drain=1)
+
+
+async def source(api: Api, uid: str) -> int:
+    status, body = await api("POST", AT, {"name": uid, "type": "prometheus", "uid": uid})
+    assert status == 200, body
+    number: int = body["id"]
+    return number
+
+
+async def test_the_workers_word_is_passed_on(api: Api, worker: Worker) -> None:
+    """With its status, by uid and by number; it is asked about this organization, and not by what it remembers."""
+    good, bad = await source(api, "good"), await source(api, "bad")
+    for path in ("uid/good", str(good)):
+        assert await api("GET", f"{AT}/{path}/health") == (200, {"status": "OK", "message": "It works"})
+    for path in ("uid/bad", str(bad)):
+        assert await api("GET", f"{AT}/{path}/health") == (400, {"status": "ERROR", "message": "connection refused"})
+    assert worker.asked[0] == (Asking(Door.HEALTH, org_id=1, fresh=True), {"uid": "good"})
+    assert len(worker.asked) == 4
+
+
+async def test_who_may_query_it_may_ask(api: Api, worker: Worker) -> None:
+    """And nobody else; an unknown one is told without asking the worker."""
+    number = await source(api, "good")
+    viewer = await api.person("vic", Role.VIEWER)
+    other = await api.person("otto", Role.NONE, ("datasources:query", "datasources:uid:bad"), ("datasources:read", "*"))
+    assert (await api("GET", f"{AT}/uid/good/health", auth=viewer))[0] == 200
+    for path in ("uid/good", str(number), "uid/none", "9007"):
+        assert (await api("GET", f"{AT}/{path}/health", auth=other))[0] == 403
+    for path in ("uid/none", "9007"):
+        assert await api("GET", f"{AT}/{path}/health") == (404, {"message": "Data source not found"})
+    assert await api("GET", f"{AT}/x/health") == (400, {"message": "id is invalid"})
+    assert len(worker.asked) == 1
+
+
+async def test_without_a_worker_it_is_told_like_a_query(start_api: StartApi) -> None:
+    """504 at the deadline."""
+    api = await start_api(query_seconds=0.2)
+    await source(api, "good")
+    assert (await api("GET", f"{AT}/uid/good/health"))[0] == 504
+    assert (await api("POST", "/api/ds/query", {"queries": []}))[0] == 504

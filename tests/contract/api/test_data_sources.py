@@ -1,0 +1,327 @@
+"""Data sources as existing clients make, read and change them. How they are kept is told where they are stored."""
+
+from typing import Any
+
+import orjson
+import pytest
+from structlog.testing import capture_logs
+from tests.contract.api.conftest import Api, StartApi
+
+from dashwright.common.identity import Role
+
+AT = "/api/datasources"
+NOT_FOUND = (404, {"message": "Data source not found"})
+PROMETHEUS = {
+    "name": "Prometheus",
+    "type": "prometheus",
+    "access": "proxy",
+    "url": "http://prometheus.example:9090",
+    "basicAuth": True,
+    "basicAuthUser": "reader",
+    "isDefault": True,
+    "jsonData": {"httpMethod": "POST", "n": None, "deep": {"list": [1, 2.5, True, None]}},
+    "secureJsonData": {"basicAuthPassword": "hunter22"},
+}
+
+
+async def made(api: Api, **fields: Any) -> Any:
+    status, body = await api("POST", AT, {"type": "x", **fields})
+    assert (status, body["message"]) == (200, "Datasource added"), body
+    return body["datasource"]
+
+
+async def granted(api: Api, role: Role, *grants: tuple[str, str]) -> str:
+    return await api.person(f"{role}-{len(grants)}", role, *grants)
+
+
+def names(answer: tuple[int, Any]) -> list[str]:
+    status, found = answer
+    assert status == 200, found
+    return [source["name"] for source in found]
+
+
+async def test_a_data_source_is_made_and_read_in_every_way(api: Api) -> None:
+    """By uid, number and name; the list leaves out what only one shows; the secret is in no answer, but that there is one."""
+    status, body = await api("POST", AT, PROMETHEUS)
+    source = body["datasource"]
+    assert (status, body) == (200, {"id": source["id"], "name": "Prometheus", "message": "Datasource added", "datasource": source})
+    assert source == {
+        **{key: value for key, value in PROMETHEUS.items() if key != "secureJsonData"},
+        "id": source["id"],
+        "uid": source["uid"],
+        "orgId": 1,
+        "typeLogoUrl": "public/app/plugins/datasource/prometheus/img/prometheus_logo.svg",
+        "user": "",
+        "database": "",
+        "withCredentials": False,
+        "secureJsonFields": {"basicAuthPassword": True},
+        "version": 1,
+        "readOnly": False,
+    }
+    assert len(source["uid"]) == 14
+    for path in (f"uid/{source['uid']}", str(source["id"]), "name/Prometheus"):
+        assert await api("GET", f"{AT}/{path}") == (200, source)
+    assert await api("GET", f"{AT}/id/Prometheus") == (200, {"id": source["id"]})
+    left_out = {"basicAuthUser", "withCredentials", "secureJsonFields", "version"}
+    listed = {key: value for key, value in source.items() if key not in left_out} | {"typeName": "Prometheus"}
+    assert await api("GET", AT) == (200, [listed])
+    assert await api("GET", f"{AT}/") == (200, [listed])
+
+
+async def test_little_is_needed(api: Api) -> None:
+    """A name and a type; unlisted properties have no effect, names match in any case, null is as missing."""
+    body = {"NAME": "a", "type": "loki", "uid": None, "id": 77, "orgId": 9, "readOnly": True, "version": 5, "password": "x", "url": None}
+    source = (await api("POST", AT, body))[1]["datasource"]
+    shown = {key: source[key] for key in ("orgId", "readOnly", "version", "access", "url", "jsonData", "secureJsonFields")}
+    assert shown == {"orgId": 1, "readOnly": False, "version": 1, "access": "proxy", "url": "", "jsonData": {}, "secureJsonFields": {}}
+    assert source["id"] != 77
+    assert source["typeLogoUrl"] == "public/img/icn-datasource.svg"
+
+
+@pytest.mark.parametrize(("given", "type_name"), [("testdata", "TestData"), ("postgres", "PostgreSQL"), ("my-own-thing", "my-own-thing")])
+async def test_a_type_has_one_name(api: Api, given: str, type_name: str) -> None:
+    """Its former name means the same; a type that nobody here knows is kept."""
+    source = await made(api, name="n", type=given)
+    known = {"testdata": "grafana-testdata-datasource", "postgres": "grafana-postgresql-datasource"}
+    assert source["type"] == known.get(given, given)
+    assert (await api("GET", AT))[1][0]["typeName"] == type_name
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"name": None}, "name: Field required"),
+        ({"name": " "}, "name: "),
+        ({"name": "x" * 191}, "name: "),
+        ({"name": "a\0b"}, "name: "),
+        ({"type": ""}, "type: "),
+        ({"uid": "a b"}, "uid: "),
+        ({"uid": "x" * 41}, "uid: "),
+        ({"access": "browser"}, "access: Input should be 'proxy' or 'direct'"),
+        ({"basicAuth": "yes"}, "basicAuth: "),
+        ({"jsonData": []}, "jsonData: "),
+        ({"jsonData": {"a": [{"b": 2**64}]}}, "jsonData: Value error, must not hold an integer beyond 64 bits"),
+        ({"secureJsonData": {"p": 5}}, "secureJsonData.p: "),
+        ({"secureJsonData": {"": "x"}}, "secureJsonData"),
+        ({"url": "x" * 2049}, "url: "),
+        ({"url": "localhost:9090"}, "has no scheme; write http:// or https:// before it"),
+        ({"url": "ftp://host"}, "is asked by http:// or https://"),
+        ({"url": "http://"}, "names no host"),
+        ({"url": "http://host:99999"}, "url is no address"),
+        ({"url": "http://[::1"}, "url is no address"),
+        ({"url": "http://a b"}, "holds a blank"),
+        ({"url": "http://me:hunter22@host"}, "secureJsonData.basicAuthPassword"),
+    ],
+)
+async def test_a_fault_is_named(api: Api, fields: dict[str, Any], said: str) -> None:
+    """400 that says what is wrong, on creation and on change; nothing is made, and no secret told."""
+    body = {**PROMETHEUS, **fields}
+    await made(api, name="there", uid="there")
+    for answer in (await api("POST", AT, body), await api("PUT", f"{AT}/uid/there", body)):
+        assert answer[0] == 400, answer
+        assert said in answer[1]["message"]
+        assert "hunter22" not in orjson.dumps(answer[1]).decode()
+    assert names(await api("GET", AT)) == ["there"]
+
+
+async def test_other_types_have_addresses_of_their_own(api: Api) -> None:
+    """Only where queries go by http is the address an URL; blanks around it are no part of it."""
+    assert (await made(api, name="p", type="postgres", url=" db:5432 "))["url"] == "db:5432"
+    assert (await made(api, name="q", type="prometheus", url=" https://[::1]:9090/p/?a=b "))["url"] == "https://[::1]:9090/p/?a=b"
+
+
+async def test_names_and_uids_are_taken_once_in_an_organization(api: Api) -> None:
+    """409 that says which; another organization may have both, and sees nothing of this one's."""
+    await made(api, name="A", uid="a")
+    await made(api, name="B", uid="b")
+    same_name, same_uid = ({"message": f"data source with the same {what} already exists"} for what in ("name", "uid"))
+    assert await api("POST", AT, {"name": "A", "type": "x"}) == (409, same_name)
+    assert await api("POST", AT, {"name": "C", "type": "x", "uid": "a"}) == (409, same_uid)
+    for fields, said in (({"name": "A"}, same_name), ({"name": "B", "uid": "a"}, same_uid)):
+        assert await api("PUT", f"{AT}/uid/b", {"type": "x", **fields}) == (
+            409,
+            {"message": f"Failed to update datasource: {said['message']}"},
+        )
+    org_id = await api.organization("Second")
+    await api.sql("insert into org_user (org_id, user_id, role) values ($1, 1, 'Admin')", org_id)
+    there = {"X-Grafana-Org-Id": str(org_id)}
+    assert await api("GET", f"{AT}/uid/a", headers=there) == NOT_FOUND
+    assert (await api("POST", AT, {"name": "A", "type": "x", "uid": "a"}, headers=there))[0] == 200
+    assert names(await api("GET", AT)) == ["A", "B"]
+
+
+async def test_a_change_replaces_what_is_given_and_keeps_secrets(api: Api) -> None:
+    """uid, url, user of basic authentication and secrets that are not named stay; an empty secret is removed; the rest is as if new."""
+    uid = (await made(api, **{**PROMETHEUS, "secureJsonData": {"basicAuthPassword": "hunter22", "token": "t"}}))["uid"]
+    status, body = await api("PUT", f"{AT}/uid/{uid}", {"name": "P", "type": "prometheus", "secureJsonData": {"token": "", "x": None}})
+    source = body["datasource"]
+    assert (status, body["message"], body["name"], body["id"]) == (200, "Datasource updated", "P", source["id"])
+    kept = (source["uid"], source["url"], source["basicAuthUser"], source["secureJsonFields"])
+    assert kept == (uid, PROMETHEUS["url"], "reader", {"basicAuthPassword": True})
+    assert (source["basicAuth"], source["isDefault"], source["jsonData"], source["version"]) == (False, False, {}, 2)
+    body = {"name": "P", "type": "prometheus", "url": "", "basicAuthUser": "", "uid": "other"}
+    source = (await api("PUT", f"{AT}/{source['id']}", body))[1]["datasource"]
+    assert (source["uid"], source["url"], source["basicAuthUser"], source["version"]) == ("other", "", "", 3)
+    assert source["secureJsonFields"] == {"basicAuthPassword": True}
+    assert await api("GET", f"{AT}/uid/{uid}") == NOT_FOUND
+
+
+async def test_a_change_of_what_was_changed_since_is_refused(api: Api) -> None:
+    """With the version one has seen; without one the last wins."""
+    source = await made(api, name="n")
+    path, body = f"{AT}/uid/{source['uid']}", {"name": "n", "type": "x"}
+    assert (await api("PUT", path, {**body, "version": 1}))[1]["datasource"]["version"] == 2
+    told = {"message": "Datasource has already been updated by someone else. Please reload and try again"}
+    assert await api("PUT", path, {**body, "version": 1}) == (409, told)
+    assert (await api("PUT", path, body))[1]["datasource"]["version"] == 3
+
+
+async def test_one_is_the_default(api: Api) -> None:
+    """Whichever was made so last; clients are told by its name, and by none where it is no longer."""
+    first, second = await made(api, name="A", isDefault=True), await made(api, name="B", isDefault=True)
+    assert [source["isDefault"] for source in (await api("GET", AT))[1]] == [False, True]
+    await api("PUT", f"{AT}/{first['id']}", {"name": "A", "type": "x", "isDefault": True})
+    assert [source["isDefault"] for source in (await api("GET", AT))[1]] == [True, False]
+    assert (await api("GET", "/api/frontend/settings"))[1]["defaultDatasource"] == "A"
+    await api("DELETE", f"{AT}/{first['id']}")
+    assert (await api("GET", "/api/frontend/settings"))[1]["defaultDatasource"] == ""
+    assert (await api("GET", f"{AT}/{second['id']}"))[1]["isDefault"] is False
+
+
+async def test_a_data_source_is_deleted_in_every_way(api: Api) -> None:
+    """Two of the three ways tell its number; then it is unknown, in every way."""
+    told = "Data source deleted"
+    first, second, third = await made(api, name="a/b", uid="a"), await made(api, name="b", uid="b"), await made(api, name="c", uid="c")
+    assert await api("DELETE", f"{AT}/name/a%2Fb") == (200, {"message": told, "id": first["id"]})
+    assert await api("DELETE", f"{AT}/uid/b") == (200, {"message": told, "id": second["id"]})
+    assert await api("DELETE", f"{AT}/{third['id']}") == (200, {"message": told})
+    body = {"name": "c", "type": "x"}
+    for path in ("name/c", "uid/c", str(third["id"]), "uid/" + "x" * 500, str(2**63 - 1), "-1"):
+        for method in ("GET", "DELETE") if path.startswith("name") else ("GET", "PUT", "DELETE"):
+            assert await api(method, f"{AT}/{path}", body if method == "PUT" else None) == NOT_FOUND
+    assert await api("GET", f"{AT}/id/c") == NOT_FOUND
+    assert await api("GET", f"{AT}/9x") == (400, {"message": "id is invalid"})
+    assert await api("GET", AT) == (200, [])
+
+
+async def test_a_grant_on_one_is_about_that_one(api: Api) -> None:
+    """In every way to name it; the list shows what may be read, and what cannot be is not told to exist."""
+    mine, other = await made(api, name="mine", uid="m"), await made(api, name="other", uid="o")
+    reader = await granted(api, Role.NONE, ("datasources:read", "datasources:uid:m"), ("datasources:write", "datasources:uid:m"))
+    assert names(await api("GET", AT, auth=reader)) == ["mine"]
+    body = {"name": "mine", "type": "x"}
+    for path in ("uid/m", str(mine["id"]), "name/mine", "id/mine"):
+        assert (await api("GET", f"{AT}/{path}", auth=reader))[0] == 200
+    for path in ("uid/o", str(other["id"]), "name/other", "id/other", "uid/none", "9007", "name/none", "id/none"):
+        assert (await api("GET", f"{AT}/{path}", auth=reader))[0] == 403, path
+    assert (await api("PUT", f"{AT}/{mine['id']}", body, auth=reader))[0] == 200
+    for path in ("uid/o", str(other["id"]), "uid/none", "9007"):
+        assert (await api("PUT", f"{AT}/{path}", body, auth=reader))[0] == 403, path
+    assert (await api("DELETE", f"{AT}/uid/m", auth=reader))[1]["title"] == "Access denied"
+    assert (await api("POST", AT, {"name": "n", "type": "x"}, auth=reader))[0] == 403
+
+
+async def test_a_viewer_queries_and_reads_none(api: Api) -> None:
+    """Nor does an Editor; the list needs the permission on something at least."""
+    await made(api, name="n", uid="n")
+    for role in (Role.VIEWER, Role.EDITOR):
+        caller = await granted(api, role)
+        for path in ("", "/uid/n", "/name/n", "/id/n"):
+            status, refused = await api("GET", AT + path, auth=caller)
+            assert (status, refused["message"].rpartition(": ")[2]) == (403, "datasources:read")
+        assert set((await api("GET", "/api/frontend/settings", auth=caller))[1]["datasources"]) == {"n"}
+
+
+async def test_older_names_of_a_data_source_are_granted_as_its_uid(api: Api) -> None:
+    """By number or name it is found when it is granted, and the grant follows it; what is not there cannot be granted so."""
+    source = await made(api, name="A: b*", uid="a")
+    await api.person("anna", Role.NONE)
+    number = await api.sql("""select id from "user" where login = 'anna'""")
+    path = f"/api/access-control/users/{number}/permissions"
+    for scope in (f"datasources:id:{source['id']}", "datasources:name:A: b*", "datasources:uid:a"):
+        assert (await api("PUT", path, {"permissions": [{"action": "datasources:query", "scope": scope}]}))[0] == 200, scope
+        assert (await api("GET", path))[1]["permissions"] == [{"action": "datasources:query", "scope": "datasources:uid:a"}]
+    for scope in ("datasources:id:9007", "datasources:name:none"):
+        status, refused = await api("PUT", path, {"permissions": [{"action": "datasources:query", "scope": scope}]})
+        assert (status, scope in refused["message"]) == (400, True)
+    await api("DELETE", f"{AT}/uid/a")
+    assert await api("GET", path) == (200, {"permissions": []})
+
+
+async def test_access_is_told_where_it_is_asked_for(api: Api) -> None:
+    """What the caller may do with each, alone and in the list."""
+    await made(api, name="n", uid="n")
+    all_of_it = dict.fromkeys(("datasources:read", "datasources:write", "datasources:delete", "datasources:query"), True)
+    assert (await api("GET", f"{AT}/uid/n?accesscontrol=true"))[1]["accessControl"] == all_of_it
+    reader = await granted(api, Role.NONE, ("datasources:read", "datasources:uid:n"))
+    assert (await api("GET", f"{AT}?accesscontrol=true", auth=reader))[1][0]["accessControl"] == {"datasources:read": True}
+    assert "accessControl" not in (await api("GET", f"{AT}/uid/n"))[1]
+
+
+async def test_clients_are_told_what_they_may_query(api: Api) -> None:
+    """By name, with the way to ask, and without what only those see who may read them."""
+    uid = (await made(api, **PROMETHEUS))["uid"]
+    await made(api, name="direct", uid="d", access="direct", url="https://host")
+    found = (await api("GET", "/api/frontend/settings", auth=await granted(api, Role.VIEWER)))[1]
+    assert found["defaultDatasource"] == "Prometheus"
+    assert found["datasources"]["Prometheus"] == {
+        "id": found["datasources"]["Prometheus"]["id"],
+        "uid": uid,
+        "type": "prometheus",
+        "name": "Prometheus",
+        "url": f"/api/datasources/proxy/uid/{uid}",
+        "isDefault": True,
+        "access": "proxy",
+        "jsonData": PROMETHEUS["jsonData"],
+        "readOnly": False,
+    }
+    assert found["datasources"]["direct"]["url"] == "https://host"
+    one = await granted(api, Role.NONE, ("datasources:query", "datasources:uid:d"))
+    found = (await api("GET", "/api/frontend/settings", auth=one))[1]
+    assert (set(found["datasources"]), found["defaultDatasource"]) == ({"direct"}, "")
+
+
+async def test_no_secret_leaves_the_gateway(start_api: StartApi) -> None:
+    """Not in an answer, the audit or the log, whatever was done with it; the audit tells which secrets were set or removed."""
+    with capture_logs() as logged:
+        api = await start_api(log_level="debug")
+        uid = (await made(api, **PROMETHEUS))["uid"]
+        for body in (
+            {"name": "n", "type": "x", "secureJsonData": {"token": "hunter22", "basicAuthPassword": ""}},
+            {"name": "n", "type": "x", "secureJsonData": {"token": ["hunter22"]}},
+            {"name": "n", "type": "x", "uid": "a b", "secureJsonData": {"token": "hunter22"}},
+        ):
+            assert "hunter22" not in str(await api("PUT", f"{AT}/uid/{uid}", body))
+        assert "hunter22" not in str(await api("GET", AT))
+        await api("DELETE", f"{AT}/uid/{uid}")
+        events = (await api("GET", "/api/audit"))[1]["events"]
+    assert "hunter22" not in str(logged)
+    number = events[0]["object"].removeprefix("data-source:")
+    told = [(event["action"], event["object"], event["details"]) for event in events if event["action"].startswith("data-source")]
+    was = {"uid": uid, "name": "n", "type": "x"}
+    assert told == [
+        ("data-source.delete", f"data-source:{number}", was),
+        ("data-source.update", f"data-source:{number}", {**was, "secrets": ["basicAuthPassword", "token"]}),
+        (
+            "data-source.create",
+            f"data-source:{number}",
+            {"uid": uid, "name": "Prometheus", "type": "prometheus", "secrets": ["basicAuthPassword"]},
+        ),
+    ]
+
+
+async def test_a_limit_is_told(start_api: StartApi) -> None:
+    """403 that names it; the quota counts what there is, and a large body is refused."""
+    api = await start_api(quota_defaults="org_data_source=1")
+    await made(api, name="a")
+    status, refused = await api("POST", AT, {"name": "b", "type": "x"})
+    assert (status, refused["message"], refused["extra"]) == (
+        403,
+        "data_source Quota reached",
+        {"scope": "org", "target": "data_source", "limit": 1, "used": 1},
+    )
+    records = (await api("GET", "/api/org/quotas"))[1]
+    assert [record["used"] for record in records if record["target"] == "data_source"] == [1]
+    assert (await api("GET", "/api/admin/stats"))[1]["datasources"] == 1
+    large = {"name": "c", "type": "x", "jsonData": {"x": "y" * 300_000}}
+    assert (await api("POST", AT, large))[0] == 413

@@ -1,0 +1,185 @@
+"""Data sources over a real PostgreSQL: whose secrets open where, one default, true counts, and nothing left behind."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from dashwright.api.data_sources import DataSources
+from dashwright.api.domain.actor import Actor
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import AlreadyExists, Conflict, SourceFailed
+from dashwright.common.models.quotas import QuotaRules
+from dashwright.common.secrets import SecretBox
+from dashwright.common.stores import data_sources, quotas
+from dashwright.common.stores.data_sources import Fields, Stored
+from dashwright.common.stores.quotas import QuotaReached
+
+BOX = SecretBox.of("the key")
+ACTOR = Actor("user:1", "admin", 1, "", "", "")
+ELSEWHERE = Actor("user:1", "admin", 2, "", "", "")
+NO_LIMITS = QuotaRules()
+
+
+@pytest.fixture
+async def use(database: Database) -> DataSources:
+    """Organizations 1 and 2, without data sources."""
+    async with database.connection() as connection:
+        await connection.execute("insert into org (name) values ('Main Org.'), ('Other')")
+    return DataSources(database, BOX, NO_LIMITS)
+
+
+@pytest.fixture
+async def prometheus(use: DataSources) -> Stored:
+    fields = Fields("Prometheus", "prometheus", uid="p", url="http://x:9090", user="u", database="d", json_data={"httpMethod": "POST"})
+    return await use.create(ACTOR, fields, {"basicAuthPassword": "hunter22", "token": "glsa"})
+
+
+def become(fields: Fields) -> Callable[[Fields], Fields]:
+    return lambda _: fields
+
+
+async def sql(database: Database, statement: str, *values: object) -> object:
+    async with database.connection() as connection:
+        return await connection.fetchval(statement, *values)
+
+
+async def secrets(database: Database, uid: str, *, org_id: int = 1, box: SecretBox = BOX) -> dict[str, str]:
+    async with database.connection() as connection:
+        record = await data_sources.find(connection, box, org_id, uid)
+    assert record is not None
+    return dict(record.secrets)
+
+
+async def test_a_worker_finds_it_with_readable_secrets(database: Database, prometheus: Stored) -> None:
+    """By uid and by name, in its organization only; its text shows no secret."""
+    async with database.connection() as connection:
+        record = await data_sources.find(connection, BOX, 1, "p")
+        assert await data_sources.named(connection, BOX, 1, "Prometheus") == record
+        for wrong in (data_sources.find(connection, BOX, 2, "p"), data_sources.named(connection, BOX, 1, "p")):
+            assert await wrong is None
+    assert record is not None
+    assert (record.id, record.org_id, record.type, record.url) == (prometheus.id, 1, "prometheus", "http://x:9090")
+    assert (record.user, record.database, record.json_data, record.version) == ("u", "d", {"httpMethod": "POST"}, 1)
+    assert record.secrets == {"basicAuthPassword": "hunter22", "token": "glsa"}
+    assert "hunter22" not in repr(record)
+
+
+@pytest.mark.usefixtures("prometheus")
+async def test_no_secret_stands_in_the_database(database: Database) -> None:
+    """In no column of its tables, and not in the audit."""
+    for table in ("data_source", "data_source_secret", "audit_event"):
+        text = await sql(database, f"select string_agg(t::text, ' ') from {table} t")
+        assert text
+        assert "hunter22" not in str(text)
+        assert b"hunter22".hex() not in str(text)
+
+
+@pytest.mark.usefixtures("prometheus")
+async def test_a_swapped_row_is_refused(database: Database) -> None:
+    """A sealed secret put under another name or data source does not open, and the refusal names the data source and no secret."""
+    await sql(database, "update data_source_secret set sealed = (select sealed from data_source_secret where name = 'token')")
+    with pytest.raises(SourceFailed, match=r"The data source 'Prometheus' cannot be asked. .*enter it again") as refusal:
+        await secrets(database, "p")
+    assert "asicAuthPassword" not in refusal.value.message
+
+
+@pytest.mark.usefixtures("prometheus")
+async def test_another_key_is_noticed(database: Database) -> None:
+    """Who asks is told to restore the key; a start counts what it cannot open."""
+    other = SecretBox.of("another key")
+    with pytest.raises(SourceFailed, match="another SECRET_KEY"):
+        await secrets(database, "p", box=other)
+    async with database.connection() as connection:
+        assert await data_sources.count_foreign(connection, other) == 2
+        assert await data_sources.count_foreign(connection, BOX) == 0
+
+
+async def test_a_change_keeps_the_secrets_it_does_not_name(database: Database, use: DataSources, prometheus: Stored) -> None:
+    """An empty one is removed, another replaced, one without its key kept as it is; the version grows."""
+    changed = await use.change(ACTOR, prometheus.id, become(prometheus.fields), {"token": "", "tlsClientKey": "k"}, version=1)
+    assert (changed.version, changed.secret_names) == (2, ("basicAuthPassword", "tlsClientKey"))
+    assert await secrets(database, "p") == {"basicAuthPassword": "hunter22", "tlsClientKey": "k"}
+    lost = DataSources(database, SecretBox.of("another key"), NO_LIMITS)
+    await lost.change(ACTOR, prometheus.id, become(prometheus.fields), {}, version=None)
+    assert (await secrets(database, "p"))["basicAuthPassword"] == "hunter22"
+
+
+async def test_secrets_move_with_the_uid(database: Database, use: DataSources, prometheus: Stored) -> None:
+    """They are sealed for the new one; without their key the uid cannot change, unless all of them come anew."""
+    moved = Fields("Prometheus", "prometheus", uid="q")
+    lost = DataSources(database, SecretBox.of("another key"), NO_LIMITS)
+    with pytest.raises(Conflict, match="another SECRET_KEY"):
+        await lost.change(ACTOR, prometheus.id, become(moved), {"token": "new"}, version=None)
+    await use.change(ACTOR, prometheus.id, become(moved), {"token": "new"}, version=None)
+    assert await secrets(database, "q") == {"basicAuthPassword": "hunter22", "token": "new"}
+    anew = {"basicAuthPassword": "b", "token": ""}
+    await lost.change(ACTOR, prometheus.id, become(Fields("Prometheus", "prometheus", uid="r")), anew, version=None)
+    assert await secrets(database, "r", box=SecretBox.of("another key")) == {"basicAuthPassword": "b"}
+
+
+async def test_two_who_make_the_default_at_once(database: Database, use: DataSources) -> None:
+    """One is it in the end, in each organization its own, whoever came first."""
+    made = [use.create(ACTOR, Fields(f"d{number}", "x", is_default=True), {}) for number in range(8)]
+    made += [use.create(ELSEWHERE, Fields("d", "x", is_default=True), {})]
+    await asyncio.gather(*made)
+    assert await sql(database, "select array_agg(org_id order by org_id) from data_source where is_default") == [1, 2]
+    assert await sql(database, "select count(*) from data_source") == 9
+
+
+async def test_two_who_take_one_name_at_once(use: DataSources) -> None:
+    """One gets it, the others are told; the same for uids."""
+    made = await asyncio.gather(*(use.create(ACTOR, Fields("n", "x"), {}) for _ in range(6)), return_exceptions=True)
+    assert [type(result) for result in made if not isinstance(result, Stored)] == [AlreadyExists] * 5
+    made = await asyncio.gather(*(use.create(ACTOR, Fields(f"n{n}", "x", uid="u"), {}) for n in range(6)), return_exceptions=True)
+    assert [str(result) for result in made if not isinstance(result, Stored)] == ["data source with the same uid already exists"] * 5
+
+
+async def test_two_who_change_what_both_have_seen(use: DataSources, prometheus: Stored) -> None:
+    """The second is told to look again; without a version, or with one from the future, it is changed."""
+    results = await asyncio.gather(
+        *(use.change(ACTOR, prometheus.id, become(prometheus.fields), {}, version=1) for _ in range(5)), return_exceptions=True
+    )
+    assert [type(result) for result in results if not isinstance(result, Stored)] == [Conflict] * 4
+    for version in (2, None, 0, 2**63 - 1):
+        await use.change(ACTOR, prometheus.id, become(prometheus.fields), {}, version=version)
+
+
+@pytest.mark.parametrize("limits", [{"org_data_source": 3}, {"global_data_source": 3}])
+async def test_no_more_are_made_than_there_may_be(database: Database, use: DataSources, limits: dict[str, int]) -> None:
+    """Also where many try at once; what there is can be changed at the limit, and a place that is freed is taken again."""
+    limited = DataSources(database, BOX, QuotaRules(defaults=limits))
+    made = await asyncio.gather(*(limited.create(ACTOR, Fields(f"n{n}", "x"), {}) for n in range(8)), return_exceptions=True)
+    stored = [result for result in made if isinstance(result, Stored)]
+    assert (len(stored), [type(result) for result in made if not isinstance(result, Stored)]) == (3, [QuotaReached] * 5)
+    await limited.change(ACTOR, stored[0].id, become(Fields("other", "x", uid=stored[0].uid)), {}, version=None)
+    await limited.remove(ACTOR, stored[1].id)
+    await limited.create(ACTOR, Fields("again", "x"), {})
+    async with database.connection() as connection:
+        found = await quotas.of_org(connection, NO_LIMITS, 1)
+    assert found is not None
+    assert [quota.used for quota in found if quota.target == "data_source"] == [3]
+
+
+async def test_what_is_deleted_takes_all_that_was_its_own(database: Database, use: DataSources, prometheus: Stored) -> None:
+    """Its secrets, and the grants on it; those on others stay. So does a uid that changes, but for the secrets."""
+    other = await use.create(ACTOR, Fields("other", "x", uid="o"), {"token": "t"})
+    await sql(database, """insert into "user" (login, email, org_id) values ('u', 'u', 1)""")
+    for org_id, uid in ((1, "p"), (1, "o"), (2, "p")):
+        statement = "insert into permission (user_id, org_id, action, scope, created_by) values (1, $1, 'datasources:query', $2, '')"
+        await sql(database, statement, org_id, f"datasources:uid:{uid}")
+    await use.remove(ACTOR, prometheus.id)
+    grants = "select array_agg(org_id || ' ' || scope order by scope) from permission"
+    assert await sql(database, grants) == ["1 datasources:uid:o", "2 datasources:uid:p"]
+    assert await sql(database, "select count(*) from data_source_secret") == 1
+    await use.change(ACTOR, other.id, become(Fields("other", "x", uid="new")), {}, version=None)
+    assert await sql(database, grants) == ["2 datasources:uid:p"]
+
+
+async def test_an_organization_takes_its_data_sources_along(database: Database, use: DataSources) -> None:
+    """Those of others stay."""
+    for actor in (ACTOR, ELSEWHERE):
+        await use.create(actor, Fields("same", "x", uid="same"), {"token": "t"})
+    await sql(database, "delete from org where id = 1")
+    assert await sql(database, "select array_agg(org_id) from data_source") == [2]
+    assert await secrets(database, "same", org_id=2) == {"token": "t"}

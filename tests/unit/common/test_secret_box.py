@@ -1,0 +1,65 @@
+"""Secrets at rest: only who has the key and names the owner reads them, and what stands in the way is said without the secret."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.common.secrets import SecretBox, SecretUnreadable
+
+BOX = SecretBox.of("a key")
+OWNER = "org/1/data-source/x/password"
+SEALED_EARLIER = "011ca371bb2004b1fafae54ea1f63c036673ecd191872116a09e9e156b11d974e5f87134109347ffa1"
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
+
+
+@given(TEXTS, TEXTS)
+def test_what_is_sealed_is_opened_by_its_owner(text: str, owner: str) -> None:
+    """Any text for any owner, by any box of the same SECRET_KEY; equal texts are sealed differently, and none shows through."""
+    sealed = BOX.seal(text, owner)
+    assert SecretBox.of("a key").open(sealed, owner) == text
+    assert BOX.seal(text, owner) != sealed
+    assert len(text.encode()) < 8 or text.encode() not in sealed
+
+
+def test_a_sealed_text_opens_for_its_owner_only() -> None:
+    """A row that was moved to another data source, organization or name is refused, and the text names neither secret nor owner."""
+    sealed = BOX.seal("hunter22", OWNER)
+    for owner in ("org/1/data-source/y/password", "org/2/data-source/x/password", "org/1/data-source/x/token", ""):
+        with pytest.raises(SecretUnreadable, match="belongs to something else") as refusal:
+            BOX.open(sealed, owner)
+        assert "hunter22" not in refusal.value.message
+        assert "password" not in refusal.value.message
+
+
+def test_another_key_is_told_from_another_owner() -> None:
+    """Who lost the key is told to restore it."""
+    other = SecretBox.of("another key")
+    assert other.header != BOX.header
+    with pytest.raises(SecretUnreadable, match="another SECRET_KEY; restore that key"):
+        other.open(BOX.seal("x", OWNER), OWNER)
+
+
+@given(st.data())
+def test_a_changed_bit_is_noticed(data: st.DataObject) -> None:
+    """Wherever it is."""
+    sealed = bytearray(BOX.seal("hunter22", OWNER))
+    bit = data.draw(st.integers(0, len(sealed) * 8 - 1))
+    sealed[bit // 8] ^= 1 << bit % 8
+    with pytest.raises(SecretUnreadable):
+        BOX.open(bytes(sealed), OWNER)
+
+
+@pytest.mark.parametrize(
+    "sealed", [b"", b"\x01", b"\x02" + BOX.seal("x", OWNER)[1:], BOX.header, BOX.seal("x", OWNER)[:32], b"plain text, " * 9]
+)
+def test_what_is_no_sealed_text_is_refused(sealed: bytes) -> None:
+    """An unknown version, a part of one, or anything else."""
+    with pytest.raises(SecretUnreadable, match="a form that this version does not know"):
+        BOX.open(sealed, OWNER)
+
+
+def test_the_form_is_the_documented_one() -> None:
+    """What was sealed earlier is opened by every later version: version 1, key id, nonce, AES-256-GCM."""
+    sealed = bytes.fromhex(SEALED_EARLIER)
+    assert BOX.open(sealed, OWNER) == "hunter22"
+    assert (sealed[:1], len(BOX.header), len(sealed)) == (b"\x01", 5, 1 + 4 + 12 + 8 + 16)
