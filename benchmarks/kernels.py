@@ -13,6 +13,7 @@ from dashwright.expressions.engine.math.evaluate import Math
 from dashwright.expressions.engine.reduce import Mode, Reduce
 from dashwright.expressions.engine.reducers import REDUCERS
 from dashwright.expressions.engine.resample import Resample
+from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.threshold import Threshold, predicate_of
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.engine.union import Union
@@ -26,7 +27,7 @@ _LIMITS = Limits(math_bytes=0)
 _ADD = Math.parsed("$A + $B")
 
 
-def _add(left: Series, right: Series) -> Values:
+def _add(left: Series, right: Series) -> Values | Table:
     return _ADD.evaluate({"A": left, "B": right}, _LIMITS).values
 
 

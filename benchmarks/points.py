@@ -19,27 +19,32 @@ from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.rpc import Reply, Request, RpcServer
 from dashwright.common.messaging.rpc_server import Answering
 from dashwright.common.models.expressions import SourceQuery
-from dashwright.expressions import fetching
 from dashwright.expressions.consumer import QueryConsumer
 from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.sources import directory
+from dashwright.expressions.sources.source import Source
 
 TYPE = "benchmark_points"
 
 _made = functools.cache(series.frames)
 
 
-class Points:
+class Points(Source):
     """``series`` of ``points`` each, by a ``seed``."""
 
-    async def query(self, query: SourceQuery, time_range: TimeRange) -> Sequence[Frame]:
+    async def health(self) -> str:
+        return "Data source is working"
+
+    async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
         properties = query.model_extra or {}
         return _made(int(properties["series"]), int(properties["points"]), int(properties["seed"]))
 
 
 def register() -> None:
     """For this process only."""
-    fetching.SOURCES[TYPE] = Points()
+    directory.BUILT_IN[TYPE] = Points()
 
 
 def request(expression: str, count: int, points: int) -> bytes:

@@ -23,6 +23,7 @@ from dashwright.expressions.engine.predicates import Predicate
 from dashwright.expressions.engine.reduce import Reduce
 from dashwright.expressions.engine.reference import ref_id_of
 from dashwright.expressions.engine.resample import Resample
+from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.threshold import Threshold, predicate_of
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.engine.values import Block, Cells, NoData, Numbers, Scalar, Series, Values
@@ -306,6 +307,7 @@ def test_an_expression_gives_what_its_case_says(evaluation: Evaluation) -> None:
             run(evaluation)
         return
     outcome = run(evaluation)
+    assert not isinstance(outcome.values, Table)
     got, wanted = from_values(outcome.values), evaluation.expected or []
     assert len(got) == len(wanted), (evaluation.title, got)
     assert all(same_item(a, b) for a, b in zip(got, wanted, strict=True)), (evaluation.title, got)

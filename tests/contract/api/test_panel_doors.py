@@ -16,10 +16,12 @@ from dashwright.common.errors import DashwrightError
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.models.expressions import TARGETS, SourceQuery
 from dashwright.common.settings import load
-from dashwright.expressions import fetching
-from dashwright.expressions.consumer import QueryConsumer
+from dashwright.expressions.consumer import QueryConsumer, answer_settings
 from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.sources import directory
+from dashwright.expressions.sources.source import Source
 
 CREDENTIALS = {"Authorization": aiohttp.encode_basic_auth("admin", "admin")}
 FRAME = {
@@ -43,7 +45,7 @@ async def session(tmp_path: Path, database: Database) -> AsyncIterator[aiohttp.C
     settings = load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), query_targets=5, secret_key="of tests only")
     broker = MemoryBroker()
     await broker.start()
-    worker = QueryConsumer(broker, slots=2, settings=settings)
+    worker = QueryConsumer(broker, slots=2, settings=answer_settings(settings))
     await worker.start()
     gateway = Gateway(settings, database, broker, Clock())
     address = await gateway.start()
@@ -207,20 +209,23 @@ async def test_another_kind_has_no_schema(session: aiohttp.ClientSession) -> Non
         assert "classic_conditions" in (await answer.json())["message"]
 
 
-class Failing:
+class Failing(Source):
     """A source whose every query raises."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error
 
-    async def query(self, query: SourceQuery, time_range: TimeRange) -> Sequence[Frame]:
+    async def health(self) -> str:
+        return ""
+
+    async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
         raise self._error
 
 
 @pytest.mark.parametrize("path", ["/api/ds/query", "/api/panels/query"])
 async def test_a_bug_is_a_500_with_a_trace_id(session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     """An exception that nobody foresaw ends the request at once, and shows neither its text nor a stack."""
-    monkeypatch.setitem(fetching.SOURCES, "broken", Failing(RuntimeError("secret")))
+    monkeypatch.setitem(directory.BUILT_IN, "broken", Failing(RuntimeError("secret")))
     query = {"refId": "A", "datasource": {"type": "broken", "uid": "x"}}
     status, body = await post(session, path, {"type": "graph", "targets": [query], "queries": [{**query, "refId": "B"}]})
     assert status == 500
@@ -232,7 +237,7 @@ async def test_a_failure_of_ours_within_a_ref_id_shows_a_trace_id_only(
     session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its status is 500, its text stays in the logs, and the other refIds are answered."""
-    monkeypatch.setitem(fetching.SOURCES, "broken", Failing(DashwrightError("secret")))
+    monkeypatch.setitem(directory.BUILT_IN, "broken", Failing(DashwrightError("secret")))
     query = {"refId": "A", "datasource": {"type": "broken", "uid": "x"}}
     status, body = await post(session, "/api/ds/query?explain=true", {"queries": [query, math("B", "1"), math("C", "$A")]})
     assert status == 400

@@ -50,7 +50,9 @@ def test_a_changed_bit_is_noticed(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize(
-    "sealed", [b"", b"\x01", b"\x02" + BOX.seal("x", OWNER)[1:], BOX.header, BOX.seal("x", OWNER)[:32], b"plain text, " * 9]
+    "sealed",
+    [b"", b"\x01", b"\x02" + BOX.seal("x", OWNER)[1:], BOX.header, BOX.seal("x", OWNER)[:32], b"plain text, " * 9],
+    ids=["nothing", "the version alone", "another version", "the header alone", "cut short", "plain text"],
 )
 def test_what_is_no_sealed_text_is_refused(sealed: bytes) -> None:
     """An unknown version, a part of one, or anything else."""

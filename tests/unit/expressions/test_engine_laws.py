@@ -174,6 +174,7 @@ def test_a_set_may_order_the_rows_of_its_blocks_as_it_likes() -> None:
     labels = tuple(Labels.of({"n": name}) for name in "wxyz")
     series = Series(labels, blocks, np.array([1, 0, 1, 0]), np.array([1, 1, 0, 0]))
     doubled = Math.parsed("$A + $A").evaluate({"A": series}, Limits()).values
+    assert isinstance(doubled, Series)
     for values, wanted in ((series, [15, 7, 11, 3]), (doubled, [30, 14, 22, 6])):
         numbers = Reduce.of("A", "sum").evaluate({"A": values}, Limits()).values
         assert isinstance(numbers, Numbers)

@@ -216,8 +216,8 @@ async def test_a_query_that_no_expression_can_read_keeps_its_frames() -> None:
     [
         ({"rawFrameContent": "{"}, "failed to execute query [A]: the frames are no JSON"),
         ({"rawFrameContent": 1}, "rawFrameContent must be text"),
-        ({"scenarioId": "random_walk"}, "scenario 'random_walk'"),
-        ({"datasource": {"type": "mysql", "uid": "x"}}, "data source type 'mysql' of query A is not served"),
+        ({"scenarioId": "logs"}, "scenario 'logs'"),
+        ({"datasource": {"type": "mysql", "uid": "x"}}, "there is no data source with the uid (or name) 'x'"),
     ],
 )
 async def test_a_query_that_fails_is_an_error_on_its_ref_id(query: dict[str, Any], fault: str) -> None:

@@ -28,6 +28,10 @@ from dashwright.expressions.engine.reduce import Reduce
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.engine.values import Block, Cells, Series
 from dashwright.expressions.request import Request
+from dashwright.expressions.sources import directory
+from dashwright.expressions.sources.answers import Answers
+from dashwright.expressions.sources.directory import Sources
+from dashwright.expressions.sources.source import Source
 
 
 def source(ref_id: str, *labels: dict[str, str], points: int = 2) -> dict[str, Any]:
@@ -98,7 +102,7 @@ async def test_the_outcome_of_an_expression_is_bounded_too() -> None:
     assert "error" not in body["results"]["A"]
 
 
-@pytest.mark.parametrize("door", Door)
+@pytest.mark.parametrize("door", [Door.QUERY, Door.PANEL, Door.VALIDATION])
 async def test_too_many_queries_refuse_the_whole_request(door: Door) -> None:
     """At any door, before anything is read into."""
     queries = [{"no": "query"}] * 3
@@ -111,7 +115,7 @@ async def test_too_many_queries_refuse_the_whole_request(door: Door) -> None:
     assert "3 queries and targets, more than the 2 allowed (setting DASHWRIGHT_QUERY_TARGETS)" in found["faults"][0]["message"]
 
 
-@pytest.mark.parametrize("door", Door)
+@pytest.mark.parametrize("door", [Door.QUERY, Door.PANEL, Door.VALIDATION])
 async def test_too_much_to_parse_refuses_the_whole_request(door: Door) -> None:
     """Told once, at the expression that goes beyond it."""
     body = orjson.dumps({"type": "x", "targets": [], "queries": [math(ref_id, "1 + 1") for ref_id in "ABCD"]})
@@ -134,13 +138,16 @@ def test_every_limit_is_a_setting_with_the_same_default() -> None:
     assert (chosen.limits.query_depth, chosen.seconds) == (7, 3)
 
 
-class Slow:
+class Slow(Source):
     """A source that lets time pass instead of waiting."""
 
     def __init__(self, pass_time: Callable[[], None]) -> None:
         self._pass_time = pass_time
 
-    async def query(self, query: SourceQuery, time_range: TimeRange) -> Sequence[Frame]:
+    async def health(self) -> str:
+        return ""
+
+    async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
         self._pass_time()
         return []
 
@@ -149,12 +156,12 @@ async def test_no_node_begins_after_the_deadline(monkeypatch: pytest.MonkeyPatch
     """What was done stays; what comes later is 504 on its refId and names the setting."""
     given: list[Limits] = []
 
-    async def fetch(request: Request, limits: Limits, source_of: fetching.SourceOf) -> fetching.Fetched:
+    async def fetch(request: Request, asking: Asking, limits: Limits, sources: Sources, answers: Answers) -> fetching.Fetched:
         given.append(limits)
-        return await fetching.fetch(request, limits, source_of)
+        return await fetching.fetch(request, asking, limits, sources, answers)
 
     monkeypatch.setattr("dashwright.expressions.answer.fetch", fetch)
-    monkeypatch.setitem(fetching.SOURCES, "slow", Slow(lambda: given[0].deadline.end()))
+    monkeypatch.setitem(directory.BUILT_IN, "slow", Slow(lambda: given[0].deadline.end()))
     query = {"refId": "A", "datasource": {"type": "slow", "uid": "x"}}
     status, body = await ask(Limits(), query, math("B", "1"), seconds=7)
     assert status == 400
@@ -194,7 +201,7 @@ async def test_a_cancelled_request_ends_its_thread(monkeypatch: pytest.MonkeyPat
     begun, go_on, seen = asyncio.Event(), asyncio.Event(), list[Limits]()
 
     async def wait(work: Any) -> Any:
-        seen.append(work.args[-1])
+        seen.extend(argument for argument in work.args if isinstance(argument, Limits))
         begun.set()
         await go_on.wait()
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from dashwright.common.models.asking import Asking
-from dashwright.common.models.expressions import TARGETS, ReduceTarget, Target
-from dashwright.expressions.binding import bind
+from dashwright.common.models.asking import Asking, Door
+from dashwright.common.models.expressions import TARGETS, FormattedSqlTarget, ReduceTarget, Target
+from dashwright.expressions.binding import Bound, bind
 from dashwright.expressions.tolerance import forgiven, is_expression
 
 REDUCE = {"refId": "B", "type": "reduce", "expression": "A", "reducer": "last"}
@@ -43,7 +43,6 @@ def bound(target: dict[str, Any]) -> Target:
         {**CLASSIC, "conditions": [{**CONDITION, "operator": None}]},
         {**CLASSIC, "conditions": [{**CONDITION, "operator": {"type": ""}}]},
         {**THRESHOLD, "conditions": [{**CONDITION, "type": "query"}]},
-        {"refId": "B", "type": "sql", "expression": "SELECT 1", "format": "alerting"},
     ],
 )
 def test_the_closed_list_is_taken(target: dict[str, Any]) -> None:
@@ -84,6 +83,19 @@ def test_the_closed_list_is_taken(target: dict[str, Any]) -> None:
 def test_anything_else_is_refused(target: dict[str, Any]) -> None:
     """Unlisted properties at any depth, values outside an enum, wrong types."""
     assert isinstance(bind({"datasource": "__expr__"} | target, "", Asking()), list)
+
+
+def test_a_statement_has_a_format_at_the_forgiving_door_only() -> None:
+    """There it has one of its words; a panel's target does not know it."""
+    target = {"refId": "B", "type": "sql", "expression": "SELECT 1"}
+    for form in ("", "table", "alerting", None):
+        taken = bind(target | {"format": form}, "", Asking())
+        assert isinstance(taken, Bound)
+        assert isinstance(taken.query, FormattedSqlTarget)
+        assert taken.query.format == (form or "")
+        assert isinstance(bind(target | {"format": form}, "", Asking(Door.PANEL)), list)
+    assert isinstance(bind(target | {"format": "wide"}, "", Asking()), list)
+    assert isinstance(bind(target, "", Asking(Door.PANEL)), Bound)
 
 
 def test_forgiving_leaves_the_query_as_it_was() -> None:

@@ -5,6 +5,7 @@ Fenced blocks are marked behind the language:
 - ``json request`` is a body of ``/api/ds/query`` and ``json panel`` one of ``/api/panels/query``. The next block is its answer:
   ``text answer`` (the HTTP status, then a line a frame), ``json answer`` (the body) or ``json explain`` (its ``meta.explain``, but for the
   milliseconds).
+- ``json prometheus`` is a body of ``/api/ds/query`` for the data source ``prom``; ``text sent`` is what its server is asked.
 - ``json target`` is a target that the panel doors take.
 - ``text spec`` is written as the cases of ``tests/specs``; ``python`` runs, and holds its own assertions.
 """
@@ -12,6 +13,7 @@ Fenced blocks are marked behind the language:
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,24 +21,29 @@ import pytest
 from docs.tables import PAGE, page_with_tables
 from tests.specs.test_expression_specs import read_file
 from tests.specs.test_expression_specs import test_an_expression_gives_what_its_case_says as check_case
+from tests.unit.expressions.sources.records import MemoryRecords, prometheus
+from tests.unit.expressions.sources.servers import Fake, answering, client, success
 
 from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.expressions import TARGETS, VARIANT_PROPERTIES
-from dashwright.expressions.answer import answer
+from dashwright.expressions.answer import Settings, answer
 from dashwright.expressions.engine import classic_reducers
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.math.functions import FUNCTIONS
 from dashwright.expressions.engine.predicates import BOUNDS
 from dashwright.expressions.engine.sampling import UPSAMPLERS
+from dashwright.expressions.sources.directory import Directory
+from dashwright.expressions.sources.prometheus.source import Prometheus
 
 FOLDER = PAGE.parent
-PAGES = (PAGE, *(FOLDER / f"{name}.md" for name in ("queries", "frames", "recipes")))
+PAGES = (PAGE, *(FOLDER / f"{name}.md" for name in ("queries", "frames", "recipes", "data-sources")))
 _FENCE = re.compile(r"^```(\w+)(?: (\w+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([\w-]+\.md)?(?:#([\w-]+))?\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _DOORS = {"request": Door.QUERY, "panel": Door.PANEL}
 _ANSWERS = {("text", "answer"), ("json", "answer"), ("json", "explain")}
-_KNOWN = {("json", "request"), ("json", "panel"), ("json", "target"), ("text", "spec"), ("python", ""), ("sh", ""), *_ANSWERS}
+_PLAIN = {("text", "spec"), ("python", ""), ("sh", ""), ("text", "sent")}
+_KNOWN = {("json", "request"), ("json", "panel"), ("json", "target"), ("json", "prometheus"), *_PLAIN, *_ANSWERS}
 _SHOWN_ENTITIES = {"NaN": "NaN", "Inf": "Inf", "NegInf": "-Inf"}
 
 
@@ -60,14 +67,18 @@ BLOCKS = [block for path in PAGES for block in blocks_of(path)]
 EXAMPLES = [(block, answered) for block, answered in zip(BLOCKS, [*BLOCKS[1:], None], strict=True) if block.mark in _DOORS]
 
 
+def found(language: str, mark: str) -> list[Block]:
+    return [block for block in BLOCKS if (block.language, block.mark) == (language, mark)]
+
+
 def marked(language: str, mark: str) -> list[Any]:
-    return [pytest.param(block, id=block.place) for block in BLOCKS if (block.language, block.mark) == (language, mark)]
+    return [pytest.param(block, id=block.place) for block in found(language, mark)]
 
 
 async def answered_by(request: Block, *, explain: bool = False) -> tuple[int, Any]:
-    found = await answer(request.text.encode(), Asking(_DOORS[request.mark], explain=explain))
-    pieces = found.pieces if isinstance(found.pieces, list) else [piece async for piece in found.pieces]
-    return found.status, json.loads(b"".join(pieces))
+    answered = await answer(request.text.encode(), Asking(_DOORS[request.mark], explain=explain))
+    pieces = answered.pieces if isinstance(answered.pieces, list) else [piece async for piece in answered.pieces]
+    return answered.status, json.loads(b"".join(pieces))
 
 
 def in_short(status: int, body: Any) -> str:
@@ -83,7 +94,8 @@ def _lines(ref_id: str, result: Any) -> Iterator[str]:
     for frame in result["frames"]:
         yield f"{ref_id} {_item(frame)}"
         meta = frame["schema"].get("meta", {})
-        for match in meta.get("custom", []):
+        custom = meta.get("custom")
+        for match in custom if isinstance(custom, list) else ():
             yield " ".join([f"{ref_id} match", match["value"] or "null", match["metric"], _labels(match["labels"])])
         for notice in meta.get("notices", []):
             yield f"{ref_id} {notice['severity']} {notice['text']}"
@@ -185,6 +197,20 @@ async def test_a_request_answers_what_stands_behind_it(request_block: Block, sho
         assert body == json.loads(shown.text)
     else:
         assert squeezed(in_short(status, body)) == squeezed(shown.text)
+
+
+@pytest.mark.parametrize(("block", "sent"), list(zip(found("json", "prometheus"), found("text", "sent"), strict=True)))
+async def test_prometheus_is_asked_what_stands_behind_it(block: Block, sent: Block) -> None:
+    """Method, path and parameters, of a data source that is scraped every 30 s."""
+    fake, http = Fake(answering(success("vector", []))), client()
+    async with fake.server:
+        record = prometheus(fake.url, json_data={"timeInterval": "30s"})
+        sources = Directory({"prometheus": partial(Prometheus, http=http)}, MemoryRecords([record]))
+        answered = await answer(block.text.encode(), Asking(org_id=1), Settings(sources=sources))
+        await http.close()
+    assert answered.status == 200
+    asked = [f"{method} {path} {' '.join(f'{key}={value}' for key, value in given.items())}" for method, path, given, _ in fake.asked]
+    assert sorted(asked) == sorted(sent.text.splitlines())
 
 
 @pytest.mark.parametrize("block", marked("json", "target"))

@@ -11,10 +11,12 @@ import time_machine
 
 from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.expressions import SourceQuery
-from dashwright.expressions import fetching
 from dashwright.expressions.answer import answer
 from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.sources import directory
+from dashwright.expressions.sources.source import Source
 
 
 def source(ref_id: str = "A", count: int = 2, meta: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
@@ -95,13 +97,16 @@ async def test_notices_of_a_lenient_reading_join_those_of_the_source(given: Any,
     assert second == given
 
 
-class Recording:
+class Recording(Source):
     """A source that answers nothing and keeps what it was asked for."""
 
     def __init__(self) -> None:
         self.ranges: dict[str, TimeRange] = {}
 
-    async def query(self, query: SourceQuery, time_range: TimeRange) -> Sequence[Frame]:
+    async def health(self) -> str:
+        return ""
+
+    async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
         self.ranges[query.ref_id] = time_range
         return []
 
@@ -110,7 +115,7 @@ class Recording:
 async def test_a_query_may_have_a_time_range_of_its_own(monkeypatch: pytest.MonkeyPatch, door: Door) -> None:
     """It counts for that query; the others take the request's, and a missing end its default."""
     recording = Recording()
-    monkeypatch.setitem(fetching.SOURCES, "recording", recording)
+    monkeypatch.setitem(directory.BUILT_IN, "recording", recording)
     datasource = {"type": "recording", "uid": "x"}
     queries = [
         {"refId": "A", "datasource": datasource},

@@ -67,6 +67,13 @@ class Identity:
         numbers = (scope.removeprefix(prefix) for scope in scopes if scope.startswith(prefix))
         return frozenset(int(text) for text in numbers if text.isascii() and text.isdigit() and (text == "0" or text[0] != "0"))
 
+    def names(self, action: str, prefix: str) -> frozenset[str] | None:
+        """What stands behind ``prefix`` in the scopes that ``action`` is granted on; None stands for everything."""
+        scopes = self.permissions.get(action, frozenset[str]())
+        if any(covers(granted, f"{prefix}*") for granted in scopes):
+            return None
+        return frozenset(scope.removeprefix(prefix) for scope in scopes if scope.startswith(prefix))
+
 
 def covers(granted: str, scope: str) -> bool:
     """Whether a granted scope covers another: the same, ``*``, or a pattern ``teams:*`` of what begins so.

@@ -17,13 +17,15 @@ from typing import Annotated, Literal
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.models.quotas import QuotaRules, read_defaults
 
 PREFIX = "DASHWRIGHT_"
 _SECRETS_DIR = f"{PREFIX}SECRETS_DIR"
 DEFAULT_PASSWORD = "admin"  # noqa: S105
 _FOR_TESTS = f"{PREFIX}TEST_"
-FEATURES = frozenset({"sqlExpression"})
+SQL_FEATURE = "sqlExpression"
+FEATURES = frozenset({SQL_FEATURE})
 
 Positive = Annotated[int, Field(gt=0)]
 Seconds = Annotated[float, Field(gt=0)]
@@ -98,6 +100,7 @@ class Settings(BaseSettings):
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()
     source_seconds: Seconds = 20
     source_bytes: Positive = 128 * 1024 * 1024
+    source_rows: Positive = 1_000_000
     source_connections: Positive = 4
     query_cache_bytes: Annotated[int, Field(ge=0)] = 64 * 1024 * 1024
     query_cache_seconds: Seconds = 10
@@ -136,6 +139,17 @@ class Settings(BaseSettings):
             return tuple(ipaddress.ip_network(part.strip()) for part in value.split(",") if part.strip())
         except ValueError as error:
             raise ValueError(f"{error}; give addresses or networks like 10.0.0.0/8, separated by commas") from error
+
+    @field_validator("allowed_hosts", mode="before")
+    @classmethod
+    def _split_hosts(cls, value: object) -> object:
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _know_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        AllowedHosts.of(value)
+        return value
 
     @field_validator("quota_defaults", mode="before")
     @classmethod

@@ -3,6 +3,8 @@
 import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from concurrent.futures import Executor
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
@@ -20,8 +22,12 @@ from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.evaluation import Evaluation, evaluated
-from dashwright.expressions.fetching import Fetched, SourceOf, fetch, served
+from dashwright.expressions.fetching import Fetched, fetch
+from dashwright.expressions.health import health
 from dashwright.expressions.request import Request, read
+from dashwright.expressions.sources.answers import Answers
+from dashwright.expressions.sources.directory import Directory, Sources
+from dashwright.expressions.sql.engine import SqlEngine
 from dashwright.expressions.validation import faults_of
 
 _log = structlog.get_logger()
@@ -34,8 +40,11 @@ _SMALL = 2_000
 _FEW = 1_000
 """Points of a query up to which expressions are evaluated on the event loop."""
 
-_GROWING = frozenset({"resample"})
-"""Kinds whose outcome may have more points than their inputs."""
+_NEVER_BRIEF = frozenset({"resample", "sql"})
+"""Kinds whose outcome may have more points than their inputs, or that wait for another process."""
+
+_NAMES_SQL = b'"sql"'
+"""In a body that holds it a statement may have to be read, which is no brief work, however short it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +58,17 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What an answer may cost, how many ``seconds`` its evaluation may take, what time it is, and which sources answer queries."""
+    """What an answer may cost, how many ``seconds`` its evaluation may take, and what time it is.
+
+    ``sources`` finds the data sources, ``answers`` holds what they answered a moment ago; ``sql`` runs statements where that is served.
+    """
 
     limits: Limits = field(default_factory=Limits)
     seconds: float = 25
     clock: Clock = field(default_factory=Clock)
-    source_of: SourceOf = served
+    sources: Sources = field(default_factory=Directory)
+    answers: Answers = field(default_factory=Answers)
+    sql: SqlEngine | None = None
 
 
 _DEFAULTS = Settings()
@@ -70,8 +84,12 @@ async def answer(body: bytes, asking: Asking | None = None, settings: Settings |
     limits = replace(settings.limits, deadline=Deadline.of(settings.seconds, left))
     try:
         if asking.door is Door.VALIDATION:
-            faults = await _run(len(body) > _SMALL, limits, partial(faults_of, body, asking, settings.clock.now(), limits))
+            work = partial(faults_of, body, asking, settings.clock.now(), limits, settings.sql)
+            faults = await _run(_is_large(body), limits, work)
             return _counted(Answer(200, media.JSON, [response.validation(faults)]))
+        if asking.door is Door.HEALTH:
+            status, told = await health(body, asking, limits, settings.sources)
+            return Answer(status, media.JSON, [told])
         evaluation = await _evaluate(body, asking, settings, limits)
     except DashwrightError as error:
         _log.info("query_refused", reason=error.message)
@@ -85,31 +103,41 @@ async def evaluate(body: bytes, asking: Asking, settings: Settings) -> Evaluatio
 
 
 async def _evaluate(body: bytes, asking: Asking, settings: Settings, limits: Limits) -> Evaluation:
-    large = len(body) > _SMALL
-    request = await _run(large, limits, partial(read, body, asking, settings.clock.now(), limits))
-    fetched = await fetch(request, limits, settings.source_of)
+    large = _is_large(body)
+    request = await _run(large, limits, partial(read, body, asking, settings.clock.now(), limits, settings.sql))
+    fetched = await fetch(request, asking, limits, settings.sources, settings.answers)
     large = large or not _is_brief(request, fetched)
-    evaluation = await _run(large, limits, partial(evaluated, request, fetched, limits, explain=asking.explain))
+    threads = settings.sql.threads if settings.sql and "sql" in request.kinds.values() else None
+    evaluation = await _run(large, limits, partial(evaluated, request, fetched, limits, explain=asking.explain), threads)
     for ref_id, result in evaluation.shown.items():
         if result.error and result.error.status == response.OURS:
             _log.error("ref_id_failed", ref_id=ref_id, exc_info=result.error)
     return evaluation
 
 
-async def _run(large: bool, limits: Limits, work: Callable[[], Outcome]) -> Outcome:
-    """The outcome of the work; what is large is done in a thread, which ends by its deadline when nobody waits any more."""
+async def _run(large: bool, limits: Limits, work: Callable[[], Outcome], threads: Executor | None = None) -> Outcome:
+    """The outcome of the work; what is large is done in a thread, which ends by its deadline when nobody waits any more.
+
+    ``threads`` are those of work that mostly waits, and would keep others from threads that all share.
+    """
     if not large:
         return work()
     try:
-        return await asyncio.to_thread(work)
+        if threads is None:
+            return await asyncio.to_thread(work)
+        return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, work)
     except asyncio.CancelledError:
         limits.deadline.end()
         raise
 
 
+def _is_large(body: bytes) -> bool:
+    return len(body) > _SMALL or _NAMES_SQL in body
+
+
 def _is_brief(request: Request, fetched: Fetched) -> bool:
     """Whether evaluating is brief whatever the expressions say: no more than one item a query, because unions multiply them."""
-    if not _GROWING.isdisjoint(request.kinds.values()):
+    if not _NEVER_BRIEF.isdisjoint(request.kinds.values()):
         return False
     return all(len(result.frames) <= 1 and all(map(_is_single, result.frames)) for result in fetched.results.values())
 

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from dashwright.common.models.asking import Asking, Door
-from dashwright.common.models.expressions import TARGETS, SourceQuery, Target
+from dashwright.common.models.expressions import TARGETS, FormattedSqlTarget, SourceQuery, SqlTarget, Target
 from dashwright.expressions.tolerance import forgiven, is_expression, source_of
 
 REF_ID = "A"
@@ -52,11 +52,13 @@ def bind(query: Any, pointer: str, asking: Asking) -> Bound | list[Fault]:
         return _source_query(query, pointer, lenient=lenient)
     if asking.door is Door.QUERY:
         query = forgiven(query if query.get("refId") else {**query, "refId": REF_ID})
-    return _target(query, pointer, lenient=lenient)
+    return _target(query, pointer, asking.door, lenient=lenient)
 
 
-def _target(query: dict[str, Any], pointer: str, *, lenient: bool) -> Bound | list[Fault]:
+def _target(query: dict[str, Any], pointer: str, door: Door, *, lenient: bool) -> Bound | list[Fault]:
     model = TARGETS.get(query["type"]) if isinstance(query.get("type"), str) else None
+    if model is SqlTarget and door is Door.QUERY:
+        model = FormattedSqlTarget
     if model is None:
         told = "is required" if query.get("type") is None else "is no kind of expression"
         return [Fault(f"{pointer}/type", f"{told}; use one of {_KINDS}", ref_id=_ref_id(query))]

@@ -10,18 +10,21 @@ from dashwright.common.errors import BadRequest, DeadlineExceeded
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import Reply, Request, RpcServer
 from dashwright.common.models.asking import Asking
-from dashwright.common.settings import Settings
+from dashwright.common.settings import SQL_FEATURE, Settings
 from dashwright.expressions import answer
 from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.sources.answers import Answers
+from dashwright.expressions.sources.directory import Directory, Sources
+from dashwright.expressions.sql.engine import SqlEngine
 
 log = structlog.get_logger()
 
 
 class QueryConsumer:
-    """``slots``: queries evaluated at once. ``settings`` give the limits of each."""
+    """``slots``: queries evaluated at once. ``settings``: what each may cost, and where its data sources are found."""
 
-    def __init__(self, broker: Broker, *, slots: int, settings: Settings | None = None) -> None:
-        self._settings = answer.Settings() if settings is None else answer_settings(settings)
+    def __init__(self, broker: Broker, *, slots: int, settings: answer.Settings | None = None) -> None:
+        self._settings = settings or answer.Settings()
         self._server = RpcServer(broker, broker.topology.query, self._answer, prefetch=slots)
 
     async def start(self) -> None:
@@ -45,7 +48,13 @@ class QueryConsumer:
         return Reply(body, {"status": answered.status, "content_type": answered.content_type})
 
 
-def answer_settings(settings: Settings) -> answer.Settings:
-    """Every limit is the setting of its name."""
+def answer_settings(settings: Settings, sources: Sources | None = None) -> answer.Settings:
+    """Every limit is the setting of its name; sql where its feature is on. Without ``sources`` only the built-in ones answer.
+
+    Who asks for them stops what they hold.
+    """
     named = {limit.name: getattr(settings, limit.name) for limit in fields(Limits) if limit.name != "deadline"}
-    return answer.Settings(Limits(**named), settings.evaluation_seconds)
+    limits = Limits(**named)
+    answers = Answers(max_bytes=settings.query_cache_bytes, seconds=settings.query_cache_seconds)
+    sql = SqlEngine(limits, slots=settings.sql_slots) if SQL_FEATURE in settings.features else None
+    return answer.Settings(limits, settings.evaluation_seconds, sources=sources or Directory(), answers=answers, sql=sql)

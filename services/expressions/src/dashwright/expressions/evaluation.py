@@ -9,11 +9,12 @@ from dashwright.expressions.engine import shape
 from dashwright.expressions.engine.bounds import check_size
 from dashwright.expressions.engine.convert import values_of
 from dashwright.expressions.engine.evaluate import Results, Trace, evaluate
-from dashwright.expressions.engine.expression import Outcome
+from dashwright.expressions.engine.expression import Outcome, TableExpression
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.graph import Node
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.present import frames_of
+from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import Values
 from dashwright.expressions.explain import explanation
 from dashwright.expressions.fetching import Fetched
@@ -31,19 +32,26 @@ class Evaluation:
 
 def evaluated(request: Request, fetched: Fetched, limits: Limits, *, explain: bool = False) -> Evaluation:
     checked = {node.ref_id: _checked(node, fetched.results[node.ref_id]) for node in request.nodes if node.ref_id in fetched.results}
-    wanted = {ref_id for node in request.nodes for ref_id in node.inputs}
-    given = {ref_id: _read(ref_id, request, result, limits) for ref_id, result in checked.items() if ref_id in wanted}
+    selected = {ref_id for node in request.nodes if isinstance(node.expression, TableExpression) for ref_id in node.inputs}
+    wanted = {ref_id for node in request.nodes if not isinstance(node.expression, TableExpression) for ref_id in node.inputs}
+    tables = {
+        ref_id: Table(tuple(checked[ref_id].frames), fetched.types.get(ref_id, ""))
+        for ref_id in selected
+        if ref_id in checked and not checked[ref_id].error
+    }
+    read = (checked.keys() & wanted) | ((checked.keys() & selected) - tables.keys())
+    given = {ref_id: _read(ref_id, fetched.types.get(ref_id, ""), result, limits) for ref_id, result in checked.items() if ref_id in read}
     trace = Trace()
     # An explanation tells of hidden outcomes, too.
     kept = {node.ref_id for node in request.nodes if explain or node.ref_id not in request.hidden}
-    outcomes = evaluate(request.nodes, given, limits, trace, kept)
+    outcomes = evaluate(request.nodes, given, limits, trace, kept, tables)
     results = {ref_id: _shown_source(ref_id, result, given.get(ref_id)) for ref_id, result in checked.items()}
     results |= _shown_expressions(outcomes)
     shown = {node.ref_id: results[node.ref_id] for node in request.nodes if node.ref_id not in request.hidden}
     for ref_id, result in shown.items():
-        if texts := [*request.notices.get(ref_id, ()), *(_of_a_newer_kind(result.frames) if ref_id in given else ())]:
+        if texts := [*request.notices.get(ref_id, ()), *(_of_a_newer_kind(result.frames) if ref_id in given or ref_id in tables else ())]:
             shown[ref_id] = _noticed(result, texts)
-    return Evaluation(shown, explanation(request, given, outcomes, trace, fetched.seconds) if explain else None)
+    return Evaluation(shown, explanation(request, {**tables, **given}, outcomes, trace, fetched) if explain else None)
 
 
 def _checked(node: Node, result: Result) -> Result:
@@ -57,12 +65,12 @@ def _checked(node: Node, result: Result) -> Result:
     return result
 
 
-def _read(ref_id: str, request: Request, result: Result, limits: Limits) -> Values | DashwrightError:
+def _read(ref_id: str, source_type: str, result: Result, limits: Limits) -> Values | DashwrightError:
     if result.error:
         return result.error
     try:
         limits.deadline.check()
-        values = values_of(result.frames, request.sources[ref_id].datasource.type)
+        values = values_of(result.frames, source_type)
         check_size(ref_id, values, limits)
     except DashwrightError as error:
         unreadable = type(error)(f"failed to read data from query {ref_id}: {error.message}", message_id="sse.readDataError")

@@ -7,23 +7,27 @@ from dashwright.common.errors import DashwrightError
 from dashwright.expressions.engine.bounds import size_of
 from dashwright.expressions.engine.evaluate import Results, Trace
 from dashwright.expressions.engine.expression import Dropped, Outcome
+from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import Values
+from dashwright.expressions.fetching import Fetched
 from dashwright.expressions.request import Request
 
 _SHOWN_DROPS = 100
 
 
 def explanation(
-    request: Request, given: Mapping[str, Values | DashwrightError], outcomes: Results, trace: Trace, seconds: Mapping[str, float]
+    request: Request, given: Mapping[str, Values | Table | DashwrightError], outcomes: Results, trace: Trace, fetched: Fetched
 ) -> dict[str, Any]:
-    """``given`` is what ordinary queries gave to expressions, ``seconds`` the time that each ordinary query took."""
+    """``given`` is what ordinary queries gave to expressions, ``fetched`` where that came from."""
     values = {**given, **{ref_id: outcome.values if isinstance(outcome, Outcome) else outcome for ref_id, outcome in outcomes.items()}}
     inputs = {node.ref_id: node.inputs for node in request.nodes}
-    taken = {**seconds, **trace.seconds}
+    taken = {**fetched.seconds, **trace.seconds}
+    kinds = request.kinds | fetched.types
     nodes = {
-        ref_id: _node(request.kinds[ref_id], [{"refId": name, **_told(values.get(name))} for name in inputs[ref_id]], taken.get(ref_id))
+        ref_id: _node(kinds[ref_id], [{"refId": name, **_told(values.get(name))} for name in inputs[ref_id]], taken.get(ref_id))
         | {"output": _told(values.get(ref_id))}
         | _dropped(outcomes.get(ref_id))
+        | _cached(fetched.cached.get(ref_id))
         for ref_id in trace.order
     }
     return {"order": list(trace.order), "nodes": nodes}
@@ -33,7 +37,12 @@ def _node(kind: str, inputs: list[dict[str, Any]], seconds: float | None) -> dic
     return {"kind": kind, "inputs": inputs, "milliseconds": None if seconds is None else round(seconds * 1000, 3)}
 
 
-def _told(values: Values | DashwrightError | None) -> dict[str, Any]:
+def _cached(found: bool | None) -> dict[str, str]:
+    """Of a query whose answers are kept: whether this one was."""
+    return {} if found is None else {"cache": "hit" if found else "miss"}
+
+
+def _told(values: Values | Table | DashwrightError | None) -> dict[str, Any]:
     """What a refId holds. An ordinary query that no expression reads is never turned into values."""
     if values is None:
         return {}

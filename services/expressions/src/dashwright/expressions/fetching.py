@@ -1,82 +1,150 @@
 """Asks data sources for what the ordinary queries of a request want. A source that fails is an error of its refId."""
 
 import asyncio
+import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 
-from dashwright.common.errors import BadRequest, DashwrightError
+from dashwright.common.errors import DashwrightError, DeadlineExceeded
+from dashwright.common.models.asking import Asking
 from dashwright.common.models.expressions import SourceQuery
+from dashwright.common.observability import metrics
+from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.request import Request
 from dashwright.expressions.response import Result
-from dashwright.expressions.sources import testdata
-from dashwright.expressions.sources.source import Source
+from dashwright.expressions.sources.answers import Answers
+from dashwright.expressions.sources.directory import Found, Sources
 
-SOURCES: dict[str, Source] = {testdata.TYPE: testdata.TestData()}
-"""By data source type."""
-
-SourceOf = Callable[[SourceQuery], Source]
-"""Which source answers a query. Raises BadRequest where none does."""
-
-_BUILT_IN = frozenset({testdata.TYPE})
-"""Sources that only compute: waiting for several of them at once gains nothing."""
+POINTS, POINTS_OF_EXPRESSIONS = 100, 5000
+"""``maxDataPoints`` of a query that names none: alone, and in a request with expressions, as clients know them."""
 
 
 @dataclass(slots=True)
 class Fetched:
-    """By refId: what each query answered, and the seconds it took."""
+    """By refId: what each query answered, the seconds it took, its data source's type, and whether the answer was there already."""
 
     results: dict[str, Result] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)
+    cached: dict[str, bool] = field(default_factory=dict)
 
 
-def served(query: SourceQuery) -> Source:
-    source = SOURCES.get(query.datasource.type)
-    if source is None:
-        kind = query.datasource.type
-        raise BadRequest(f"data source type {kind!r:.80} of query {query.ref_id} is not served; use {', '.join(SOURCES)}")
-    return source
-
-
-async def fetch(request: Request, limits: Limits, source_of: SourceOf = served) -> Fetched:
-    fetched = Fetched()
-    elsewhere = []
-    for number, query in enumerate(request.sources.values()):
-        if query.datasource.type in _BUILT_IN:
-            if number:
-                # A turn for others: what computes only never waits.
-                await asyncio.sleep(0)
-            await _fetch_one(query, source_of, request, limits, fetched)
-        else:
-            elsewhere.append(_fetch_one(query, source_of, request, limits, fetched))
-    if elsewhere:
-        await asyncio.gather(*elsewhere)
-    return fetched
-
-
-async def _fetch_one(query: SourceQuery, source_of: SourceOf, request: Request, limits: Limits, fetched: Fetched) -> None:
-    started = time.perf_counter()
-    fetched.results[query.ref_id] = await _result(query, source_of, request, limits)
-    fetched.seconds[query.ref_id] = time.perf_counter() - started
-
-
-async def _result(query: SourceQuery, source_of: SourceOf, request: Request, limits: Limits) -> Result:
+async def fetch(request: Request, asking: Asking, limits: Limits, sources: Sources, answers: Answers) -> Fetched:
+    """All at once. Equal queries of one source are asked once, also beside other requests unless this one wants to be ``fresh``."""
+    fetching = _Fetching(request, limits, answers, object() if asking.fresh else None)
+    queries = list(request.sources.values())
+    if not queries:
+        return fetching.fetched
     try:
-        source = source_of(query)
-    except BadRequest as error:
-        return Result(error=error)
+        async with within(limits.deadline):
+            await fetching.all(queries, await sources.find(queries, asking))
+    except DeadlineExceeded as error:
+        fetching.end(queries, error)
+    return fetching.fetched
+
+
+@asynccontextmanager
+async def within(deadline: Deadline) -> AsyncIterator[None]:
+    """Cancels what waits beyond the deadline, and raises its error."""
     try:
-        limits.deadline.check()
-        frames = await source.query(query, request.ranges[query.ref_id])
-        for frame in frames:
-            _check_size(frame, limits)
-    except DashwrightError as error:
-        failed = type(error)(f"failed to execute query [{query.ref_id}]: {error.message}", message_id="sse.dataQueryError")
-        failed.__cause__ = error
-        return Result(error=failed)
-    return Result(frames)
+        async with asyncio.timeout(None if math.isinf(deadline.left) else deadline.left) as scope:
+            yield
+    except TimeoutError:
+        if not scope.expired():
+            raise
+        deadline.end()
+        deadline.check()
+
+
+class _Fetching:
+    """The queries of one request on their way."""
+
+    def __init__(self, request: Request, limits: Limits, answers: Answers, fresh: object) -> None:
+        self.fetched = Fetched()
+        self._request = request
+        self._limits = limits
+        self._answers = answers
+        self._fresh = fresh
+        self._points = POINTS if len(request.sources) == len(request.nodes) else POINTS_OF_EXPRESSIONS
+
+    async def all(self, queries: Sequence[SourceQuery], found: Sequence[Found | DashwrightError]) -> None:
+        first, *others = zip(queries, found, strict=True)
+        if not others:
+            await self._one(*first)
+            return
+        async with asyncio.TaskGroup() as group:
+            for each in (first, *others):
+                group.create_task(self._one(*each))
+
+    def end(self, queries: Sequence[SourceQuery], error: DeadlineExceeded) -> None:
+        """What has not answered yet does not."""
+        for query in queries:
+            self.fetched.results.setdefault(query.ref_id, Result(error=_failed(query, error)))
+
+    async def _one(self, query: SourceQuery, found: Found | DashwrightError) -> None:
+        started = time.perf_counter()
+        self.fetched.results[query.ref_id] = await self._result(query, found)
+        self.fetched.seconds[query.ref_id] = time.perf_counter() - started
+
+    async def _result(self, query: SourceQuery, found: Found | DashwrightError) -> Result:
+        if isinstance(found, DashwrightError):
+            return Result(error=found)
+        self.fetched.types[query.ref_id] = found.type
+        try:
+            self._limits.deadline.check()
+            frames = await self._frames(query, found)
+            for frame in frames:
+                _check_size(frame, self._limits)
+        except DashwrightError as error:
+            return Result(error=_failed(query, error))
+        return Result(frames)
+
+    async def _frames(self, query: SourceQuery, found: Found) -> Sequence[Frame]:
+        span = self._request.ranges[query.ref_id]
+        record = found.record
+        if record is None:
+            return await found.source.query(query, span, self._limits)
+        if query.max_data_points is None:
+            query = query.model_copy(update={"max_data_points": self._points})
+        key = record.org_id, record.id, record.uid, record.version, found.source.question(query, span)
+        frames, cached = await self._answers.of(key, lambda: _asked(query, span, found, self._limits), fresh=self._fresh)
+        self.fetched.cached[query.ref_id] = cached
+        metrics.source_answers.labels("hit" if cached else "miss").inc()
+        return frames
+
+
+async def _asked(query: SourceQuery, span: TimeRange, found: Found, limits: Limits) -> Sequence[Frame]:
+    """The answer may be for several requests, so its deadline is the source's own; who waits for it has another one."""
+    assert found.record is not None
+    deadline = Deadline(found.seconds)
+    started, outcome = time.perf_counter(), "failed"
+    try:
+        async with asyncio.timeout(found.wait) as scope:
+            frames = await found.source.query(query, span, replace(limits, deadline=deadline))
+            outcome = "answered"
+            return frames
+    except TimeoutError as error:
+        if not scope.expired():
+            raise
+        raise DeadlineExceeded(
+            f"the data source {found.record.name!r:.80} did not answer within {found.seconds:g} s (jsonData.timeout of the data source, "
+            "or setting DASHWRIGHT_SOURCE_SECONDS); ask for less, or allow it more time"
+        ) from error
+    finally:
+        # What it left behind in a thread ends, too.
+        deadline.end()
+        metrics.source_seconds.labels(found.type, outcome).observe(time.perf_counter() - started)
+
+
+def _failed(query: SourceQuery, error: DashwrightError) -> DashwrightError:
+    failed = type(error)(f"failed to execute query [{query.ref_id}]: {error.message}", message_id="sse.dataQueryError")
+    failed.__cause__ = error
+    return failed
 
 
 def _check_size(frame: Frame, limits: Limits) -> None:

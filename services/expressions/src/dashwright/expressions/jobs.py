@@ -8,6 +8,7 @@ import orjson
 from dashwright.common import media
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import DashwrightError
+from dashwright.common.identity import org_of
 from dashwright.common.jobs import verdicts
 from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.evaluation import EvaluationSpec
@@ -33,7 +34,7 @@ class EvaluationRunner:
 
     async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
         spec = EvaluationSpec.model_validate_json(job.spec)
-        evaluation = await evaluate(_body(spec), Asking(door=Door.PANEL), self._settings)
+        evaluation = await evaluate(_body(spec), Asking(door=Door.PANEL, org_id=org_of(job.namespace) or 0), self._settings)
         await self._store(job, execution, evaluation)
         return _status(execution, evaluation)
 

@@ -7,15 +7,17 @@ from dashwright.common.document import write_json
 from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.models.expressions import (
     ClassicConditionsTarget,
+    FormattedSqlTarget,
     MathTarget,
     ReduceTarget,
     ResampleTarget,
+    SqlTarget,
     Target,
     ThresholdCondition,
     ThresholdTarget,
 )
 from dashwright.expressions.engine.classic import ClassicConditions, Condition
-from dashwright.expressions.engine.expression import Expression
+from dashwright.expressions.engine.expression import Expression, TableExpression
 from dashwright.expressions.engine.hysteresis import Hysteresis, fingerprints_of
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.math.evaluate import Math
@@ -25,6 +27,8 @@ from dashwright.expressions.engine.resample import Resample
 from dashwright.expressions.engine.threshold import Threshold, predicate_of
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.frame_reader import read_frames
+from dashwright.expressions.sql.engine import SqlEngine
+from dashwright.expressions.sql.expression import Sql
 
 
 def _math(target: MathTarget, _span: TimeRange, limits: Limits) -> Expression:
@@ -79,6 +83,15 @@ def _input(target: ResampleTarget | ThresholdTarget) -> str:
     return ref_id_of(target.expression, f"no variable specified to reference for refId {target.ref_id}")
 
 
+def _sql(target: SqlTarget, engine: SqlEngine | None) -> Sql:
+    if engine is None:
+        raise BadRequest(
+            f"sql expressions are disabled, so '{target.ref_id}' was not run; turn them on with DASHWRIGHT_FEATURES=sqlExpression",
+            message_id="sse.sql.disabled",
+        )
+    return Sql.of(target.ref_id, target.expression, target.format if isinstance(target, FormattedSqlTarget) else "", engine)
+
+
 _BUILDERS: dict[type[Target], Callable[[Any, TimeRange, Limits], Expression]] = {
     MathTarget: _math,
     ReduceTarget: _reduce,
@@ -88,19 +101,18 @@ _BUILDERS: dict[type[Target], Callable[[Any, TimeRange, Limits], Expression]] = 
 }
 
 
-def expression_of(target: Target, span: TimeRange, limits: Limits) -> Expression:
-    """``span`` is the target's time range. Raises an error of the caller's where its words cannot be understood or are too long."""
+def expression_of(target: Target, span: TimeRange, limits: Limits, sql: SqlEngine | None) -> Expression | TableExpression:
+    """``span`` is the target's time range, ``sql`` what runs statements where these are turned on.
+
+    Raises an error of the caller's where its words cannot be understood or are too long.
+    """
     text = getattr(target, "expression", "")
     if len(text) > limits.expression_length:
         raise limits.refusal("expression_length", f"the expression of '{target.ref_id}' has {len(text)} characters", "split it")
-    build = _BUILDERS.get(type(target))
-    if build is None:
-        raise BadRequest(
-            f"the expression kind '{target.type}' of '{target.ref_id}' is not served yet; use one of the other kinds",
-            message_id="sse.kindNotServed",
-        )
+    if isinstance(target, SqlTarget):
+        return _sql(target, sql)
     try:
-        return build(target, span, limits)
+        return _BUILDERS[type(target)](target, span, limits)
     except BadRequest as error:
         text = f"failed to parse expression '{target.ref_id}': {error.message}"
         raise BadRequest(text, message_id="sse.parseError", details=error.details) from error

@@ -4,21 +4,34 @@ import asyncio
 import gc
 import sys
 from datetime import timedelta
+from functools import partial
 
 import structlog
 
 from dashwright.common import process
+from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
+from dashwright.common.errors import Unavailable
 from dashwright.common.jobs.routing import EVALUATE
 from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.observability.probes import Probes, ProbeServer
 from dashwright.common.relay import Relay
+from dashwright.common.secrets import SecretBox
 from dashwright.common.settings import Settings, listening_at, require
 from dashwright.common.work.consumer import JobConsumer
 from dashwright.expressions.consumer import QueryConsumer, answer_settings
 from dashwright.expressions.jobs import EvaluationRunner
+from dashwright.expressions.sources.directory import Directory, Kinds
+from dashwright.expressions.sources.http.client import HttpClient
+from dashwright.expressions.sources.postgres import source as postgres
+from dashwright.expressions.sources.postgres.connections import Connections, Sizes
+from dashwright.expressions.sources.postgres.source import Postgres
+from dashwright.expressions.sources.prometheus import source as prometheus
+from dashwright.expressions.sources.prometheus.source import Prometheus
+from dashwright.expressions.sources.reach import Reach
+from dashwright.expressions.sources.records import StoredRecords
 
 log = structlog.get_logger()
 
@@ -31,13 +44,23 @@ class ExpressionsWorker:
     def __init__(self, settings: Settings, database: Database, broker: Broker, clock: Clock) -> None:
         self._drain = settings.shutdown_seconds
         self._relay = Relay(database, broker)
-        self._queries = QueryConsumer(broker, slots=settings.query_slots, settings=settings)
+        self._start_seconds = settings.start_seconds
+        reach = Reach(AllowedHosts.of(settings.allowed_hosts))
+        self._http = HttpClient(reach, connections=settings.source_connections)
+        self._connections = Connections(reach, Sizes(connections=settings.source_connections))
+        kinds: Kinds = {
+            prometheus.TYPE: partial(Prometheus, http=self._http),
+            **dict.fromkeys(postgres.TYPES, partial(Postgres, connections=self._connections)),
+        }
+        records = StoredRecords(database, SecretBox.of(require(settings.secret_key, "SECRET_KEY")))
+        self._settings = answer_settings(settings, Directory(kinds, records, seconds=settings.source_seconds))
+        self._queries = QueryConsumer(broker, slots=settings.query_slots, settings=self._settings)
         keep = timedelta(seconds=settings.evaluation_result_seconds)
         self._jobs = JobConsumer(
             database,
             broker,
             self._relay,
-            {EVALUATE: EvaluationRunner(database, answer_settings(settings), keep=keep)},
+            {EVALUATE: EvaluationRunner(database, self._settings, keep=keep)},
             clock,
             queue=broker.topology.evaluate,
             slots=settings.job_slots,
@@ -45,6 +68,7 @@ class ExpressionsWorker:
         )
 
     async def start(self) -> None:
+        await self._warm()
         self._relay.start()
         await self._queries.start()
         await self._jobs.start()
@@ -53,11 +77,25 @@ class ExpressionsWorker:
         """Takes nothing more, finishes what it has or hands it back, closes."""
         await asyncio.gather(self._queries.stop(drain=self._drain), self._jobs.stop(drain=self._drain))
         await self._relay.stop()
+        await self._http.close()
+        await self._connections.close()
+        if self._settings.sql:
+            await asyncio.to_thread(self._settings.sql.stop)
+
+    async def _warm(self) -> None:
+        """Without a first child statements are tried all the same, and everything else is served."""
+        if self._settings.sql is None:
+            return
+        try:
+            await asyncio.to_thread(self._settings.sql.warm, self._start_seconds)
+        except Unavailable as error:
+            log.warning("sql_not_ready", reason=error.message)
 
 
 async def serve(settings: Settings) -> None:
     """One worker process, until a signal stops it."""
     url = require(settings.database_url, "DATABASE_URL")
+    require(settings.secret_key, "SECRET_KEY")
     stopped = process.stop_signal()
     broker = AmqpBroker(require(settings.amqp_url, "AMQP_URL"), connect_timeout=settings.start_seconds)
     database = await process.patiently(

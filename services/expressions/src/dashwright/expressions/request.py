@@ -14,6 +14,7 @@ from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange, time_range
 from dashwright.expressions.envelope import Envelope, opened
 from dashwright.expressions.kinds import expression_of
+from dashwright.expressions.sql.engine import SqlEngine
 
 _TOLD_FAULTS = 5
 _LISTED_FAULTS = 100
@@ -43,7 +44,7 @@ class Draft:
     faults: list[Fault] = field(default_factory=list)
 
 
-def read(body: bytes, asking: Asking, now: datetime, limits: Limits) -> Request:
+def read(body: bytes, asking: Asking, now: datetime, limits: Limits, sql: SqlEngine | None = None) -> Request:
     """Raises BadRequest that tells every fault of shape: its place, its refId and what to do; DeadlineExceeded while shapes are read."""
     draft = drafted(body, asking, now, limits)
     if draft.faults:
@@ -51,7 +52,7 @@ def read(body: bytes, asking: Asking, now: datetime, limits: Limits) -> Request:
     if not draft.bound:
         raise BadRequest("No queries found; give at least one", message_id="query.noQueries")
     queries = {ref_id: bound.query for ref_id, bound in draft.bound.items()}
-    nodes = _needed([node_of(ref_id, query, draft.ranges[ref_id], limits) for ref_id, query in queries.items()], queries)
+    nodes = _needed([node_of(ref_id, query, draft.ranges[ref_id], limits, sql) for ref_id, query in queries.items()], queries)
     queries = {node.ref_id: queries[node.ref_id] for node in nodes}
     return Request(
         nodes,
@@ -108,14 +109,14 @@ def _check_expressions(draft: Draft, limits: Limits) -> None:
             return
 
 
-def node_of(ref_id: str, query: Target | SourceQuery, span: TimeRange, limits: Limits) -> Node:
+def node_of(ref_id: str, query: Target | SourceQuery, span: TimeRange, limits: Limits, sql: SqlEngine | None) -> Node:
     """The node of the graph; a target whose words cannot be understood is a node with that fault."""
     assertion = _assertion(query)
     if isinstance(query, SourceQuery):
         return Node(ref_id, assertion=assertion)
     try:
         limits.deadline.check()
-        return Node(ref_id, expression_of(query, span, limits), assertion=assertion)
+        return Node(ref_id, expression_of(query, span, limits, sql), assertion=assertion)
     except DashwrightError as error:
         return Node(ref_id, fault=error)
 

@@ -81,7 +81,7 @@ def _message(results: Mapping[str, Result]) -> bytes:
     failed = {ref_id: result.error for ref_id, result in sorted(results.items()) if result.error}
     if not failed:
         return b""
-    texts = "; ".join(f"{ref_id}: {_text(error)}" for ref_id, error in failed.items())
+    texts = "; ".join(f"{ref_id}: {text_of(error)}" for ref_id, error in failed.items())
     return b'"message":' + orjson.dumps(texts) + b","
 
 
@@ -99,10 +99,11 @@ def notices_of(warnings: Sequence[str]) -> list[dict[str, str]]:
 def error_members(error: DashwrightError) -> dict[str, Any]:
     """What a refId says of its error, whatever the encoding. All that the caller can mend is 400, a limit too."""
     source = "downstream" if isinstance(error, SourceFailed) else "plugin"
-    return {"error": _text(error), "errorSource": source, "status": error.status if error.status >= OURS else 400}
+    return {"error": text_of(error), "errorSource": source, "status": error.status if error.status >= OURS else 400}
 
 
-def _text(error: DashwrightError) -> str:
+def text_of(error: DashwrightError) -> str:
+    """What callers are told of an error; of a failure of ours, only where to look."""
     if error.status == OURS:
         trace = tracing.current()
         return f"internal error; the logs of the service tell more under trace id {trace.trace_id if trace else 'unknown'}"

@@ -10,7 +10,7 @@ from dashwright.common.models.expressions import EXPRESSION_UIDS, TARGETS, VARIA
 _OWN = {kind: VARIANT_PROPERTIES.intersection(model.model_fields) for kind, model in TARGETS.items()}
 """Which of the variants' properties each kind has."""
 
-_DROPPED = {kind: WITHOUT_EFFECT | (VARIANT_PROPERTIES - own) | ({"format"} if kind == "sql" else set()) for kind, own in _OWN.items()}
+_DROPPED = {kind: WITHOUT_EFFECT | (VARIANT_PROPERTIES - own) for kind, own in _OWN.items()}
 
 _LEGACY_ID = -100
 

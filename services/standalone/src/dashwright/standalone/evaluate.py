@@ -2,7 +2,8 @@
 
 import asyncio
 import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -19,9 +20,8 @@ from dashwright.common.settings import SettingsError, load
 from dashwright.common.yaml import read_yaml
 from dashwright.expressions import answer, response
 from dashwright.expressions.consumer import answer_settings
-from dashwright.expressions.fetching import SOURCES, SourceOf, served
+from dashwright.expressions.sources.directory import BUILT_IN, Found
 from dashwright.expressions.sources.recorded import Recorded
-from dashwright.expressions.sources.source import Source
 from dashwright.standalone.panel import panel_of
 from dashwright.standalone.tables import show
 
@@ -81,11 +81,14 @@ def evaluate(
     except (DashwrightError, SettingsError, OSError, UnicodeDecodeError) as error:
         return _told(error, NOT_RUN)
     clock = settings.clock if now is None else _Stopped(now if now.tzinfo else now.replace(tzinfo=UTC))
-    settings = answer.Settings(settings.limits, settings.seconds, clock, _source_of(recorded))
+    settings = replace(settings, clock=clock, sources=_Recordings(recorded))
     try:
         shown = asyncio.run(answer.evaluate(body, Asking(Door.PANEL if strict else Door.QUERY), settings)).shown
     except DashwrightError as error:
         return _told(error, FAILED)
+    finally:
+        if settings.sql:
+            settings.sql.stop()
     if form == "json":
         sys.stdout.write(b"".join(part for part, _ in response.fragments(shown)).decode() + "\n")
     else:
@@ -110,12 +113,19 @@ def _body(file: str, wanted: str | None, span: dict[str, str | None], *, strict:
     return write_json({"queries": queries, **{key: panel[key] for key in span if key in panel}})
 
 
-def _source_of(recorded: Recorded) -> SourceOf:
-    def source_of(query: SourceQuery) -> Source:
-        if query.ref_id in recorded:
-            return recorded
-        if query.datasource.type in SOURCES:
-            return served(query)
-        raise BadRequest(f"no frames are recorded for query {query.ref_id}; give an answer of /api/ds/query that has them with --frames")
+class _Recordings:
+    """Recorded frames in place of every data source that is not built in."""
 
-    return source_of
+    def __init__(self, recorded: Recorded) -> None:
+        self._recorded = recorded
+
+    async def find(self, queries: Sequence[SourceQuery], asking: Asking) -> list[Found | DashwrightError]:
+        return [self._found(query) for query in queries]
+
+    def _found(self, query: SourceQuery) -> Found | DashwrightError:
+        kind = query.datasource.type
+        if query.ref_id in self._recorded:
+            return Found(kind, self._recorded)
+        if kind in BUILT_IN:
+            return Found(kind, BUILT_IN[kind])
+        return BadRequest(f"no frames are recorded for query {query.ref_id}; give an answer of /api/ds/query that has them with --frames")

@@ -11,6 +11,7 @@ from pydantic import SecretStr
 
 from dashwright.api.main import Gateway
 from dashwright.common import process
+from dashwright.common.allowed_hosts import LOOPBACK
 from dashwright.common.clock import Clock
 from dashwright.common.database import schema
 from dashwright.common.database.pool import Database
@@ -31,6 +32,7 @@ SERVICE = "dashwright"
 async def serve(settings: Settings) -> None:
     """Everything, until a signal stops it. Prints one line with the address when it serves."""
     stopped = process.stop_signal()
+    settings = reaching_this_machine(settings)
     async with _database(settings) as (url, folder):
         if not settings.secret_key:
             settings = settings.model_copy(update={"secret_key": SecretStr(secret_key.keep(folder))})
@@ -46,6 +48,11 @@ async def serve(settings: Settings) -> None:
         finally:
             await broker.close()
             await database.close()
+
+
+def reaching_this_machine(settings: Settings) -> Settings:
+    """Whoever runs everything on one machine has their data sources there, too, unless they say otherwise."""
+    return settings if "allowed_hosts" in settings.model_fields_set else settings.model_copy(update={"allowed_hosts": LOOPBACK})
 
 
 @asynccontextmanager

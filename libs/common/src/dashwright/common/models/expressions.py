@@ -165,6 +165,13 @@ class SqlTarget(TargetShape):
     expression: Reference
 
 
+class FormattedSqlTarget(SqlTarget):
+    """As ``/api/ds/query`` takes it: with ``format``, which the targets of a panel do not have; an empty statement fails on its refId."""
+
+    expression: str
+    format: Literal["", "table", "alerting"] = ""
+
+
 Target = MathTarget | ReduceTarget | ResampleTarget | ClassicConditionsTarget | ThresholdTarget | SqlTarget
 
 TARGETS: dict[str, type[Target]] = {

@@ -21,6 +21,13 @@ messages_handled = Counter("dashwright_messages_handled_total", "Messages a cons
 rpc_seconds = Histogram("dashwright_rpc_seconds", "Time of one call to a worker, first request to last chunk", ["queue", "outcome"])
 broker_connected = Gauge("dashwright_broker_connected", "1 while the broker takes messages")
 queries_evaluated = Counter("dashwright_queries_total", "Expression requests evaluated", ["status"])
+source_seconds = Histogram(
+    "dashwright_source_seconds",
+    "Time that a data source took for one query",
+    ["type", "outcome"],
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
+)
+source_answers = Counter("dashwright_source_answers_total", "Answers of data sources, by whether they were there already", ["cache"])
 audit_dropped = Counter("dashwright_audit_dropped_total", "Refused changes that were not recorded, because too many came at once")
 
 

@@ -8,7 +8,8 @@ from typing import Any
 from dashwright.api.http.answer import JSON, Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Content, Operation, Permission, Route
-from dashwright.common.errors import BadRequest
+from dashwright.common.errors import BadRequest, Forbidden
+from dashwright.common.identity import Identity
 from dashwright.common.media import ARROW
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import Answer as RpcReply
@@ -16,13 +17,19 @@ from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.models.asking import Asking, Door
 from dashwright.common.observability import metrics
 
-NEEDS = Permission("datasources:query")
+QUERY = "datasources:query"
+NEEDS = Permission(QUERY, any_scope=True)
+"""Which data sources it may be is for the worker to see, which reads the queries."""
+
 
 Handler = Callable[[Call], Awaitable[Answer]]
 _FLAGS = {"": False, "false": False, "true": True}
 ANY_OBJECT = Content(dict[str, Any])
 _FRAMES = Content(dict[str, Any], (JSON, ARROW))
 RESULTS = {200: _FRAMES, 400: _FRAMES}
+_MOST_UIDS = 1_000
+"""They travel in a header of the message."""
+
 EXPLAIN = {"explain": "true: tell in meta.explain how the results came about"}
 
 
@@ -60,7 +67,24 @@ def routes(evaluations: Evaluations, *, body_limit: int) -> list[Route]:
 
 def _asking(call: Call, door: Door) -> Asking:
     # The worker decides what it can encode.
-    return Asking(door, _flag(call, "lenient"), _flag(call, "explain"), call.accept)
+    caller = call.identity
+    return Asking(
+        door,
+        lenient=_flag(call, "lenient"),
+        explain=_flag(call, "explain"),
+        accept=call.accept,
+        org_id=caller.org_id,
+        uids=_uids(caller),
+        fresh=any("no-cache" in value or "no-store" in value for value in call.headers.getall("Cache-Control", [])),
+    )
+
+
+def _uids(caller: Identity) -> frozenset[str] | None:
+    """The data sources that the caller may query, None for all."""
+    uids = caller.names(QUERY, "datasources:uid:")
+    if uids is not None and len(uids) > _MOST_UIDS:
+        raise Forbidden(f"You may query more than {_MOST_UIDS} data sources one by one; have {QUERY} granted on datasources:uid:* instead")
+    return uids
 
 
 def _flag(call: Call, name: str) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dashwright.common.errors import DashwrightError
 from dashwright.expressions.engine.graph import Node
 from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import NoData, Scalar, Series, Values
 
 
@@ -24,9 +25,11 @@ def too_deep(nodes: Sequence[Node], order: Sequence[str], limits: Limits) -> Map
     return refusals
 
 
-def size_of(values: Values) -> tuple[int, int]:
-    """How many items the values have, and how many points these have together."""
+def size_of(values: Values | Table) -> tuple[int, int]:
+    """How many items the values have, and how many points these have together. A table has frames and cells."""
     match values:
+        case Table(frames=frames):
+            return len(frames), values.cells
         case Series(blocks=blocks):
             return len(values), sum(block.cells.values.size for block in blocks)
         case NoData():
@@ -36,14 +39,14 @@ def size_of(values: Values) -> tuple[int, int]:
     return len(values), len(values)
 
 
-def check_size(ref_id: str, values: Values, limits: Limits) -> None:
+def check_size(ref_id: str, values: Values | Table, limits: Limits) -> None:
     """Raises TooLarge where the values of ``ref_id`` have too many series, points or labels."""
     items, points = size_of(values)
     if items > limits.query_series:
         raise limits.refusal("query_series", f"{ref_id} has {items} series", "select fewer, or reduce them first")
     if points > limits.query_points:
         raise limits.refusal("query_points", f"{ref_id} has {points} points", "ask for a shorter time range or a larger interval")
-    if isinstance(values, NoData | Scalar):
+    if isinstance(values, NoData | Scalar | Table):
         return
     most = max(map(len, values.labels), default=0)
     if most > limits.query_labels:

@@ -17,10 +17,14 @@ from dashwright.expressions.engine.axis import Axis, Times
 from dashwright.expressions.engine.frame import NUMERIC, Field, FieldType, Frame
 from dashwright.expressions.engine.labels import NONE, Labels
 from dashwright.expressions.engine.shape import Layout
+from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import Block, Cells, Mask, NoData, Numbers, Positions, Series, Values
 
 NAMED_BY_LABEL = frozenset({"graphite", "grafana-testdata-datasource", "dynatrace-datasource", "influxdb"})
 """Source types whose series without labels get their name as the label ``__name__``."""
+
+EMPTY_IS_NO_DATA = frozenset({"grafana-postgresql-datasource", "postgres"})
+"""Source types whose frames without rows, typed as they are, count as no data."""
 
 _NAME_LABEL = "__name__"
 _NOTHING, _MISSING = np.full(1, np.nan), np.ones(1, np.bool_)
@@ -45,7 +49,7 @@ class _Item(NamedTuple):
 
 
 def values_of(frames: Sequence[Frame], source_type: str = "") -> Values:
-    if not frames:
+    if not frames or (source_type in EMPTY_IS_NO_DATA and not any(frame.rows for frame in frames)):
         return NoData()
     if declared := shape.declared_type(frames[0]):
         return _declared(declared, frames)
@@ -57,6 +61,25 @@ def values_of(frames: Sequence[Frame], source_type: str = "") -> Values:
     if len(frames) == 1 and shape.is_number_table(frames[0]):
         return _numbers(_table_rows(frames[0]))
     return _undeclared_series(frames, source_type)
+
+
+def values_of_table(ref_id: str, table: Table) -> Values:
+    """What the table of the expression ``ref_id`` becomes for another expression: the text beside its numbers is labels.
+
+    No data where it has no rows. Raises BadRequest where it has no numbers, or a null time.
+    """
+    frame = table.frames[0]
+    if not frame.rows:
+        return NoData()
+    try:
+        if shape.layout_of(frame) is Layout.LONG:
+            return _declared("timeseries-long", table.frames)
+        if shape.time_field(frame) is None and any(item.type.is_numeric for item in frame.fields):
+            return _declared("numeric-long", table.frames)
+        return values_of(table.frames)
+    except BadRequest as error:
+        told = f"failed to read the table of sql expression [{ref_id}] as series or numbers: {error.message}"
+        raise BadRequest(told, message_id="sse.readDataError") from error
 
 
 def _declared(declared: str, frames: Sequence[Frame]) -> Values:

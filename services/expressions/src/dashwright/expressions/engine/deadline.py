@@ -28,6 +28,11 @@ class Deadline:
         """After ``seconds``, or sooner where the caller waits only as long as ``left``."""
         return Deadline(left, bound="all that was left of the caller's deadline") if left < seconds else Deadline(seconds)
 
+    @property
+    def left(self) -> float:
+        """Seconds until the end, 0 after it."""
+        return max(0.0, self._ends - self._clock())
+
     def check(self) -> None:
         """Raises DeadlineExceeded when the time is over."""
         if self._clock() >= self._ends:

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 
 from dashwright.common.errors import DashwrightError, TooLarge
 from dashwright.expressions.engine.bounds import check_size, too_deep
-from dashwright.expressions.engine.expression import Expression, Outcome
+from dashwright.expressions.engine.expression import Expression, Outcome, TableExpression
 from dashwright.expressions.engine.graph import Node, Plan, plan
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.live import Live
 from dashwright.expressions.engine.present import frames_of
+from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import Values
 
 Results = dict[str, Outcome | DashwrightError]
@@ -36,17 +37,19 @@ def evaluate(
     limits: Limits,
     trace: Trace | None = None,
     kept: Collection[str] | None = None,
+    tables: Mapping[str, Table] | None = None,
 ) -> Results:
     """The outcome of every expression that is ``kept`` (all, unless told) and every error, by refId in request order.
 
-    ``given`` holds what the ordinary queries answered, for each that some expression reads. ``trace`` is filled.
+    ``given`` holds what the ordinary queries answered, for each that some expression reads, ``tables`` the frames of those that some
+    expression selects from. ``trace`` is filled.
     """
     planned = bounded_plan(nodes, limits)
     trace = trace or Trace()
     trace.order = planned.order
     by_ref_id = {node.ref_id: node for node in nodes}
     kept = by_ref_id.keys() if kept is None else kept
-    live = Live(nodes, given, kept, limits)
+    live = Live(nodes, given, tables or {}, kept, limits)
     results: Results = {}
     for ref_id in planned.order:
         result: Outcome | DashwrightError
@@ -65,17 +68,13 @@ def evaluate(
     return {node.ref_id: results[node.ref_id] for node in nodes if node.ref_id in results}
 
 
-def _run(node: Node, expression: Expression, live: Live, limits: Limits) -> Outcome | DashwrightError:
+def _run(node: Node, expression: Expression | TableExpression, live: Live, limits: Limits) -> Outcome | DashwrightError:
     ref_id = node.ref_id
-    inputs: dict[str, Values] = {}
-    for name in node.inputs:
-        value = live[name]
-        if isinstance(value, DashwrightError):
-            return _not_run(ref_id, name, value)
-        inputs[name] = value
     try:
-        limits.deadline.check()
-        outcome = expression.evaluate(inputs, limits)
+        if isinstance(expression, TableExpression):
+            outcome = _selected(node, expression, live, limits)
+        else:
+            outcome = _evaluated(node, expression, live, limits)
         check_size(ref_id, outcome.values, limits)
         live.check(ref_id, outcome.values)
         if node.assertion:
@@ -87,11 +86,41 @@ def _run(node: Node, expression: Expression, live: Live, limits: Limits) -> Outc
     return outcome
 
 
+def _evaluated(node: Node, expression: Expression, live: Live, limits: Limits) -> Outcome:
+    inputs: dict[str, Values] = {}
+    for name in node.inputs:
+        value = live.values(name)
+        if isinstance(value, DashwrightError):
+            raise _not_run(node.ref_id, name, value)
+        inputs[name] = value
+    limits.deadline.check()
+    return expression.evaluate(inputs, limits)
+
+
+def _selected(node: Node, expression: TableExpression, live: Live, limits: Limits) -> Outcome:
+    inputs: dict[str, Values | Table] = {}
+    for name in node.inputs:
+        value = live.table(name)
+        if isinstance(value, DashwrightError):
+            raise _not_selected(node.ref_id, name, value)
+        inputs[name] = value
+    limits.deadline.check()
+    return expression.select(inputs, limits)
+
+
 def _not_run(ref_id: str, name: str, cause: DashwrightError) -> DashwrightError:
     """Of the cause's own class, so that the status says the same: the caller's to mend, or not."""
     return type(cause)(
         f"did not execute expression [{ref_id}] due to a failure of the dependent expression or query [{name}]; see the error of {name}",
         message_id="sse.dependencyError",
+    )
+
+
+def _not_selected(ref_id: str, name: str, cause: DashwrightError) -> DashwrightError:
+    return type(cause)(
+        f"could not run sql expression [{ref_id}] because it selects from the results of query [{name}] which has an error; "
+        f"see the error of {name}",
+        message_id="sse.sql.failed_dependency",
     )
 
 

@@ -1,11 +1,13 @@
 """What every expression kind gives the graph: the inputs it reads and a pure function of them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import Values
 
 
@@ -34,7 +36,7 @@ class Outcome:
     ``matches`` are there for classic conditions only.
     """
 
-    values: Values
+    values: Values | Table
     warnings: tuple[str, ...] = ()
     dropped: tuple[Dropped, ...] = ()
     matches: tuple[Match, ...] | None = None
@@ -51,3 +53,18 @@ class Expression(Protocol):
 
     def evaluate(self, inputs: Mapping[str, Values], limits: Limits) -> Outcome:
         """Raises an error of the tree where the inputs do not suit."""
+
+
+class TableExpression(ABC):
+    """An expression that selects from tables: ordinary queries reach it as their frames, other expressions as what they came to."""
+
+    stands_alone: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def inputs(self) -> tuple[str, ...]:
+        """The refIds it selects from, each once, in the order they are named."""
+
+    @abstractmethod
+    def select(self, inputs: Mapping[str, Values | Table], limits: Limits) -> Outcome:
+        """Raises an error of the tree. May take as long as the deadline allows, so it is no work for the event loop."""

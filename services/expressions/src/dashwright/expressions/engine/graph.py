@@ -3,14 +3,14 @@
 A fault belongs to the node that has it. Nothing here refuses the request as a whole.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 
 from dashwright.common.errors import BadRequest, DashwrightError
 from dashwright.expressions.engine.assertions import Assertion
 from dashwright.expressions.engine.cycles import cycles
-from dashwright.expressions.engine.expression import Expression
+from dashwright.expressions.engine.expression import Expression, TableExpression
 
 _SHOWN_STEPS = 20
 
@@ -23,7 +23,7 @@ class Node:
     """
 
     ref_id: str
-    expression: Expression | None = None
+    expression: Expression | TableExpression | None = None
     fault: DashwrightError | None = None
     assertion: Assertion | None = None
     inputs: tuple[str, ...] = field(init=False)
@@ -67,6 +67,8 @@ def _told(path: Sequence[str]) -> str:
 def _wrong_input(node: Node, known: dict[str, Node]) -> BadRequest | None:
     """The first of its inputs that the node cannot have."""
     for ref_id in node.inputs:
+        if ref_id not in known and isinstance(node.expression, TableExpression):
+            return _no_table(ref_id, node, known)
         if ref_id not in known:
             return BadRequest(
                 f"unable to find dependent node '{ref_id}' that expression '{node.ref_id}' reads; add it or correct the reference",
@@ -79,6 +81,16 @@ def _wrong_input(node: Node, known: dict[str, Node]) -> BadRequest | None:
         if fault := _unsuited(node, known[ref_id]):
             return fault
     return None
+
+
+def _no_table(ref_id: str, node: Node, known: Iterable[str]) -> BadRequest:
+    alike = [name for name in known if name.casefold() == ref_id.casefold() and name != node.ref_id]
+    advice = f"write it [{alike[0]}]: upper and lower case count" if alike else "add the query or correct the name"
+    return BadRequest(
+        f"failed to run sql expression [{node.ref_id}] because it selects from table (refId/query) [{ref_id}] and that table was not "
+        f"found; {advice}",
+        message_id="sse.sql.table_not_found",
+    )
 
 
 def _unsuited(node: Node, source: Node) -> BadRequest | None:

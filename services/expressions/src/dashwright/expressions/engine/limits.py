@@ -21,7 +21,9 @@ class Limits:
     series). ``expression_length``: characters of one expression; ``request_expressions``: of all expressions together;
     ``expression_depth``: how deep parentheses, calls and signs nest in it, a chain of operators does not. ``request_points``: of all that
     is held at once, a series counted as 32 more. ``resample_buckets``: windows of one ``resample``. ``math_bytes``: estimated memory that
-    the result of one binary operator may take; 0 turns that check off.
+    the result of one binary operator may take; 0 turns that check off. ``source_bytes``: bytes of one answer of a data source, unpacked;
+    ``source_rows``: rows of one that answers tables, the others are left out. ``sql_seconds``, ``sql_bytes``: of one sql statement, and as
+    many bytes again for the tables it reads; ``sql_output_cells``: rows times columns that it answers before it is cut.
     """
 
     query_targets: int = 500
@@ -35,6 +37,11 @@ class Limits:
     expression_depth: int = EXPRESSION_DEPTH
     resample_buckets: int = 500_000
     math_bytes: int = 1 << 30
+    source_bytes: int = 128 * 1024 * 1024
+    source_rows: int = 1_000_000
+    sql_seconds: float = 10
+    sql_bytes: int = 512 * 1024 * 1024
+    sql_output_cells: int = 1_000_000
     deadline: Deadline = field(default_factory=Deadline)
 
     def refusal(self, name: str, found: str, advice: str) -> TooLarge:

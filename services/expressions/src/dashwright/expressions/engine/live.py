@@ -5,28 +5,46 @@ from collections.abc import Collection, Mapping, Sequence
 
 from dashwright.common.errors import DashwrightError
 from dashwright.expressions.engine.bounds import size_of
+from dashwright.expressions.engine.convert import values_of_table
 from dashwright.expressions.engine.graph import Node
 from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import Values
+
+Held = Values | Table | DashwrightError
 
 _ITEM = 32
 """What the labels and frame of an item take, in points."""
 
 
 class Live:
-    """``given`` is there from the start. What is ``kept`` is there to the end."""
+    """``given`` and the ``tables`` of queries are there from the start. What is ``kept`` is there to the end."""
 
-    def __init__(self, nodes: Sequence[Node], given: Mapping[str, Values | DashwrightError], kept: Collection[str], limits: Limits) -> None:
-        self._values = dict(given)
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        given: Mapping[str, Values | DashwrightError],
+        tables: Mapping[str, Table],
+        kept: Collection[str],
+        limits: Limits,
+    ) -> None:
+        self._values: dict[str, Held] = {**tables, **given}
+        self._tables = tables
         self._readers = Counter(name for node in nodes for name in node.inputs)
-        self._kept = frozenset(kept) | given.keys()
+        self._kept = frozenset(kept) | self._values.keys()
         self._limits = limits
-        self._points = sum(map(_points_of, given.values()))
+        self._points = sum(map(_points_of, self._values.values()))
 
-    def __getitem__(self, ref_id: str) -> Values | DashwrightError:
-        return self._values[ref_id]
+    def values(self, ref_id: str) -> Values | DashwrightError:
+        """As series and numbers. Raises BadRequest where a table cannot be read as such."""
+        held = self._values[ref_id]
+        return values_of_table(ref_id, held) if isinstance(held, Table) else held
 
-    def check(self, ref_id: str, values: Values) -> None:
+    def table(self, ref_id: str) -> Held:
+        """As it is to be selected from: a query as its frames."""
+        return self._tables.get(ref_id) or self._values[ref_id]
+
+    def check(self, ref_id: str, values: Values | Table) -> None:
         """Raises TooLarge where there is no room for the outcome of ``ref_id`` beside all that is held."""
         points = self._points + _points_of(values)
         if points > self._limits.request_points:
@@ -35,7 +53,7 @@ class Live:
                 "request_points", f"{found}, each series counted as {_ITEM} more", "ask for less at a time, or reduce earlier"
             )
 
-    def add(self, ref_id: str, values: Values | DashwrightError) -> None:
+    def add(self, ref_id: str, values: Held) -> None:
         self._values[ref_id] = values
         self._points += _points_of(values)
         self._drop_unread(ref_id)
@@ -51,7 +69,7 @@ class Live:
             self._points -= _points_of(self._values.pop(ref_id))
 
 
-def _points_of(values: Values | DashwrightError) -> int:
+def _points_of(values: Held) -> int:
     if isinstance(values, DashwrightError):
         return 0
     items, points = size_of(values)

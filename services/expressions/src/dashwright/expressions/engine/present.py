@@ -11,6 +11,7 @@ from dashwright.expressions.engine.axis import Axis
 from dashwright.expressions.engine.expression import Match, Outcome
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import NONE, Labels
+from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import Cells, Floats, Mask, NoData, Numbers, Scalar, Series, Values
 
 _SERIES: dict[str, Any] = {"type": "timeseries-multi", "typeVersion": [0, 1]}
@@ -18,17 +19,21 @@ _NUMBER: dict[str, Any] = {"type": "numeric-multi", "typeVersion": [0, 1]}
 
 
 def frames_of(outcome: Outcome, ref_id: str) -> list[Frame]:
-    """One frame an item; the value field carries the refId as its name. Warnings become notices of the first frame.
+    """One frame an item, whose value field carries the refId as its name; a table as it is. Warnings become notices of the first frame.
 
     The number of classic conditions has no name, and the matches as ``custom`` of its meta.
     """
     if outcome.matches is not None:
         return [_judgement(outcome.values, outcome.matches, ref_id)]
-    frames = list(_frames(outcome.values, ref_id))
+    frames = _tables(outcome.values, ref_id) if isinstance(outcome.values, Table) else list(_frames(outcome.values, ref_id))
     if frames and outcome.warnings:
         notices = [{"severity": "warning", "text": text} for text in outcome.warnings]
         frames[0] = replace(frames[0], meta={**(frames[0].meta or {}), "notices": notices})
     return frames
+
+
+def _tables(table: Table, ref_id: str) -> list[Frame]:
+    return [Frame(frame.fields, ref_id, ref_id, frame.meta) for frame in table.frames]
 
 
 def _frames(values: Values, ref_id: str) -> Iterator[Frame]:
@@ -49,7 +54,7 @@ def _frames(values: Values, ref_id: str) -> Iterator[Frame]:
                 yield Frame([times[block], _value(points[row], nulls[row], ref_id, item)], ref_id=ref_id, meta=_SERIES)
 
 
-def _judgement(values: Values, matches: Iterable[Match], ref_id: str) -> Frame:
+def _judgement(values: Values | Table, matches: Iterable[Match], ref_id: str) -> Frame:
     assert isinstance(values, Numbers)
     return Frame(
         [_value(values.cells.values, values.cells.nulls, "")],

@@ -9,11 +9,13 @@ from dashwright.common.document import write_json
 from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.frame_reader import read_frames
+from dashwright.expressions.sources.source import Source
 
 
-class Recorded:
+class Recorded(Source):
     """Answers each query by its refId, whatever its data source and the time range."""
 
     def __init__(self, frames: Mapping[str, Sequence[Frame]]) -> None:
@@ -34,7 +36,10 @@ class Recorded:
     def __contains__(self, ref_id: object) -> bool:
         return ref_id in self._frames
 
-    async def query(self, query: SourceQuery, time_range: TimeRange) -> Sequence[Frame]:
+    async def health(self) -> str:
+        return "Frames are recorded"
+
+    async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
         return self._frames[query.ref_id]
 
 

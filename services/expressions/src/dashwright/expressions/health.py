@@ -1,0 +1,61 @@
+"""Whether a data source works: ``{"uid": …}`` in, ``{"status": "OK" | "ERROR", "message"}`` out."""
+
+import asyncio
+from typing import Final
+
+import orjson
+import structlog
+
+from dashwright.common.errors import BadRequest, DashwrightError, DeadlineExceeded, Forbidden
+from dashwright.common.models.asking import Asking
+from dashwright.common.models.expressions import SourceQuery
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.fetching import within
+from dashwright.expressions.response import text_of
+from dashwright.expressions.sources.directory import Found, Sources
+
+_WORKS: Final = 200
+_FAILS: Final = 400
+
+_log = structlog.get_logger()
+
+
+async def health(body: bytes, asking: Asking, limits: Limits, sources: Sources) -> tuple[int, bytes]:
+    """HTTP status and body. Raises BadRequest or Forbidden where there is no such data source for the caller."""
+    uid = _uid(body)
+    async with within(limits.deadline):
+        (found,) = await sources.find([SourceQuery.model_validate({"refId": "health", "datasource": {"uid": uid}})], asking)
+    if isinstance(found, BadRequest | Forbidden):
+        raise found
+    try:
+        if isinstance(found, DashwrightError):
+            raise found
+        async with within(limits.deadline):
+            message = await _asked(found)
+    except DashwrightError as error:
+        _log.info("data_source_unhealthy", uid=uid, reason=error.message)
+        return _FAILS, orjson.dumps({"status": "ERROR", "message": text_of(error)})
+    return _WORKS, orjson.dumps({"status": "OK", "message": message})
+
+
+async def _asked(found: Found) -> str:
+    try:
+        async with asyncio.timeout(found.wait) as scope:
+            return await found.source.health()
+    except TimeoutError as error:
+        if not scope.expired():
+            raise
+        raise DeadlineExceeded(
+            f"the data source did not answer within {found.seconds:g} s; check its address, or allow it more time"
+        ) from error
+
+
+def _uid(body: bytes) -> str:
+    try:
+        asked = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise BadRequest(f"the body is no JSON: {error}") from error
+    uid = asked.get("uid") if isinstance(asked, dict) else None
+    if not isinstance(uid, str) or not uid:
+        raise BadRequest('name the data source as {"uid": "…"}')
+    return uid

@@ -1,0 +1,123 @@
+"""Finds the data sources that the queries of a request name, and makes what asks them."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, SourceFailed
+from dashwright.common.models.asking import Asking
+from dashwright.common.models.data_sources import SourceRecord
+from dashwright.common.models.expressions import SourceQuery
+from dashwright.expressions.sources.source import Source
+from dashwright.expressions.sources.testdata import source as testdata
+
+BUILT_IN: Final[dict[str, Source]] = {testdata.TYPE: testdata.TestData()}
+"""Sources that need no record, by their type, whatever the uid."""
+
+Kinds = Mapping[str, Callable[[SourceRecord], Source]]
+"""What makes the source of a record, by the record's type."""
+
+SECONDS: Final = 20.0
+
+
+class Records(Protocol):
+    """The data sources of organizations, with readable secrets. Raises SourceFailed for one whose secrets cannot be read."""
+
+    async def find(self, org_id: int, uid: str) -> SourceRecord | None: ...
+
+    async def named(self, org_id: int, name: str) -> SourceRecord | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What answers a query, and within how many ``seconds``. ``record`` is None where the source is built in."""
+
+    type: str
+    source: Source
+    seconds: float = math.inf
+    record: SourceRecord | None = None
+
+    @property
+    def wait(self) -> float | None:
+        """``seconds``, None where there is no end."""
+        return None if math.isinf(self.seconds) else self.seconds
+
+
+class Sources(Protocol):
+    """Where the sources of a request are found."""
+
+    async def find(self, queries: Sequence[SourceQuery], asking: Asking) -> Sequence[Found | DashwrightError]:
+        """For each query what answers it, or why nothing does."""
+        ...
+
+
+class Directory:
+    """The sources that are built in, and those that the caller's organization has on record.
+
+    ``seconds``: how long a source may take where its record does not say.
+    """
+
+    def __init__(self, kinds: Kinds | None = None, records: Records | None = None, *, seconds: float = SECONDS) -> None:
+        self._kinds = kinds or {}
+        self._records = records
+        self._seconds = seconds
+
+    async def find(self, queries: Sequence[SourceQuery], asking: Asking) -> list[Found | DashwrightError]:
+        """Each data source is looked up once, however many of the queries name it."""
+        references = [_reference(query) for query in queries]
+        found = {reference: await self._find(*reference, asking) for reference in dict.fromkeys(references)}
+        return [found[reference] for reference in references]
+
+    async def _find(self, kind: str, uid: str, asking: Asking) -> Found | DashwrightError:
+        if kind in BUILT_IN:
+            return Found(kind, BUILT_IN[kind])
+        if not uid:
+            return BadRequest(f"the query names no data source but the type {kind!r:.80}; name its uid as datasource.uid")
+        try:
+            record = await self._record(uid, asking)
+        except SourceFailed as error:
+            return error
+        if record is None:
+            return self._unknown(uid, asking)
+        if record.type in BUILT_IN:
+            return Found(record.type, BUILT_IN[record.type])
+        make = self._kinds.get(record.type)
+        if make is None:
+            served = ", ".join([*BUILT_IN, *self._kinds])
+            return BadRequest(f"the data source {uid!r:.80} has the type {record.type!r:.80}, which is not served; served are {served}")
+        return Found(record.type, make(record), _seconds(record, self._seconds), record)
+
+    async def _record(self, uid: str, asking: Asking) -> SourceRecord | None:
+        """By uid; saved panels of old name it by its name. Only what the caller may query is there."""
+        if self._records is None:
+            return None
+        record = await self._records.find(asking.org_id, uid) or await self._records.named(asking.org_id, uid)
+        return record if record is not None and (asking.uids is None or record.uid in asking.uids) else None
+
+    @staticmethod
+    def _unknown(uid: str, asking: Asking) -> DashwrightError:
+        if asking.uids is None:
+            return BadRequest(
+                f"there is no data source with the uid (or name) {uid!r:.80} in this organization; "
+                "GET /api/datasources lists those there are, POST /api/datasources adds one"
+            )
+        return Forbidden(
+            f"the data source {uid!r:.80} is not among those that you may query (permission datasources:query on datasources:uid:…); "
+            "ask an administrator of the organization"
+        )
+
+
+def _reference(query: SourceQuery) -> tuple[str, str]:
+    """What a data source is found by: its uid, unless its type needs none; saved panels hold types of old."""
+    kind, uid = query.datasource.type, query.datasource.uid
+    return (kind, "") if kind in BUILT_IN or not uid else ("", uid)
+
+
+def _seconds(record: SourceRecord, default: float) -> float:
+    """``jsonData.timeout``, which clients write as a number or as text."""
+    try:
+        chosen = float(record.json_data.get("timeout") or default)
+    except (TypeError, ValueError):
+        return default
+    return chosen if 0 < chosen < math.inf else default

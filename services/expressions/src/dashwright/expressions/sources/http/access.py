@@ -1,0 +1,124 @@
+"""How a data source on record lets us in: its address, headers and TLS."""
+
+import base64
+import re
+import ssl
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from yarl import URL
+
+from dashwright.common.errors import BadRequest
+from dashwright.common.models.data_sources import SourceRecord
+
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_OURS: Final = frozenset({"host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect"})
+"""Headers that say how a message travels, which is not for a data source to change."""
+
+_CONTEXTS: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """``server_name``: whom the certificate must name, where that is not the host of the address."""
+
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    tls: ssl.SSLContext | None = None
+    server_name: str = ""
+
+
+class Accesses:
+    """Credentials of records, the latest kept: reading certificates takes time, and connections are shared by the TLS they use."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[int, int, int], Access] = OrderedDict()
+
+    def of(self, record: SourceRecord) -> Access:
+        """Raises BadRequest for what cannot be used. No text of an error has a secret in it."""
+        key = record.org_id, record.id, record.version
+        access = self._known.pop(key, None) or Access(_headers(record), _tls(record), str(record.json_data.get("serverName") or ""))
+        self._known[key] = access
+        if len(self._known) > _CONTEXTS:
+            self._known.popitem(last=False)
+        return access
+
+
+def address_of(record: SourceRecord, path: str) -> URL:
+    """The address of ``path`` below that of the data source, with the parameters that its address and record give. Raises BadRequest."""
+    url = _url(record)
+    extra = parse_qsl(str(record.json_data.get("customQueryParameters") or ""), keep_blank_values=True)
+    query = [*url.query.items(), *extra]
+    return url.with_user(None).with_fragment(None).with_path(f"{url.path.rstrip('/')}/{path}").with_query(query)
+
+
+def _url(record: SourceRecord) -> URL:
+    try:
+        url = URL(record.url.strip())
+        complete = url.scheme in {"http", "https"} and bool(url.host) and url.port is not None
+    except ValueError as error:
+        raise _unusable(record, "its URL cannot be read") from error
+    if not complete:
+        raise _unusable(record, "its URL must be like https://prometheus.example.com:9090")
+    return url
+
+
+def _headers(record: SourceRecord) -> dict[str, str]:
+    headers = {}
+    url = _url(record)
+    if record.basic_auth:
+        headers["Authorization"] = _basic(record.basic_auth_user, record.secrets.get("basicAuthPassword", ""))
+    elif url.user is not None:
+        headers["Authorization"] = _basic(url.user, url.password or "")
+    number = 1
+    while (name := record.json_data.get(f"httpHeaderName{number}")) is not None:
+        value = record.secrets.get(f"httpHeaderValue{number}", "").strip()
+        if not isinstance(name, str) or not _TOKEN.fullmatch(name) or name.lower() in _OURS:
+            raise _unusable(record, f"httpHeaderName{number} names no header that can be set")
+        if any(ord(character) < ord(" ") or ord(character) > 0xFF or ord(character) == 0x7F for character in value):
+            raise _unusable(record, f"httpHeaderValue{number} holds characters that no header can hold")
+        headers[name] = value
+        number += 1
+    return headers
+
+
+def _basic(user: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def _tls(record: SourceRecord) -> ssl.SSLContext | None:
+    options, secrets = record.json_data, record.secrets
+    if not any(map(options.get, ("tlsSkipVerify", "tlsAuthWithCACert", "tlsAuth"))):
+        return None
+    try:
+        context = ssl.create_default_context(cadata=_given(options, "tlsAuthWithCACert", secrets, "tlsCACert"))
+        if options.get("tlsSkipVerify"):
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        if (certificate := _given(options, "tlsAuth", secrets, "tlsClientCert")) is not None:
+            _load(context, certificate, secrets.get("tlsClientKey", ""))
+    except (ssl.SSLError, ValueError, OSError) as error:
+        reason = error.reason if isinstance(error, ssl.SSLError) else type(error).__name__
+        raise _unusable(record, f"its TLS certificates or key cannot be read ({reason}); give them as PEM text") from None
+    return context
+
+
+def _given(options: Mapping[str, Any], switch: str, secrets: Mapping[str, str], name: str) -> str | None:
+    return secrets.get(name, "") if options.get(switch) else None
+
+
+def _load(context: ssl.SSLContext, certificate: str, key: str) -> None:
+    """The library reads a key from a file only: one that nobody else can open, and that is gone right after."""
+    with TemporaryDirectory(prefix="dashwright-tls-") as folder:
+        pair = Path(folder, "pair.pem")
+        pair.touch(0o600)
+        pair.write_text(f"{certificate}\n{key}\n")
+        # An encrypted key would be asked for at the terminal otherwise.
+        context.load_cert_chain(pair, password="")
+
+
+def _unusable(record: SourceRecord, what: str) -> BadRequest:
+    return BadRequest(f"the data source {record.name!r:.80} cannot be used: {what}; correct the data source")

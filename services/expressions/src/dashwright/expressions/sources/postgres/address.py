@@ -1,0 +1,117 @@
+"""Where a data source lies and how it is encrypted, as its record says. Raises BadRequest for a record that cannot be used."""
+
+import ssl
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from dashwright.common.errors import BadRequest
+from dashwright.common.models.data_sources import SourceRecord
+
+_PORT = 5432
+_MODES = ("disable", "require", "verify-ca", "verify-full")
+_FILES = {"sslRootCertFile": "tlsCACert", "sslCertFile": "tlsClientCert", "sslKeyFile": "tlsClientKey"}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """``tls`` is None where the connection is not encrypted."""
+
+    host: str
+    port: int
+    user: str
+    database: str
+    password: str = field(repr=False)
+    tls: ssl.SSLContext | None = None
+
+
+class _NamedContext(ssl.SSLContext):
+    """Verifies against ``name``, whatever address the connection goes to: the name was resolved and judged before."""
+
+    name: str
+
+    def wrap_bio(self, *arguments: Any, **options: Any) -> ssl.SSLObject:
+        return super().wrap_bio(*arguments, **{**options, "server_hostname": self.name})
+
+
+def address_of(record: SourceRecord) -> Address:
+    host, port = _place(record.url)
+    if not record.user:
+        raise BadRequest("the data source names no user; set user to a role that may only read")
+    database = str(record.json_data.get("database") or record.database or record.user)
+    return Address(host, port, record.user, database, record.secrets.get("password", ""), _tls(record.json_data, record.secrets, host))
+
+
+def _place(url: str) -> tuple[str, int]:
+    text = url.strip()
+    try:
+        # What is not plainly a host and a port must not become one by some reading of it.
+        split = urlsplit(f"//{text}")
+        host, port = split.hostname or "", split.port
+        plain = not set(text) & set("/?#@\\, \t\r\n%")
+    except ValueError:
+        host, port, plain = "", None, False
+    if not host or not plain:
+        raise BadRequest(
+            f"the address of the data source is {url[:80]!r}; give host:port, such as db.example.com:5432 or [2001:db8::1]:5432 "
+            "(sockets, paths and whole URLs are not taken)"
+        )
+    return host, port or _PORT
+
+
+def _tls(options: Mapping[str, Any], secrets: Mapping[str, str], host: str) -> ssl.SSLContext | None:
+    mode = str(options.get("sslmode") or "require").strip().lower()
+    if mode not in _MODES:
+        raise BadRequest(f"sslmode {mode[:40]!r} is not served; use one of {', '.join(_MODES)}")
+    if mode == "disable":
+        return None
+    if options.get("tlsConfigurationMethod") != "file-content":
+        for path, secret in _FILES.items():
+            if options.get(path):
+                raise BadRequest(
+                    f"{path} names a file of this server, which is not read; put its content into secureJsonData.{secret} "
+                    "and set jsonData.tlsConfigurationMethod to file-content"
+                )
+    return _context(mode, secrets, host)
+
+
+def _context(mode: str, secrets: Mapping[str, str], host: str) -> ssl.SSLContext:
+    authority = secrets.get("tlsCACert", "")
+    context = _NamedContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.name = host
+    context.check_hostname = mode == "verify-full"
+    # As in libpq, an authority that is given is asked also where the mode does not demand it.
+    if mode == "require" and not authority:
+        context.verify_mode = ssl.CERT_NONE
+    try:
+        if authority:
+            context.load_verify_locations(cadata=authority)
+        else:
+            context.load_default_certs()
+    except (ssl.SSLError, ValueError) as error:
+        raise BadRequest("tlsCACert is no certificate in PEM form; paste the whole file, with its BEGIN and END lines") from error
+    _load_client(context, secrets.get("tlsClientCert", ""), secrets.get("tlsClientKey", ""))
+    return context
+
+
+def _load_client(context: ssl.SSLContext, certificate: str, key: str) -> None:
+    if bool(certificate) != bool(key):
+        raise BadRequest("tlsClientCert and tlsClientKey go together; give both or neither")
+    if not certificate:
+        return
+    # The standard library reads them from files only. Nobody else may read this one, and it is gone at once.
+    with tempfile.NamedTemporaryFile("w", prefix="dashwright-") as file:
+        file.write(f"{certificate}\n{key}\n")
+        file.flush()
+        try:
+            context.load_cert_chain(file.name, password=_no_password)
+        except (ssl.SSLError, ValueError) as error:
+            advice = "give both in PEM form, the key without a password"
+            raise BadRequest(f"tlsClientCert and tlsClientKey cannot be used: they are unreadable or no pair; {advice}") from error
+
+
+def _no_password() -> str:
+    """Keeps OpenSSL from asking for one at the terminal."""
+    return ""

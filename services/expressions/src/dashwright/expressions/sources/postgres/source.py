@@ -1,0 +1,217 @@
+"""A PostgreSQL data source: ``rawSql`` with macros, asked in a read-only transaction, answered as one frame."""
+
+import asyncio
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from math import ceil, isfinite
+from typing import Any, Final
+
+import asyncpg
+
+from dashwright.common.errors import BadRequest, DeadlineExceeded
+from dashwright.common.models.data_sources import SourceRecord
+from dashwright.common.models.expressions import SourceQuery
+from dashwright.expressions.engine.frame import Field, Frame
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.sources.postgres import series
+from dashwright.expressions.sources.postgres.columns import Column, is_native
+from dashwright.expressions.sources.postgres.connections import Connection, Connections
+from dashwright.expressions.sources.postgres.faults import GONE, of_statement
+from dashwright.expressions.sources.postgres.guard import check_statement
+from dashwright.expressions.sources.postgres.lexing import without_end
+from dashwright.expressions.sources.postgres.macros import Fill, Surroundings, expand
+from dashwright.expressions.sources.source import Source
+
+TYPES: Final = ("grafana-postgresql-datasource", "postgres")
+"""Of records: today's, and the one that old records have."""
+
+HEALTHY: Final = "Database Connection OK"
+
+_FORMATS: Final = ("time_series", "table")
+_INTERVAL: Final = 1000
+_HEALTH_BYTES: Final = 1 << 20
+_HEALTH_SECONDS: Final = 10.0
+_BATCH: Final = 30_000
+"""Cells that are read at a stretch: some milliseconds."""
+
+_LOCK_SECONDS: Final = 5
+_IDLE_SECONDS: Final = 30
+_GAP: Final = 0.5
+_LESS: Final = "select fewer rows or columns, or group them"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A statement as it is sent, and what its answer is to become: ``filled`` are the fill and the range it goes over."""
+
+    sql: str
+    as_series: bool
+    filled: tuple[Fill, TimeRange] | None
+
+
+class Postgres(Source):
+    """The source of one record, over ``connections`` that outlive it."""
+
+    def __init__(self, record: SourceRecord, connections: Connections) -> None:
+        self._record = record
+        self._connections = connections
+
+    async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
+        asked = self._asked(query, time_range)
+        seconds = min(limits.deadline.left, 3600)
+        try:
+            async with asyncio.timeout(seconds + _GAP) as scope:
+                columns, notices = await self._rows(asked.sql, limits, seconds)
+        except TimeoutError as error:
+            if not scope.expired():
+                raise
+            raise DeadlineExceeded(
+                f"the PostgreSQL server did not answer within {seconds:.3g} s; ask for a shorter time range, or make the statement faster"
+            ) from error
+        return [await asyncio.to_thread(_frame, columns, asked, limits, notices)]
+
+    def question(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
+        """The statement without macros: the range counts as far as they put it there."""
+        return self._asked(query, time_range)
+
+    async def health(self) -> str:
+        async with self._connections.lend(self._record, _HEALTH_BYTES, _HEALTH_SECONDS) as (connection, _):
+            try:
+                await connection.fetchval("select 1", timeout=_HEALTH_SECONDS)
+            except (asyncpg.PostgresError, *GONE) as error:
+                raise of_statement(error, "select 1") from error
+        return HEALTHY
+
+    def _asked(self, query: SourceQuery, time_range: TimeRange) -> _Asked:
+        properties = query.model_extra or {}
+        raw, form = properties.get("rawSql"), properties.get("format") or _FORMATS[0]
+        if not isinstance(raw, str) or not raw.strip():
+            raise BadRequest("the query has no statement; give it as text in rawSql")
+        if form not in _FORMATS:
+            raise BadRequest(f"format {str(form)[:40]!r} is not served; use {' or '.join(_FORMATS)}")
+        given = query.interval_ms
+        interval = int(given) if given is not None and isfinite(given) and given >= 1 else _INTERVAL
+        buckets = self._record.json_data.get("timescaledb") is True
+        expanded = expand(raw, Surroundings(time_range, interval, buckets))
+        check_statement(expanded.sql)
+        filled = (expanded.fill, time_range) if expanded.fill and form == _FORMATS[0] else None
+        return _Asked(expanded.sql, form == _FORMATS[0], filled)
+
+    async def _rows(self, sql: str, limits: Limits, seconds: float) -> tuple[list[Column], list[str]]:
+        async with self._connections.lend(self._record, limits.source_bytes, seconds) as (connection, meter):
+            statement = _Statement(connection, sql, limits)
+            try:
+                return await statement.run()
+            except (asyncpg.PostgresError, *GONE) as error:
+                if meter.exceeded:
+                    raise limits.refusal("source_bytes", "the answer has too many bytes", _LESS) from error
+                raise of_statement(error, statement.shown) from error
+
+
+class _Statement:
+    """One run of one statement. ``shown`` is the statement while the server is sent it as it stands, empty within one of ours."""
+
+    def __init__(self, connection: Connection, sql: str, limits: Limits) -> None:
+        self._connection = connection
+        self._limits = limits
+        self.shown = sql
+
+    async def run(self) -> tuple[list[Column], list[str]]:
+        """The columns, and what is to be noted about them."""
+        transaction = self._connection.transaction(readonly=True)
+        await transaction.start()
+        try:
+            await self._connection.execute(self._settings())
+            return await self._read()
+        finally:
+            # Always back: what was not forbidden must not stay either. A connection that was lost took its transaction along.
+            with suppress(*GONE):
+                await transaction.rollback()
+
+    def _settings(self) -> str:
+        """Within the transaction, which also works where a pooler stands between."""
+        left = ceil(max(self._limits.deadline.left, 0.001) * 1000) if isfinite(self._limits.deadline.left) else 0
+        return (
+            f"set local statement_timeout = {min(left, 3_600_000)}; set local lock_timeout = {_LOCK_SECONDS * 1000}; "
+            f"set local idle_in_transaction_session_timeout = {_IDLE_SECONDS * 1000}"
+        )
+
+    async def _read(self) -> tuple[list[Column], list[str]]:
+        # Preparing takes one statement only, and no part of a second one.
+        prepared = await self._connection.prepare(self.shown)
+        attributes = prepared.get_attributes()
+        if prepared.get_parameters():
+            raise BadRequest("the statement has a parameter such as $1, for which there is no value; write the value, or a macro")
+        if not attributes:
+            raise BadRequest("the statement answers no columns; begin it with SELECT, and give it something to select")
+        if not all(map(is_native, attributes)):
+            within = _with_casts(self.shown, attributes)
+            self.shown = ""
+            prepared = await self._connection.prepare(within)
+        columns = [Column(item.name, item.type.name if is_native(item) else "text") for item in attributes]
+        limits, rows = self._limits, 0
+        cursor = await prepared.cursor()
+        size = max(1, _BATCH // len(columns))
+        more = True
+        while more:
+            wanted = min(size, limits.source_rows + 1 - rows)
+            batch = await cursor.fetch(wanted)
+            more = len(batch) == wanted
+            rows += len(batch)
+            kept = batch[: len(batch) - max(0, rows - limits.source_rows)]
+            if kept:
+                for column, values in zip(columns, zip(*kept, strict=True), strict=True):
+                    column.add(values)
+            if rows * len(columns) > limits.query_points:
+                raise limits.refusal("query_points", f"the answer has {rows * len(columns)} values or more", _LESS)
+            if rows > limits.source_rows:
+                limit = f"the {limits.source_rows} allowed (setting DASHWRIGHT_SOURCE_ROWS)"
+                return columns, [f"the statement has more rows than {limit}; the others are left out"]
+        return columns, []
+
+
+def _with_casts(sql: str, attributes: Sequence[asyncpg.Attribute]) -> str:
+    """The statement, known to be a single whole one, within one that casts what has no type of its own here to text."""
+    names = [f"c{number}" for number in range(len(attributes))]
+    wanted = [name if is_native(item) else f"{name}::text" for name, item in zip(names, attributes, strict=True)]
+    return f"select {', '.join(wanted)} from (\n{without_end(sql)}\n) as answer({', '.join(names)})"  # noqa: S608 (the names are ours)
+
+
+def _frame(columns: Sequence[Column], asked: _Asked, limits: Limits, notices: list[str]) -> Frame:
+    fields: list[Field] = [column.field() for column in columns]
+    lost = [f"{column.lost} times of column {column.name} lie beyond 1677 to 2262 and are null" for column in columns if column.lost]
+    meta: dict[str, Any] = {"executedQueryString": asked.sql}
+    if fields and not len(fields[0]):
+        return Frame(fields, meta=meta)
+    if asked.as_series:
+        fields, labelled = series.as_series(fields, asked.filled[0] if asked.filled else None, limits)
+        meta |= series.WIDE if labelled else {}
+        if asked.filled:
+            fields, notices = _filled(fields, *asked.filled, limits, notices)
+    else:
+        fields = [_table_time(item) for item in fields]
+    if told := [*notices, *lost]:
+        meta["notices"] = [{"severity": "warning", "text": text} for text in told]
+    return Frame(fields, meta=meta)
+
+
+def _filled(fields: list[Field], fill: Fill, time_range: TimeRange, limits: Limits, notices: list[str]) -> tuple[list[Field], list[str]]:
+    start, end = ((instant - _EPOCH) // timedelta(microseconds=1) * 1000 for instant in (time_range.start, time_range.end))
+    rows = series.points(fill, start, end)
+    if rows > limits.source_rows:
+        text = f"nothing was filled: that takes {rows} rows, more than the {limits.source_rows} allowed (setting DASHWRIGHT_SOURCE_ROWS)"
+        return fields, [*notices, text]
+    if rows * len(fields) > limits.query_points:
+        raise limits.refusal("query_points", f"filled, the answer has {rows * len(fields)} values", "choose a larger interval")
+    return series.filled(fields, fill, start, end), notices
+
+
+def _table_time(item: Field) -> Field:
+    """A number named ``time`` or ``timeend`` is one in a table, too."""
+    if item.name == "time" or item.name.lower() == "timeend":
+        return series.as_time(item) if item.type.is_numeric else item
+    return item

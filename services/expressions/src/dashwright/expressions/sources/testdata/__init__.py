@@ -1,0 +1,1 @@
+"""The built-in source ``grafana-testdata-datasource``: computes its answers, always the same to the same question."""

@@ -1,0 +1,304 @@
+"""What a statement may say: one SELECT over plain tables, of the nodes and functions listed here. Everything else is refused by name."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.dialects.mysql import MySQL
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.parsers.mysql import MySQLParser
+from sqlglot.tokens import Token, TokenType
+
+from dashwright.expressions.sql.functions import FUNCTIONS
+from dashwright.expressions.sql.refusals import Blocked, BlockedFunction, Empty, Position, Unreadable
+
+LENGTH = 100_000
+"""Characters of one statement, whatever ``EXPRESSION_LENGTH`` allows."""
+
+DEPTH = 25
+"""How deep parentheses, calls and CASE may nest: the parser calls itself some thirty times for each."""
+
+_NAME = "text"
+
+
+class _Parser(MySQLParser):
+    """MySQL's, but every function stays what was written: none becomes another one that another dialect has."""
+
+    FUNCTIONS: Mapping[str, Any] = {}
+    FUNCTION_PARSERS = {
+        name: MySQLParser.FUNCTION_PARSERS[name]
+        for name in ("CAST", "CONVERT", "EXTRACT", "GROUP_CONCAT", "JSON_TABLE", "POSITION", "SUBSTR", "SUBSTRING", "TRIM")
+    }
+    NO_PAREN_FUNCTIONS = {
+        TokenType.CURRENT_DATE: lambda: exp.Anonymous(this="current_date"),
+        TokenType.CURRENT_TIME: lambda: exp.Anonymous(this="current_time"),
+        TokenType.CURRENT_TIMESTAMP: lambda: exp.Anonymous(this="current_timestamp"),
+        TokenType.LOCALTIME: lambda: exp.Anonymous(this="localtime"),
+        TokenType.LOCALTIMESTAMP: lambda: exp.Anonymous(this="localtimestamp"),
+    }
+
+    def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
+        return self._parse_csv(self._parse_projection), None
+
+    def _parse_projection(self) -> exp.Expr | None:
+        first = self._curr
+        projection = self._parse_expression()
+        if projection is not None and self._prev is not None:
+            projection.meta[_NAME] = self._find_sql(first, self._prev)
+        return projection
+
+
+class Guest(MySQL):
+    """The dialect that statements are written in."""
+
+    Parser = _Parser
+
+    def to_json_path(self, path: exp.Expr | None) -> exp.Expr | None:
+        return path
+
+
+def name_of(projection: exp.Expr) -> str:
+    """What an unnamed column of a result is called: as it is written."""
+    return str(projection.meta_get(_NAME, projection.name))
+
+
+_QUERY = frozenset({"with_", "order", "limit", "offset"})
+_BINARY = frozenset({"this", "expression"})
+_UNARY = frozenset({"this"})
+
+NODES: Mapping[type[exp.Expr], frozenset[str]] = {
+    exp.Select: _QUERY | {"expressions", "distinct", "from_", "joins", "where", "group", "having", "windows"},
+    exp.Union: _QUERY | _BINARY | {"distinct"},
+    exp.Intersect: _QUERY | _BINARY | {"distinct"},
+    exp.Except: _QUERY | _BINARY | {"distinct"},
+    exp.Subquery: _QUERY | {"this", "alias"},
+    exp.With: frozenset({"expressions", "recursive"}),
+    exp.CTE: frozenset({"this", "alias"}),
+    exp.TableAlias: frozenset({"this", "columns"}),
+    exp.Table: frozenset({"this", "alias", "joins"}),
+    exp.From: _UNARY,
+    exp.Join: frozenset({"this", "on", "side", "kind", "using", "method"}),
+    exp.Where: _UNARY,
+    exp.Group: frozenset({"expressions", "rollup"}),
+    exp.Rollup: frozenset({"expressions"}),
+    exp.Having: _UNARY,
+    exp.Order: frozenset({"this", "expressions"}),
+    exp.Ordered: frozenset({"this", "desc", "nulls_first"}),
+    exp.Limit: frozenset({"expression"}),
+    exp.Offset: frozenset({"expression"}),
+    exp.Distinct: frozenset({"expressions"}),
+    exp.Window: frozenset({"this", "partition_by", "order", "spec", "alias", "over"}),
+    exp.WindowSpec: frozenset({"kind", "start", "start_side", "end", "end_side"}),
+    exp.Alias: frozenset({"this", "alias"}),
+    exp.Column: frozenset({"this", "table"}),
+    exp.Identifier: frozenset({"this", "quoted"}),
+    exp.Star: frozenset(),
+    exp.Literal: frozenset({"this", "is_string"}),
+    exp.National: _UNARY,
+    exp.Introducer: _BINARY,
+    exp.Boolean: _UNARY,
+    exp.Null: frozenset(),
+    exp.Paren: _UNARY,
+    exp.Tuple: frozenset({"expressions"}),
+    exp.Var: _UNARY,
+    exp.Anonymous: frozenset({"this", "expressions"}),
+    exp.Case: frozenset({"this", "ifs", "default"}),
+    exp.If: frozenset({"this", "true", "false"}),
+    exp.Cast: frozenset({"this", "to"}),
+    exp.DataType: frozenset({"this", "expressions", "kind", "nested"}),
+    exp.DataTypeParam: _UNARY,
+    exp.Collate: _BINARY,
+    exp.Interval: frozenset({"this", "unit"}),
+    exp.Extract: _BINARY,
+    exp.Trim: frozenset({"this", "expression", "position"}),
+    exp.Substring: frozenset({"this", "start", "length"}),
+    exp.StrPosition: frozenset({"this", "substr"}),
+    exp.GroupConcat: frozenset({"this", "separator"}),
+    exp.Concat: frozenset({"expressions", "safe", "coalesce"}),
+    exp.JSONExtract: frozenset({"this", "expression", "only_json_types"}),
+    exp.JSONExtractScalar: frozenset({"this", "expression", "only_json_types", "scalar_only"}),
+    exp.JSONArrayContains: _BINARY,
+    exp.Exists: _UNARY,
+    exp.Any: _UNARY,
+    exp.All: _UNARY,
+    exp.In: frozenset({"this", "expressions", "query"}),
+    exp.Between: frozenset({"this", "low", "high"}),
+    exp.Like: _BINARY | {"negate"},
+    exp.Escape: _BINARY,
+    exp.RegexpLike: _BINARY,
+    exp.Is: _BINARY,
+    exp.Not: _UNARY,
+    exp.And: _BINARY,
+    exp.Or: _BINARY,
+    exp.Xor: _BINARY,
+    exp.EQ: _BINARY,
+    exp.NEQ: _BINARY,
+    exp.NullSafeEQ: _BINARY,
+    exp.LT: _BINARY,
+    exp.LTE: _BINARY,
+    exp.GT: _BINARY,
+    exp.GTE: _BINARY,
+    exp.Add: _BINARY,
+    exp.Sub: _BINARY,
+    exp.Mul: _BINARY,
+    exp.Div: _BINARY | {"typed", "safe"},
+    exp.IntDiv: _BINARY,
+    exp.Mod: _BINARY,
+    exp.Neg: _UNARY,
+    exp.BitwiseAnd: _BINARY,
+    exp.BitwiseOr: _BINARY,
+    exp.BitwiseXor: _BINARY,
+    exp.BitwiseNot: _UNARY,
+    exp.BitwiseLeftShift: _BINARY,
+    exp.BitwiseRightShift: _BINARY,
+}
+"""The nodes of a statement's tree, and which of their parts may be there."""
+
+_JOINS = {"side": {"", "LEFT", "RIGHT", "FULL"}, "kind": {"", "INNER", "OUTER", "CROSS", "STRAIGHT_JOIN"}, "method": {"", "NATURAL"}}
+_WORDS: Mapping[type[exp.Expr], str] = {
+    exp.Into: "INTO",
+    exp.Lock: "FOR UPDATE",
+    exp.Parameter: "@",
+    exp.SessionParameter: "@@",
+    exp.Hint: "/*+",
+    exp.Lateral: "LATERAL",
+}
+_BEGINS = {TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN}
+_BLOCKED = {TokenType.HINT, TokenType.PARAMETER, TokenType.SESSION_PARAMETER, TokenType.INTO}
+_HIDDEN = re.compile(r"/\*(?:!|\+|M!)")
+_OPENS, _CLOSES = {TokenType.L_PAREN, TokenType.CASE}, {TokenType.R_PAREN, TokenType.END}
+
+
+def parsed(text: str) -> exp.Query:
+    """The tree of a statement, allowed in every part. Raises a Refusal."""
+    if not text.strip():
+        raise Empty("")
+    if len(text) > LENGTH:
+        raise Unreadable(f"it has {len(text)} characters, more than the {LENGTH} allowed; split it")
+    dialect = Guest()
+    tokens = _tokens(dialect, text)
+    _look_over(text, tokens)
+    try:
+        (tree,) = dialect.parser().parse(tokens, text)
+    except ParseError as error:
+        raise _unparsed(error) from error
+    if not isinstance(tree, exp.Query):
+        raise Unreadable("it is no SELECT")
+    for node in tree.walk():
+        _allow(node)
+    return tree
+
+
+def _tokens(dialect: Guest, text: str) -> list[Token]:
+    try:
+        tokens = dialect.tokenize(text)
+    except TokenError as error:
+        raise Unreadable("it cannot be split into words; is a quote or a comment left open?") from error
+    while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
+        tokens.pop()
+    if not tokens:
+        raise Empty("")
+    return tokens
+
+
+def _look_over(text: str, tokens: list[Token]) -> None:
+    """What can be said of the words alone, before a parser calls itself over them."""
+    first = next((token for token in tokens if token.token_type is not TokenType.L_PAREN), tokens[0])
+    if first.token_type not in _BEGINS:
+        raise Blocked(first.text.upper(), (first.line, _column(first)))
+    depth, end = 0, 0
+    for token in tokens:
+        place = (token.line, _column(token))
+        if token.token_type is TokenType.SEMICOLON:
+            raise Unreadable("it is more than one statement", place)
+        _look_between(text, end, token.start)
+        if token.token_type in _BLOCKED:
+            raise Blocked(token.text.upper(), place)
+        end = token.end + 1
+        depth += (token.token_type in _OPENS) - (token.token_type in _CLOSES)
+        if depth > DEPTH:
+            raise Unreadable(f"it nests deeper than {DEPTH} levels; name a part of it in a WITH clause", place)
+    _look_between(text, end, len(text))
+
+
+def _look_between(text: str, start: int, end: int) -> None:
+    """Comments that MySQL does not skip: what they hide is not skipped over."""
+    if hidden := _HIDDEN.search(text, start, end):
+        line_start = text.rfind("\n", 0, hidden.start()) + 1
+        raise Blocked(hidden[0], (text.count("\n", 0, line_start) + 1, hidden.start() - line_start + 1))
+
+
+def _column(token: Token) -> int:
+    return token.col - (token.end - token.start)
+
+
+def _unparsed(error: ParseError) -> Unreadable:
+    if not error.errors:
+        return Unreadable(str(error))
+    first = error.errors[0]
+    near, line, column = first.get("highlight"), first.get("line"), first.get("col")
+    why = str(first.get("description") or "it cannot be parsed")
+    position = (line, column - max(len(near or ""), 1) + 1) if line and column else None
+    return Unreadable(f"{why[:1].lower()}{why[1:]}" + (f", near '{near}'" if near else ""), position)
+
+
+def _allow(node: exp.Expr) -> None:
+    allowed = NODES.get(type(node))
+    if allowed is None:
+        raise Blocked(_WORDS.get(type(node), type(node).__name__.upper()), place_of(node))
+    if isinstance(node, (exp.Table, exp.Column)) and node.args.get("db"):
+        raise Unreadable("a name has at most two parts, the refId of a query and a column of it", place_of(node))
+    for part, value in node.args.items():
+        if value and part not in allowed:
+            raise Blocked(_word(value) or part.upper().rstrip("_"), place_of(node))
+    match node:
+        case exp.Table():
+            _allow_table(node)
+        case exp.Join():
+            for part, words in _JOINS.items():
+                if str(node.args.get(part) or "").upper() not in words:
+                    raise Blocked(str(node.args[part]).upper(), place_of(node))
+        case exp.Anonymous():
+            _allow_call(node)
+
+
+def _word(value: object) -> str | None:
+    first = value[0] if isinstance(value, list) else value
+    return _WORDS.get(type(first), type(first).__name__.upper()) if isinstance(first, exp.Expr) else None
+
+
+def _allow_table(table: exp.Table) -> None:
+    if isinstance(table.this, exp.JSONTable):
+        return
+    if not isinstance(table.this, exp.Identifier):
+        if isinstance(table.this, exp.Anonymous):
+            raise BlockedFunction(table.this.name, place_of(table.this))
+        raise Unreadable("a table is the refId of a query, in backticks if it is not a plain word", place_of(table))
+
+
+def _allow_call(call: exp.Anonymous) -> None:
+    """By the name as it is written, whatever it means elsewhere."""
+    name = call.name
+    function = FUNCTIONS.get(name.lower())
+    if function is None or isinstance(call.this, exp.Identifier):
+        raise BlockedFunction(name, place_of(call))
+    count = len(call.expressions)
+    if count < function.least or (function.most is not None and count > function.most):
+        raise Unreadable(f"{name} is used as {function.usage.replace('`', '')}; here it has {count} arguments", place_of(call))
+    if any(isinstance(argument, exp.Distinct) for argument in call.expressions) and not function.distinct:
+        raise Unreadable(f"{name} does not take DISTINCT", place_of(call))
+    if any(isinstance(argument, exp.Star) for argument in call.expressions) and name.lower() != "count":
+        raise Unreadable(f"{name} does not take *", place_of(call))
+
+
+def place_of(node: exp.Expr) -> Position | None:
+    """Where the node, or the first of its parts whose place is known, stands."""
+    for found in _with_places(node):
+        line, column, start, end = (found.meta_get(key) for key in ("line", "col", "start", "end"))
+        return line, column - (end - start)
+    return None
+
+
+def _with_places(node: exp.Expr) -> Iterator[exp.Expr]:
+    return (part for part in node.walk() if part.meta_get("line"))

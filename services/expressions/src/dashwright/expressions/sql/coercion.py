@@ -1,0 +1,227 @@
+"""MySQL's silent conversions: a value of one kind where another is wanted.
+
+What a column holds is not known here, so the macros ask DuckDB's ``typeof``, which is answered before anything runs. They name their
+argument more than once: harmless for a column; anything longer goes through the twin ``…_of``, which evaluates it once.
+"""
+
+import re
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from dashwright.expressions.sql.kind import Kind, kind_of, marked
+
+PREFIX = "mysql_"
+
+_IS_FLOAT = "typeof(x) in ('DOUBLE', 'FLOAT')"
+IS_TEXT = "typeof(x) in ('VARCHAR', 'JSON')"
+IS_NUMBER = "(typeof(x) in ('DOUBLE', 'FLOAT', 'BOOLEAN') or typeof(x) like '%INT%' or typeof(x) like 'DECIMAL%')"
+_DAY = "86400000000"
+
+_SPELLINGS = (
+    (r"^\s*(\d{4})(\d\d)(\d\d)T?(\d\d)(\d\d)(\d\d)", r"\1-\2-\3 \4:\5:\6"),
+    (r"^\s*(\d{4})(\d\d)(\d\d)\s*$", r"\1-\2-\3"),
+    (r"^\s*(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)\s*$", r"\1-\2-\3 \4:\5:\6"),
+    (r"^\s*(\d\d)(\d\d)(\d\d)\s*$", r"\1-\2-\3"),
+    (r"^\s*([0-6]\d)[^\w\s](\d{1,2})[^\w\s](\d{1,2})", r"20\1-\2-\3"),
+    (r"^\s*([7-9]\d)[^\w\s](\d{1,2})[^\w\s](\d{1,2})", r"19\1-\2-\3"),
+    (r"^\s*(\d{4})[^\w\s](\d{1,2})[^\w\s](\d{1,2})", r"\1-\2-\3"),
+    (r"^\s*(\S+)[T ](\d{1,2})\s*$", r"\1 \2:00:00"),
+)
+"""Ways to write a moment, each brought nearer to the one that DuckDB reads."""
+
+
+def let(body: str, **bound: str) -> str:
+    """SQL that evaluates each bound expression once. ``body`` calls it ``v`` if it is one, ``$name`` if there are several."""
+    if len(bound) == 1:
+        return f"list_transform([{next(iter(bound.values()))}], lambda v: {body})[1]"
+    fields = ", ".join(f"'{name}': {expression}" for name, expression in bound.items())
+    body = re.sub(rf"\$({'|'.join(bound)})\b", r"v['\1']", body)
+    return f"list_transform([{{{fields}}}], lambda v: {body})[1]"
+
+
+def _spelled(text: str) -> str:
+    for pattern, spelling in _SPELLINGS:
+        text = f"regexp_replace({text}, '{pattern}', '{spelling}')"
+    return text
+
+
+_CLOCK = r"^\s*(-?)(?:(\d+) )?(\d+):(\d+)(?::(\d+))?(\.\d+)?"
+
+
+def _clock_part(group: int) -> str:
+    return f"cast('0' || regexp_extract(v, '{_CLOCK}', {group}) as bigint)"
+
+
+_MACROS: Mapping[str, tuple[str, str]] = {
+    "text_number": (
+        "x",
+        r"try_cast(regexp_replace(x, '^\s*([-+]?)(\d*\.?\d*(?:[eE][-+]?\d+)?).*$', '\10\2', 's') as double)",
+    ),
+    "as_number": (
+        "x",
+        f"coalesce(try_cast(x as double), case when {IS_TEXT} then mysql_text_number(cast(x as varchar))"
+        r" else try_cast(regexp_replace(split_part(cast(x as varchar), '.', 1), '\D', '', 'g') as double) end)",
+    ),
+    "whole": ("x", "try_cast(round(x) as bigint)"),
+    "as_text": (
+        "x",
+        f"case when {_IS_FLOAT} then regexp_replace(replace(cast(x as varchar), 'e+', 'e'), '\\.0$', '')"
+        " when typeof(x) = 'BOOLEAN' then cast(try_cast(x as integer) as varchar) else cast(x as varchar) end",
+    ),
+    "text_time": ("x", f"try_cast({_spelled('x')} as timestamp)"),
+    "number_time": ("x", "mysql_text_time(cast(try_cast(x as bigint) as varchar))"),
+    "as_time": (
+        "x",
+        f"coalesce(try_cast(x as timestamp), case when {IS_TEXT} then mysql_text_time(cast(x as varchar))"
+        f" when {IS_NUMBER} then mysql_number_time(try_cast(x as double)) end)",
+    ),
+    "number_clock": (
+        "x",
+        let(
+            "case when abs(v) // 100 % 100 < 60 and abs(v) % 100 < 60 then"
+            " sign(v) * (abs(v) // 10000 * 3600 + abs(v) // 100 % 100 * 60 + abs(v) % 100) * 1000000 end",
+            x="try_cast(trunc(x) as bigint)",
+        ),
+    ),
+    "text_clock": (
+        "x",
+        let(
+            rf"case when regexp_matches(v, '^\s*\d+-\d+-\d+') then epoch_us(mysql_text_time(v)) % {_DAY}"
+            rf" when regexp_matches(v, '{_CLOCK}') and {_clock_part(4)} < 60 and {_clock_part(5)} < 60 then"
+            rf" (case when regexp_extract(v, '{_CLOCK}', 1) = '-' then -1 else 1 end)"
+            rf" * ((({_clock_part(2)} * 24 + {_clock_part(3)}) * 60 + {_clock_part(4)}) * 60 + {_clock_part(5)}) * 1000000"
+            rf" + cast(round(cast('0' || regexp_extract(v, '{_CLOCK}', 6) as double) * 1000000) as bigint)"
+            r" when regexp_matches(v, '^\s*-?\d+(\.\d*)?\s*$') then mysql_number_clock(mysql_text_number(v)) end",
+            x="x",
+        ),
+    ),
+    "as_clock": (
+        "x",
+        f"case when {IS_TEXT} then mysql_text_clock(cast(x as varchar)) when {IS_NUMBER} then mysql_number_clock(try_cast(x as double))"
+        f" else epoch_us(try_cast(x as timestamp)) % {_DAY} end",
+    ),
+    "clock_text": (
+        "us",
+        let(
+            "(case when v < 0 then '-' else '' end) || printf('%02d:%02d:%02d', abs(v) // 3600000000, abs(v) // 60000000 % 60,"
+            " abs(v) // 1000000 % 60) || (case when v % 1000000 <> 0 then rtrim(printf('.%06d', abs(v) % 1000000), '0') else '' end)",
+            us="greatest(least(us, 3020399000000), -3020399000000)",
+        ),
+    ),
+}
+
+
+def macros() -> list[str]:
+    """The statements that make them; those of one argument have their twin."""
+    plain = [f"create macro {PREFIX}{name}({x}) as {body}" for name, (x, body) in _MACROS.items()]
+    twins = [f"create macro {PREFIX}{name}_of(x) as {let(f'{PREFIX}{name}(v)', x='x')}" for name in ("as_number", "as_text", "as_time", "as_clock")]
+    return plain + twins
+
+
+def call(name: str, *arguments: exp.Expr, kind: Kind = Kind.UNKNOWN) -> exp.Expr:
+    """A call of a DuckDB function."""
+    return marked(exp.Anonymous(this=name, expressions=list(arguments)), kind)
+
+
+def cast(node: exp.Expr, to: str) -> exp.Expr:
+    return exp.Cast(this=node, to=exp.DataType.build(to, dialect="duckdb"))
+
+
+def text(value: str) -> exp.Expr:
+    return exp.Literal.string(value)
+
+
+def coerced(node: exp.Expr, want: Kind) -> exp.Expr:
+    """The node, converted where what it gives is not what is wanted."""
+    have = kind_of(node)
+    if have is want or want is Kind.ANY:
+        return node
+    return marked(_WAYS[want](node, have), want)
+
+
+def _chosen_later(name: str, node: exp.Expr) -> exp.Expr:
+    return call(PREFIX + name if isinstance(node, exp.Column) else f"{PREFIX}{name}_of", node)
+
+
+def _number(node: exp.Expr, have: Kind) -> exp.Expr:
+    match have:
+        case Kind.INTEGER | Kind.NUMBER:
+            return node
+        case Kind.BOOLEAN:
+            return cast(node, "bigint")
+        case Kind.NULL:
+            return cast(node, "double")
+        case Kind.TEXT:
+            return call(PREFIX + "text_number", node)
+    return _chosen_later("as_number", node)
+
+
+def _integer(node: exp.Expr, have: Kind) -> exp.Expr:
+    return cast(node, "bigint") if have in {Kind.BOOLEAN, Kind.NULL} else call(PREFIX + "whole", _number(node, have))
+
+
+def _text(node: exp.Expr, have: Kind) -> exp.Expr:
+    if isinstance(node, exp.Literal):
+        return text(node.name)
+    return cast(node, "varchar") if have in {Kind.NULL, Kind.JSON, Kind.DATE, Kind.INTEGER} else _chosen_later("as_text", node)
+
+
+def _time(node: exp.Expr, have: Kind) -> exp.Expr:
+    match have:
+        case Kind.DATE | Kind.NULL:
+            return cast(node, "timestamp")
+        case Kind.TEXT:
+            return call(PREFIX + "text_time", node)
+        case Kind.INTEGER | Kind.NUMBER:
+            return call(PREFIX + "number_time", node)
+    return _chosen_later("as_time", node)
+
+
+def _boolean(node: exp.Expr, have: Kind) -> exp.Expr:
+    if have is Kind.NULL:
+        return cast(node, "boolean")
+    return exp.NEQ(this=exp.paren(_number(node, have), copy=False), expression=exp.Literal.number(0))
+
+
+def _json(node: exp.Expr, _have: Kind) -> exp.Expr:
+    return cast(node, "json")
+
+
+def _value(node: exp.Expr, have: Kind) -> exp.Expr:
+    if have is Kind.JSON:
+        return node
+    return call("to_json", _text(node, have) if have in {Kind.TIME, Kind.DATE} else node)
+
+
+def _clock(node: exp.Expr, have: Kind) -> exp.Expr:
+    match have:
+        case Kind.NULL:
+            return cast(node, "bigint")
+        case Kind.TEXT:
+            return call(PREFIX + "text_clock", node)
+        case Kind.INTEGER | Kind.NUMBER:
+            return call(PREFIX + "number_clock", node)
+        case Kind.TIME:
+            return exp.Mod(this=call("epoch_us", node), expression=exp.Literal.number(int(_DAY)))
+    return _chosen_later("as_clock", node)
+
+
+_WAYS = {
+    Kind.NUMBER: _number,
+    Kind.INTEGER: _integer,
+    Kind.TEXT: _text,
+    Kind.TIME: _time,
+    Kind.BOOLEAN: _boolean,
+    Kind.JSON: _json,
+    Kind.VALUE: _value,
+    Kind.CLOCK: _clock,
+}
+
+
+def agreed(nodes: list[exp.Expr], kind: Kind) -> list[exp.Expr]:
+    """Values a choice is made among, each of the kind the choice gives where DuckDB would not agree them by itself."""
+    if kind in {Kind.TEXT, Kind.NUMBER, Kind.INTEGER}:
+        wanted = Kind.TEXT if kind is Kind.TEXT else Kind.NUMBER
+        return [node if kind_of(node) is Kind.NULL else coerced(node, wanted) for node in nodes]
+    return nodes

@@ -1,0 +1,92 @@
+"""MySQL's comparisons: a text with a number compares as numbers, a text with a time as times, texts by their exact letters."""
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from dashwright.expressions.sql.coercion import IS_NUMBER, IS_TEXT, PREFIX, call, coerced, let
+from dashwright.expressions.sql.functions.documents import unquoted
+from dashwright.expressions.sql.kind import MOMENTS, NUMBERS, Kind, kind_of, marked
+
+_NAMES: Mapping[type[exp.Expr], tuple[str, str]] = {
+    exp.EQ: ("eq", "="),
+    exp.NEQ: ("ne", "<>"),
+    exp.LT: ("lt", "<"),
+    exp.LTE: ("le", "<="),
+    exp.GT: ("gt", ">"),
+    exp.GTE: ("ge", ">="),
+    exp.NullSafeEQ: ("same", "is not distinct from"),
+}
+_TURNED: Mapping[type[exp.Expr], type[exp.Expr]] = {exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE}
+COMPARISONS = tuple(_NAMES)
+
+_EXACT_IN_DOUBLES = 1 << 53
+
+
+def comparison_macros() -> list[str]:
+    """Those that compare a column, of whatever it holds, with a text."""
+    macros = []
+    for name, sign in _NAMES.values():
+        body = (
+            f"case when {IS_TEXT} then cast(x as varchar) {sign} t when {IS_NUMBER} then try_cast(x as double) {sign} {PREFIX}text_number(t)"
+            f" else try_cast(x as timestamp) {sign} {PREFIX}text_time(t) end"
+        )
+        macros.append(f"create macro {PREFIX}{name}(x, t) as {body}")
+        macros.append(f"create macro {PREFIX}{name}_of(x, t) as {let(f'{PREFIX}{name}($x, $t)', x='x', t='t')}")
+    return macros
+
+
+def compared(operator: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    """``left`` and ``right`` under one of the ``COMPARISONS``."""
+    left, right = (unquoted(side) if kind_of(side) is Kind.JSON and kind_of(other) is not Kind.JSON else side for side, other in ((left, right), (right, left)))
+    kinds = {kind_of(left), kind_of(right)}
+    if kinds == {Kind.TEXT, Kind.UNKNOWN} and not isinstance(left, exp.Collate) and not isinstance(right, exp.Collate):
+        if kind_of(left) is Kind.TEXT:
+            operator, left, right = _TURNED.get(operator, operator), right, left
+        name = _NAMES[operator][0]
+        return call(PREFIX + name if isinstance(left, exp.Column) else f"{PREFIX}{name}_of", left, right, kind=Kind.BOOLEAN)
+    wanted = _meeting(kinds, left, right)
+    if wanted is not None:
+        left, right = coerced(left, wanted), coerced(right, wanted)
+    return marked(operator(this=grouped(left), expression=grouped(right)), Kind.BOOLEAN)
+
+
+def _meeting(kinds: set[Kind], left: exp.Expr, right: exp.Expr) -> Kind | None:
+    """What both become, or None where they compare as they are."""
+    known = kinds - {Kind.NULL}
+    if len(known) < 2 or known <= MOMENTS or known <= {Kind.INTEGER, Kind.NUMBER} or _is_too_large(left) or _is_too_large(right):
+        return None
+    if known & NUMBERS:
+        return Kind.NUMBER
+    return Kind.TIME if known & MOMENTS else None
+
+
+def _is_too_large(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and node.is_int and abs(int(node.name)) > _EXACT_IN_DOUBLES
+
+
+_OPERATORS = (exp.Binary, exp.Unary, exp.Between, exp.In)
+
+
+def grouped(node: exp.Expr) -> exp.Expr:
+    """The node in parentheses if it is an operator: DuckDB's bind in another order than MySQL's."""
+    if isinstance(node, _OPERATORS) and not isinstance(node, (exp.Paren, exp.Dot)):
+        return marked(exp.Paren(this=node), kind_of(node))
+    return node
+
+
+def contained(value: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
+    """Whether the value is one of the items."""
+    kinds = {kind_of(item) for item in items} - {Kind.NULL}
+    if kind_of(value) is Kind.JSON:
+        value = unquoted(value)
+    together = kinds | {kind_of(value)}
+    if together <= {Kind.TEXT, Kind.UNKNOWN} or together <= MOMENTS | {Kind.UNKNOWN} or isinstance(value, exp.Tuple) or len(together) == 1:
+        return marked(exp.In(this=grouped(value), expressions=items), Kind.BOOLEAN)
+    if kinds <= NUMBERS or kind_of(value) in NUMBERS:
+        return marked(exp.In(this=grouped(coerced(value, Kind.NUMBER)), expressions=[coerced(item, Kind.NUMBER) for item in items]), Kind.BOOLEAN)
+    if kind_of(value) in MOMENTS:
+        return marked(exp.In(this=value, expressions=[coerced(item, Kind.TIME) for item in items]), Kind.BOOLEAN)
+    return marked(exp.paren(exp.or_(*(compared(exp.EQ, value.copy(), item) for item in items), copy=False), copy=False), Kind.BOOLEAN)
+
+

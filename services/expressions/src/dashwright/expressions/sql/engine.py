@@ -1,0 +1,157 @@
+"""Runs statements: tables in, a frame out, and whatever goes wrong as an error that says what to do."""
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from dashwright.common.errors import BadRequest, DashwrightError, DeadlineExceeded, TooLarge, Unavailable
+from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.sql import statement
+from dashwright.expressions.sql.handover import TextTooLong
+from dashwright.expressions.sql.macros import MACROS
+from dashwright.expressions.sql.pipe import Wait
+from dashwright.expressions.sql.relation import Relation
+from dashwright.expressions.sql.results import Unreadable, frame_of
+from dashwright.expressions.sql.sandbox import Answer, ChildEnded, Fence, NoChild, Sandbox
+
+_log = structlog.get_logger()
+
+_UNKNOWN_COLUMN = re.compile(r'(?:Referenced column|does not have a column named|Referenced table) "(?P<name>(?:[^"]|"")*)"')
+_OUT_OF_MEMORY = ("OutOfMemoryException", "MemoryError")
+_SHOWN_COLUMNS = 50
+
+_THREADS = 64
+"""More than there are queries and jobs at work at once; each is made when it is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """``is_cut``: there were more rows than may be answered."""
+
+    frame: Frame
+    is_cut: bool
+
+
+class SqlEngine:
+    """``slots``: statements at once. ``limits`` hold for each. ``threads`` are there to wait for them in."""
+
+    def __init__(self, limits: Limits, *, slots: int) -> None:
+        self.sandbox = Sandbox(Fence(limits.sql_bytes, limits.sql_seconds, MACROS), slots)
+        self.threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="sql")
+
+    def warm(self, seconds: float) -> None:
+        """Starts the first child and reads a first statement, so that no caller waits for it. Raises Unavailable."""
+        statement.warm()
+        until = time.monotonic() + seconds
+
+        def wait() -> float:
+            if (left := until - time.monotonic()) <= 0:
+                raise NoChild(f"the process for statements was not ready within {seconds:g} s")
+            return left
+
+        try:
+            self.sandbox.warm(wait)
+        except NoChild as error:
+            raise Unavailable(str(error), message_id="sse.sql.unavailable") from error
+
+    def stop(self) -> None:
+        """Statements at work end with an error; no process is left."""
+        self.sandbox.stop()
+        self.threads.shutdown()
+
+    def select(self, ref_id: str, sql: str, relations: Mapping[str, Relation], limits: Limits) -> Selected:
+        """Runs in the caller's thread until there is an answer, or the time is over. ``sql`` is in DuckDB's words.
+
+        Raises an error of the tree.
+        """
+        size = sum(column.values.nbytes for relation in relations.values() for column in relation.columns)
+        if size > limits.sql_bytes:
+            found = f"the tables of sql expression [{ref_id}] take {size} bytes"
+            raise limits.refusal("sql_bytes", found, "ask for a shorter time range, or reduce before you select")
+        asked = {"sql": sql, "cells": limits.sql_output_cells, "bytes": limits.sql_bytes}
+        try:
+            answer = self.sandbox.run(asked, relations, _waiting(limits), lambda: _working(ref_id, limits))
+            if "error" not in answer.told:
+                return Selected(frame_of(answer), bool(answer.told["cut"]))
+        except NoChild as error:
+            raise Unavailable(f"sql expression [{ref_id}] was not run: {error}; ask again", message_id="sse.sql.unavailable") from error
+        except ChildEnded as error:
+            raise _ended(ref_id, error) from error
+        except (OSError, TextTooLong) as error:
+            found = f"the tables of sql expression [{ref_id}] find no room in memory"
+            raise TooLarge(f"{found}; ask for a shorter time range, or reduce before you select", message_id="sse.limit") from error
+        except (Unreadable, KeyError) as error:
+            raise DashwrightError(f"the answer to sql expression [{ref_id}] cannot be read: {error}") from error
+        raise _failed(ref_id, answer, relations, limits)
+
+
+def _waiting(limits: Limits) -> Wait:
+    def wait() -> float:
+        limits.deadline.check()
+        return limits.deadline.left
+
+    return wait
+
+
+def _working(ref_id: str, limits: Limits) -> Wait:
+    ends = time.monotonic() + limits.sql_seconds
+
+    def wait() -> float:
+        limits.deadline.check()
+        left = ends - time.monotonic()
+        if left <= 0:
+            raise DeadlineExceeded(
+                f"sql expression [{ref_id}] timed out after {limits.sql_seconds:g}s (setting DASHWRIGHT_SQL_SECONDS); select from less, "
+                "or join on more columns",
+                message_id="sse.sql.timeout",
+            )
+        return min(left, limits.deadline.left)
+
+    return wait
+
+
+def _ended(ref_id: str, error: ChildEnded) -> Unavailable:
+    _log.warning("sql_child_ended", ref_id=ref_id, reason=str(error))
+    return Unavailable(
+        f"the process that ran sql expression [{ref_id}] is gone: {error}; ask again, and for less if that does not help: "
+        "it may have needed more memory than there is",
+        message_id="sse.sql.process_ended",
+    )
+
+
+def _failed(ref_id: str, answer: Answer, relations: Mapping[str, Relation], limits: Limits) -> DashwrightError:
+    kind = str(answer.told["error"])
+    text = str(answer.told.get("text", "")).partition("\n\nLINE ")[0].strip()
+    if kind in _OUT_OF_MEMORY or "Out of Memory Error" in text:
+        return TooLarge(
+            f"sql expression [{ref_id}] needs more memory than the {limits.sql_bytes} bytes allowed (setting DASHWRIGHT_SQL_BYTES); "
+            "select from less, or group and filter before you join",
+            message_id="sse.limit",
+        )
+    if kind == "BinderException" and (unknown := _UNKNOWN_COLUMN.search(text)):
+        return BadRequest(
+            f"sql expression [{ref_id}] failed because it selects from a column (refId/query) that does not exist: "
+            f"{unknown['name']}; {_columns_of(relations)}",
+            message_id="sse.sql.column_not_found",
+        )
+    return BadRequest(
+        f"sql expression [{ref_id}] failed due to error from the sql expression engine: {text}", message_id="sse.sql.general_gms_error"
+    )
+
+
+def _columns_of(relations: Mapping[str, Relation]) -> str:
+    if not relations:
+        return "the statement selects from no table"
+    return "there are " + "; ".join(f"{name}: {_names(relation)}" for name, relation in relations.items())
+
+
+def _names(relation: Relation) -> str:
+    names: Sequence[Any] = [column.name for column in relation.columns]
+    more = len(names) - _SHOWN_COLUMNS
+    return ", ".join(names[:_SHOWN_COLUMNS]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,115 @@
+"""The kind ``sql``: a statement over tables, answered as a table, or for alert rules as numbers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from dashwright.common.errors import BadRequest, DashwrightError
+from dashwright.expressions.engine.expression import Outcome, TableExpression
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.table import Table
+from dashwright.expressions.engine.values import Cells, NoData, Numbers, Values
+from dashwright.expressions.sql.engine import SqlEngine
+from dashwright.expressions.sql.relation import Relation
+from dashwright.expressions.sql.statement import Statement, read
+from dashwright.expressions.sql.tables import relation_of
+
+_SHOWN_EXAMPLES = 5
+
+
+class Format(StrEnum):
+    """``alerting``: each row is a number, its texts are the labels."""
+
+    TABLE = "table"
+    ALERTING = "alerting"
+
+
+@dataclass(frozen=True, slots=True)
+class Sql(TableExpression):
+    """A statement that was read, on its way to the engine."""
+
+    ref_id: str
+    statement: Statement
+    format: Format
+    engine: SqlEngine
+
+    @staticmethod
+    def of(ref_id: str, text: str, form: str, engine: SqlEngine) -> "Sql":
+        """From the words of a target. Raises BadRequest where the statement is not one that may run."""
+        return Sql(ref_id, read(text, ref_id), Format(form or Format.TABLE), engine)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return self.statement.tables
+
+    def select(self, inputs: Mapping[str, Values | Table], limits: Limits) -> Outcome:
+        relations = {name: self._relation(name, inputs[name], limits) for name in self.inputs}
+        selected = self.engine.select(self.ref_id, self.statement.sql, relations, limits)
+        warnings = [notice for relation in relations.values() for notice in relation.notices]
+        frame = selected.frame
+        if selected.is_cut:
+            warnings.append(
+                f"the result was cut after {frame.rows} rows of {len(frame.fields)} columns, since it has more than the "
+                f"{limits.sql_output_cells} cells allowed (setting DASHWRIGHT_SQL_OUTPUT_CELLS); select less, or group"
+            )
+        values = _numbers(self.ref_id, frame) if self.format is Format.ALERTING else Table((frame,))
+        return Outcome(values, tuple(warnings))
+
+    def _relation(self, name: str, held: Values | Table, limits: Limits) -> Relation:
+        limits.deadline.check()
+        try:
+            return relation_of(name, held, limits)
+        except BadRequest as error:
+            raise _unconverted(self.ref_id, name, held, error) from error
+
+
+def _unconverted(ref_id: str, name: str, held: Values | Table, error: DashwrightError) -> BadRequest:
+    kind = f" (Datasource Type: [{held.source_type}])" if isinstance(held, Table) and held.source_type else ""
+    return BadRequest(
+        f"failed to convert the results of query [{name}]{kind} into a SQL/Tabular format for sql expression [{ref_id}]: {error.message}",
+        message_id="sse.sql.input_conversion",
+    )
+
+
+def _numbers(ref_id: str, frame: Frame) -> Values:
+    """A number a row, from its only numeric column. Raises BadRequest where there is not exactly one, or rows have the same texts."""
+    if not frame.rows:
+        return NoData()
+    numeric = [item for item in frame.fields if item.type.is_numeric]
+    if len(numeric) > 1:
+        names = ", ".join(item.name for item in numeric)
+        raise _unfit(ref_id, f"expected exactly one numeric field, but found multiple: {names}")
+    if not numeric:
+        raise _unfit(ref_id, "no numeric field found in frame")
+    labels = _row_labels(frame)
+    if repeated := _repeated(labels):
+        told = " ".join(f"{{{item}}}" for item in repeated[:_SHOWN_EXAMPLES])
+        raise _unfit(ref_id, f"duplicate values across the string columns: {told}")
+    return Numbers(tuple(labels), _cells(numeric[0]))
+
+
+def _unfit(ref_id: str, found: str) -> BadRequest:
+    return BadRequest(
+        f"the result of sql expression [{ref_id}] does not suit the format alerting: {found}; select one number a row, and text that "
+        "tells the rows apart",
+        message_id="sse.sql.alerting_format",
+    )
+
+
+def _row_labels(frame: Frame) -> list[Labels]:
+    text = [(item.name, item.values.tolist()) for item in frame.fields if item.type is FieldType.STRING]
+    return [Labels.of((name, values[row]) for name, values in text if values[row] is not None) for row in range(frame.rows)]
+
+
+def _repeated(labels: Sequence[Labels]) -> list[Labels]:
+    """The label sets that occur more than once, each once."""
+    seen: set[Labels] = set()
+    return list(dict.fromkeys(item for item in labels if item in seen or seen.add(item)))  # type: ignore[func-returns-value]
+
+
+def _cells(item: Field) -> Cells:
+    return Cells.of(item.values.astype(np.float64), item.nulls)

@@ -1,0 +1,97 @@
+"""MySQL's formats of times: each specifier as DuckDB writes it, and where it reads one."""
+
+import re
+
+from dashwright.expressions.sql.coercion import PREFIX, let
+
+_SPECIFIER = re.compile(r"%(.)", re.DOTALL)
+
+SPECIFIERS = {
+    "a": "%a",
+    "b": "%b",
+    "c": "%-m",
+    "d": "%d",
+    "e": "%-d",
+    "f": "%f",
+    "H": "%H",
+    "h": "%I",
+    "I": "%I",
+    "i": "%M",
+    "j": "%j",
+    "k": "%-H",
+    "l": "%-I",
+    "M": "%B",
+    "m": "%m",
+    "p": "%p",
+    "r": "%I:%M:%S %p",
+    "S": "%S",
+    "s": "%S",
+    "T": "%H:%M:%S",
+    "v": "%V",
+    "W": "%A",
+    "w": "%w",
+    "x": "%G",
+    "Y": "%Y",
+    "y": "%y",
+    "%": "%%",
+}
+"""The specifiers that ``strftime`` has under another letter, or the same."""
+
+COMPUTED = {
+    "D": "day($t)::varchar || case when day($t) in (11, 12, 13) then 'th' when day($t) % 10 = 1 then 'st'"
+    " when day($t) % 10 = 2 then 'nd' when day($t) % 10 = 3 then 'rd' else 'th' end",
+    "U": f"printf('%02d', {PREFIX}week_by($t, 0))",
+    "u": f"printf('%02d', {PREFIX}week_by($t, 1))",
+    "V": f"printf('%02d', {PREFIX}week_by($t, 2))",
+    "X": f"printf('%04d', {PREFIX}yearweek_by($t, 2) // 100)",
+}
+"""Those that it has not."""
+
+_TIME_OF_DAY = frozenset("fHhIiklprSsT")
+
+
+def plain(pattern: str) -> str | None:
+    """The format in DuckDB's specifiers, or None where it has one that must be computed."""
+    if any(letter in COMPUTED for letter in _SPECIFIER.findall(pattern)):
+        return None
+    return _SPECIFIER.sub(lambda found: SPECIFIERS.get(found[1], found[1].replace("%", "%%")), _lone_percent(pattern))
+
+
+def _lone_percent(pattern: str) -> str:
+    return pattern[:-1] + "%%" if pattern.endswith("%") and not pattern.endswith("%%") else pattern
+
+
+def parts(pattern: str) -> tuple[bool, bool]:
+    """Whether a format has a part of a date, and one of a time of day."""
+    letters = {letter for letter in _SPECIFIER.findall(pattern) if letter in SPECIFIERS or letter in COMPUTED} - {"%"}
+    return bool(letters - _TIME_OF_DAY), bool(letters & _TIME_OF_DAY)
+
+
+def macro() -> str:
+    """Writes a time ``t`` by any format ``f``, one specifier after another."""
+    cases = [f"when '%{letter}' then strftime($t, '{written}')" for letter, written in SPECIFIERS.items() if letter != "%"]
+    cases += [f"when '%{letter}' then {written}" for letter, written in COMPUTED.items()]
+    specifiers = "list_transform(regexp_extract_all($f, '(?s)%.|[^%]+|%$'), lambda w: " + _CHOICE.format(cases=" ".join(cases)) + ")"
+    body = let(f"case when $t is not null then array_to_string({specifiers}, '') end", t="t", f="f")
+    return f"create macro {PREFIX}format_time(t, f) as {body}"
+
+
+_CHOICE = "case w {cases} else case when starts_with(w, '%') and length(w) > 1 then w[2:] else w end end"
+
+GET_FORMAT = {
+    ("DATE", "USA"): "%m.%d.%Y",
+    ("DATE", "JIS"): "%Y-%m-%d",
+    ("DATE", "ISO"): "%Y-%m-%d",
+    ("DATE", "EUR"): "%d.%m.%Y",
+    ("DATE", "INTERNAL"): "%Y%m%d",
+    ("DATETIME", "USA"): "%Y-%m-%d %H.%i.%s",
+    ("DATETIME", "JIS"): "%Y-%m-%d %H:%i:%s",
+    ("DATETIME", "ISO"): "%Y-%m-%d %H:%i:%s",
+    ("DATETIME", "EUR"): "%Y-%m-%d %H.%i.%s",
+    ("DATETIME", "INTERNAL"): "%Y%m%d%H%i%s",
+    ("TIME", "USA"): "%h:%i:%s %p",
+    ("TIME", "JIS"): "%H:%i:%s",
+    ("TIME", "ISO"): "%H:%i:%s",
+    ("TIME", "EUR"): "%H.%i.%s",
+    ("TIME", "INTERNAL"): "%H%i%s",
+}

@@ -1,0 +1,22 @@
+"""The functions of the language: one entry each, which is the allow list, the meaning and the reference page at once."""
+
+from collections.abc import Mapping
+
+from dashwright.expressions.sql.functions.aggregates import AGGREGATES, WINDOWS
+from dashwright.expressions.sql.functions.choices import CHOICES
+from dashwright.expressions.sql.functions.documents import DOCUMENTS
+from dashwright.expressions.sql.functions.function import Function
+from dashwright.expressions.sql.functions.mathematics import MATHEMATICS
+from dashwright.expressions.sql.functions.strings import STRINGS
+from dashwright.expressions.sql.functions.times import TIMES
+
+GROUPS: Mapping[str, list[Function]] = {
+    "choices": CHOICES,
+    "aggregates": AGGREGATES,
+    "windows": WINDOWS,
+    "numbers": MATHEMATICS,
+    "texts": STRINGS,
+    "times": TIMES,
+    "JSON": DOCUMENTS,
+}
+FUNCTIONS: Mapping[str, Function] = {function.name: function for group in GROUPS.values() for function in group}

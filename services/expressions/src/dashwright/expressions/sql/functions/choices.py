@@ -1,0 +1,70 @@
+"""Functions that choose among their arguments. What is chosen among texts and others is a text, as in MySQL."""
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from dashwright.expressions.sql.coercion import PREFIX, call, coerced, let
+from dashwright.expressions.sql.functions.function import Function, choice, form, scalar, written
+from dashwright.expressions.sql.kind import Kind, kind_of, marked
+
+
+def _if(arguments: Sequence[exp.Expr]) -> exp.Expr:
+    condition, yes, no = arguments
+    return choice([yes, no], lambda chosen: case([(coerced(condition, Kind.BOOLEAN), chosen[0])], chosen[1]))
+
+
+def case(branches: Sequence[tuple[exp.Expr, exp.Expr]], otherwise: exp.Expr | None) -> exp.Expr:
+    return exp.Case(ifs=[exp.If(this=condition, true=value) for condition, value in branches], default=otherwise)
+
+
+def _coalesce(arguments: Sequence[exp.Expr]) -> exp.Expr:
+    return choice(arguments, lambda chosen: call("coalesce", *chosen))
+
+
+def _nullif(arguments: Sequence[exp.Expr]) -> exp.Expr:
+    value, other = arguments
+    kinds = {kind_of(value), kind_of(other)}
+    compared = list(arguments)
+    if kinds != {Kind.TEXT} and kinds & {Kind.TEXT} and kinds & {Kind.NUMBER, Kind.INTEGER}:
+        compared = [value, coerced(other, Kind.NUMBER) if kind_of(value) is not Kind.TEXT else coerced(other, Kind.TEXT)]
+    return call(PREFIX + "nullif", *compared, kind=kind_of(value))
+
+
+def _extreme(name: str) -> Function:
+    def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
+        return choice(arguments, lambda chosen: call(PREFIX + name, exp.Array(expressions=chosen)))
+
+    which = "least" if name == "least" else "greatest"
+    found = "list_min" if name == "least" else "list_max"
+    macro = f"create macro {PREFIX}{name}(x) as {found}(list_filter([x], lambda v: len(list_filter(v, lambda w: w is null)) = 0)[1])"
+    return written(name, f"{name}(x, y, …)", f"the {which} of them; NULL if one is", build, 2, None, macro)
+
+
+def _isnull(arguments: Sequence[exp.Expr]) -> exp.Expr:
+    return marked(exp.Is(this=exp.paren(arguments[0], copy=False), expression=exp.Null()), Kind.BOOLEAN)
+
+
+CHOICES = [
+    written("if", "if(condition, x, y)", "`x` where the condition holds, else `y`", _if, 3, 3),
+    written("coalesce", "coalesce(x, …)", "the first that is not NULL", _coalesce, 1, None),
+    written("ifnull", "ifnull(x, y)", "`y` where `x` is NULL", _coalesce, 2, 2),
+    written(
+        "nullif",
+        "nullif(x, y)",
+        "NULL where both are equal, else `x`",
+        _nullif,
+        2,
+        2,
+        f"create macro {PREFIX}nullif(x, y) as {let('case when $x = $y then null else $x end', x='x', y='y')}",
+    ),
+    _extreme("least"),
+    _extreme("greatest"),
+    written("isnull", "isnull(x)", "whether it is NULL", _isnull, 1, 1),
+    scalar(
+        "strcmp",
+        Kind.INTEGER,
+        "−1, 0 or 1 as `x` sorts before, with or after `y`",
+        form("x: text, y: text", let("case when $x < $y then -1 when $x > $y then 1 when $x = $y then 0 end", x="x", y="y")),
+    ),
+]

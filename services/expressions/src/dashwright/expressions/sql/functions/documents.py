@@ -1,0 +1,322 @@
+"""Functions of JSON documents."""
+
+from collections.abc import Callable, Sequence
+
+from sqlglot import exp
+
+from dashwright.expressions.sql.coercion import PREFIX, call, coerced, let, text
+from dashwright.expressions.sql.functions.function import Build, Function, alias, form, scalar, written
+from dashwright.expressions.sql.json_path import JsonPath, read_path
+from dashwright.expressions.sql.kind import Kind, kind_of, marked
+from dashwright.expressions.sql.refusals import Unreadable
+
+_J, _I, _T = Kind.JSON, Kind.INTEGER, Kind.TEXT
+_DEPTH = 4
+"""How deep json_contains and json_merge_preserve look into documents."""
+
+
+
+def _items(document: str) -> str:
+    return f"from_json({document}, '[\"JSON\"]')"
+
+
+def _same_or_items(document: str) -> str:
+    """The items of an array; of anything else itself."""
+    return f"case when json_type({document}) = 'ARRAY' then {_items(document)} else [{document}] end"
+
+
+
+def path_of(node: exp.Expr) -> JsonPath:
+    """A path that stands there as a text. Raises Unreadable."""
+    path = read_path(node.name) if isinstance(node, exp.Literal) and node.is_string else None
+    if path is None:
+        raise Unreadable("a JSON path is a text like '$.a[0]', without a range such as [0 to 2]")
+    return path
+
+
+def extracted(document: exp.Expr, path: exp.Expr) -> exp.Expr:
+    """What lies at a path; of a path to many places an array of it all."""
+    found = path_of(path)
+    part = call("json_extract", coerced(document, _J), text(found.text), kind=_J)
+    return call(PREFIX + "json_found", part, kind=_J) if found.many else part
+
+
+def unquoted(node: exp.Expr) -> exp.Expr:
+    """The text of a JSON string, and of anything else as it is written."""
+    return call("json_extract_string", node, text("$"), kind=_T) if kind_of(node) is _J else call(PREFIX + "json_unquote", coerced(node, _T), kind=_T)
+
+
+def _extract(arguments: Sequence[exp.Expr]) -> exp.Expr:
+    document, *paths = arguments
+    if len(paths) == 1:
+        return extracted(document, paths[0])
+    parts = [extracted(document.copy(), path) for path in paths]
+    return call(PREFIX + "json_found", call(PREFIX + "known", exp.Array(expressions=parts)), kind=_J)
+
+
+def _at(document: exp.Expr, path: exp.Expr | None) -> exp.Expr:
+    return coerced(document, _J) if path is None else extracted(document, path)
+
+
+def _looked_at(name: str, gives: Kind, doc: str, body: str, usage: str = "") -> Function:
+    """A function of a document, or of what lies in it at a path."""
+
+    def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
+        return call(PREFIX + name, _at(arguments[0], arguments[1] if len(arguments) > 1 else None), kind=gives)
+
+    return written(name, usage or f"{name}(j[, path])", doc, build, 1, 2, f"create macro {PREFIX}{name}(j) as {body}")
+
+
+def _pairs(name: str, doc: str, change: Callable[[exp.Expr, JsonPath, exp.Expr], exp.Expr]) -> Function:
+    """A function that puts values where paths lead."""
+
+    def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
+        if len(arguments) % 2 == 0:
+            raise Unreadable(f"{name} takes a document, and a path and a value for each change")
+        document = coerced(arguments[0], _J)
+        for path, value in zip(arguments[1::2], arguments[2::2], strict=True):
+            where = path_of(path)
+            if where.many:
+                raise Unreadable(f"{name} takes paths to one place")
+            document = marked(change(document, where, coerced(value, Kind.VALUE)), _J)
+        return document
+
+    return written(name, f"{name}(j, path, x, …)", doc, build, 3, None)
+
+
+def _change(macro: str) -> Callable[[exp.Expr, JsonPath, exp.Expr], exp.Expr]:
+    def change(document: exp.Expr, path: JsonPath, value: exp.Expr) -> exp.Expr:
+        if path.parent is None:
+            return value if macro != "json_insert" else document
+        place = exp.Boolean(this=path.index)
+        return call(PREFIX + macro, document, text(path.text), text(path.parent), place, value, kind=_J)
+
+    return change
+
+
+def _append(document: exp.Expr, path: JsonPath, value: exp.Expr) -> exp.Expr:
+    return call(PREFIX + "json_append", document, text(path.text), value)
+
+
+def _array_insert(document: exp.Expr, path: JsonPath, value: exp.Expr) -> exp.Expr:
+    if path.parent is None or not path.index or "#" in path.text.removeprefix(path.parent):
+        raise Unreadable("json_array_insert takes a path that ends with a place in an array, like '$.a[0]'")
+    place = int(path.text.removeprefix(path.parent).strip("[]"))
+    return call(PREFIX + "json_array_insert", document, text(path.parent), exp.Literal.number(place), value)
+
+
+def _remove(arguments: Sequence[exp.Expr]) -> exp.Expr:
+    document = coerced(arguments[0], _J)
+    for path in arguments[1:]:
+        document = call("json_remove", document, text(path_of(path).text), kind=_J)
+    return document
+
+
+def _contains(arguments: Sequence[exp.Expr]) -> exp.Expr:
+    document, candidate = arguments[:2]
+    return call(
+        PREFIX + "json_contains", _at(document, arguments[2] if len(arguments) > 2 else None), coerced(candidate, _J), kind=Kind.BOOLEAN
+    )
+
+
+def _contains_path(arguments: Sequence[exp.Expr]) -> exp.Expr:
+    document, how, *paths = arguments
+    if how.name.lower() not in {"one", "all"}:
+        raise Unreadable("json_contains_path takes 'one' or 'all' as its second argument")
+    found = [_exists(coerced(document.copy(), _J), path_of(path)) for path in paths]
+    return marked(exp.paren((exp.or_ if how.name.lower() == "one" else exp.and_)(*found), copy=False), Kind.BOOLEAN)
+
+
+def _exists(document: exp.Expr, path: JsonPath) -> exp.Expr:
+    found = call("json_exists", document, text(path.text))
+    return call("list_contains", found, exp.true()) if path.many else found
+
+
+def _object(arguments: Sequence[exp.Expr]) -> exp.Expr:
+    if len(arguments) % 2:
+        raise Unreadable("json_object takes a key and a value for each member")
+    members = [coerced(argument, Kind.VALUE if place % 2 else _T) for place, argument in enumerate(arguments)]
+    return call("json_object", *members, kind=_J)
+
+
+def _array(arguments: Sequence[exp.Expr]) -> exp.Expr:
+    return call("json_array", *(coerced(argument, Kind.VALUE) for argument in arguments), kind=_J)
+
+
+def _merge(macro: str) -> Build:
+    def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
+        merged, *others = (coerced(argument, _J) for argument in arguments)
+        for other in others:
+            merged = call(macro, merged, other, kind=_J)
+        return merged
+
+    return build
+
+
+def _search(arguments: Sequence[exp.Expr]) -> exp.Expr:
+    document, how, sought = arguments[:3]
+    if how.name.lower() not in {"one", "all"}:
+        raise Unreadable("json_search takes 'one' or 'all' as its second argument")
+    return call(PREFIX + f"json_search_{how.name.lower()}", coerced(document, _J), coerced(sought, _T), kind=_J)
+
+
+def _value(arguments: Sequence[exp.Expr]) -> exp.Expr:
+    return call(PREFIX + "json_scalar", extracted(*arguments), kind=_T)
+
+
+def _contains_macros() -> list[str]:
+    """json_contains, which looks one level deeper in each: DuckDB's macros cannot call themselves."""
+    name = PREFIX + "json_contains_"
+    macros = [f"create macro {name}0(t, c) as {PREFIX}json_same(t, c)"]
+    for level in range(1, _DEPTH + 1):
+        inner = f"{name}{level - 1}"
+        body = (
+            "case when json_type($t) = 'ARRAY' and json_type($c) = 'ARRAY' then"
+            f" len(list_filter({_items('$c')}, lambda c: len(list_filter({_items('$t')}, lambda t: {inner}(t, c))) = 0)) = 0"
+            f" when json_type($t) = 'ARRAY' then len(list_filter({_items('$t')}, lambda t: {inner}(t, $c))) > 0"
+            " when json_type($t) = 'OBJECT' and json_type($c) = 'OBJECT' then len(list_filter(json_keys($c), lambda k:"
+            f" not coalesce({inner}({PREFIX}json_member($t, k), {PREFIX}json_member($c, k)), false))) = 0"
+            f" else {PREFIX}json_same($t, $c) end"
+        )
+        macros.append(f"create macro {name}{level}(t, c) as {let(body, t='t', c='c')}")
+    macros.append(f"create macro {PREFIX}json_contains(t, c) as {name}{_DEPTH}(t, c)")
+    return macros
+
+
+def _merge_macros() -> list[str]:
+    name = PREFIX + "json_merge_"
+    both = f"to_json(list_concat({_same_or_items('$a')}, {_same_or_items('$b')}))"
+    macros = [f"create macro {name}0(a, b) as {let(both, a='a', b='b')}"]
+    member = f"{PREFIX}json_member"
+    for level in range(1, _DEPTH + 1):
+        value = (
+            f"case when not list_contains(json_keys($b), k) then {member}($a, k) when not list_contains(json_keys($a), k)"
+            f" then {member}($b, k) else {name}{level - 1}({member}($a, k), {member}($b, k)) end"
+        )
+        keys = "list_concat(json_keys($a), list_filter(json_keys($b), lambda k: not list_contains(json_keys($a), k)))"
+        members = f"list_transform({keys}, lambda k: to_json(k)::varchar || ':' || ({value})::varchar)"
+        body = (
+            "case when $a is null or $b is null then null when json_type($a) = 'OBJECT' and json_type($b) = 'OBJECT'"
+            f" then ('{{' || coalesce(array_to_string({members}, ','), '') || '}}')::json else {both} end"
+        )
+        macros.append(f"create macro {name}{level}(a, b) as {let(body, a='a', b='b')}")
+    macros.append(f"create macro {PREFIX}json_merge(a, b) as {name}{_DEPTH}(a, b)")
+    return macros
+
+
+_PARENT = "json_extract($j, $q)"
+_NUMERIC = "('UBIGINT', 'BIGINT', 'HUGEINT', 'DOUBLE')"
+
+
+def _put(name: str, unless: str) -> str:
+    body = (
+        f"case when $j is null or {unless} then $j when $i and json_type({_PARENT}) = 'ARRAY' and not json_exists($j, $p)"
+        " then json_insert($j, $q || '[#]', $x)"
+        f" when json_exists($j, $p) or (not $i and json_type({_PARENT}) = 'OBJECT') then json_set($j, $p, $x) else $j end"
+    )
+    return f"create macro {PREFIX}{name}(j, p, q, i, x) as {let(body, j='j', p='p', q='q', i='i', x='x')}"
+
+
+def _macro(head: str, body: str, **bound: str) -> str:
+    return f"create macro {PREFIX}{head} as {let(body, **bound)}"
+
+
+MACROS = (
+    f"create macro {PREFIX}known(l) as list_filter(l, lambda w: w is not null)",
+    _macro("json_found(l)", "case when len(v) > 0 then to_json(v) end", l="l"),
+    _macro("json_unquote(x)", "case when starts_with(v, '\"') and json_valid(v) then json_extract_string(v, '$') else v end", x="x"),
+    f"create macro {PREFIX}json_member(j, k) as json_extract(j, '$.\"' || k || '\"')",
+    _macro(
+        "json_same(a, b)",
+        f"case when json_type($a) in {_NUMERIC} and json_type($b) in {_NUMERIC} then cast($a as double) = cast($b as double)"
+        " else cast($a as varchar) = cast($b as varchar) end",
+        a="a",
+        b="b",
+    ),
+    _macro("json_scalar(j)", "case when json_type(v) not in ('ARRAY', 'OBJECT', 'NULL') then json_extract_string(v, '$') end", j="j"),
+    *_contains_macros(),
+    *_merge_macros(),
+    _put("json_set", "false"),
+    _put("json_insert", "json_exists($j, $p)"),
+    _put("json_replace", "not json_exists($j, $p)"),
+    _macro(
+        "json_append(j, p, x)",
+        "case when json_exists($j, $p) then json_set($j, $p, to_json(list_append("
+        + _same_or_items("json_extract($j, $p)")
+        + ", $x))) else $j end",
+        j="j",
+        p="p",
+        x="x",
+    ),
+    _macro(
+        "json_array_insert(j, q, n, x)",
+        f"case when json_type({_PARENT}) = 'ARRAY' then json_set($j, $q, to_json(list_concat("
+        f"list_append({_items(_PARENT)}[1:$n], $x), {_items(_PARENT)}[$n + 1:]))) else $j end",
+        j="j",
+        q="q",
+        n="n",
+        x="x",
+    ),
+    f"create macro {PREFIX}json_paths(j, s) as (select list(fullkey order by id) from json_tree(j)"
+    " where type = 'VARCHAR' and atom ->> '$' like s escape '\\')",
+    f"create macro {PREFIX}json_search_one(j, s) as to_json({PREFIX}json_paths(j, s)[1])",
+    f"create macro {PREFIX}json_search_all(j, s) as "
+    + let("case when len(v) = 1 then to_json(v[1]) else to_json(v) end", x=f"{PREFIX}json_paths(j, s)"),
+)
+
+_OVERLAP = (
+    "case when json_type($a) = 'OBJECT' and json_type($b) = 'OBJECT' then len(list_filter(json_keys($a), lambda k:"
+    f" coalesce({PREFIX}json_same({PREFIX}json_member($a, k), {PREFIX}json_member($b, k)), false))) > 0"
+    f" when json_type($a) = 'ARRAY' or json_type($b) = 'ARRAY' then len(list_filter({_same_or_items('$a')}, lambda a:"
+    f" len(list_filter({_same_or_items('$b')}, lambda b: {PREFIX}json_same(a, b))) > 0)) > 0 else {PREFIX}json_same($a, $b) end"
+)
+
+preserving = written(
+    "json_merge_preserve", "json_merge_preserve(j, k, …)", "both together: arrays one behind the other, members side by side", _merge(PREFIX + "json_merge"), 2, None
+)
+
+DOCUMENTS = [
+    written("json_extract", "json_extract(j, path, …)", "what lies there; of several paths an array; also `j -> path`", _extract, 2, None, *MACROS),
+    written("json_value", "json_value(j, path)", "the text, number or truth that lies there, as a text", _value, 2, 2),
+    written("json_unquote", "json_unquote(j)", "the text of a JSON string; also `j ->> path`", lambda arguments: unquoted(arguments[0]), 1, 1),
+    scalar("json_quote", _T, "the text as a JSON string", form("x: text", "to_json(x)::varchar")),
+    written("json_object", "json_object(key, x, …)", "an object of these members", _object, 0, None),
+    written("json_array", "json_array(x, …)", "an array of these", _array, 0, None),
+    scalar("json_valid", Kind.BOOLEAN, "whether this text is JSON", form("x: text", "json_valid(x)")),
+    written("json_contains", "json_contains(j, k[, path])", "whether `k` is part of it", _contains, 2, 3),
+    written("json_contains_path", "json_contains_path(j, 'one', path, …)", "whether one (`'one'`) or all of the paths lead somewhere", _contains_path, 3, None),
+    _looked_at(
+        "json_length",
+        _I,
+        "how many items or members; 1 of anything else",
+        let("case json_type(v) when 'ARRAY' then json_array_length(v) when 'OBJECT' then len(json_keys(v)) else case when v is not null then 1 end end", j="j"),
+    ),
+    scalar("json_depth", _I, "how deep it nests", form("j: json", r"(select max(len(regexp_extract_all(fullkey, '\.|\['))) + 1 from json_tree(j))")),
+    scalar(
+        "json_type",
+        _T,
+        "OBJECT, ARRAY, STRING, INTEGER, DOUBLE, BOOLEAN or NULL",
+        form("j: json", "case json_type(j) when 'VARCHAR' then 'STRING' when 'UBIGINT' then 'INTEGER' when 'BIGINT' then 'INTEGER' when 'HUGEINT' then 'INTEGER' else json_type(j) end"),
+    ),
+    _looked_at("json_keys", _J, "the keys of an object", let("case when json_type(v) = 'OBJECT' then to_json(json_keys(v)) end", j="j")),
+    written("json_search", "json_search(j, 'one', x)", "the path to a text that is LIKE `x`; with `'all'` an array of all paths", _search, 3, 3),
+    _pairs("json_set", "with `x` at the path, whether something lay there or not", _change("json_set")),
+    _pairs("json_insert", "with `x` at the path where nothing lay", _change("json_insert")),
+    _pairs("json_replace", "with `x` in place of what lay there", _change("json_replace")),
+    written("json_remove", "json_remove(j, path, …)", "without what lies there", _remove, 2, None),
+    _pairs("json_array_append", "with `x` at the end of the array there", _append),
+    _pairs("json_array_insert", "with `x` at that place of the array", _array_insert),
+    written("json_merge_patch", "json_merge_patch(j, k, …)", "with the members of `k` in place of its own; null takes one away", _merge("json_merge_patch"), 2, None),
+    preserving,
+    alias(preserving, "json_merge"),
+    scalar(
+        "json_overlaps",
+        Kind.BOOLEAN,
+        "whether both have an item or member in common, or are equal",
+        form(
+            "a: json, b: json",
+            let(_OVERLAP, a="a", b="b"),
+        ),
+    ),
+    scalar("json_pretty", _T, "on several lines", form("j: json", "json_pretty(j)")),
+]

@@ -1,0 +1,98 @@
+"""The shape of an entry in the table of functions, and the ways to write one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from dashwright.expressions.sql.coercion import PREFIX, agreed, call, coerced
+from dashwright.expressions.sql.kind import Kind, common, kind_of, marked
+
+Build = Callable[[Sequence[exp.Expr]], exp.Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of the language.
+
+    ``usage`` is how it is written and ``doc`` what it gives, for the reference page. It takes ``least`` to ``most`` arguments (None: any
+    number), and ``build`` makes DuckDB's expression of them. ``macros`` are statements that it needs. ``aggregate``: over the rows of a
+    group; ``window``: over a window only; ``distinct``: takes DISTINCT.
+    """
+
+    name: str
+    usage: str
+    doc: str
+    build: Build
+    least: int
+    most: int | None
+    macros: tuple[str, ...] = ()
+    aggregate: bool = False
+    window: bool = False
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A body in DuckDB's SQL over parameters of these kinds."""
+
+    kinds: tuple[Kind, ...]
+    names: tuple[str, ...]
+    body: str
+
+
+def form(parameters: str, body: str) -> Form:
+    """Of ``"t: time, n: integer"`` and an expression over ``t`` and ``n`` that names neither twice (see ``let``)."""
+    pairs = [parameter.split(": ") for parameter in parameters.split(", ")] if parameters else []
+    return Form(tuple(Kind[kind.upper()] for _, kind in pairs), tuple(name for name, _ in pairs), body)
+
+
+def scalar(name: str, gives: Kind, doc: str, *forms: Form, usage: str = "") -> Function:
+    """A function of one form for each number of arguments it takes."""
+    by_count = {len(one.kinds): one for one in forms}
+    bodies = ", ".join(f"({', '.join(one.names)}) as {one.body}" for one in forms)
+
+    def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
+        kinds = by_count[len(arguments)].kinds
+        return call(PREFIX + name, *map(coerced, arguments, kinds), kind=gives)
+
+    longest = max(forms, key=lambda one: len(one.names)).names
+    needed = min(by_count)
+    shown = ", ".join(longest[:needed]) + "".join(f"[, {extra}]" for extra in longest[needed:])
+    return Function(name, usage or f"{name}({shown})", doc, build, needed, max(by_count), (f"create macro {PREFIX}{name} {bodies}",))
+
+
+def written(name: str, usage: str, doc: str, build: Build, least: int, most: int | None, *macros: str) -> Function:
+    """A function whose expression depends on how its arguments are written."""
+    return Function(name, usage, doc, build, least, most, macros)
+
+
+def aggregate(name: str, duckdb: str, kinds: str, gives: Kind | None, doc: str, *, distinct: bool = False) -> Function:
+    """A function over the rows of a group: DuckDB's, over arguments of these kinds. ``gives`` None: what its first argument is."""
+    wanted = [Kind[kind.upper()] for kind in kinds.split(", ")]
+
+    def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
+        return call(duckdb, *map(coerced, arguments, wanted), kind=gives or kind_of(arguments[0]))
+
+    usage = f"{name}({'[DISTINCT] ' if distinct else ''}{', '.join('xyz'[: len(wanted)])})"
+    return Function(name, usage, doc, build, len(wanted), len(wanted), aggregate=True, distinct=distinct)
+
+
+def window(name: str, usage: str, doc: str, least: int, most: int, gives: Kind | None = None) -> Function:
+    """A function that DuckDB has under the same name, with the same meaning."""
+
+    def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
+        return call(name, *arguments, kind=gives or kind_of(arguments[0]))
+
+    return Function(name, usage, doc, build, least, most, window=True)
+
+
+def choice(arguments: Sequence[exp.Expr], build: Callable[[list[exp.Expr]], exp.Expr]) -> exp.Expr:
+    """What ``build`` makes of values that one is chosen of."""
+    kind = common([kind_of(argument) for argument in arguments])
+    return marked(build(agreed(list(arguments), kind)), kind)
+
+
+def alias(function: Function, name: str) -> Function:
+    """The same under another name."""
+    return replace(function, name=name, usage=function.usage.replace(function.name, name, 1), doc=f"as `{function.name}`", macros=())

@@ -1,0 +1,121 @@
+"""Functions of numbers. Outside its domain a function is NULL."""
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from dashwright.expressions.sql.coercion import PREFIX, call, cast, coerced, let
+from dashwright.expressions.sql.functions.function import Function, alias, form, scalar, written
+from dashwright.expressions.sql.kind import Kind
+
+_N = Kind.NUMBER
+
+
+def _positive(body: str, argument: str = "x") -> str:
+    return let(f"case when v > 0 then {body} end", x=argument)
+
+
+def _to_digits(name: str, duckdb: str, doc: str) -> Function:
+    """DuckDB rounds an exact number to a constant number of digits only."""
+
+    def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
+        number = coerced(arguments[0], _N)
+        if len(arguments) == 1:
+            return call(duckdb, number, kind=_N)
+        digits = coerced(arguments[1], Kind.INTEGER)
+        constant = isinstance(arguments[1], exp.Literal) or (isinstance(arguments[1], exp.Neg) and isinstance(arguments[1].this, exp.Literal))
+        if constant:
+            return call(duckdb, number, cast(digits, "integer"), kind=_N)
+        return call(PREFIX + name, number, digits, kind=_N)
+
+    macro = f"create macro {PREFIX}{name}(x, d) as {duckdb}(cast(x as double), cast(greatest(least(d, 30), -30) as integer))"
+    return written(name, f"{name}(x, d)" if name == "truncate" else f"{name}(x[, d])", doc, build, 2 if name == "truncate" else 1, 2, macro)
+
+
+_ALPHABET = "'0123456789abcdefghijklmnopqrstuvwxyz'"
+_WRAP = "18446744073709551616::hugeint"
+
+_VALUE = (  # of the digits of $t before the first that base $f does not have
+    "list_reduce(list_prepend({'n': 0::hugeint, 'good': true}, list_transform(regexp_extract_all(ltrim($t, '-'), '.'),"
+    f" lambda c: {{'n': (instr({_ALPHABET}, c) - 1)::hugeint, 'good': true}})),"
+    " lambda sum, digit: case when sum['good'] and digit['n'] between 0 and $f - 1"
+    " then {'n': least(sum['n'] * $f + digit['n'], 18446744073709551615::hugeint), 'good': true}"
+    " else {'n': sum['n'], 'good': false} end)['n']"
+)
+
+_WRITTEN = (  # $n in base $b
+    "upper(coalesce(nullif(ltrim(list_reduce(list_prepend({'n': abs($n), 't': ''},"
+    " list_transform(range(64), lambda i: {'n': 0::hugeint, 't': ''})),"
+    f" lambda rest, i: {{'n': rest['n'] // $b, 't': {_ALPHABET}[(rest['n'] % $b)::int + 1] || rest['t']}})['t'], '0'), ''), '0'))"
+)
+
+_CONV = let(
+    f"case when $f between 2 and 36 and $b between 2 and 36 then"
+    f" (case when $n < 0 then '-' else '' end) || {_WRITTEN} end",
+    n=let(
+        f"case when $t = '' then null when $t not like '-%' then {_VALUE} when $signed then - {_VALUE}"
+        f" when {_VALUE} = 0 then 0 else {_WRAP} - {_VALUE} end",
+        t="lower(trim(x))",
+        f="abs(f)::hugeint",
+        signed="t < 0",
+    ),
+    f="abs(f)",
+    b="abs(t)::hugeint",
+)
+
+_RANDOM = let(
+    "((v * 65537 + 55555555) % 4294967296 % 1073741823 * 3 + (v * 268435457) % 4294967296 % 1073741823) % 1073741823 / 1073741823::double",
+    seed="coalesce(seed, 0)::hugeint & 4294967295",
+)
+
+MATHEMATICS = [
+    scalar("abs", _N, "without its sign", form("x: number", "abs(x)")),
+    _to_digits("round", "round", "rounded to `d` digits (0), half away from zero; `d` below 0 rounds before the point"),
+    _to_digits("truncate", "trunc", "cut after `d` digits"),
+    scalar("floor", _N, "the next whole number below", form("x: number", "floor(x)")),
+    ceiling := scalar("ceiling", _N, "the next whole number above", form("x: number", "ceil(x)")),
+    alias(ceiling, "ceil"),
+    scalar("sqrt", _N, "the square root", form("x: number", let("case when v >= 0 then sqrt(v) end", x="x"))),
+    power := scalar("pow", _N, "`x` to the power of `y`", form("x: number, y: number", "pow(x, y)")),
+    alias(power, "power"),
+    scalar("mod", _N, "the remainder of `x / y`, with the sign of `x`; NULL for `y` 0", form("x: number, y: number", "x % y")),
+    scalar(
+        "log",
+        _N,
+        "the natural logarithm, or that of `y` to the base `x`",
+        form("x: number", _positive("ln(v)")),
+        form("x: number, y: number", let("case when $x > 0 and $x <> 1 and $y > 0 then ln($y) / ln($x) end", x="x", y="y")),
+    ),
+    scalar("ln", _N, "the natural logarithm", form("x: number", _positive("ln(v)"))),
+    scalar("log2", _N, "the logarithm to the base 2", form("x: number", _positive("log2(v)"))),
+    scalar("log10", _N, "the logarithm to the base 10", form("x: number", _positive("log10(v)"))),
+    scalar("exp", _N, "e to the power of `x`", form("x: number", "exp(x)")),
+    scalar("sign", Kind.INTEGER, "−1, 0 or 1", form("x: number", "cast(sign(x) as bigint)")),
+    scalar("sin", _N, "sine of radians", form("x: number", "sin(x)")),
+    scalar("cos", _N, "cosine of radians", form("x: number", "cos(x)")),
+    scalar("tan", _N, "tangent of radians", form("x: number", "tan(x)")),
+    scalar("cot", _N, "cotangent of radians", form("x: number", "1 / tan(x)")),
+    scalar("asin", _N, "arc sine", form("x: number", let("case when v between -1 and 1 then asin(v) end", x="x"))),
+    scalar("acos", _N, "arc cosine", form("x: number", let("case when v between -1 and 1 then acos(v) end", x="x"))),
+    scalar("atan", _N, "arc tangent, of `x / y` by both signs", form("x: number", "atan(x)"), form("x: number, y: number", "atan2(x, y)")),
+    scalar("atan2", _N, "arc tangent of `x / y` by both signs", form("x: number, y: number", "atan2(x, y)")),
+    scalar("degrees", _N, "radians as degrees", form("x: number", "degrees(x)")),
+    scalar("radians", _N, "degrees as radians", form("x: number", "radians(x)")),
+    scalar("pi", _N, "3.141592653589793", form("", "pi()")),
+    scalar(
+        "rand",
+        _N,
+        "a random number from 0 to below 1, another one in each row; of a seed always the same one",
+        form("", "random()"),
+        form(
+            "seed: integer",
+            _RANDOM,
+        ),
+    ),
+    scalar(
+        "conv",
+        Kind.TEXT,
+        "the number written in base `f`, in base `t` (2 to 36; below 0: signed)",
+        form("x: text, f: integer, t: integer", _CONV),
+    ),
+]

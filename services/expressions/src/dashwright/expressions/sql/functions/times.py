@@ -1,0 +1,288 @@
+"""Functions of dates and times. A moment is a timestamp in UTC; a time of day is a text, as it is shown."""
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from dashwright.expressions.sql import formats
+from dashwright.expressions.sql.coercion import PREFIX, call, cast, coerced, let, text
+from dashwright.expressions.sql.functions.function import Build, Function, alias, form, scalar, written
+from dashwright.expressions.sql.kind import MOMENTS, Kind, kind_of, marked
+from dashwright.expressions.sql.refusals import Unreadable
+from dashwright.expressions.sql.units import COMPOUND, DATE_UNITS, TIME_UNITS, interval, is_of_dates, unit_named
+
+_I, _T = Kind.INTEGER, Kind.TEXT
+_UTC_NOW = "cast(get_current_timestamp() as timestamp)"
+
+# The week a day lies in belongs to the year of its first day or, by the rule of four days, of its fourth.
+_ANCHOR = let(
+    "$d - (case when $m & 1 = 1 then isodow($d) - 1 else isodow($d) % 7 end)::int"
+    " + (case when ($m & 4 = 4) = ($m & 1 = 1) then 0 else 3 end)",
+    d="t::date",
+    m="m",
+)
+_WEEK = let(
+    "case when $m & 2 = 2 or year($a) = $y then (dayofyear($a) - 1) // 7 + 1"
+    " when year($a) < $y then 0 else (dayofyear($a - 7) - 1) // 7 + 2 end",
+    a=f"{PREFIX}week_anchor(t, m)",
+    y="year(t)",
+    m="m",
+)
+_YEARWEEK = let("year(v) * 100 + (dayofyear(v) - 1) // 7 + 1", a=f"{PREFIX}week_anchor(t, m)")
+_MONTHS = let(
+    "$m - case when $m > 0 and $to < $from then 1 when $m < 0 and $to > $from then -1 else 0 end",
+    **{
+        "m": "(year({b}) - year({a})) * 12 + month({b}) - month({a})",
+        "from": "{a} - date_trunc('month', {a})",
+        "to": "{b} - date_trunc('month', {b})",
+    },
+)
+_SPAN = rf"regexp_matches(x, '^\s*\d+-\d+-\d+')"
+
+MACROS = (
+    f"create macro {PREFIX}week_anchor(t, m) as {_ANCHOR}",
+    f"create macro {PREFIX}week_by(t, m) as {_WEEK}",
+    f"create macro {PREFIX}yearweek_by(t, m) as {_YEARWEEK}",
+    f"create macro {PREFIX}months_between(a, b) as list_transform([{{'a': a, 'b': b}}], lambda w: "
+    + _MONTHS.replace("{a}", "w['a']").replace("{b}", "w['b']")
+    + ")[1]",
+    f"create macro {PREFIX}text_span(x) as case when {_SPAN} then epoch_us({PREFIX}text_time(x)) else {PREFIX}text_clock(x) end",
+    f"create macro {PREFIX}span(x) as case when typeof(x) in ('VARCHAR', 'JSON') then {PREFIX}text_span(cast(x as varchar))"
+    f" when try_cast(x as timestamp) is null then {PREFIX}as_clock(x) else epoch_us(try_cast(x as timestamp)) end",
+    f"create macro {PREFIX}shifted_date(x, i) as case when contains(x, ':') then cast({PREFIX}text_time(x) + i as varchar)"
+    f" else strftime({PREFIX}text_time(x) + i, '%Y-%m-%d') end",
+    formats.macro(),
+)
+
+
+def shifted(moment: exp.Expr, amount: exp.Interval, sign: int) -> exp.Expr:
+    """The moment so much later, or earlier for a ``sign`` below 0. A date stays one, and so does a text."""
+    unit = unit_named(amount.text("unit") or "DAY")
+    number = amount.this
+    if sign < 0 and unit not in COMPOUND:
+        number = marked(exp.Neg(this=exp.paren(coerced(number, Kind.NUMBER), copy=False)), _I if kind_of(number) is _I else Kind.NUMBER)
+    step = interval(number, unit)
+    if step is None:
+        raise Unreadable(f"'{unit}' is no unit of time that INTERVAL takes here; the amount of one with several parts is a text")
+    add = exp.Sub if sign < 0 and unit in COMPOUND else exp.Add
+    match kind_of(moment):
+        case Kind.DATE if is_of_dates(unit):
+            return marked(cast(add(this=moment, expression=step), "date"), Kind.DATE)
+        case Kind.TEXT:
+            later = exp.Neg(this=step) if add is exp.Sub else step
+            if is_of_dates(unit):
+                return call(PREFIX + "shifted_date", moment, later, kind=_T)
+            return marked(cast(exp.Add(this=coerced(moment, Kind.TIME), expression=later), "varchar"), _T)
+    return marked(exp.paren(add(this=coerced(moment, Kind.TIME), expression=step), copy=False), Kind.TIME)
+
+
+def _shift(sign: int, *, days: bool = False) -> Build:
+    def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
+        moment, amount = arguments
+        if not isinstance(amount, exp.Interval):
+            if not days:
+                raise Unreadable("date_add and date_sub take an interval: date_add(t, INTERVAL 1 DAY)")
+            amount = exp.Interval(this=amount, unit=exp.var("DAY"))
+        return shifted(moment, amount, sign)
+
+    return build
+
+
+def _timestampadd(arguments: Sequence[exp.Expr]) -> exp.Expr:
+    unit, number, moment = arguments
+    return shifted(moment, exp.Interval(this=number, unit=exp.var(unit_named(unit.name))), 1)
+
+
+def _timestampdiff(arguments: Sequence[exp.Expr]) -> exp.Expr:
+    unit = unit_named(arguments[0].name)
+    start, end = (coerced(argument, Kind.TIME) for argument in arguments[1:])
+    if unit in {"MONTH", "QUARTER", "YEAR"}:
+        return _whole(call(PREFIX + "months_between", start, end), DATE_UNITS[unit][1])
+    micros = {"DAY": 86_400_000_000, "WEEK": 7 * 86_400_000_000, **TIME_UNITS}.get(unit)
+    if micros is None:
+        raise Unreadable(f"'{arguments[0].name}' is no unit of time")
+    return _whole(exp.paren(exp.Sub(this=call("epoch_us", end), expression=call("epoch_us", start)), copy=False), micros)
+
+
+def _whole(number: exp.Expr, part: int) -> exp.Expr:
+    return call("divide", number, exp.Literal.number(part), kind=_I)
+
+
+_CLOCK_PARTS = {
+    "HOUR": "abs(x) // 3600000000",
+    "MINUTE": "abs(x) // 60000000 % 60",
+    "SECOND": "abs(x) // 1000000 % 60",
+    "MICROSECOND": "abs(x) % 1000000",
+}
+_DATE_PARTS = {
+    "YEAR": "year(t)",
+    "QUARTER": "quarter(t)",
+    "MONTH": "month(t)",
+    "WEEK": f"{PREFIX}week_by(t, 0)",
+    "DAY": "day(t)",
+}
+_WIDTHS = {"YEAR": 10_000, "MONTH": 100, "DAY": 100, "HOUR": 100, "MINUTE": 100, "SECOND": 100, "MICROSECOND": 1_000_000}
+
+
+def extract(unit: str, value: exp.Expr) -> exp.Expr:
+    """One number of a moment's, or several written side by side."""
+    units = COMPOUND.get(unit, (unit,))
+    of_dates = set(units) & set(_DATE_PARTS)
+    if not of_dates and not set(units) <= set(_CLOCK_PARTS):
+        raise Unreadable(f"'{unit}' is no part of a time that EXTRACT takes")
+    wanted = Kind.TIME if of_dates else Kind.CLOCK
+    if len(units) == 1:
+        name = f"{PREFIX}part_{unit.lower()}"
+        return call(name, coerced(value, wanted), kind=_I)
+    return call(f"{PREFIX}part_{unit.lower()}", coerced(value, wanted), kind=_I)
+
+
+def _part_macros() -> list[str]:
+    macros = [f"create macro {PREFIX}part_{unit.lower()}(t) as {body}" for unit, body in _DATE_PARTS.items()]
+    macros += [f"create macro {PREFIX}part_{unit.lower()}(x) as {body}" for unit, body in _CLOCK_PARTS.items()]
+    for name, units in COMPOUND.items():
+        dated = bool(set(units) & set(_DATE_PARTS))
+        clock = "(epoch_us(v) % 86400000000)" if dated else "v"
+        total = ""
+        for unit in units:
+            one = _DATE_PARTS[unit].replace("(t", "(v") if unit in _DATE_PARTS else _CLOCK_PARTS[unit].replace("(x)", f"({clock})")
+            total = f"({total}) * {_WIDTHS[unit]} + {one}" if total else one
+        macros.append(f"create macro {PREFIX}part_{name.lower()}(x) as {let(total, x='x')}")
+    return macros
+
+
+def _format(pattern: str | None, written: exp.Expr, moment: exp.Expr) -> exp.Expr:
+    simple = formats.plain(pattern) if pattern is not None else None
+    if simple is not None:
+        return call("strftime", moment, text(simple), kind=_T)
+    return call(PREFIX + "format_time", moment, coerced(written, _T), kind=_T)
+
+
+def _literal(node: exp.Expr) -> str | None:
+    return node.name if isinstance(node, exp.Literal) and node.is_string else None
+
+
+def _date_format(arguments: Sequence[exp.Expr]) -> exp.Expr:
+    moment, pattern = arguments
+    return _format(_literal(pattern), pattern, coerced(moment, Kind.TIME))
+
+
+def _time_format(arguments: Sequence[exp.Expr]) -> exp.Expr:
+    clock, pattern = arguments
+    return _format(_literal(pattern), pattern, call("make_timestamp", coerced(clock, Kind.CLOCK)))
+
+
+def _from_unixtime(arguments: Sequence[exp.Expr]) -> exp.Expr:
+    moment = call(PREFIX + "from_unixtime", coerced(arguments[0], Kind.NUMBER), kind=Kind.TIME)
+    return _date_format([moment, arguments[1]]) if len(arguments) == 2 else moment
+
+
+def _str_to_date(arguments: Sequence[exp.Expr]) -> exp.Expr:
+    pattern = _literal(arguments[1])
+    simple = formats.plain(pattern) if pattern is not None else None
+    if pattern is None or simple is None:
+        raise Unreadable("str_to_date takes its format as a text, without %D, %U, %u, %V and %X")
+    read = call("try_strptime", call("trim", coerced(arguments[0], _T)), text(simple.replace("%-", "%")), kind=Kind.TIME)
+    match formats.parts(pattern):
+        case True, False:
+            return marked(cast(read, "date"), Kind.DATE)
+        case False, True:
+            return call(PREFIX + "clock_text", coerced(read, Kind.CLOCK), kind=_T)
+    return read
+
+
+def _get_format(arguments: Sequence[exp.Expr]) -> exp.Expr:
+    kind, style = arguments[0].name.upper(), arguments[1].name.upper()
+    found = formats.GET_FORMAT.get(("DATETIME" if kind == "TIMESTAMP" else kind, style))
+    if found is None:
+        raise Unreadable("get_format takes DATE, TIME or DATETIME, and 'EUR', 'USA', 'JIS', 'ISO' or 'INTERNAL'")
+    return text(found)
+
+
+def _timediff(arguments: Sequence[exp.Expr]) -> exp.Expr:
+    first, second = (_span(argument) for argument in arguments)
+    return call(PREFIX + "clock_text", exp.Sub(this=first, expression=second), kind=_T)
+
+
+def _span(node: exp.Expr) -> exp.Expr:
+    match kind_of(node):
+        case kind if kind in MOMENTS:
+            return call("epoch_us", coerced(node, Kind.TIME))
+        case Kind.TEXT:
+            return call(PREFIX + "text_span", node)
+        case Kind.UNKNOWN:
+            return call(PREFIX + "span", node)
+    return coerced(node, Kind.CLOCK)
+
+
+def _now(gives: Kind, body: str, *names: str, doc: str) -> list[Function]:
+    def build(_arguments: Sequence[exp.Expr]) -> exp.Expr:
+        return call(PREFIX + names[0], kind=gives)
+
+    first = written(names[0], f"{names[0]}()", doc, build, 0, 1 if gives is not Kind.DATE else 0, f"create macro {PREFIX}{names[0]}() as {body}")
+    return [first, *(alias(first, name) for name in names[1:])]
+
+
+def _part(name: str, unit: str, doc: str) -> Function:
+    return written(name, f"{name}(t)", doc, lambda arguments: extract(unit, arguments[0]), 1, 1)
+
+
+TIMES = [
+    written("str_to_date", "str_to_date(x, format)", "the date or time that is written so; NULL if it is not", _str_to_date, 2, 2, *MACROS, *_part_macros()),
+    written("date_format", "date_format(t, format)", "the time as the format says", _date_format, 2, 2),
+    written("time_format", "time_format(t, format)", "the time of day as the format says", _time_format, 2, 2),
+    written("get_format", "get_format(DATE, 'ISO')", "the format of a country: `EUR`, `USA`, `JIS`, `ISO`, `INTERNAL`", _get_format, 2, 2),
+    written("date_add", "date_add(t, INTERVAL n unit)", "so much later", _shift(1), 2, 2),
+    written("date_sub", "date_sub(t, INTERVAL n unit)", "so much earlier", _shift(-1), 2, 2),
+    written("adddate", "adddate(t, INTERVAL n unit)", "so much later, or `n` days for `adddate(t, n)`", _shift(1, days=True), 2, 2),
+    written("subdate", "subdate(t, INTERVAL n unit)", "so much earlier, or `n` days for `subdate(t, n)`", _shift(-1, days=True), 2, 2),
+    written("timestampadd", "timestampadd(unit, n, t)", "`n` units later", _timestampadd, 3, 3),
+    written("timestampdiff", "timestampdiff(unit, a, b)", "the whole units from `a` to `b`", _timestampdiff, 3, 3),
+    _part("year", "YEAR", "the year"),
+    _part("quarter", "QUARTER", "the quarter, 1 to 4"),
+    _part("month", "MONTH", "the month, 1 to 12"),
+    day := _part("day", "DAY", "the day of the month"),
+    alias(day, "dayofmonth"),
+    _part("hour", "HOUR", "the hour"),
+    _part("minute", "MINUTE", "the minute"),
+    _part("second", "SECOND", "the second"),
+    _part("microsecond", "MICROSECOND", "the microseconds within the second"),
+    scalar("weekday", _I, "0 for Monday to 6 for Sunday", form("t: time", "isodow(t) - 1")),
+    scalar("dayofweek", _I, "1 for Sunday to 7 for Saturday", form("t: time", "dayofweek(t) + 1")),
+    scalar("dayofyear", _I, "the day of the year", form("t: time", "dayofyear(t)")),
+    scalar("dayname", _T, "the day's English name", form("t: time", "dayname(t)")),
+    scalar("monthname", _T, "the month's English name", form("t: time", "monthname(t)")),
+    scalar("last_day", Kind.DATE, "the last date of the month", form("t: time", "last_day(t)")),
+    scalar("week", _I, "the week of the year, by mode `m` (0 to 7; 0)", form("t: time", let(f"{PREFIX}week_by(v, 0)", t="t")), form("t: time, m: integer", let(f"{PREFIX}week_by($t, $m)", t="t", m="m"))),
+    scalar("yearweek", _I, "year and week, by mode `m` (0)", form("t: time", f"{PREFIX}yearweek_by(t, 0)"), form("t: time, m: integer", f"{PREFIX}yearweek_by(t, m)")),
+    scalar("weekofyear", _I, "the week by ISO 8601", form("t: time", "week(t)")),
+    scalar("datediff", _I, "the days from `b` to `a`", form("a: time, b: time", "date_diff('day', b::date, a::date)")),
+    scalar("from_days", Kind.DATE, "the date of a day's number since year 0", form("n: integer", "date '1970-01-01' + cast(n - 719528 as int)")),
+    scalar("to_days", _I, "the day's number since year 0", form("t: time", "date_diff('day', date '1970-01-01', t::date) + 719528")),
+    scalar("makedate", Kind.DATE, "the `n`-th day of a year", form("y: integer, n: integer", "make_date(y, 1, 1) + cast(n - 1 as int)")),
+    scalar(
+        "unix_timestamp",
+        Kind.NUMBER,
+        "seconds since 1970, UTC; without an argument of now",
+        form("", f"floor(epoch({_UTC_NOW}))"),
+        form("t: time", "epoch(t)"),
+    ),
+    written(
+        "from_unixtime",
+        "from_unixtime(n[, format])",
+        "the moment of so many seconds since 1970, UTC",
+        _from_unixtime,
+        1,
+        2,
+        f"create macro {PREFIX}from_unixtime(n) as {let('case when v >= 0 then make_timestamp(cast(round(v * 1000000) as bigint)) end', n='n')}",
+    ),
+    scalar("date", Kind.DATE, "its date", form("t: time", "t::date")),
+    scalar("timestamp", Kind.TIME, "as a moment", form("t: time", "t")),
+    scalar("time", _T, "its time of day", form("t: clock", f"{PREFIX}clock_text(t)")),
+    scalar("time_to_sec", _I, "a time of day in seconds", form("t: clock", "t // 1000000")),
+    scalar("sec_to_time", _T, "seconds as a time of day", form("n: number", f"{PREFIX}clock_text(cast(round(n * 1000000) as bigint))")),
+    written("timediff", "timediff(a, b)", "`a − b` as a time of day, at most 838:59:59", _timediff, 2, 2),
+    *_now(Kind.TIME, _UTC_NOW, "now", "current_timestamp", "localtime", "localtimestamp", "sysdate", "utc_timestamp", doc="the moment, UTC"),
+    *_now(Kind.DATE, f"{_UTC_NOW}::date", "curdate", "current_date", "utc_date", doc="today, UTC"),
+    *_now(Kind.TEXT, f"strftime({_UTC_NOW}, '%H:%M:%S')", "curtime", "current_time", "utc_time", doc="the time of day, UTC"),
+]

@@ -1,0 +1,280 @@
+"""The fence around statements: child processes that can do nothing but select from what they are handed, one for each slot.
+
+A child is started when a slot is first needed and serves one statement after another. One that dies, or that is killed because its time
+is over, is replaced when its slot is needed next; so is one that has worked its share of processor time. What a statement can reach at
+worst is the memory of its child: no file, no network, no environment, nothing of other statements.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, LifoQueue
+from typing import Any
+
+import orjson
+import structlog
+
+from dashwright.expressions.sql.handover import Layout, SharedMemory
+from dashwright.expressions.sql.pipe import Closed, Pipe, Wait
+from dashwright.expressions.sql.relation import Relation
+
+_log = structlog.get_logger()
+
+_PROGRAM = Path(__file__).with_name("child.py")
+_ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"}
+_CPU_SECONDS = 600
+"""Processor time after which a child is replaced, or more where a single statement may take as much."""
+
+_PARTS_OF_MEMORY = 4
+"""A child may map so many times the bytes of a statement: tables, the database, and the answer twice."""
+
+_BESIDE = 8
+"""Bytes of an answer for each of its cells at most, beside the values: nulls, and how long texts are."""
+
+_SLICE = 0.05
+_STOPPING = "this service is stopping"
+
+
+class SandboxError(Exception):
+    """A statement could not be run, for no fault of its own."""
+
+
+class NoChild(SandboxError):
+    """A child could not be started; the text says why."""
+
+
+class ChildEnded(SandboxError):
+    """The child ended while it worked; the text says how."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """What a statement may take: ``bytes`` of memory for the database, and as many each for tables and answer; ``seconds``."""
+
+    bytes: int
+    seconds: float
+    macros: Sequence[str] = ()
+
+    @property
+    def cpu_seconds(self) -> int:
+        return max(_CPU_SECONDS, 4 * int(self.seconds + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """``told`` describes the ``body``, or what went wrong. Both came from a child: look before using them."""
+
+    told: Mapping[str, Any]
+    body: memoryview
+
+
+class Child:
+    """One process behind the fence. Not for two threads at once."""
+
+    def __init__(self, fence: Fence, start: Callable[[Callable[[], Any]], Any]) -> None:
+        self._memory = SharedMemory()
+        try:
+            self._process = start(self._started)
+        except OSError as error:
+            self._memory.close()
+            raise NoChild(f"the process for statements cannot be started: {error}") from error
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._pipe = Pipe(os.dup(self._process.stdout.fileno()), os.dup(self._process.stdin.fileno()))
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._fence = fence
+        self._is_ready = False
+        self._is_ended = False
+        self.is_spent = False
+
+    @property
+    def pid(self) -> int:
+        return int(self._process.pid)
+
+    @property
+    def is_alive(self) -> bool:
+        return not self._is_ended and self._process.poll() is None
+
+    def run(self, asked: Mapping[str, Any], layout: Layout, wait: Wait) -> Answer:
+        """``asked``: ``sql``, and at most how many ``cells`` and ``bytes`` it may answer.
+
+        Raises ChildEnded, NoChild, OSError where there is no memory for the tables, and whatever ``wait`` raises."""
+        try:
+            self._prepare(wait)
+            self._memory.write(layout.parts, layout.size)
+            self._pipe.send(orjson.dumps({**asked, "tables": layout.tables, "size": layout.size}), wait)
+            told = self._told(wait)
+            size = _size_of(told, most=asked["bytes"] + _BESIDE * asked["cells"])
+            answer = Answer(told, memoryview(self._pipe.body(size, wait)))
+            self.is_spent = float(told["cpu"]) + self._fence.seconds > self._fence.cpu_seconds
+        except (Closed, orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ChildEnded(self._how_it_ended()) from error
+        self._memory.clear()
+        return answer
+
+    def warm(self, wait: Wait) -> None:
+        """Waits until it is ready to run a statement. Raises NoChild."""
+        try:
+            self._prepare(wait)
+        except Closed as error:
+            raise NoChild(f"the process for statements did not start: {self._how_it_ended()}") from error
+
+    def end(self) -> None:
+        """At once, whatever it does. Can be said twice, and from any thread: who waits for it hears that it is gone."""
+        self._process.kill()
+        self._process.wait()
+
+    def close(self) -> None:
+        """Ends it and gives up what is kept for it."""
+        self.end()
+        if not self._is_ended:
+            self._is_ended = True
+            self._pipe.close()
+            self._memory.close()
+
+    def _prepare(self, wait: Wait) -> None:
+        if self._is_ready:
+            return
+        told = {
+            "parent": os.getpid(),
+            "descriptor": self._memory.descriptor,
+            "bytes": self._fence.bytes,
+            "address_space": _PARTS_OF_MEMORY * self._fence.bytes,
+            "cpu_seconds": self._fence.cpu_seconds,
+            "macros": list(self._fence.macros),
+        }
+        self._pipe.send(orjson.dumps(told), wait)
+        ready = self._told(wait)
+        if "error" in ready:
+            raise NoChild(f"the process for statements did not start: {ready['error']}: {ready.get('text')}")
+        self._is_ready = True
+
+    def _told(self, wait: Wait) -> dict[str, Any]:
+        told = orjson.loads(self._pipe.head(wait))
+        if not isinstance(told, dict):
+            raise Closed
+        return told
+
+    def _how_it_ended(self) -> str:
+        self.end()
+        number = -(self._process.returncode or 0)
+        return f"it was ended by {signal.Signals(number).name}" if number > 0 else f"it ended with status {-number}"
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        # A session of its own: Ctrl-C in the terminal is not meant for it.
+        return subprocess.Popen(  # noqa: S603 (our own program)
+            [sys.executable, "-I", "-B", str(_PROGRAM)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            pass_fds=[self._memory.descriptor],
+            env=_ENVIRONMENT,
+            cwd="/",
+            start_new_session=True,
+        )
+
+
+class Sandbox:
+    """At most ``slots`` children, made as they are needed. For any number of threads at once."""
+
+    def __init__(self, fence: Fence, slots: int) -> None:
+        self.fence = fence
+        self._free: LifoQueue[Child | None] = LifoQueue()
+        for _ in range(slots):
+            self._free.put(None)
+        self._children: set[Child] = set()
+        self._lock = threading.Lock()
+        self._is_stopped = False
+        # On Linux a child ends with the thread that started it, so that thread must last as long as they may.
+        self._starter = ThreadPoolExecutor(1, thread_name_prefix="sql-starter")
+
+    @property
+    def pids(self) -> list[int]:
+        """Of the children there are."""
+        with self._lock:
+            return [child.pid for child in self._children if child.is_alive]
+
+    def warm(self, wait: Wait) -> None:
+        """Makes one child ready. Raises NoChild."""
+        with self._slot(wait) as child:
+            child.warm(wait)
+
+    def run(self, asked: Mapping[str, Any], relations: Mapping[str, Relation], wait: Wait, working: Callable[[], Wait]) -> Answer:
+        """What a child answers to ``asked``; ``wait`` counts until there is a free slot, what ``working`` gives from then on.
+
+        Raises SandboxError, OSError, TextTooLong, and what the waits raise.
+        """
+        layout = Layout(relations)
+        with self._slot(wait) as child:
+            child.warm(wait)
+            return child.run(asked, layout, working())
+
+    def stop(self) -> None:
+        """Ends every child, also those at work."""
+        with self._lock:
+            self._is_stopped = True
+            children = list(self._children)
+        for child in children:
+            child.end()
+        self._starter.shutdown()
+        while True:
+            try:
+                child_or_none = self._free.get_nowait()
+            except Empty:
+                return
+            if child_or_none is not None:
+                self._discard(child_or_none)
+
+    @contextmanager
+    def _slot(self, wait: Wait) -> Iterator[Child]:
+        child = self._taken(wait)
+        kept: Child | None = None
+        try:
+            if child is not None and not child.is_alive:
+                self._discard(child)
+                child = None
+            child = child or self._made()
+            yield child
+            kept = None if child.is_spent or not child.is_alive or self._is_stopped else child
+        finally:
+            if child is not None and kept is None:
+                self._discard(child)
+            self._free.put(kept)
+
+    def _taken(self, wait: Wait) -> Child | None:
+        while not self._is_stopped:
+            try:
+                return self._free.get(timeout=max(0.0, min(_SLICE, wait())))
+            except Empty:
+                continue
+        raise NoChild(_STOPPING)
+
+    def _made(self) -> Child:
+        with self._lock:
+            if self._is_stopped:
+                raise NoChild(_STOPPING)
+            child = Child(self.fence, lambda start: self._starter.submit(start).result())
+            self._children.add(child)
+        _log.info("sql_child_started", pid=child.pid)
+        return child
+
+    def _discard(self, child: Child) -> None:
+        child.close()
+        with self._lock:
+            self._children.discard(child)
+
+
+def _size_of(told: Mapping[str, Any], most: int) -> int:
+    """Bytes of the body that an answer has by its own words."""
+    lengths = [length for column in told.get("columns", ()) for length in column["buffers"].values()]
+    if any(length < 0 for length in lengths) or sum(lengths) > most:
+        raise ValueError("an answer of no possible size")
+    return sum(lengths)

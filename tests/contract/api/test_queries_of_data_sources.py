@@ -1,0 +1,161 @@
+"""Queries of data sources over HTTP: a real gateway says who asks, and the worker behind it which data sources that opens."""
+
+from base64 import b64decode
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from aiohttp import web
+from tests.acceptance.waiting import until
+from tests.contract.api.conftest import ADMIN, Api
+from tests.unit.expressions.sources.servers import Fake, success
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.identity import Role
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.settings import load
+from dashwright.expressions.main import ExpressionsWorker
+
+EVALUATIONS = "/apis/expressions.dashwright.io/v0alpha1/namespaces"
+QUERY = "datasources:query"
+SECRET_KEY = "of tests only"
+
+
+@dataclass
+class Desk:
+    """Organization 1 has the data sources ``a`` and ``b``, organization ``other`` has ``a`` only; all are one server, which counts."""
+
+    api: Api
+    fake: Fake
+    other: int
+
+    async def ask(self, *uids: str, path: str = "/api/ds/query", **options: Any) -> tuple[int, dict[str, Any]]:
+        """HTTP status, and by uid the value or the error."""
+        queries = [query(f"R{uid}", uid) for uid in uids]
+        status, body = await self.api("POST", path, {"type": "graph", "targets": [], "queries": queries}, **options)
+        results = body.get("results", {})
+        return status, {ref_id[1:]: result.get("error") or shown(result) for ref_id, result in results.items()}
+
+
+def query(ref_id: str, uid: str, **more: Any) -> dict[str, Any]:
+    return {"refId": ref_id, "datasource": {"type": "prometheus", "uid": uid}, "expr": "up", "instant": True, **more}
+
+
+def shown(result: Any) -> float:
+    number: float = result["frames"][0]["data"]["values"][1][0]
+    return number
+
+
+@dataclass
+class Counting:
+    count: int = field(default=0)
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        self.count += 1
+        return web.Response(body=success("vector", [{"metric": {}, "value": [1, str(self.count)]}]), content_type="application/json")
+
+
+@pytest.fixture
+async def desk(api: Api, broker: MemoryBroker, database: Database) -> AsyncIterator[Desk]:
+    fake = Fake(Counting())
+    async with fake.server:
+        other = await api.organization("other")
+        theirs = await api.person("olga", Role.ADMIN, org_id=other)
+        for uid, auth in (("a", ADMIN), ("b", ADMIN), ("a", theirs)):
+            record = {"name": f"name of {uid}", "type": "prometheus", "uid": uid, "url": fake.url}
+            status, made = await api("POST", "/api/datasources", record, auth=auth)
+            assert status == 200, made
+        worker = ExpressionsWorker(load(allowed_hosts="127.0.0.1", secret_key=SECRET_KEY), database, broker, Clock())
+        await worker.start()
+        yield Desk(api, fake, other)
+        await worker.stop()
+
+
+async def test_credentials_are_opened_for_the_data_source(desk: Desk) -> None:
+    """They are sealed where they are stored, and sent to the server alone; a change counts at once."""
+    record = {"name": "c", "type": "prometheus", "uid": "c", "url": desk.fake.url, "basicAuth": True, "basicAuthUser": "me"}
+    await desk.api("POST", "/api/datasources", {**record, "secureJsonData": {"basicAuthPassword": "one"}})
+    await desk.ask("c")
+    await desk.api("PUT", "/api/datasources/uid/c", {**record, "secureJsonData": {"basicAuthPassword": "two"}})
+    await desk.ask("c")
+    sent = [b64decode(headers["Authorization"].removeprefix("Basic ")) for *_, headers in desk.fake.asked]
+    assert sent == [b"me:one", b"me:two"]
+
+
+async def test_health_is_asked_of_the_server(desk: Desk) -> None:
+    """By the route that is made for it, in a sentence either way."""
+    assert await desk.api("GET", "/api/datasources/uid/a/health") == (
+        200,
+        {"status": "OK", "message": "Successfully queried the Prometheus API."},
+    )
+    record = {"name": "d", "type": "prometheus", "uid": "d", "url": "http://10.255.255.1"}
+    await desk.api("POST", "/api/datasources", record)
+    status, body = await desk.api("GET", "/api/datasources/uid/d/health")
+    assert (status, body["status"]) == (400, "ERROR")
+    assert "DASHWRIGHT_ALLOWED_HOSTS" in body["message"]
+
+
+async def test_a_data_source_of_the_organization_is_asked(desk: Desk) -> None:
+    """And none of another: it is as if it were not there."""
+    assert await desk.ask("a", "b") == (200, {"a": 1.0, "b": 2.0})
+    stranger = await desk.api.person("stan", Role.VIEWER, org_id=desk.other)
+    status, results = await desk.ask("a", "b", auth=stranger)
+    assert (status, results["a"]) == (400, 3.0)
+    assert "no data source with the uid (or name) 'b' in this organization" in results["b"]
+
+
+@pytest.mark.parametrize("path", ["/api/ds/query", "/api/panels/query"])
+async def test_who_may_query_some_data_sources_may_query_no_others(desk: Desk, path: str) -> None:
+    """By either door; who may query none is refused at once."""
+    some = await desk.api.person("some", Role.NONE, (QUERY, "datasources:uid:a"))
+    every = await desk.api.person("every", Role.NONE, (QUERY, "datasources:uid:*"))
+    nobody = await desk.api.person("nobody", Role.NONE)
+    status, results = await desk.ask("a", "b", path=path, auth=some)
+    assert (status, results["a"]) == (400, 1.0)
+    assert "'b' is not among those that you may query" in results["b"]
+    assert (await desk.ask("a", "b", path=path, auth=every))[0] == 200
+    assert (await desk.ask("a", path=path, auth=nobody))[0] == 403
+
+
+async def test_a_fresh_answer_can_be_asked_for(desk: Desk) -> None:
+    """With Cache-Control, as browsers send it on a forced reload."""
+
+    async def value(**headers: str) -> Any:
+        body = {"from": "1000000", "to": "2000000", "queries": [query("A", "a")]}
+        status, answer = await desk.api("POST", "/api/ds/query?explain=true", body, headers=headers)
+        assert status == 200
+        return shown(answer["results"]["A"]), answer["meta"]["explain"]["nodes"]["A"]["cache"]
+
+    assert [await value(), await value()] == [(1.0, "miss"), (1.0, "hit")]
+    assert await value(**{"Cache-Control": "max-age=0, no-cache"}) == (2.0, "miss")
+    assert await value() == (2.0, "hit")
+
+
+async def test_an_evaluation_asks_the_data_sources_of_its_organization(desk: Desk) -> None:
+    """That of its namespace, when it runs as a job."""
+    panel = {"type": "graph", "targets": [query("A", "a"), query("B", "b")]}
+    stranger = await desk.api.person("stan", Role.ADMIN, org_id=desk.other)
+    seen: list[Sequence[str]] = []
+    for namespace, auth in (("default", None), (f"org-{desk.other}", stranger)):
+        given: dict[str, Any] = {} if auth is None else {"auth": auth}
+        status, made = await desk.api("POST", f"{EVALUATIONS}/{namespace}/evaluations", {"spec": {"panel": panel}}, **given)
+        assert status == 202, made
+        path = f"{EVALUATIONS}/{namespace}/evaluations/{made['metadata']['name']}"
+
+        async def ended(path: str = path, given: dict[str, Any] = given) -> bool:
+            return (await desk.api("GET", path, **given))[1]["status"]["state"] in ("success", "error")
+
+        await until(ended)
+        _, result = await desk.api("GET", f"{path}/result", **given)
+        seen.append([ref_id for ref_id, found in result["results"].items() if "error" not in found])
+    assert seen == [["A", "B"], ["A"]]
+
+
+async def test_many_single_grants_are_told_to_be_one(desk: Desk) -> None:
+    """What a message can carry has an end, and the caller an advice."""
+    many = await desk.api.person("many", Role.NONE, *((QUERY, f"datasources:uid:x{number}") for number in range(1001)))
+    status, body = await desk.api("POST", "/api/ds/query", {"queries": []}, auth=many)
+    assert status == 403
+    assert "datasources:uid:*" in body["message"]

@@ -1,0 +1,146 @@
+"""A database of its own with something to read, a role that a data source asks as, and what asks as that role."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from secrets import token_hex
+from typing import Any
+from urllib.parse import urlsplit
+
+import asyncpg
+import pytest
+from tests.servers.databases import with_database
+
+from dashwright.common.allowed_hosts import AllowedHosts
+from dashwright.common.models.data_sources import SourceRecord
+from dashwright.common.models.expressions import SourceQuery
+from dashwright.expressions.engine.deadline import Deadline
+from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.sources.postgres.connections import Connections, Sizes
+from dashwright.expressions.sources.postgres.source import TYPES, Postgres
+from dashwright.expressions.sources.reach import Reach
+
+START = datetime(2020, 1, 1, tzinfo=UTC)
+RANGE = TimeRange(START, START + timedelta(hours=1))
+PASSWORD = "not to be told"
+
+_CONTENT = """
+create table treasure (id int primary key, made timestamptz, host text, gold float8);
+insert into treasure select n, timestamptz '2020-01-01Z' + n * interval '1 minute', 'h' || n % 2, n from generate_series(0, 59) n;
+create sequence counter;
+create function plunder() returns int language plpgsql as $$ begin insert into treasure values (-1); return 1; end $$;
+create function haunt() returns int language plpgsql as $$ begin
+    perform pg_advisory_lock(4711); perform set_config('work_mem', '1MB', false);
+    execute 'prepare ghost as select 1'; execute 'create temp table grave (x int)'; return 1;
+end $$;
+create procedure ransom(inout x int) language plpgsql as $$ begin x := 2; end $$;
+"""
+
+
+_RIGHTS = """
+grant all on all tables in schema public to {0};
+grant all on all sequences in schema public to {0};
+grant all on schema public to {0};
+"""
+"""More than a careful administrator would give: what holds, holds without their care."""
+
+
+@dataclass(frozen=True)
+class Warehouse:
+    """``owner`` is the URL of the database as who may do everything there; ``reader`` the role of the data source."""
+
+    owner: str
+    database: str
+    reader: str
+
+    @property
+    def place(self) -> str:
+        split = urlsplit(self.owner)
+        return f"{split.hostname}:{split.port or 5432}"
+
+    @property
+    def record(self) -> SourceRecord:
+        options = {"sslmode": "disable", "database": self.database}
+        secrets = {"password": PASSWORD}
+        return SourceRecord(1, 1, "w", "Warehouse", TYPES[0], url=self.place, user=self.reader, json_data=options, secrets=secrets)
+
+
+@pytest.fixture(scope="session")
+def warehouse(postgres_dsn: str) -> Iterator[Warehouse]:
+    mark = token_hex(6)
+    made = Warehouse(with_database(postgres_dsn, f"warehouse_{mark}"), f"warehouse_{mark}", f"reader_{mark}")
+    asyncio.run(_run(postgres_dsn, f"create database {made.database}", f"create role {made.reader} login password '{PASSWORD}'"))
+    asyncio.run(_run(made.owner, _CONTENT, _RIGHTS.format(made.reader)))
+    yield made
+    asyncio.run(_run(postgres_dsn, f"drop database {made.database} with (force)", f"drop role {made.reader}"))
+
+
+async def _run(url: str, *statements: str) -> None:
+    connection = await asyncpg.connect(url)
+    try:
+        for statement in statements:
+            await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+@pytest.fixture
+async def owner(warehouse: Warehouse) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+    connection = await asyncpg.connect(warehouse.owner)
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+def reach(warehouse: Warehouse) -> Reach:
+    return Reach(AllowedHosts.of((str(urlsplit(warehouse.owner).hostname), "127.0.0.0/8")))
+
+
+@pytest.fixture
+async def connections(reach: Reach) -> AsyncIterator[Connections]:
+    made = Connections(reach, Sizes(connections=1))
+    yield made
+    await made.close()
+
+
+Ask = Callable[..., Awaitable[Frame]]
+
+
+@pytest.fixture
+def ask(warehouse: Warehouse, connections: Connections) -> Ask:
+    """Answers the frame of a statement, as a table unless said otherwise. All of a test use one connection."""
+
+    async def asked(sql: str, limits: Limits | None = None, record: SourceRecord | None = None, **query: Any) -> Frame:
+        source = Postgres(record or warehouse.record, connections)
+        (frame,) = await source.query(a_query(sql, **query), RANGE, limits or patient())
+        return frame
+
+    return asked
+
+
+def patient(**limits: Any) -> Limits:
+    return Limits(deadline=Deadline(60), **limits)
+
+
+def a_query(sql: str, **query: Any) -> SourceQuery:
+    datasource = {"type": "grafana-postgresql-datasource", "uid": "w"}
+    return SourceQuery.model_validate({"refId": "A", "datasource": datasource, "rawSql": sql, "format": "table", **query})
+
+
+def values(frame: Frame) -> dict[str, list[Any]]:
+    """By column, null as None."""
+    made = {}
+    for item in frame.fields:
+        nulls = [False] * len(item) if item.nulls is None else item.nulls.tolist()
+        made[item.name] = [None if null else value for value, null in zip(item.values.tolist(), nulls, strict=True)]
+    return made
+
+
+async def until(holds: Callable[[], Awaitable[object]]) -> None:
+    """Waits for a state, not for a time."""
+    async with asyncio.timeout(60):
+        while not await holds():  # noqa: ASYNC110 (nothing announces what another process does)
+            await asyncio.sleep(0.02)

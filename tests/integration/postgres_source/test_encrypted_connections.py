@@ -1,0 +1,220 @@
+"""TLS to a data source: encrypted as the record says, verified against the name in it, wherever that leads."""
+
+import asyncio
+import ssl
+import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from tests.integration.postgres_source.conftest import RANGE, Warehouse, a_query, patient, values
+
+from dashwright.common.errors import SourceFailed, TooLarge
+from dashwright.common.models.data_sources import SourceRecord
+from dashwright.expressions.sources.postgres.connections import Connections
+from dashwright.expressions.sources.postgres.source import Postgres
+
+_SSL_REQUEST = struct.pack("!ii", 8, 80877103)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A certificate with its key, both as PEM."""
+
+    certificate: str
+    key: str
+
+
+class Authority:
+    """Makes certificates that it signs."""
+
+    def __init__(self) -> None:
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Test authority")])
+        self._certificate = self._signed(self._name, self._key, x509.BasicConstraints(ca=True, path_length=None))
+        self.pem = self._certificate.public_bytes(serialization.Encoding.PEM).decode()
+
+    def pair(self, name: str) -> Pair:
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+        certificate = self._signed(subject, key, x509.SubjectAlternativeName([x509.DNSName(name)]))
+        written = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        return Pair(certificate.public_bytes(serialization.Encoding.PEM).decode(), written.decode())
+
+    def _signed(self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, extension: x509.ExtensionType) -> x509.Certificate:
+        now = datetime.now(UTC)
+        builder = x509.CertificateBuilder().subject_name(subject).issuer_name(self._name).public_key(key.public_key())
+        builder = builder.serial_number(x509.random_serial_number()).add_extension(extension, critical=True)
+        builder = builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+        return builder.sign(self._key, hashes.SHA256())
+
+
+AUTHORITY = Authority()
+SERVER, CLIENT = AUTHORITY.pair("db.test"), AUTHORITY.pair("reader")
+
+
+class Doorkeeper:
+    """Speaks TLS before a real server that does not, and passes everything on. Records the names that clients ask for."""
+
+    def __init__(self, upstream: tuple[str, int], folder: Path) -> None:
+        self._upstream = upstream
+        self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        (folder / "server.pem").write_text(SERVER.certificate + SERVER.key)
+        self._tls.load_cert_chain(folder / "server.pem")
+        self._tls.sni_callback = lambda _object, name, _context: self.asked_for.append(name)
+        self._tls.load_verify_locations(cadata=AUTHORITY.pem)
+        self._tls.verify_mode = ssl.CERT_OPTIONAL
+        self.asked_for: list[str | None] = []
+        self.clients: list[Any] = []
+        self._writers: list[asyncio.StreamWriter] = []
+        self._handled: set[asyncio.Task[Any] | None] = set()
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._handled.add(asyncio.current_task())
+        self._writers.append(writer)
+        with suppress(OSError, asyncio.IncompleteReadError):
+            if await reader.readexactly(8) != _SSL_REQUEST:
+                return
+            writer.write(b"S")
+            await writer.drain()
+            await writer.start_tls(self._tls)
+            self.clients.append(writer.get_extra_info("peercert"))
+            below, above = await asyncio.open_connection(*self._upstream)
+            self._writers.append(above)
+            await asyncio.gather(_passed_on(reader, above), _passed_on(below, writer))
+
+    async def close(self) -> None:
+        for writer in self._writers:
+            writer.transport.abort()
+        await asyncio.gather(*[task for task in self._handled if task])
+
+
+async def _passed_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
+    writer.close()
+
+
+class Pointing:
+    """Every name leads to this machine, as names do that somebody else decides on."""
+
+    async def resolve(self, host: str, port: int, *, encrypted: bool = True) -> list[IPv4Address]:
+        assert encrypted
+        return [IPv4Address("127.0.0.1")]
+
+
+@dataclass(frozen=True)
+class Door:
+    keeper: Doorkeeper
+    record: SourceRecord
+
+
+@asynccontextmanager
+async def opened(warehouse: Warehouse, folder: Path) -> AsyncIterator[Door]:
+    host, _, port = warehouse.place.rpartition(":")
+    keeper = Doorkeeper((host, int(port)), folder)
+    server = await asyncio.start_server(keeper.handle, "127.0.0.1", 0)
+    try:
+        yield Door(keeper, replace(warehouse.record, url=f"db.test:{server.sockets[0].getsockname()[1]}"))
+    finally:
+        server.close()
+        await keeper.close()
+
+
+@pytest.fixture
+async def door(warehouse: Warehouse, tmp_path: Path) -> AsyncIterator[Door]:
+    async with opened(warehouse, tmp_path) as made:
+        yield made
+
+
+def changed(record: SourceRecord, mode: str, **secrets: str) -> SourceRecord:
+    options = {**record.json_data, "sslmode": mode, "tlsConfigurationMethod": "file-content"}
+    return replace(record, json_data=options, secrets={**record.secrets, **secrets})
+
+
+async def check(record: SourceRecord) -> str:
+    connections = Connections(Pointing())
+    try:
+        return await Postgres(record, connections).health()
+    finally:
+        await connections.close()
+
+
+@pytest.mark.parametrize("mode", ["require", "verify-ca", "verify-full"])
+async def test_a_known_certificate_is_taken_for_the_name_in_the_record(door: Door, mode: str) -> None:
+    """Though the connection goes to an address: the one that was judged."""
+    assert await check(changed(door.record, mode, tlsCACert=AUTHORITY.pem)) == "Database Connection OK"
+    assert door.keeper.asked_for == ["db.test"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "name", "authority", "told"),
+    [
+        ("verify-full", "other.test", AUTHORITY, "certificate .* cannot be verified .*other.test"),
+        ("verify-full", "db.test", Authority(), "certificate .* cannot be verified"),
+        ("verify-ca", "db.test", Authority(), "certificate .* cannot be verified"),
+        ("require", "db.test", Authority(), "certificate .* cannot be verified"),
+        ("verify-full", "db.test", None, "certificate .* cannot be verified"),
+    ],
+)
+async def test_an_unknown_certificate_or_name_is_refused(door: Door, mode: str, name: str, authority: Authority | None, told: str) -> None:
+    """502 that says what to check."""
+    record = changed(door.record, mode, **({"tlsCACert": authority.pem} if authority else {}))
+    with pytest.raises(SourceFailed, match=told):
+        await check(replace(record, url=record.url.replace("db.test", name)))
+
+
+@pytest.mark.parametrize(("mode", "name"), [("require", "other.test"), ("verify-ca", "other.test")])
+async def test_the_name_is_verified_only_where_that_is_asked_for(door: Door, mode: str, name: str) -> None:
+    """Without an authority of its own, ``require`` encrypts and no more."""
+    record = changed(door.record, mode, **({"tlsCACert": AUTHORITY.pem} if mode == "verify-ca" else {}))
+    assert await check(replace(record, url=record.url.replace("db.test", name))) == "Database Connection OK"
+
+
+async def test_a_client_certificate_is_shown(door: Door) -> None:
+    """Where the record has one."""
+    record = changed(door.record, "verify-full", tlsCACert=AUTHORITY.pem, tlsClientCert=CLIENT.certificate, tlsClientKey=CLIENT.key)
+    await check(record)
+    await check(changed(door.record, "verify-full", tlsCACert=AUTHORITY.pem))
+    assert [bool(client) for client in door.keeper.clients] == [True, False]
+
+
+async def test_a_server_without_tls_is_refused(warehouse: Warehouse) -> None:
+    """A record that asks for encryption never gets a connection without."""
+    record = replace(warehouse.record, json_data={"sslmode": "require"})
+    with pytest.raises(SourceFailed, match="check host, port and sslmode"):
+        await check(record)
+
+
+def test_it_works_on_the_loop_that_serves(warehouse: Warehouse, tmp_path: Path) -> None:
+    """Encrypted and counted, cancelled on the server too, on uvloop as on asyncio's own loop."""
+
+    async def ask() -> None:
+        async with opened(warehouse, tmp_path) as door:
+            connections = Connections(Pointing())
+            source = Postgres(changed(door.record, "verify-full", tlsCACert=AUTHORITY.pem), connections)
+            (frame,) = await source.query(a_query("select n from generate_series(1, 50000) n"), RANGE, patient())
+            assert values(frame)["n"] == list(range(1, 50_001))
+            with pytest.raises(TooLarge):
+                await source.query(a_query("select repeat('x', 9000000)"), RANGE, patient(source_bytes=100_000))
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.3):
+                    await source.query(a_query("select pg_sleep(600)"), RANGE, patient())
+            working = "select count(*) as n from pg_stat_activity where query = 'select pg_sleep(600)' and state = 'active'"
+            (frame,) = await source.query(a_query(working), RANGE, patient())
+            assert values(frame)["n"] == [0]
+            await connections.close()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(ask())

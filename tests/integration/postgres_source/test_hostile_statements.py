@@ -1,0 +1,240 @@
+"""What a hostile statement tries, and that nothing of it works: it ends in an error, or in nothing that lasts."""
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from tests.integration.postgres_source.conftest import Ask, Warehouse, patient, values
+
+from dashwright.common.errors import BadRequest, DashwrightError, DeadlineExceeded, TooLarge
+from dashwright.expressions.engine.deadline import Deadline
+from dashwright.expressions.engine.limits import Limits
+
+Owner = Any
+"""A connection of who may do everything in the database."""
+
+NOT_READING = [
+    "insert into treasure values (-1)",
+    "update treasure set gold = 0",
+    "delete from treasure",
+    "merge into treasure using treasure t on true when matched then delete",
+    "truncate treasure",
+    "drop table treasure",
+    "create table loot (x int)",
+    "create temp table loot (x int)",
+    "alter table treasure add column x int",
+    "grant all on treasure to public",
+    "copy treasure to '/tmp/loot'",
+    "copy (select 1) to program 'id'",
+    "copy treasure from '/etc/passwd'",
+    "do $$ begin insert into treasure values (-1); end $$",
+    "call ransom(1)",
+    "set role postgres",
+    "set session authorization default",
+    "set transaction read write",
+    "set transaction_read_only = off",
+    "reset all",
+    "begin",
+    "commit; drop table treasure",
+    "rollback",
+    "savepoint a",
+    "prepare transaction 'x'",
+    "prepare ghost as select 1",
+    "execute ghost",
+    "declare c cursor for select 1",
+    "fetch all from c",
+    "listen x",
+    "notify x",
+    "lock table treasure",
+    "vacuum",
+    "checkpoint",
+    "load 'x'",
+    "discard all",
+    "refresh materialized view x",
+    "/* select */ drop table treasure",
+    "-- select\ndrop table treasure",
+    "((drop table treasure))",
+    "; drop table treasure",
+    "",
+    "-- nothing",
+]
+
+REFUSED = [
+    (
+        "with x as (insert into treasure values (-1) returning 1) select * from x",
+        "cannot execute (INSERT|SELECT) in a read-only transaction",
+    ),
+    ("with x as (delete from treasure returning 1) select * from x", "cannot execute (DELETE|SELECT) in a read-only transaction"),
+    ("with x as (select 1) insert into treasure select -1 from x returning 1", "cannot execute INSERT in a read-only transaction"),
+    ("explain analyze insert into treasure values (-1)", "cannot execute INSERT"),
+    ("select * into loot from treasure", "no columns"),
+    ("select from treasure", "no columns"),
+    ("select 1; drop table treasure", "cannot insert multiple commands into a prepared statement"),
+    ("select 1 /* ; */; -- \n drop table treasure", "cannot insert multiple commands"),
+    ("select 1);drop table treasure;--", "syntax error"),
+    ("select array[1]) as answer(c0); drop table treasure; --", "syntax error"),
+    ("select array[1] /*", "unterminated"),
+    ("select * from treasure for update", "cannot execute SELECT FOR UPDATE"),
+    ("select nextval('counter')", "cannot execute nextval"),
+    ("select setval('counter', 7)", "cannot execute setval"),
+    ("select plunder()", "cannot execute INSERT"),
+    ("select set_config('transaction_read_only', 'off', true), plunder()", "cannot set transaction read-write mode|must be set before"),
+    ("select set_config('transaction_read_only', 'off', false)", "cannot set transaction read-write mode|must be set before"),
+    (
+        "select query_to_xml('insert into treasure values (-1)', true, true, '')",
+        "INSERT is not allowed|cannot execute INSERT|unsupported XML",
+    ),
+    ("select set_config('role', 'pg_read_server_files', false)", "permission denied to set role"),
+    ("select set_config('session_authorization', rolname, false) from pg_roles where rolsuper", "permission denied to set session"),
+    ("select pg_read_file('/etc/passwd')", "permission denied for function"),
+    ("select pg_read_binary_file('/etc/passwd')", "permission denied for function"),
+    ("select pg_ls_dir('/')", "permission denied for function"),
+    ("select pg_stat_file('/etc/passwd')", "permission denied for function"),
+    ("select lo_import('/etc/passwd')", "permission denied for function"),
+    ("select lo_export(1, '/tmp/loot')", "permission denied for function"),
+    ("select pg_reload_conf()", "permission denied for function"),
+    ("select pg_rotate_logfile()", "permission denied for function"),
+    ("select pg_switch_wal()", "permission denied for function"),
+    ("select pg_promote()", "permission denied for function"),
+    ("select pg_create_restore_point('x')", "permission denied for function"),
+    ("select pg_create_physical_replication_slot('x', true)", "must be superuser or replication role|permission denied"),
+    ("select pg_terminate_backend(pid) from pg_stat_activity where usename <> current_user", "must be a|permission denied"),
+    ("select rolpassword from pg_authid", "permission denied for table"),
+    ("table pg_shadow", "permission denied for view"),
+    ("select dblink('host=127.0.0.1', 'select 1')", "function dblink(.*) does not exist"),
+    ("select 1 as x where $1", "has a parameter"),
+    ("select '\0'", "NUL"),
+    ("select '\ud800'", "half of a surrogate pair"),
+    ("select 1 as x; \ufeff drop table treasure", "cannot insert multiple commands|syntax error"),
+    ("select 1 as x\uff1b drop table treasure", "syntax error|does not exist"),
+]
+
+WITHOUT_EFFECT = [
+    "select lo_create(4711)",
+    "select lo_from_bytea(4711, 'x')",
+    "select haunt()",
+    "select pg_advisory_lock(4711)",
+    "select pg_notify('x', 'loot')",
+    "select set_config('default_transaction_read_only', 'off', false)",
+    "select set_config('search_path', 'loot', false)",
+    "select set_config('statement_timeout', '0', false)",
+    "explain analyze create table loot as select 1",
+]
+
+
+@pytest.mark.parametrize("sql", NOT_READING)
+async def test_only_what_begins_like_reading_is_sent(ask: Ask, sql: str) -> None:
+    """The error says what a statement may begin with."""
+    with pytest.raises(BadRequest, match=r"begin with one of SELECT, WITH, VALUES, TABLE, SHOW, EXPLAIN|no statement"):
+        await ask(sql)
+
+
+@pytest.mark.parametrize(("sql", "told"), REFUSED)
+async def test_what_does_harm_is_refused(ask: Ask, owner: Owner, sql: str, told: str) -> None:
+    """By the server, as a fault of the statement; and nothing has changed."""
+    with pytest.raises(BadRequest, match=told):
+        await ask(sql)
+    await _check_nothing_changed(owner)
+    assert values(await ask("select 1 as x")) == {"x": [1]}
+
+
+@pytest.mark.parametrize("sql", WITHOUT_EFFECT)
+async def test_what_is_not_refused_leaves_nothing_behind(ask: Ask, owner: Owner, sql: str) -> None:
+    """Neither in the database nor in the session, which others use next."""
+    session = (
+        "select pg_backend_pid() as pid, current_setting('work_mem') as memory, current_setting('search_path') as path, current_user as me"
+    )
+    before = values(await ask(session))
+    heard: list[object] = []
+    await owner.add_listener("x", lambda *told: heard.append(told[-1]))
+    with suppress(BadRequest):  # newer servers forbid more
+        await ask(sql)
+    assert values(await ask(session)) == before
+    await _check_nothing_changed(owner)
+    assert (await ask("select name from pg_prepared_statements where name = 'ghost'")).rows == 0
+    await owner.execute("notify x, 'the end'")
+    await _until_heard(heard)
+    assert heard == ["the end"]
+
+
+async def test_a_transaction_is_read_only_and_bounded(ask: Ask) -> None:
+    """As is every session of the data source, which says whose it is."""
+    settings = ["transaction_read_only", "application_name", "lock_timeout"]
+    sql = "select " + ", ".join(f"current_setting('{name}') as {name}" for name in settings)
+    assert values(await ask(sql)) == {"transaction_read_only": ["on"], "application_name": ["dashwright"], "lock_timeout": ["5s"]}
+    (limit,) = values(await ask("select setting::int as ms from pg_settings where name = 'statement_timeout'"))["ms"]
+    assert 0 < limit <= 60_000
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select pg_sleep(600)",
+        "with recursive r as (select 1 as x union all select 1 from r) select count(*) from r",
+        "select set_config('statement_timeout', '0', false), pg_sleep(600)",
+        "select pg_sleep(0.02) from generate_series(1, 1000000)",
+    ],
+)
+async def test_what_takes_too_long_is_ended(ask: Ask, owner: Owner, warehouse: Warehouse, sql: str) -> None:
+    """On the server, too: nobody is at work there afterwards."""
+    with pytest.raises(DeadlineExceeded):
+        await ask(sql, Limits(deadline=Deadline(0.5)))
+    assert values(await ask("select 1 as x")) == {"x": [1]}
+    running = "select count(*) from pg_stat_activity where usename = $1 and state = 'active'"
+    assert await owner.fetchval(running, warehouse.reader) == 0
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["select repeat('x', 20000000)", "select repeat('x', 1000) from generate_series(1, 20000)", "select array_fill(1, array[900000])"],
+)
+async def test_what_is_too_large_is_ended(ask: Ask, sql: str) -> None:
+    """Before it is held: a single value, many rows, a value that becomes text. The next statement gets a new connection."""
+    with pytest.raises(TooLarge, match=r"too many bytes, more than the 1000000 allowed .*DASHWRIGHT_SOURCE_BYTES"):
+        await ask(sql, patient(source_bytes=1_000_000))
+    assert values(await ask("select 1 as x")) == {"x": [1]}
+
+
+async def test_rows_beyond_the_limit_are_left_out_and_said_so(ask: Ask) -> None:
+    """Without end or not: so many are read, and no more."""
+    frame = await ask("select generate_series(1, 1000000000000) as n", patient(source_rows=25_000))
+    assert values(frame)["n"] == list(range(1, 25_001))
+    assert frame.meta
+    (notice,) = frame.meta["notices"]
+    assert notice == {
+        "severity": "warning",
+        "text": "the statement has more rows than the 25000 allowed (setting DASHWRIGHT_SOURCE_ROWS); the others are left out",
+    }
+    exact = await ask("select n from generate_series(1, 25000) n", patient(source_rows=25_000))
+    assert exact.rows == 25_000
+    assert "notices" not in (exact.meta or {})
+
+
+async def test_cells_beyond_the_limit_are_refused(ask: Ask) -> None:
+    """Many columns count as much as many rows."""
+    with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_POINTS"):
+        await ask("select n, n, n from generate_series(1, 400) n", patient(query_points=1000))
+
+
+async def test_ending_the_own_session_costs_only_that(ask: Ask) -> None:
+    """A role may end what the same role runs; the error is the server's, and the next statement works."""
+    with pytest.raises(DashwrightError) as caught:
+        await ask("select pg_terminate_backend(pg_backend_pid())")
+    assert caught.value.status == 502
+    assert values(await ask("select 1 as x")) == {"x": [1]}
+
+
+async def _check_nothing_changed(owner: Owner) -> None:
+    facts = """
+        select (select count(*) from treasure), (select sum(id) from treasure), to_regclass('loot'), (select last_value from counter),
+            (select count(*) from pg_locks where locktype = 'advisory' and objid = 4711),
+            (select count(*) from pg_largeobject_metadata), (select count(*) from pg_replication_slots where slot_name = 'x')
+    """
+    assert tuple(await owner.fetchrow(facts)) == (60, 1770, None, 1, 0, 0, 0)
+
+
+async def _until_heard(heard: list[object]) -> None:
+    async with asyncio.timeout(60):
+        while not heard:  # noqa: ASYNC110 (a call-back of the connection fills it)
+            await asyncio.sleep(0.01)

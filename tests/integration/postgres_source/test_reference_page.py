@@ -1,0 +1,95 @@
+"""The reference page says what holds: its recipe makes a fit role, its macros become what it says, its queries answer what stands behind.
+
+Fenced blocks: ``sql owner`` runs as the owner of a database, ``json source`` is a data source (here with another address and no TLS), each
+``json query`` is answered as the next ``text answer`` says, a line a column.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+from tests.integration.postgres_source.conftest import RANGE, Warehouse, patient, values
+from tests.servers.databases import with_database
+
+from dashwright.common.models.data_sources import SourceRecord
+from dashwright.common.models.expressions import SourceQuery
+from dashwright.expressions.engine.frame import FieldType, Frame
+from dashwright.expressions.engine.timerange import time_range
+from dashwright.expressions.sources.postgres.connections import Connections
+from dashwright.expressions.sources.postgres.macros import Surroundings, expand
+from dashwright.expressions.sources.postgres.source import Postgres
+
+PAGE = Path(__file__).parents[3] / "docs/reference/data-sources-postgres.md"
+_FENCE = re.compile(r"^```(\w+ \w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_MACRO = re.compile(r"^\| `(\$__[^`]+)` \| `([^`]+)` \|$", re.MULTILINE)
+
+
+def test_macros_become_what_the_page_says() -> None:
+    """Every one of them is there."""
+    rows = _MACRO.findall(PAGE.read_text())
+    assert {row[0]: expand(row[0], Surroundings(RANGE, 60_000)).sql for row in rows} == dict(rows)
+    assert len(rows) == 18
+
+
+async def test_the_recipe_makes_a_source_that_answers_what_the_page_says(
+    warehouse: Warehouse, owner: Any, connections: Connections
+) -> None:
+    """From the role to the frames, in a database of its own."""
+    database, role = f"{warehouse.database}_page", f"{warehouse.reader}_page"
+    await owner.execute(f"create database {database}")
+    own = await asyncpg.connect(with_database(warehouse.owner, database))
+    try:
+        blocks = [(kind, text.replace("dashwright_reader", role)) for kind, text in _FENCE.findall(PAGE.read_text())]
+        for kind, text in blocks:
+            if kind == "sql owner":
+                await own.execute(text)
+        source = Postgres(_record(next(text for kind, text in blocks if kind == "json source"), warehouse, database), connections)
+        assert await source.health() == "Database Connection OK"
+        asked = 0
+        for (kind, query), (_, told) in pairwise(blocks):
+            if kind == "json query":
+                assert "\n".join(_lines(await _answer(source, json.loads(query)))) + "\n" == told
+                asked += 1
+        assert asked == 3
+        await own.execute("create table later (x int)")
+        assert await own.fetchval(f"select has_table_privilege('{role}', 'later', 'select')")
+    finally:
+        await own.execute(f"drop owned by {role}")
+        await own.close()
+        await owner.execute(f"drop database {database} with (force)")
+        await owner.execute(f"drop role {role}")
+
+
+def _record(text: str, warehouse: Warehouse, database: str) -> SourceRecord:
+    body = json.loads(text)
+    options = {**body["jsonData"], "sslmode": "disable", "database": database}
+    secrets = {"password": body["secureJsonData"]["password"]}
+    return replace(
+        warehouse.record, uid="page", name=body["name"], type=body["type"], user=body["user"], json_data=options, secrets=secrets
+    )
+
+
+async def _answer(source: Postgres, query: dict[str, Any]) -> Frame:
+    span = time_range("2020-01-01", query.pop("to", "2020-01-01T01"), datetime.now(UTC))
+    asked = SourceQuery.model_validate({"refId": "A", "datasource": {"type": "postgres", "uid": "page"}, **query})
+    (frame,) = await source.query(asked, span, patient())
+    return frame
+
+
+def _lines(frame: Frame) -> Iterator[str]:
+    for item in frame.fields:
+        cells = values(Frame([item]))[item.name]
+        if item.type is FieldType.TIME:
+            cells = [f"{datetime.fromtimestamp(value / 1e9, UTC):%H:%M}" for value in cells]
+        labels = f"{{{item.labels}}}" if item.labels else ""
+        yield " ".join([item.name + labels, *(_cell(value) for value in cells)])
+
+
+def _cell(value: Any) -> str:
+    return "null" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,240 @@
+"""Connections to data sources: few, shared, never older than the record, and never where they may not go."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.integration.postgres_source.conftest import PASSWORD, RANGE, Ask, Warehouse, a_query, patient, until, values
+
+from dashwright.common.allowed_hosts import AllowedHosts
+from dashwright.common.errors import BadRequest, DeadlineExceeded, SourceFailed, Unavailable
+from dashwright.common.models.data_sources import SourceRecord
+from dashwright.expressions.engine.deadline import Deadline
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.sources.postgres.connections import Connections, Sizes
+from dashwright.expressions.sources.postgres.source import Postgres
+from dashwright.expressions.sources.reach import Reach
+
+Open = Callable[..., Connections]
+
+
+@pytest.fixture
+async def opened(reach: Reach) -> AsyncIterator[Open]:
+    async with AsyncExitStack() as stack:
+
+        def open_(reach: Reach = reach, **sizes: Any) -> Connections:
+            made = Connections(reach, Sizes(**sizes))
+            stack.push_async_callback(made.close)
+            return made
+
+        yield open_
+
+
+async def pid_of(record: SourceRecord, connections: Connections) -> int:
+    (frame,) = await Postgres(record, connections).query(a_query("select pg_backend_pid() as pid"), RANGE, patient())
+    (pid,) = values(frame)["pid"]
+    return int(pid)
+
+
+async def backends(owner: Any, warehouse: Warehouse, condition: str = "true") -> list[int]:
+    sql = f"select pid from pg_stat_activity where usename = $1 and datname = $2 and {condition}"
+    return [row[0] for row in await owner.fetch(sql, warehouse.reader, warehouse.database)]
+
+
+async def test_a_connection_is_used_again(warehouse: Warehouse, opened: Open) -> None:
+    """As long as the record is the same."""
+    connections = opened()
+    assert await pid_of(warehouse.record, connections) == await pid_of(warehouse.record, connections)
+
+
+async def test_a_changed_record_gets_connections_of_its_own(warehouse: Warehouse, opened: Open, owner: Any) -> None:
+    """And those of the one before are closed, also where one of them was at work when the record changed."""
+    connections = opened(connections=2)
+    old = await pid_of(warehouse.record, connections)
+    working = asyncio.create_task(Postgres(warehouse.record, connections).query(a_query("select pg_sleep(0.5)"), RANGE, patient()))
+    await until(lambda: backends(owner, warehouse, "query like '%pg_sleep%'"))
+    new = await pid_of(replace(warehouse.record, version=2), connections)
+    assert new != old
+    await working
+    await until(lambda: _only(owner, warehouse, new))
+
+
+async def test_who_waits_for_a_connection_gets_it_though_the_record_changes(warehouse: Warehouse, opened: Open, owner: Any) -> None:
+    """A pool that is not wanted any more serves those who came before."""
+    connections = opened(connections=1)
+    source = Postgres(warehouse.record, connections)
+    working = asyncio.create_task(source.query(a_query("select pg_sleep(600)"), RANGE, patient()))
+    await until(lambda: _count(owner, warehouse, 1))
+    waiting = asyncio.create_task(source.query(a_query("select 1 as x"), RANGE, patient()))
+    await pid_of(replace(warehouse.record, version=2), connections)
+    working.cancel()
+    assert [values(frame) for frame in await waiting] == [{"x": [1]}]
+    await asyncio.gather(working, return_exceptions=True)
+
+
+async def _only(owner: Any, warehouse: Warehouse, pid: int) -> bool:
+    return await backends(owner, warehouse) == [pid]
+
+
+async def test_no_more_connections_than_allowed(warehouse: Warehouse, opened: Open, owner: Any) -> None:
+    """Others wait for one to become free, and say so when their time is over."""
+    connections = opened(connections=2)
+    source = Postgres(warehouse.record, connections)
+    working = [asyncio.create_task(source.query(a_query("select pg_sleep(600)"), RANGE, patient())) for _ in range(2)]
+    await until(lambda: _count(owner, warehouse, 2))
+    with pytest.raises(DeadlineExceeded, match=r"none of the 2 connections .* \(setting DASHWRIGHT_SOURCE_CONNECTIONS\) became free"):
+        await source.query(a_query("select 1 as x"), RANGE, Limits(deadline=Deadline(0.2)))
+    assert len(await backends(owner, warehouse)) == 2
+    waiting = asyncio.create_task(source.query(a_query("select 1 as x"), RANGE, patient()))
+    working[0].cancel()
+    assert [values(frame) for frame in await waiting] == [{"x": [1]}]
+    working[1].cancel()
+    await asyncio.gather(*working, return_exceptions=True)
+
+
+async def _count(owner: Any, warehouse: Warehouse, count: int) -> bool:
+    return len(await backends(owner, warehouse, "state = 'active' and query like '%pg_sleep%'")) == count
+
+
+async def test_a_cancelled_caller_cancels_the_statement(warehouse: Warehouse, opened: Open, owner: Any) -> None:
+    """On the server: nobody is at work for a caller who left. The connection serves on."""
+    connections = opened(connections=1)
+    pid = await pid_of(warehouse.record, connections)
+    working = asyncio.create_task(Postgres(warehouse.record, connections).query(a_query("select pg_sleep(600)"), RANGE, patient()))
+    await until(lambda: _count(owner, warehouse, 1))
+    working.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await working
+    await until(lambda: _count(owner, warehouse, 0))
+    assert await pid_of(warehouse.record, connections) == pid
+
+
+async def test_unused_connections_are_closed(warehouse: Warehouse, opened: Open, owner: Any) -> None:
+    """After a while; the next statement gets a new one."""
+    connections = opened(idle=0.05)
+    await pid_of(warehouse.record, connections)
+    await until(lambda: _none(owner, warehouse))
+    await pid_of(warehouse.record, connections)
+
+
+async def _none(owner: Any, warehouse: Warehouse) -> bool:
+    return not await backends(owner, warehouse)
+
+
+async def test_the_source_asked_least_lately_makes_room(warehouse: Warehouse, opened: Open, owner: Any) -> None:
+    """So that any number of data sources share a bounded number of pools."""
+    connections = opened(sources=2)
+    first, second, third = (replace(warehouse.record, id=number, uid=str(number)) for number in range(3))
+    gone = await pid_of(first, connections)
+    kept = await pid_of(second, connections)
+    await pid_of(third, connections)
+    assert connections.pools == 2
+    await until(lambda: _lacks(owner, warehouse, gone))
+    assert await pid_of(second, connections) == kept
+
+
+async def _lacks(owner: Any, warehouse: Warehouse, pid: int) -> bool:
+    return pid not in await backends(owner, warehouse)
+
+
+async def test_sources_at_work_are_not_closed_for_others(warehouse: Warehouse, opened: Open, owner: Any) -> None:
+    """Where all are at work, who comes next is told to come again."""
+    connections = opened(sources=1)
+    working = asyncio.create_task(Postgres(warehouse.record, connections).query(a_query("select pg_sleep(600)"), RANGE, patient()))
+    await until(lambda: _count(owner, warehouse, 1))
+    with pytest.raises(Unavailable, match="1 data sources are asked at once"):
+        await pid_of(replace(warehouse.record, id=2), connections)
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+    await pid_of(replace(warehouse.record, id=2), connections)
+
+
+async def test_a_session_that_was_ended_is_an_error_of_the_source(warehouse: Warehouse, opened: Open, owner: Any) -> None:
+    """502, and the next statement works."""
+    connections = opened()
+    working = asyncio.create_task(Postgres(warehouse.record, connections).query(a_query("select pg_sleep(600)"), RANGE, patient()))
+    await until(lambda: _count(owner, warehouse, 1))
+    await owner.execute("select pg_terminate_backend(pid) from pg_stat_activity where usename = $1", warehouse.reader)
+    with pytest.raises(SourceFailed, match="terminating connection"):
+        await working
+    await pid_of(warehouse.record, connections)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"url": "127.0.0.1:1"}, "cannot be reached .* check host, port and sslmode"),
+        ({"secrets": {"password": "wrong"}}, "does not let the user .* in .*28P01.* check user, password and sslmode"),
+        ({"user": "nobody_here"}, "does not let the user 'nobody_here' in"),
+        ({"json_data": {"sslmode": "disable", "database": "no such"}}, "has no such database .*3D000"),
+        ({"json_data": {"sslmode": "verify-full", "tlsConfigurationMethod": "file-content"}}, "SSL upgrade|TLS|certificate"),
+    ],
+)
+async def test_a_server_that_lets_nobody_in_is_an_error_of_the_source(warehouse: Warehouse, opened: Open, change: Any, told: str) -> None:
+    """502 that says what to check, and no secret."""
+    source = Postgres(replace(warehouse.record, **change), opened())
+    for asked in (source.health(), source.query(a_query("select 1 as x"), RANGE, patient())):
+        with pytest.raises(SourceFailed, match=told) as caught:
+            await asked
+        assert PASSWORD not in caught.value.message
+        assert "wrong" not in caught.value.message
+
+
+async def test_the_password_of_this_process_is_nobodys(warehouse: Warehouse, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What PostgreSQL's clients read from the environment is not for data sources."""
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    monkeypatch.setenv("PGUSER", warehouse.reader)
+    with pytest.raises(SourceFailed, match="does not let the user"):
+        await Postgres(replace(warehouse.record, secrets={}), opened()).health()
+
+
+async def test_only_listed_hosts_are_reached(warehouse: Warehouse, opened: Open) -> None:
+    """A server of this machine or network is none that anybody may name."""
+    with pytest.raises(BadRequest, match="DASHWRIGHT_ALLOWED_HOSTS"):
+        await Postgres(warehouse.record, opened(Reach(AllowedHosts.of(())))).health()
+
+
+async def test_a_server_that_says_nothing_is_given_up(warehouse: Warehouse, opened: Open) -> None:
+    """It takes the connection and no more."""
+    async with _silent() as port:
+        source = Postgres(replace(warehouse.record, url=f"127.0.0.1:{port}"), opened(connect=0.2))
+        with pytest.raises(SourceFailed, match=r"did not answer within 0\.2 s; check host, port and what lies between"):
+            await source.health()
+
+
+@asynccontextmanager
+async def _silent() -> AsyncIterator[int]:
+    ended = asyncio.Event()
+
+    async def heard(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await ended.wait()
+        writer.close()
+
+    server = await asyncio.start_server(heard, "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1]
+        ended.set()
+
+
+async def test_what_is_no_postgresql_says_so(warehouse: Warehouse, opened: Open) -> None:
+    """A web server behind the address, say."""
+
+    async def heard(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(heard, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        for mode in ("disable", "require"):
+            record = replace(warehouse.record, url=f"127.0.0.1:{port}", json_data={"sslmode": mode})
+            with pytest.raises(SourceFailed, match="check host"):
+                await Postgres(record, opened()).health()
+
+
+async def test_a_healthy_source_says_so(ask: Ask, warehouse: Warehouse, opened: Open) -> None:
+    """In the words that clients know."""
+    assert await Postgres(warehouse.record, opened()).health() == "Database Connection OK"

@@ -1,0 +1,228 @@
+"""Statements that mean harm, asked as any caller asks: each ends in an error that says what is wrong, and the worker serves on."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from tests.integration.test_sql_expressions import PLAIN, ask, raw, sql, table
+from tests.unit.expressions.test_event_loop_stays_free import LONGEST_STALL, ticking
+
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.sql.engine import SqlEngine
+
+LIMITS = Limits(sql_seconds=20, sql_bytes=64 * 1024 * 1024)
+BLOCKED, INVALID, EMPTY, MISSING = (
+    f"sse.sql.{name}" for name in ("blocked_node_or_func", "invalid_query", "empty_query", "table_not_found")
+)
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[SqlEngine]:
+    made = SqlEngine(LIMITS, slots=1)
+    yield made
+    made.stop()
+
+
+async def told(engine: SqlEngine, statement: str, limits: Limits = LIMITS) -> tuple[int, str]:
+    """Status and text of the error; what was asked beside it is answered, and so is the next statement."""
+    body = await ask(engine, raw("A", PLAIN), sql("S", statement), {"refId": "B", "type": "math", "expression": "1"}, limits=limits)
+    assert body["results"]["B"]["status"] == 200
+    result = body["results"]["S"]
+    assert result["frames"] == []
+    assert await table(engine, "SELECT COUNT(*) AS n FROM A", raw("A", PLAIN)) == {"n": [3]}
+    return result["status"], result["error"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        # files and what reaches out
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM read_text('/proc/self/environ')",
+        "SELECT * FROM glob('/*')",
+        "SELECT * FROM '/etc/passwd'",
+        'SELECT * FROM "/etc/passwd"',
+        "SELECT * FROM `/etc/passwd`",
+        "SELECT * FROM `https://example.org/x.csv`",
+        "SELECT LOAD_FILE('/etc/passwd')",
+        "SELECT * FROM A INTO OUTFILE '/tmp/x'",
+        "SELECT * INTO DUMPFILE '/tmp/x' FROM A",
+        "LOAD DATA INFILE '/etc/passwd' INTO TABLE A",
+        "COPY A TO '/tmp/x'",
+        "ATTACH '/tmp/x.db'",
+        "EXPORT DATABASE '/tmp/x'",
+        "IMPORT DATABASE '/tmp/x'",
+        "SELECT getenv('PATH')",
+        # settings, variables, extensions
+        "SET GLOBAL max_connections = 1",
+        "SET @x = 1",
+        "SET enable_external_access = true",
+        "SELECT @x",
+        "SELECT @@version",
+        "SELECT @x := 1",
+        "PRAGMA database_list",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SELECT current_setting('threads')",
+        # what is no query
+        "DROP TABLE A",
+        "DELETE FROM A",
+        "UPDATE A SET v = 1",
+        "INSERT INTO A VALUES ('x', 1)",
+        "REPLACE INTO A VALUES ('x', 1)",
+        "CREATE TABLE t AS SELECT 1",
+        "CREATE FUNCTION f() RETURNS INT RETURN 1",
+        "TRUNCATE A",
+        "CALL p()",
+        "DO SLEEP(1)",
+        "SHOW TABLES",
+        "DESCRIBE A",
+        "EXPLAIN SELECT 1",
+        "USE x",
+        "LOCK TABLES A READ",
+        "HANDLER A OPEN",
+        "SELECT * FROM A FOR UPDATE",
+        "SELECT * FROM A LOCK IN SHARE MODE",
+        # more than one statement, and comments that hide one
+        "SELECT 1; SELECT 2",
+        "SELECT 1; DROP TABLE A",
+        "SELECT 1;;; DROP TABLE A; --",
+        "SELECT 1 /* x */; DROP TABLE A",
+        "SELECT 1 -- x\n; DROP TABLE A",
+        "SELECT 1 # x\n; DROP TABLE A",
+        "SELECT 1 /*! ; DROP TABLE A */; DROP TABLE A",
+        "/*!50000 DROP TABLE A */",
+        "SELECT 1 /*!50000 INTO OUTFILE '/tmp/x' */; SELECT 2",
+        # the catalog
+        "SELECT * FROM information_schema.tables",
+        "SELECT * FROM mysql.user",
+        "SELECT * FROM sqlite_master",
+        "SELECT * FROM duckdb_settings()",
+        "SELECT * FROM duckdb_secrets()",
+        "SELECT * FROM pragma_version()",
+        "SELECT * FROM pg_catalog.pg_tables",
+        "SELECT * FROM main.A",
+        "SELECT * FROM memory.main.A",
+        "SELECT * FROM system.A",
+        "SELECT * FROM temp.A",
+        # functions outside the list
+        "SELECT SLEEP(10)",
+        "SELECT BENCHMARK(1000000000, MD5('x'))",
+        "SELECT GET_LOCK('x', 10)",
+        "SELECT USER()",
+        "SELECT VERSION()",
+        "SELECT DATABASE()",
+        "SELECT pg_sleep(10)",
+        "SELECT query('SELECT 1')",
+        "SELECT * FROM query('SELECT 1')",
+        "SELECT * FROM query_table('A')",
+        "SELECT * FROM range(10)",
+        "SELECT * FROM generate_series(1, 1000000000)",
+        "SELECT * FROM repeat_row(1, num_rows=1000000000)",
+        "SELECT `system`.`getenv`('PATH')",
+        "SELECT main.getenv('PATH')",
+        "SELECT UpdateXML(1, 2, 3)",
+        "SELECT list_transform([1], x -> x)",
+        # what is not MySQL's, but DuckDB's
+        "FROM A",
+        "SELECT * EXCLUDE (v) FROM A",
+        "SELECT COLUMNS('.*') FROM A",
+        "PIVOT A ON host",
+        "SUMMARIZE A",
+        "SELECT [1, 2, 3]",
+        "SELECT {'a': 1}",
+        "SELECT 1::BLOB",
+        "SELECT ?",
+        # look-alikes
+        "SELECT ｌｏａｄ＿ｆｉｌｅ('/etc/passwd')",  # noqa: RUF001
+        "SELECT lo\u0430d_file('/etc/passwd')",
+        "SELECT\u200bread_text('/etc/passwd')",
+        "SELECT * FROM\u00a0read_text('/etc/passwd')",
+        "SELECT 1\u037e DROP TABLE A",
+        "SELECT 'a\\'; DROP TABLE A; --'; DROP TABLE A",
+        "SELECT 1 \u0000; DROP TABLE A",
+        "SELECT 'x",
+        "SELECT `x",
+        "SELECT /* x",
+    ],
+)
+async def test_what_no_statement_may_do_is_refused(engine: SqlEngine, statement: str) -> None:
+    """By the first wall, so that the others need not hold; in words that say what was wrong."""
+    status, text = await told(engine, statement)
+    assert status == 400
+    message_id = text.removeprefix("[").partition("]")[0]
+    assert message_id in {BLOCKED, INVALID, EMPTY, MISSING}, text
+
+
+@pytest.mark.parametrize(
+    "name", ["connection", "os", "asked", "fence", "sys", "tables", "duckdb_settings", "pragma_version", "sqlite_master"]
+)
+async def test_only_what_was_asked_beside_it_is_a_table(engine: SqlEngine, name: str) -> None:
+    """Neither variables of the child nor what its database has by itself."""
+    assert (await told(engine, f"SELECT * FROM {name}"))[1].startswith(f"[{MISSING}]")
+    assert await table(engine, f"SELECT v FROM `{name}` ORDER BY v", raw(name, PLAIN)) == {"v": [1, 2, 3]}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT REPEAT('x', 2000000000)",
+        "SELECT RPAD('x', 2000000000, 'y')",
+        "SELECT LENGTH(REPEAT(REPEAT('x', 100000), 100000))",
+        "SELECT GROUP_CONCAT(REPEAT('x', 10000000) SEPARATOR '') FROM A a CROSS JOIN A b CROSS JOIN A c",
+        "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT * FROM r ORDER BY n DESC",
+    ],
+)
+async def test_a_memory_bomb_is_an_error_of_its_ref_id(engine: SqlEngine, statement: str) -> None:
+    """Which names what it may have, as far as it is known."""
+    status, text = await told(engine, statement, replace(LIMITS, sql_seconds=3))
+    assert status in {400, 503, 504}
+    assert text.startswith(("[sse.limit]", "[sse.sql."))
+
+
+CROSS = "SELECT COUNT(*) AS n FROM " + " CROSS JOIN ".join(f"T t{number}" for number in range(8)) + " WHERE (t0.v + t7.v) % 7 = 3"
+
+
+async def test_a_join_without_end_ends(engine: SqlEngine) -> None:
+    """At the time of a statement; 504, with the setting. The event loop goes on for others meanwhile."""
+    many = raw("T", [{"schema": {"fields": [{"name": "v", "type": "number"}]}, "data": {"values": [list(range(1000))]}}])
+    async with ticking() as gaps:
+        body = await ask(engine, many, sql("S", CROSS), limits=Limits(sql_seconds=0.5))
+    assert max(gaps) < LONGEST_STALL
+    assert body["results"]["S"]["status"] == 504
+    told = body["results"]["S"]["error"]
+    assert told.startswith("[sse.sql.timeout] sql expression [S] timed out after 0.5s (setting DASHWRIGHT_SQL_SECONDS)")
+    assert await table(engine, "SELECT COUNT(*) AS n FROM A", raw("A", PLAIN)) == {"n": [3]}
+
+
+async def test_a_statement_ends_when_nobody_waits_any_more(engine: SqlEngine) -> None:
+    """Its slot is free for the next one long before its own time is over."""
+    many = raw("T", [{"schema": {"fields": [{"name": "v", "type": "number"}]}, "data": {"values": [list(range(1000))]}}])
+    asking = asyncio.create_task(ask(engine, many, sql("S", CROSS), limits=Limits(sql_seconds=3600)))
+    done, _ = await asyncio.wait([asking], timeout=0.5)
+    assert not done
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert await table(engine, "SELECT COUNT(*) AS n FROM A", raw("A", PLAIN)) == {"n": [3]}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT " + "(" * 3_000 + "1" + ")" * 3_000,
+        "SELECT " + "NOT " * 2_000 + "1",
+        "SELECT " + "- " * 4_000 + "1",
+        "SELECT " + "ABS(" * 1_500 + "1" + ")" * 1_500,
+        "SELECT * FROM " + "(SELECT * FROM " * 500 + "A" + ") x" * 500,
+        "SELECT '" + "x" * 20_000 + "'",
+        "SELECT 1" + " UNION ALL SELECT 1" * 500 + " UNION SELECT",
+    ],
+    ids=["parentheses", "nots", "signs", "calls", "subqueries", "length", "union"],
+)
+async def test_statements_of_any_shape_end_in_an_error(engine: SqlEngine, statement: str) -> None:
+    """Too deep, too long, unfinished."""
+    status, text = await told(engine, statement)
+    assert status in {400, 503, 504}
+    assert text.startswith(("[sse.limit]", "[sse.sql."))

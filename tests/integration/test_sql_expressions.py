@@ -1,0 +1,400 @@
+"""Statements over what queries and expressions answer, through the single entry, in a real child process."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from tests.unit.expressions.test_frames_as_values import TIME, frame
+
+from dashwright.common.errors import BadRequest, DashwrightError
+from dashwright.common.models.asking import Asking, Door
+from dashwright.common.settings import load
+from dashwright.expressions.answer import Settings, answer
+from dashwright.expressions.consumer import answer_settings
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.table import Table
+from dashwright.expressions.engine.values import NoData, Numbers
+from dashwright.expressions.frame_reader import read_frames
+from dashwright.expressions.sql.engine import SqlEngine
+from dashwright.expressions.sql.expression import Sql
+
+LOAD = [
+    frame(TIME, ("load", "number", [1, None], {"host": "a"}), kind="timeseries-multi"),
+    frame(TIME, ("load", "number", [3, 5], {"host": "b"}), kind="timeseries-multi"),
+]
+PLAIN = [frame(("host", "string", ["a", "b", None]), ("v", "number", [1, 2, 3]))]
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[SqlEngine]:
+    made = SqlEngine(Limits(), slots=2)
+    yield made
+    made.stop()
+
+
+def raw(ref_id: str, frames: list[Any], **more: Any) -> dict[str, Any]:
+    source = {"datasource": {"type": "grafana-testdata-datasource"}, "scenarioId": "raw_frame"}
+    return {"refId": ref_id, "hide": True, **source, "rawFrameContent": json.dumps(frames), **more}
+
+
+def sql(ref_id: str, statement: str, **more: Any) -> dict[str, Any]:
+    return {"refId": ref_id, "type": "sql", "expression": statement, **more}
+
+
+async def ask(engine: SqlEngine | None, *queries: Any, door: Door = Door.QUERY, limits: Limits | None = None, **more: Any) -> Any:
+    body = {"queries": queries, **({"type": "x", "targets": []} if door is not Door.QUERY else {})}
+    answered = await answer(orjson.dumps(body), Asking(door, **more), Settings(limits or Limits(), sql=engine))
+    assert isinstance(answered.pieces, list)
+    return json.loads(b"".join(answered.pieces))
+
+
+def columns(result: Any) -> dict[str, list[Any]]:
+    assert "error" not in result, result["error"]
+    (shown,) = result["frames"]
+    names = [field["name"] for field in shown["schema"]["fields"]]
+    return dict(zip(names, shown["data"]["values"], strict=True))
+
+
+async def table(engine: SqlEngine, statement: str, *queries: Any, **more: Any) -> dict[str, list[Any]]:
+    return columns((await ask(engine, *queries, sql("S", statement), **more))["results"]["S"])
+
+
+async def error(engine: SqlEngine | None, statement: str, *queries: Any, **more: Any) -> Any:
+    body = await ask(engine, *queries, {"refId": "Z", "type": "math", "expression": "1"}, sql("S", statement), **more)
+    assert body["results"]["Z"]["status"] == 200
+    assert body["results"]["S"]["frames"] == []
+    return body["results"]["S"]
+
+
+async def test_a_statement_selects_from_a_query(engine: SqlEngine) -> None:
+    """Its answer is one frame with the refId as its name; null is NULL, which aggregates pass over."""
+    body = await ask(engine, raw("A", LOAD), sql("S", "SELECT host, AVG(__value__) AS mean FROM A GROUP BY host ORDER BY host"))
+    (shown,) = body["results"]["S"]["frames"]
+    assert (shown["schema"]["name"], shown["schema"]["refId"]) == ("S", "S")
+    assert columns(body["results"]["S"]) == {"host": ["a", "b"], "mean": [1, 4]}
+
+
+@pytest.mark.parametrize("door", [Door.QUERY, Door.PANEL])
+async def test_tables_are_joined_at_every_door(engine: SqlEngine, door: Door) -> None:
+    """On columns of any type; refIds of any spelling, in back-ticks."""
+    statement = "SELECT a.host, SUM(a.__value__ * b.v) AS s FROM A AS a JOIN `my query` AS b ON a.host = b.host GROUP BY a.host ORDER BY 1"
+    assert await table(engine, statement, raw("A", LOAD), raw("my query", PLAIN), door=door) == {"host": ["a", "b"], "s": [1, 16]}
+
+
+async def test_a_panel_with_a_statement_is_validated_without_running_it(engine: SqlEngine) -> None:
+    """Its tables are looked for, and whether it is a statement that may run."""
+    wanted = await ask(engine, sql("S", "SELECT * FROM A"), raw("A", LOAD), door=Door.VALIDATION)
+    assert wanted == {"valid": True, "faults": []}
+    faults = (await ask(engine, sql("S", "SELECT * FROM B"), raw("b", LOAD), door=Door.VALIDATION))["faults"]
+    assert [fault["pointer"] for fault in faults] == ["/queries/0/expression"]
+    assert "selects from table (refId/query) [B] and that table was not found; write it [b]" in faults[0]["message"]
+    off = (await ask(None, sql("S", "SELECT 1"), door=Door.VALIDATION))["faults"]
+    assert "DASHWRIGHT_FEATURES=sqlExpression" in off[0]["message"]
+
+
+def typed(ref_id: str, engine: SqlEngine, statement: str, tables: dict[str, Frame], form: str = "", limits: Limits | None = None) -> Any:
+    held = {name: Table((given,)) for name, given in tables.items()}
+    return Sql.of(ref_id, statement, form, engine).select(held, limits or Limits()).values
+
+
+def every_type() -> Frame:
+    """Each type twice, without and with a null; extreme where it has extremes."""
+    fields = []
+    for kind in FieldType:
+        if kind is FieldType.ENUM:
+            continue
+        values: Any = np.empty(2, kind.dtype)
+        if kind is FieldType.STRING:
+            values[:] = ["ein Grüßen\0 😀", ""]
+        elif kind is FieldType.JSON:
+            values[:] = [{"a": [1, None]}, [1, 2]]
+        elif kind is FieldType.BOOL:
+            values[:] = [True, False]
+        elif kind is FieldType.TIME:
+            values[:] = [1_735_787_045_000_000_001, -1]
+        elif kind.is_float:
+            values[:] = [np.finfo(kind.dtype).max, np.nan]
+        else:
+            values[:] = [np.iinfo(kind.dtype).max, np.iinfo(kind.dtype).min]
+        fields.append(Field(kind.name.lower(), kind, values))
+        fields.append(Field(f"{kind.name.lower()}_null", kind, values.copy(), np.array([False, True]), nullable=True))
+    return Frame(fields)
+
+
+def listed(field: Field) -> list[Any]:
+    nulls = np.zeros(len(field), np.bool_) if field.nulls is None else field.nulls
+    return [None if null else value for value, null in zip(field.values.tolist(), nulls.tolist(), strict=True)]
+
+
+def test_every_type_keeps_its_values_nulls_and_width(engine: SqlEngine) -> None:
+    """There and back: whole numbers to the last bit, times to the nanosecond, any text, NaN apart from null."""
+    given = every_type()
+    (found,) = typed("S", engine, "SELECT * FROM A", {"A": given}).frames
+    assert [field.name for field in found.fields] == [field.name for field in given.fields]
+    for old, new in zip(given.fields, found.fields, strict=True):
+        assert (new.type, new.nullable) == (old.type, old.nullable), old.name
+        assert repr(listed(new)) == repr(listed(old)), old.name
+        assert new.values.dtype == new.type.dtype
+
+
+def test_many_rows_come_back_in_order(engine: SqlEngine) -> None:
+    """More than the engine answers at a time, strings and nulls included."""
+    count = 300_001
+    numbers = np.arange(count)
+    texts = np.empty(count, object)
+    texts[:] = [f"ü{number % 7}" for number in range(count)]
+    nulls = numbers % 3 == 0
+    given = Frame([Field("n", FieldType.INT64, numbers), Field("s", FieldType.STRING, texts, nulls, nullable=True)])
+    (found,) = typed("S", engine, "SELECT n, s FROM A ORDER BY n", {"A": given}).frames
+    assert found.fields[0].values.tolist() == numbers.tolist()
+    assert listed(found.fields[1]) == listed(given.fields[1])
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind", "value"),
+    [
+        ("2.35", FieldType.FLOAT64, 2.35),
+        ("-12.5", FieldType.FLOAT64, -12.5),
+        ("40", FieldType.INT32, 40),
+        ("COUNT(*)", FieldType.INT64, 2),
+        ("SUM(n)", FieldType.FLOAT64, 3),
+        ("AVG(n)", FieldType.FLOAT64, 1.5),
+        ("'x'", FieldType.STRING, "x"),
+        ("SUM(n) > 1", FieldType.BOOL, True),
+        ("NULL", FieldType.STRING, None),
+    ],
+)
+def test_what_is_computed_has_the_type_of_its_kind(engine: SqlEngine, expression: str, kind: FieldType, value: Any) -> None:
+    """Decimals and sums of whole numbers are 64-bit floats."""
+    given = Frame([Field("n", FieldType.INT64, np.array([1, 2]))])
+    (found,) = typed("S", engine, f"SELECT {expression} AS x FROM A LIMIT 1", {"A": given}).frames
+    assert found.fields[0].type is kind
+    assert listed(found.fields[0]) == [value]
+
+
+async def test_no_rows_keep_their_columns(engine: SqlEngine) -> None:
+    """As a frame; for another expression that is no data."""
+    body = await ask(
+        engine, raw("A", PLAIN), sql("S", "SELECT v, host FROM A WHERE v > 9"), {"refId": "B", "type": "math", "expression": "$S"}
+    )
+    assert columns(body["results"]["S"]) == {"v": [], "host": []}
+    assert [field["type"] for field in body["results"]["S"]["frames"][0]["schema"]["fields"]] == ["number", "string"]
+    assert body["results"]["B"]["frames"][0]["schema"]["name"] == "no data"
+
+
+@pytest.mark.parametrize("frames", [[], [{"schema": {"fields": []}, "data": {"values": []}}]])
+async def test_a_query_without_data_is_an_empty_table(engine: SqlEngine, frames: list[Any]) -> None:
+    """So that the statement runs, whatever other queries gave."""
+    assert await table(engine, "SELECT COUNT(*) AS n, MAX(__value__) AS m FROM A", raw("A", frames)) == {"n": [0], "m": [None]}
+    assert await table(engine, "SELECT time, __value__, __metric_name__ FROM A", raw("A", frames)) == {
+        "time": [],
+        "__value__": [],
+        "__metric_name__": [],
+    }
+
+
+async def test_two_columns_may_have_one_name(engine: SqlEngine) -> None:
+    """They are kept in the answer; who selects from that finds the second under another name, and is told."""
+    body = await ask(engine, raw("A", PLAIN), sql("S", "SELECT v AS x, v + 1 AS x FROM A LIMIT 1"), sql("T", "SELECT x, x_1 FROM S"))
+    (shown,) = body["results"]["S"]["frames"]
+    assert [field["name"] for field in shown["schema"]["fields"]] == ["x", "x"]
+    assert columns(body["results"]["T"]) == {"x": [1], "x_1": [2]}
+    (notice,) = body["results"]["T"]["frames"][0]["schema"]["meta"]["notices"]
+    assert "column 2 ('x') is x_1 in the table" in notice["text"]
+
+
+async def test_expressions_and_statements_feed_one_another(engine: SqlEngine) -> None:
+    """Any result is a table, and the table of a statement is series or numbers again, its texts their labels."""
+    body = await ask(
+        engine,
+        raw("A", LOAD),
+        {"refId": "M", "type": "math", "expression": "$A * 10", "hide": True},
+        {"refId": "R", "type": "reduce", "expression": "A", "reducer": "last", "hide": True},
+        {"refId": "N", "type": "math", "expression": "1 + 1", "hide": True},
+        sql("S", "SELECT M.time, M.host, M.__value__ + R.__value__ + N.__value__ AS v FROM M JOIN R ON M.host = R.host CROSS JOIN N"),
+        {"refId": "T", "type": "reduce", "expression": "S", "reducer": "max", "settings": {"mode": "dropNN"}},
+        sql("U", "SELECT host, v FROM S WHERE v > 40"),
+        {"refId": "V", "type": "math", "expression": "$U > $T"},
+    )
+    results = body["results"]
+    assert results["S"]["frames"][0]["data"]["values"][2] == [None, 37, None, 57]
+    assert [(shown["schema"]["fields"][0]["labels"], shown["data"]["values"]) for shown in results["T"]["frames"]] == [
+        ({"host": "a"}, [[None]]),
+        ({"host": "b"}, [[57.0]]),
+    ]
+    assert columns(results["U"]) == {"host": ["b"], "v": [57]}
+    assert results["V"]["frames"][0]["data"]["values"] == [[0]]
+
+
+async def test_a_query_may_feed_both(engine: SqlEngine) -> None:
+    """Its frames a statement, its series another expression; where these cannot be read the statement runs all the same."""
+    long = [frame(TIME, ("host", "string", ["a", "b"]), ("v", "number", [1, 2]))]
+    body = await ask(engine, raw("A", long), {"refId": "B", "type": "math", "expression": "$A"}, sql("S", "SELECT v FROM A ORDER BY v"))
+    assert "got type long" in (await ask(engine, raw("A", long, hide=False), {"refId": "B", "type": "math", "expression": "$A"}))["message"]
+    assert body["results"]["B"]["error"].startswith("[sse.dependencyError]")
+    assert columns(body["results"]["S"]) == {"v": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("statement", "fault"),
+    [
+        ("SELECT host, time FROM A", "got type not"),
+        ("SELECT host FROM A", "got type not"),
+        ("SELECT CAST(NULL AS DATETIME) AS time, 1 AS v", "null time stamps"),
+    ],
+)
+async def test_a_table_without_series_says_so_to_its_reader(engine: SqlEngine, statement: str, fault: str) -> None:
+    """The statement itself is fine."""
+    body = await ask(engine, raw("A", LOAD), sql("S", statement), {"refId": "B", "type": "math", "expression": "$S"})
+    assert body["results"]["S"]["status"] == 200
+    told = body["results"]["B"]["error"]
+    assert told.startswith("[sse.readDataError] failed to read the table of sql expression [S] as series or numbers")
+    assert fault in told
+
+
+def alerting(engine: SqlEngine, statement: str) -> Any:
+    """Over rows of host, dc and v."""
+    rows = [frame(("host", "string", ["a", "b", "b", None]), ("dc", "string", ["x", "x", "y", "x"]), ("v", "number", [1, None, 3, 4]))]
+    return typed("S", engine, statement, {"A": read_frames(orjson.dumps(rows))[0]}, "alerting")
+
+
+def test_for_alert_rules_each_row_is_a_number(engine: SqlEngine) -> None:
+    """Its texts are the labels, a null text is none; no row is no data."""
+    numbers = alerting(engine, "SELECT * FROM A ORDER BY v IS NULL, v")
+    assert isinstance(numbers, Numbers)
+    assert [str(labels) for labels in numbers.labels] == ["dc=x, host=a", "dc=y, host=b", "dc=x", "dc=x, host=b"]
+    assert numbers.cells.values[:3].tolist() == [1, 3, 4]
+    assert numbers.cells.is_null().tolist() == [False, False, False, True]
+    assert isinstance(alerting(engine, "SELECT * FROM A WHERE v > 9"), NoData)
+
+
+@pytest.mark.parametrize(
+    ("statement", "fault"),
+    [
+        ("SELECT v, v + 1 AS w FROM A", "expected exactly one numeric field, but found multiple: v, w"),
+        ("SELECT host FROM A", "no numeric field found in frame"),
+        ("SELECT host, v FROM A WHERE host = 'b'", "duplicate values across the string columns: {host=b}"),
+    ],
+)
+def test_what_does_not_suit_an_alert_rule_says_why(engine: SqlEngine, statement: str, fault: str) -> None:
+    """One number a row, and texts that tell the rows apart."""
+    with pytest.raises(BadRequest) as raised:
+        alerting(engine, statement)
+    assert fault in raised.value.message
+    assert raised.value.message_id == "sse.sql.alerting_format"
+
+
+async def test_the_format_for_alert_rules_works_where_saved_rules_come_in(engine: SqlEngine) -> None:
+    """In a panel's target it is a property that is not listed."""
+    target = sql("S", "SELECT host, v FROM A WHERE host IS NOT NULL ORDER BY v", format="alerting")
+    body = await ask(engine, raw("A", PLAIN), target)
+    assert [shown["schema"]["meta"]["type"] for shown in body["results"]["S"]["frames"]] == ["numeric-multi"] * 2
+    assert "format" in (await ask(engine, raw("A", PLAIN), target, door=Door.PANEL))["message"]
+
+
+async def test_a_result_beyond_its_cells_is_cut_with_a_notice(engine: SqlEngine) -> None:
+    """Whole rows of it, the first ones."""
+    limits = Limits(sql_output_cells=5)
+    body = await ask(engine, raw("A", PLAIN), sql("S", "SELECT v, host FROM A ORDER BY v DESC"), limits=limits)
+    assert columns(body["results"]["S"]) == {"v": [3, 2], "host": [None, "b"]}
+    (notice,) = body["results"]["S"]["frames"][0]["schema"]["meta"]["notices"]
+    assert notice["severity"] == "warning"
+    assert "cut after 2 rows of 2 columns" in notice["text"]
+    assert "DASHWRIGHT_SQL_OUTPUT_CELLS" in notice["text"]
+    whole = await ask(engine, raw("A", PLAIN), sql("S", "SELECT v, host FROM A"), limits=Limits(sql_output_cells=6))
+    assert "meta" not in whole["results"]["S"]["frames"][0]["schema"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "message_id", "fault"),
+    [
+        ("", "sse.sql.empty_query", "sql expression [S] failed because it has an empty SQL query"),
+        (" \n ", "sse.sql.empty_query", "empty SQL query"),
+        ("SELECT nope FROM A", "sse.sql.column_not_found", "does not exist: nope; there are A: host, v"),
+        ("SELECT A.nope FROM A", "sse.sql.column_not_found", "does not exist: nope; there are A: host, v"),
+        ("SELECT nope", "sse.sql.column_not_found", "selects from no table"),
+        ("SELECT * FROM B", "sse.sql.table_not_found", "table (refId/query) [B] and that table was not found; add the query"),
+        ("SELECT * FROM a", "sse.sql.table_not_found", "[a] and that table was not found; write it [A]"),
+        ("SELECT * FROM F", "sse.sql.failed_dependency", "selects from the results of query [F] which has an error"),
+        ("SELECT * FROM L", "sse.sql.input_conversion", "results of query [L] (Datasource Type: [grafana-testdata-datasource]) into a"),
+        (
+            "SELECT v + 9223372036854775807 * 9223372036854775807 * 9223372036854775807 FROM A",
+            "sse.sql.general_gms_error",
+            "error from the sql expression engine",
+        ),
+    ],
+)
+async def test_what_fails_says_why_and_what_to_do(engine: SqlEngine, statement: str, message_id: str, fault: str) -> None:
+    """On its refId alone; everything else runs."""
+    labelled = [frame(TIME, ("v", "number", [1, 2], {"h": "a"}))]
+    told = await error(engine, statement, raw("A", PLAIN, hide=False), raw("F", [1]), raw("L", labelled))
+    assert told["status"] == 400
+    assert told["error"].startswith(f"[{message_id}] ")
+    assert fault in told["error"]
+
+
+async def test_names_that_differ_in_case_only_are_not_one_table(engine: SqlEngine) -> None:
+    """Rather than answering from the wrong one."""
+    told = await error(engine, "SELECT * FROM A JOIN a", raw("A", PLAIN), raw("a", PLAIN))
+    assert "the results 'A' and 'a' differ in small and capital letters only" in told["error"]
+
+
+async def test_tables_beyond_the_memory_of_a_statement_are_refused(engine: SqlEngine) -> None:
+    """Before they are handed over."""
+    told = await error(engine, "SELECT * FROM A", raw("A", PLAIN), limits=Limits(sql_bytes=40))
+    assert told["error"].startswith("[sse.limit]")
+    assert "more than the 40 allowed (setting DASHWRIGHT_SQL_BYTES)" in told["error"]
+
+
+async def test_points_of_tables_count_for_the_request(engine: SqlEngine) -> None:
+    """A table that a statement answers is held as any outcome is."""
+    statement = sql("S", "SELECT A.v FROM A CROSS JOIN A AS b")
+    enough = Limits(request_points=6 + 32 + 9 + 32)
+    assert (await ask(engine, raw("A", PLAIN), statement, limits=enough))["results"]["S"]["status"] == 200
+    body = await ask(engine, raw("A", PLAIN), statement, limits=replace(enough, request_points=78))
+    assert "with S the queries and expressions of the request hold 79 points" in body["results"]["S"]["error"]
+
+
+async def test_an_explanation_tells_of_tables(engine: SqlEngine) -> None:
+    """What a statement read and answered, in frames and cells."""
+    body = await ask(engine, raw("A", PLAIN), sql("S", "SELECT v FROM A"), explain=True)
+    node = body["meta"]["explain"]["nodes"]["S"]
+    assert node["inputs"] == [{"refId": "A", "type": "tableData", "items": 1, "points": 6}]
+    assert node["output"] == {"type": "tableData", "items": 1, "points": 3}
+
+
+async def test_results_are_held_to_their_assertions(engine: SqlEngine) -> None:
+    """A table has no type."""
+    asserted = {"type": "timeseries-multi", "typeVersion": [0, 1]}
+    body = await ask(engine, raw("A", PLAIN), sql("S", "SELECT v FROM A", resultAssertions=asserted))
+    assert "expected frame type [timeseries-multi], but the type is unknown" in body["results"]["S"]["error"]
+
+
+async def test_statements_run_side_by_side(engine: SqlEngine) -> None:
+    """More of them than there are slots; each answers for itself."""
+    asked = [table(engine, f"SELECT SUM(v) + {number} AS s FROM A", raw("A", PLAIN)) for number in range(12)]
+    assert await asyncio.gather(*asked) == [{"s": [6 + number]} for number in range(12)]
+    assert len(engine.sandbox.pids) <= 2
+
+
+async def test_the_feature_makes_the_engine() -> None:
+    """With the limits of the settings; without it there is none."""
+    assert answer_settings(load()).sql is None
+    settings = answer_settings(load(features="sqlExpression", sql_slots=1, sql_output_cells=2))
+    assert settings.sql is not None
+    try:
+        answered = await answer(
+            orjson.dumps({"queries": [sql("S", "SELECT 1 AS a UNION ALL SELECT 2 UNION ALL SELECT 3")]}), None, settings
+        )
+        assert isinstance(answered.pieces, list)
+        assert columns(json.loads(b"".join(answered.pieces))["results"]["S"]) == {"a": [1, 2]}
+    finally:
+        settings.sql.stop()
+    with pytest.raises(DashwrightError, match="stopping"):
+        Sql.of("S", "SELECT 1", "", settings.sql).select({}, replace(settings.limits))

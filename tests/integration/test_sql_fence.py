@@ -1,0 +1,475 @@
+"""The second and third wall around statements, each tried without the first: whatever is said to a child directly, it does no harm."""
+
+import os
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dashwright.common.errors import DeadlineExceeded
+from dashwright.expressions.engine.frame import FieldType
+from dashwright.expressions.sql import sandbox as room
+from dashwright.expressions.sql.handover import SharedMemory
+from dashwright.expressions.sql.pipe import Wait
+from dashwright.expressions.sql.relation import Column, Relation
+from dashwright.expressions.sql.results import Unreadable, frame_of
+from dashwright.expressions.sql.sandbox import Answer, ChildEnded, Fence, NoChild, Sandbox
+
+MEMORY = 64 * 1024 * 1024
+PATIENCE = 60.0
+LONG = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE (a.range * b.range) % 7 = 3"
+TABLE = Relation((Column("n", FieldType.INT64, np.arange(3)), Column("s", FieldType.STRING, np.array(["a", "b", "c"], object))), 3)
+
+
+class Over(Exception):
+    """The time of a test's statement is over."""
+
+
+def within(seconds: float) -> Callable[[], Wait]:
+    def working() -> Wait:
+        ends = time.monotonic() + seconds
+
+        def wait() -> float:
+            if (left := ends - time.monotonic()) <= 0:
+                raise Over
+            return left
+
+        return wait
+
+    return working
+
+
+def run(sandbox: Sandbox, sql: str, *, seconds: float = PATIENCE, **tables: Relation) -> Answer:
+    asked = {"sql": sql, "cells": 1000, "bytes": sandbox.fence.bytes}
+    return sandbox.run(asked, tables, within(seconds)(), within(seconds))
+
+
+def serves_on(sandbox: Sandbox) -> None:
+    (field,) = frame_of(run(sandbox, "SELECT count(*) AS n FROM A", A=TABLE)).fields
+    assert field.values.tolist() == [3]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Waits for a state of another process, as long as a slow machine may take."""
+    ends, pause = time.monotonic() + PATIENCE, threading.Event()
+    while not condition():
+        assert time.monotonic() < ends
+        pause.wait(0.01)
+
+
+def worked(pid: int) -> int:
+    """Ticks of processor time that a process took so far."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    made = Sandbox(Fence(MEMORY, PATIENCE, ("CREATE MACRO twice(x) AS 2 * x",)), 1)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def own() -> Iterator[Sandbox]:
+    """A sandbox of the test's own, to break."""
+    made = Sandbox(Fence(MEMORY, PATIENCE), 1)
+    yield made
+    made.stop()
+
+
+def test_a_statement_runs_over_what_is_handed_over(sandbox: Sandbox) -> None:
+    """With the macros that were made before the lock."""
+    answer = run(sandbox, 'SELECT twice(n) AS n, s FROM "A" WHERE n > 0 ORDER BY n', A=TABLE)
+    assert [field.values.tolist() for field in frame_of(answer).fields] == [[2, 4], ["b", "c"]]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM read_text('/proc/self/environ')",
+        "SELECT * FROM read_blob('/proc/self/maps')",
+        "SELECT * FROM read_parquet('x.parquet')",
+        "SELECT * FROM read_json('/etc/hostname')",
+        "SELECT * FROM sniff_csv('/etc/passwd')",
+        "SELECT * FROM glob('/*')",
+        "SELECT * FROM '/etc/passwd'",
+        "SELECT * FROM 'x.csv'",
+        "SELECT * FROM read_csv('http://127.0.0.1/x')",
+        "SELECT * FROM read_csv('https://example.org/x.csv')",
+        "SELECT getenv('PATH')",
+        "SELECT * FROM connection",
+        "SELECT * FROM asked",
+        "SELECT * FROM os",
+        "SELECT * FROM query('SELECT 1; CREATE TABLE t (a INT)')",
+        "COPY (SELECT 1) TO '/tmp/x'",
+        "COPY (SELECT 1) TO '/dev/stdout'",
+        "EXPORT DATABASE '/tmp/x'",
+        "ATTACH '/tmp/x.db'",
+        "ATTACH ':memory:' AS other",
+        "USE other",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "INSTALL x FROM 'http://127.0.0.1/'",
+        "SET enable_external_access = true",
+        "SET lock_configuration = false",
+        "SET memory_limit = '8GB'",
+        "SET threads = 8",
+        "RESET ALL",
+        "PRAGMA enable_external_access",
+        "PRAGMA memory_limit = '8GB'",
+        "CREATE TABLE t (a INT)",
+        "CREATE TEMP TABLE t AS SELECT 1",
+        "CREATE MACRO f(x) AS x",
+        "CREATE OR REPLACE MACRO twice(x) AS x",
+        "CREATE SECRET (TYPE http)",
+        "INSERT INTO A VALUES (1)",
+        "DROP MACRO twice",
+        "CHECKPOINT",
+        "BEGIN TRANSACTION",
+        "PREPARE p AS SELECT 1",
+        "EXECUTE p",
+        "EXPLAIN ANALYZE SELECT 1",
+        "CALL pragma_version()",
+        "SELECT 1; SELECT 2",
+        "SELECT 1; DROP TABLE A",
+        "SELECT 1 /* ; */; SET threads = 8",
+        "SELECT * FROM A; -- \n DELETE FROM A",
+        "",
+        ";",
+        "-- nothing",
+        "\u0000",
+    ],
+)
+def test_a_child_does_nothing_but_select(sandbox: Sandbox, statement: str) -> None:
+    """No file, network, setting, extension, variable, object of the database, nor a second statement; and it goes on."""
+    (before,) = sandbox.pids or [0]
+    told = run(sandbox, statement, A=TABLE).told
+    assert set(told) == {"error", "text", "cpu"}, told
+    serves_on(sandbox)
+    assert not before or sandbox.pids == [before]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT repeat('x', 2000000000)",
+        "SELECT length(string_agg(repeat('x', 1000000), '')) FROM range(100000)",
+        "SELECT list(range) FROM range(1000000000)",
+        "SELECT * FROM range(100000000) ORDER BY hash(range)",
+        "SELECT count(DISTINCT a.range * 100000 + b.range) FROM range(100000) a, range(100000) b",
+        "SELECT repeat('x', 1000000) FROM range(1000)",
+    ],
+)
+def test_memory_is_bounded(sandbox: Sandbox, statement: str) -> None:
+    """A statement that wants more than it may have ends with an error, or at the worst with its process."""
+    try:
+        told = run(sandbox, statement).told
+    except ChildEnded:
+        pass
+    else:
+        assert told["error"] in {"OutOfMemoryException", "MemoryError", "_Refused", "NanoarrowException"}, told
+    serves_on(sandbox)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT " + "(" * 50_000 + "1" + ")" * 50_000,
+        "SELECT " + "-" * 50_000 + "1",
+        "SELECT " + "1+" * 50_000 + "1",
+        "SELECT " + "abs(" * 20_000 + "1" + ")" * 20_000,
+        "SELECT * FROM " + "(SELECT * FROM " * 5_000 + "A" + ")" * 5_000,
+        "SELECT '" + "x" * 20_000_000 + "'",
+        "SELECT " + ", ".join(f"1 AS c{number}" for number in range(20_000)),
+    ],
+    ids=["parentheses", "signs", "sums", "calls", "subqueries", "text", "columns"],
+)
+def test_statements_of_any_shape_leave_a_child_that_serves(sandbox: Sandbox, statement: str) -> None:
+    """Nested too deep or very long: an answer, an error, or the end of that process."""
+    with suppress(ChildEnded, Over):
+        run(sandbox, statement, seconds=10, A=TABLE)
+    serves_on(sandbox)
+
+
+@pytest.mark.parametrize(
+    "statement", [LONG, "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT (n + 1) % 10 FROM r) SELECT max(n) FROM r"]
+)
+def test_a_statement_ends_when_its_time_is_over(sandbox: Sandbox, statement: str) -> None:
+    """With its process, and not later: joins and recursions without an end."""
+    sandbox.warm(within(PATIENCE)())
+    (before,) = sandbox.pids
+    with pytest.raises(Over):
+        run(sandbox, statement, seconds=0.5)
+    assert is_gone(before)
+    serves_on(sandbox)
+
+
+def test_a_child_has_nothing_of_its_parents(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No environment but two words, no descriptor but its own, no terminal, no way to files, processes or more memory."""
+    monkeypatch.setenv("DASHWRIGHT_SECRET", "x")
+    with Path(__file__).open() as held:
+        os.set_inheritable(held.fileno(), True)
+        made = Sandbox(sandbox.fence, 1)
+        try:
+            made.warm(within(PATIENCE)())
+            (pid,) = made.pids
+            environment = Path(f"/proc/{pid}/environ").read_bytes().decode().strip("\0").split("\0")
+            assert sorted(word.partition("=")[0] for word in environment) == ["LC_ALL", "PATH"]
+            opened = [str(path.readlink()) for path in Path(f"/proc/{pid}/fd").iterdir()]
+            assert sorted(name.partition(":")[0].partition(" ")[0] for name in opened) == ["/dev/null", "/memfd", "pipe", "pipe"]
+            assert os.getsid(pid) == pid
+            assert str(Path(f"/proc/{pid}/cwd").readlink()) == "/"
+            limits = {line[:26].strip(): line[26:].split()[:2] for line in Path(f"/proc/{pid}/limits").read_text().splitlines()[1:]}
+            for name, most in {"file size": "0", "core file size": "0", "processes": "0", "open files": "64", "cpu time": "600"}.items():
+                assert limits[f"Max {name}"] == [most, most], name
+            assert int(limits["Max address space"][1]) < 8 * 2**30
+            assert "NoNewPrivs:\t1" in Path(f"/proc/{pid}/status").read_text()
+        finally:
+            made.stop()
+
+
+def test_memory_handed_over_cannot_be_written_by_who_reads_it(sandbox: Sandbox) -> None:
+    """And nothing of a statement's tables is left there afterwards, nor under their names."""
+    memory = SharedMemory()
+    memory.write([(0, memoryview(b"abc"))], 64)
+    assert os.pread(memory.descriptor, 3, 0) == b"abc"
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.pwrite(memory.descriptor, b"x", 0)
+    memory.clear()
+    assert os.fstat(memory.descriptor).st_size == 0
+    memory.close()
+    serves_on(sandbox)
+    assert "does not exist" in run(sandbox, "SELECT * FROM A").told["text"]
+    (pid,) = sandbox.pids
+    (held,) = [path for path in Path(f"/proc/{pid}/fd").iterdir() if "memfd" in str(path.readlink())]
+    assert held.stat().st_size == 0
+
+
+def test_where_there_is_no_memory_file_an_unlinked_one_serves(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It has no name for anybody to find it by."""
+    monkeypatch.delattr(os, "memfd_create")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    memory = SharedMemory()
+    memory.write([(64, memoryview(b"abc"))], 128)
+    assert os.pread(memory.descriptor, 128, 0)[64:67] == b"abc"
+    assert list(tmp_path.iterdir()) == []
+    memory.close()
+
+
+def test_a_child_killed_at_work_fails_its_statement_alone(own: Sandbox) -> None:
+    """By whomever: the error says so, and the next statement gets another child."""
+    own.warm(within(PATIENCE)())
+    (pid,) = own.pids
+    idle = worked(pid)
+    with ThreadPoolExecutor(1) as thread:
+        running = thread.submit(run, own, LONG)
+        until(lambda: worked(pid) > idle + 5)
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(ChildEnded, match="ended by SIGKILL"):
+            running.result()
+    serves_on(own)
+    assert own.pids != [pid]
+
+
+def test_a_child_killed_at_rest_is_replaced(own: Sandbox) -> None:
+    """Nobody hears of it."""
+    own.warm(within(PATIENCE)())
+    (pid,) = own.pids
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: not own.pids)
+    serves_on(own)
+    assert own.pids != [pid]
+
+
+def test_a_child_outlives_the_thread_that_asked_for_it(own: Sandbox) -> None:
+    """The kernel ends a child with the thread that started it."""
+    thread = threading.Thread(target=own.warm, args=(within(PATIENCE)(),))
+    thread.start()
+    thread.join()
+    before = own.pids
+    serves_on(own)
+    assert own.pids == before
+
+
+def test_a_child_that_worked_its_share_is_replaced() -> None:
+    """What piles up in a process does not pile up for ever."""
+
+    class Brief(Fence):
+        cpu_seconds = 50
+
+    made = Sandbox(Brief(MEMORY, seconds=49.99), 1)
+    try:
+        made.warm(within(PATIENCE)())
+        (pid,) = made.pids
+        serves_on(made)
+        assert made.pids == []
+        assert is_gone(pid)
+        serves_on(made)
+    finally:
+        made.stop()
+
+
+def test_a_stop_ends_whatever_is_at_work(own: Sandbox) -> None:
+    """No process is left, and nothing begins any more."""
+    own.warm(within(PATIENCE)())
+    (pid,) = own.pids
+    idle = worked(pid)
+    with ThreadPoolExecutor(1) as thread:
+        running = thread.submit(run, own, LONG)
+        until(lambda: worked(pid) > idle + 5)
+        own.stop()
+        with pytest.raises(ChildEnded):
+            running.result()
+    assert own.pids == []
+    assert is_gone(pid)
+    with pytest.raises(NoChild, match="stopping"):
+        run(own, "SELECT 1")
+
+
+def test_who_waits_for_a_slot_waits_no_longer_than_it_may(own: Sandbox) -> None:
+    """The statement at work is none of its business."""
+    own.warm(within(PATIENCE)())
+    (pid,) = own.pids
+    idle = worked(pid)
+    with ThreadPoolExecutor(1) as thread:
+        running = thread.submit(run, own, LONG)
+        until(lambda: worked(pid) > idle + 5)
+        with pytest.raises(Over):
+            own.run({"sql": "SELECT 1", "cells": 1, "bytes": 1}, {}, within(0.1)(), within(PATIENCE))
+        assert own.pids == [pid]
+        own.stop()
+        with pytest.raises(ChildEnded):
+            running.result()
+
+
+def test_a_child_ends_with_its_parent() -> None:
+    """Also with one that is killed, and in the middle of a statement."""
+    program = f"""
+import sys, threading
+from dashwright.expressions.sql.sandbox import Fence, Sandbox
+sandbox = Sandbox(Fence({MEMORY}, 60), 1)
+sandbox.warm(lambda: 60.0)
+print(sandbox.pids[0], flush=True)
+sandbox.run({{"sql": {LONG!r}, "cells": 1, "bytes": 1}}, {{}}, lambda: 60.0, lambda: lambda: 60.0)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        pid = int(next(line for line in parent.stdout if line.strip().isdigit()))
+        idle = worked(pid)
+        until(lambda: worked(pid) > idle + 5)
+        parent.kill()
+    until(lambda: is_gone(pid))
+
+
+def said(text: str) -> bytes:
+    return struct.pack(">I", len(text)) + text.encode()
+
+
+UNABLE = said('{"error": "IOException", "text": "no settings"}')
+ANSWERS = {
+    "no length": b"\x00",
+    "a length without end": b"\xff\xff\xff\xff",
+    "no JSON": said("{]"),
+    "no object": said("[]"),
+    "no description": said('{"columns":[1]}'),
+    "a negative size": said('{"columns":[{"buffers":{"values":-8}}]}'),
+    "more than asked for": said('{"columns":[{"buffers":{"values":1000000000000}}]}'),
+    "less than it says": said('{"columns":[{"buffers":{"values":8}}]}') + b"abc",
+    "no time": said('{"cpu":"abc"}'),
+}
+
+
+@pytest.mark.parametrize("answered", ANSWERS.values(), ids=ANSWERS.keys())
+def test_a_child_that_lies_is_ended(answered: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing it says is taken on trust, whatever made it say so."""
+    ready = said('{"ready": true}')
+    liar = tmp_path / "liar.py"
+    liar.write_text(f"import os\nos.read(0, 1 << 20)\nos.write(1, {ready!r})\nos.read(0, 1 << 20)\nos.write(1, {answered!r})\n")
+    monkeypatch.setattr(room, "_PROGRAM", liar)
+    made = Sandbox(Fence(MEMORY, PATIENCE), 1)
+    try:
+        with pytest.raises(ChildEnded):
+            run(made, "SELECT 1")
+        assert made.pids == []
+    finally:
+        made.stop()
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("raise SystemExit(3)", "did not start: it ended with status 3"),
+        (f"import os\nos.write(1, {UNABLE!r})", "IOException: no settings"),
+    ],
+)
+def test_a_child_that_cannot_start_says_why(text: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As far as it can."""
+    program = tmp_path / "program.py"
+    program.write_text(text)
+    monkeypatch.setattr(room, "_PROGRAM", program)
+    made = Sandbox(Fence(MEMORY, PATIENCE), 1)
+    try:
+        with pytest.raises(NoChild, match=fault):
+            made.warm(within(PATIENCE)())
+    finally:
+        made.stop()
+
+
+def column(kind: str, **buffers: bytes) -> Answer:
+    told: dict[str, Any] = {"name": "x", "type": kind, "buffers": {name: len(part) for name, part in buffers.items()}}
+    return Answer({"rows": 2, "columns": [told]}, memoryview(b"".join(buffers.values())))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        column("int64", values=b"1234567"),
+        column("int64"),
+        column("enum", values=b"1234"),
+        column("object", values=b"1234"),
+        column("int8", values=b"12", nulls=b"1"),
+        column("string", values=b"ab", lengths=b"\x01\x00\x00\x00"),
+        column("string", values=b"ab", lengths=b"\x01\x00\x00\x00\x02\x00\x00\x00"),
+        column("string", values=b"a", lengths=b"\x02\x00\x00\x00\xff\xff\xff\xff"),
+        column("string", values=b"\xff\xff", lengths=b"\x01\x00\x00\x00\x01\x00\x00\x00"),
+        column("json.RawMessage", values=b"{}", lengths=b"\x01\x00\x00\x00\x01\x00\x00\x00"),
+        column("json.RawMessage", values=b"[" * 500 + b"]" * 500 + b"1", lengths=b"\xe8\x03\x00\x00\x01\x00\x00\x00"),
+        Answer({"rows": "x", "columns": []}, memoryview(b"")),
+        Answer({"columns": []}, memoryview(b"")),
+        Answer({"rows": 1, "columns": [7]}, memoryview(b"")),
+    ],
+)
+def test_an_answer_that_does_not_fit_together_is_not_read(answer: Answer) -> None:
+    """Lengths, types, texts and documents."""
+    with pytest.raises(Unreadable):
+        frame_of(answer)
+
+
+def test_a_deadline_is_an_error_of_the_tree() -> None:
+    """What the waits raise comes out as it is."""
+
+    def over() -> float:
+        raise DeadlineExceeded("over")
+
+    made = Sandbox(Fence(MEMORY, 1), 1)
+    with pytest.raises(DeadlineExceeded):
+        made.run({"sql": "SELECT 1", "cells": 1, "bytes": 1}, {}, over, lambda: over)
+    made.stop()

@@ -1,0 +1,80 @@
+"""A real Prometheus that scrapes itself and a gateway, which asks it: everything over sockets, the broker in memory."""
+
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from tests.acceptance.waiting import until
+from tests.servers import prometheus
+
+from dashwright.api.main import Gateway
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.settings import load
+from dashwright.expressions.main import ExpressionsWorker
+
+CREDENTIALS = {"Authorization": aiohttp.encode_basic_auth("admin", "admin")}
+
+
+@dataclass
+class Oracle:
+    """``start`` and ``end``, in Unix seconds, lie around samples of both jobs. The gateway's data source has the uid ``prom``."""
+
+    session: aiohttp.ClientSession
+    gateway: str
+    server: str
+    start: int
+    end: int
+
+    async def says(self, path: str, **parameters: Any) -> Mapping[str, Any]:
+        """The data of Prometheus' own answer."""
+        async with self.session.get(f"{self.server}/api/v1/{path}", params=parameters) as answer:
+            document = await answer.json()
+            assert document["status"] == "success", document
+            data: Mapping[str, Any] = document["data"]
+            return data
+
+    async def ask(self, *queries: dict[str, Any], explain: bool = False) -> tuple[int, Any]:
+        """The gateway's answer over the same time."""
+        body = {"from": self.start * 1000, "to": self.end * 1000, "queries": queries}
+        path = f"{self.gateway}/api/ds/query" + ("?explain=true" if explain else "")
+        async with self.session.post(path, json=body, headers=CREDENTIALS) as answer:
+            return answer.status, await answer.json()
+
+
+@pytest.fixture
+async def oracle(database: Database, tmp_path: Path) -> AsyncIterator[Oracle]:
+    settings = load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), allowed_hosts="127.0.0.1", secret_key="of tests only")
+    async with AsyncExitStack() as stack:
+        broker = MemoryBroker()
+        await broker.start()
+        stack.push_async_callback(broker.close)
+        gateway = Gateway(settings, database, broker, Clock())
+        stack.push_async_callback(gateway.stop)
+        address = await gateway.start()
+        server = await prometheus.provide([address.removeprefix("http://")])
+        stack.push_async_callback(server.remove)
+        worker = ExpressionsWorker(settings, database, broker, Clock())
+        stack.push_async_callback(worker.stop)
+        await worker.start()
+        session = await stack.enter_async_context(aiohttp.ClientSession())
+        record = {"name": "Metrics", "type": "prometheus", "uid": "prom", "url": server.url}
+        async with session.post(f"{address}/api/datasources", json=record, headers=CREDENTIALS) as answer:
+            assert answer.status == 200, await answer.text()
+        end = int(time.time())
+        made = Oracle(session, address, server.url, end - 60, end)
+
+        async def scraped() -> bool:
+            made.end = int(time.time())
+            seen = await made.says("query", query="count_over_time(up[1m]) > 2", time=made.end)
+            return len(seen["result"]) == 2
+
+        await until(scraped, seconds=60)
+        made.start = made.end - 60
+        yield made

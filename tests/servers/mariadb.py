@@ -1,0 +1,119 @@
+"""MariaDB for the oracle of SQL expressions: from the environment, from this host, or from Debian."""
+
+import asyncio
+import os
+import shutil
+import signal
+import tempfile
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pymysql
+from tests.servers.packages import install
+from tests.servers.process import CannotProvide, Given, Process, Server, first_of, private_folder
+
+from dashwright.standalone import child
+
+ENVIRONMENT = "DASHWRIGHT_TEST_MARIADB_URL"
+
+_PLACES = [Path("/usr/sbin"), Path("/usr/bin"), Path("/usr/local/bin")]
+_QUICK = ["--skip-log-bin", "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M", "--innodb-log-file-size=8M"]
+
+
+class HostMariadb:
+    """A server of our own on a socket in its own folder, without a port. Its one user is root, who has no password there."""
+
+    def __init__(self) -> None:
+        self._server_program, self._installer = _program("mariadbd", "mysqld"), _program("mariadb-install-db", "mysql_install_db")
+        self._account = _account()
+        self._folder = private_folder("mariadb", self._account)
+        self._data, self._socket = self._folder / "data", self._folder / "socket"
+        self._server = Process(
+            [
+                self._server_program,
+                "--no-defaults",
+                f"--datadir={self._data}",
+                f"--socket={self._socket}",
+                f"--pid-file={self._folder / 'pid'}",
+                "--skip-networking",
+                "--skip-grant-tables",
+                *_QUICK,
+            ],
+            account=self._account,
+            output=self._folder / "server.log",
+            ends_by=signal.SIGTERM,
+        )
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        return {"socket": str(self._socket)}
+
+    async def start(self) -> None:
+        if not self._data.exists():
+            self._make_data()
+        await self._server.start(lambda: asyncio.to_thread(_answers, self._socket))
+
+    async def stop(self) -> None:
+        await self._server.stop()
+
+    async def remove(self) -> None:
+        await self._server.stop()
+        shutil.rmtree(self._folder)
+
+    def _make_data(self) -> None:
+        options = ["--no-defaults", f"--datadir={self._data}", "--skip-test-db", "--auth-root-authentication-method=normal"]
+        with tempfile.TemporaryFile() as output:
+            made = child.spawn([self._installer, *options], account=self._account, output=output, at_parents_end=signal.SIGKILL)
+            if made.wait(120):
+                output.seek(0)
+                raise CannotProvide(f"{self._installer.name} failed: {output.read().decode(errors='replace')[-2000:]}")
+
+
+async def provide() -> Server:
+    """A MariaDB for the whole run, by the first way that works."""
+    given = os.environ.get(ENVIRONMENT)
+    return Given(url=given) if given else await first_of("MariaDB", [HostMariadb, _installed])
+
+
+def connect(addresses: dict[str, str]) -> "pymysql.Connection[pymysql.cursors.Cursor]":
+    """A connection to a provided server, in UTC."""
+    if "socket" in addresses:
+        return pymysql.connect(unix_socket=addresses["socket"], user="root", autocommit=True)
+    parts = urlsplit(addresses["url"])
+    return pymysql.connect(
+        host=parts.hostname or "127.0.0.1",
+        port=parts.port or 3306,
+        user=parts.username or "root",
+        password=parts.password or "",
+        autocommit=True,
+    )
+
+
+def _installed() -> HostMariadb:
+    install("mariadb-server")
+    return HostMariadb()
+
+
+def _program(*names: str) -> Path:
+    for name in names:
+        found = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), *map(str, _PLACES)]))
+        if found:
+            return Path(found)
+    raise CannotProvide(f"there is no {names[0]} on this host (looked in PATH, {', '.join(map(str, _PLACES))})")
+
+
+def _account() -> child.Account:
+    if os.getuid() != 0:
+        return child.current_account()
+    account = child.named_account("mysql") or child.named_account("nobody")
+    if account is None:
+        raise CannotProvide("there is neither a user mysql nor nobody to run MariaDB as")
+    return account
+
+
+def _answers(socket: Path) -> bool:
+    try:
+        pymysql.connect(unix_socket=str(socket), user="root", connect_timeout=5).close()
+    except pymysql.err.OperationalError:
+        return False
+    return True

@@ -1,0 +1,100 @@
+"""Prometheus for tests: from this host, or from Debian. Always a server of our own, told what to scrape."""
+
+import os
+import shutil
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import aiohttp
+from tests.servers.packages import install
+from tests.servers.process import CannotProvide, Process, first_of, free_port, private_folder
+
+from dashwright.standalone import child
+
+SCRAPE_SECONDS = 1
+
+_CONFIGURATION = """
+global: {{scrape_interval: {seconds}s, scrape_timeout: {seconds}s}}
+scrape_configs:
+  - job_name: prometheus
+    static_configs: [{{targets: ["127.0.0.1:{port}"]}}]
+  - job_name: gateway
+    static_configs: [{{targets: [{targets}]}}]
+"""
+
+
+class HostPrometheus:
+    """A server with a port and a folder of its own; it scrapes itself as job ``prometheus`` and ``targets`` as job ``gateway``."""
+
+    def __init__(self, program: Path, targets: Sequence[str]) -> None:
+        account = _account()
+        self._folder = private_folder("prometheus", account)
+        self._port = free_port()
+        configuration = self._folder / "prometheus.yml"
+        quoted = ", ".join(f'"{target}"' for target in targets)
+        configuration.write_text(_CONFIGURATION.format(seconds=SCRAPE_SECONDS, port=self._port, targets=quoted))
+        shutil.chown(configuration, account.uid, account.gid)
+        self._server = Process(
+            [
+                program,
+                f"--config.file={configuration}",
+                f"--storage.tsdb.path={self._folder / 'data'}",
+                f"--web.listen-address=127.0.0.1:{self._port}",
+            ],
+            account=account,
+            output=self._folder / "server.log",
+            ends_by=signal.SIGTERM,
+        )
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        return {"url": self.url}
+
+    async def start(self) -> None:
+        await self._server.start(self._is_ready)
+
+    async def stop(self) -> None:
+        await self._server.stop()
+
+    async def remove(self) -> None:
+        await self._server.kill()
+        shutil.rmtree(self._folder)
+
+    async def _is_ready(self) -> bool:
+        try:
+            async with aiohttp.ClientSession() as session, session.get(f"{self.url}/-/ready") as answer:
+                return answer.status == 200
+        except aiohttp.ClientError:
+            return False
+
+
+async def provide(targets: Sequence[str]) -> HostPrometheus:
+    """A server by the first way that works."""
+    ways: list[Callable[[], HostPrometheus]] = [lambda: HostPrometheus(_program(), targets), lambda: _installed(targets)]
+    return await first_of("Prometheus", ways)
+
+
+def _installed(targets: Sequence[str]) -> HostPrometheus:
+    install("prometheus")
+    return HostPrometheus(_program(), targets)
+
+
+def _program() -> Path:
+    found = shutil.which("prometheus")
+    if found is None:
+        raise CannotProvide("there is no program prometheus on this host")
+    return Path(found)
+
+
+def _account() -> child.Account:
+    if os.getuid() != 0:
+        return child.current_account()
+    account = child.named_account("prometheus") or child.named_account("nobody")
+    if account is None:
+        raise CannotProvide("there is neither a user prometheus nor nobody to run Prometheus as")
+    return account

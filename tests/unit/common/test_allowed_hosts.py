@@ -1,0 +1,107 @@
+"""Data sources are reached at public addresses, and elsewhere only where the setting lists them."""
+
+import ipaddress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.common.allowed_hosts import Address, AllowedHosts, is_public
+from dashwright.common.settings import SettingsError, load
+from dashwright.standalone.serve import reaching_this_machine
+
+NOBODY = AllowedHosts()
+ADDRESSES = st.ip_addresses()
+V4 = st.ip_addresses(v=4)
+NAT64 = ipaddress.ip_network("64:ff9b::/96")
+NETWORKS = [
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
+    "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+    "::/8", "100::/64", "2001::/32", "2001:db8::/32", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
+]  # fmt: skip
+"""Where nobody on the internet is, by the registries of special addresses."""
+
+
+@given(st.sampled_from(NETWORKS).flatmap(lambda text: st.ip_addresses(network=text)))
+def test_special_addresses_are_not_public(address: Address) -> None:
+    """Loopback, private, shared, link-local, documentation, multicast, reserved: none is reached unless it is listed."""
+    assert not is_public(address)
+    assert not NOBODY.permits(address, "example.com")
+    assert AllowedHosts.of([str(address)]).permits(address)
+
+
+@given(ADDRESSES | st.ip_addresses(network="64:ff9b::/96") | st.ip_addresses(network="2002::/16"))
+def test_what_python_knows_to_be_special_is_not_public(address: Address) -> None:
+    """The other way round more may be refused, never less."""
+    if address in NAT64:
+        address = ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+    carried = isinstance(address, ipaddress.IPv6Address) and (address.ipv4_mapped or address.sixtofour)
+    judged = carried or address
+    if is_public(address):
+        assert judged.is_global
+        assert not any((judged.is_multicast, judged.is_reserved, judged.is_link_local, judged.is_loopback, judged.is_unspecified))
+
+
+@given(V4)
+def test_an_address_within_an_address_is_as_public_as_that(address: ipaddress.IPv4Address) -> None:
+    """IPv4-mapped, 6to4 and NAT64 lead to the IPv4 address, so they are judged by it; and listing it lists them."""
+    number = int(address)
+    forms = [
+        ipaddress.IPv6Address(0xFFFF << 32 | number),
+        ipaddress.IPv6Address(0x2002 << 112 | number << 80),
+        ipaddress.IPv6Address(0x64FF9B << 96 | number),
+    ]
+    for form in forms:
+        assert is_public(form) == is_public(address)
+        assert AllowedHosts.of([str(address)]).permits(form)
+
+
+@given(ADDRESSES, st.integers(0, 32))
+def test_a_listed_network_lists_its_addresses(address: Address, bits: int) -> None:
+    """And only those of its own kind."""
+    network = ipaddress.ip_network((address, bits), strict=False)
+    assert AllowedHosts.of([str(network)]).lists(address)
+
+
+@pytest.mark.parametrize(
+    ("entry", "host", "listed"),
+    [
+        ("db", "db", True),
+        ("DB.Example.com", "db.example.COM.", True),
+        ("db", "db.example.com", False),
+        ("example.com", "db.example.com", False),
+        ("*.example.com", "db.example.com", True),
+        ("*.example.com", "a.b.example.com", True),
+        ("*.example.com", "example.com", False),
+        ("*.example.com", "evilexample.com", False),
+        ("*.example.com", "", False),
+    ],
+)
+def test_names_are_listed_whole_or_by_their_end(entry: str, host: str, listed: bool) -> None:
+    """In any case of letters, with or without the last dot."""
+    assert AllowedHosts.of([entry]).permits(ipaddress.ip_address("10.0.0.1"), host) is listed
+
+
+@pytest.mark.parametrize("entry", ["", "http://db", "db:9090", "db/x", "10.0.0.0/33", "10.0.0", "127.1", "*", "*.", "a b", "-", "[::1"])
+def test_what_is_no_host_stops_the_start(entry: str) -> None:
+    """With a sentence that says what may stand there; half an address is no name."""
+    with pytest.raises(ValueError, match="is no host"):
+        AllowedHosts.of([entry])
+    if entry:
+        with pytest.raises(SettingsError, match=r"DASHWRIGHT_ALLOWED_HOSTS: .*is no host"):
+            load(allowed_hosts=entry)
+
+
+def test_the_setting_is_a_comma_list() -> None:
+    """Nothing is listed by default."""
+    assert load().allowed_hosts == ()
+    assert load(allowed_hosts=" db , 10.0.0.0/8,").allowed_hosts == ("db", "10.0.0.0/8")
+
+
+def test_everything_in_one_process_reaches_its_own_machine() -> None:
+    """Unless the setting says otherwise, also where it says nothing at all."""
+    hosts = AllowedHosts.of(reaching_this_machine(load()).allowed_hosts)
+    assert all(hosts.permits(ipaddress.ip_address(text)) for text in ("127.0.0.1", "127.9.9.9", "::1"))
+    assert not hosts.permits(ipaddress.ip_address("10.0.0.1"))
+    assert reaching_this_machine(load(allowed_hosts="")).allowed_hosts == ()
+    assert reaching_this_machine(load(allowed_hosts="db")).allowed_hosts == ("db",)

@@ -1,0 +1,224 @@
+"""Rows with labels become a wide frame: what one row after the other says, said at once."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.common.errors import BadRequest, TooLarge
+from dashwright.expressions.engine.convert import values_of
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.values import NoData
+from dashwright.expressions.sources.postgres import series
+from dashwright.expressions.sources.postgres.macros import Fill, Mode
+
+SECOND = 1_000_000_000
+LIMITS = Limits()
+FILLS = [None, Fill(SECOND, Mode.NULL), Fill(SECOND, Mode.PREVIOUS), Fill(SECOND, Mode.VALUE, 7.0)]
+
+
+def column(name: str, kind: FieldType, values: list[Any]) -> Field:
+    nulls = np.array([value is None for value in values], np.bool_)
+    empty: Any = None if kind.dtype == object else 0
+    made = np.array([empty if value is None else value for value in values], kind.dtype)
+    if kind is FieldType.FLOAT64:
+        made[nulls] = np.nan
+    return Field(name, kind, made, nulls if nulls.any() else None, nullable=True)
+
+
+def listed(item: Field) -> list[Any]:
+    nulls = item.nulls if item.nulls is not None else np.zeros(len(item), np.bool_)
+    return [None if null else value for value, null in zip(item.values.tolist(), nulls.tolist(), strict=True)]
+
+
+def shown(fields: list[Field]) -> list[tuple[str, dict[str, str], list[Any]]]:
+    return [(item.name, dict(item.labels.pairs) if item.labels else {}, listed(item)) for item in fields]
+
+
+def one_by_one(
+    rows: list[tuple[int, tuple[str | None, ...], tuple[float | None, ...]]], fill: Fill | None
+) -> list[tuple[str, dict[str, str], list[Any]]]:
+    """The same, row by row: a new time is a new line, in which every series is missing until its row comes."""
+    missing = fill.value if fill and fill.mode is Mode.VALUE else None
+    times: list[int] = []
+    columns: dict[tuple[str, tuple[str, ...]], list[float | None]] = {}
+    for time, labels, values in rows:
+        if not times or time > times[-1]:
+            times.append(time)
+            for cells in columns.values():
+                cells.append(cells[-1] if fill and fill.mode is Mode.PREVIOUS else missing)
+        key = tuple(label or "" for label in labels)
+        for number, value in enumerate(values):
+            cells = columns.setdefault((f"v{number}", key), [missing] * len(times))
+            cells[-1] = value
+    made = [(name, {f"l{place}": label for place, label in enumerate(key)}, cells) for (name, key), cells in sorted(columns.items())]
+    return [("Time", {}, times), *made]
+
+
+VALUES = st.none() | st.integers(-5, 5).map(float)
+
+
+@st.composite
+def long_rows(draw: st.DrawFn) -> list[tuple[int, tuple[str | None, ...], tuple[float | None, ...]]]:
+    texts, values = draw(st.integers(1, 3)), draw(st.integers(1, 2))
+    row = st.tuples(st.integers(0, 5), st.tuples(*[st.sampled_from([None, "", "a", "b", "ü"])] * texts), st.tuples(*[VALUES] * values))
+    return sorted(draw(st.lists(row, min_size=1, max_size=12)), key=lambda made: made[0])
+
+
+@given(long_rows(), st.sampled_from(FILLS))
+def test_labelled_rows_become_a_column_for_each_label_set(rows: list[Any], fill: Fill | None) -> None:
+    """For every number of labels and values, with nulls, repeated cells and every fill, as row by row."""
+    texts = [column(f"l{number}", FieldType.STRING, [row[1][number] for row in rows]) for number in range(len(rows[0][1]))]
+    values = [column(f"v{number}", FieldType.FLOAT64, [row[2][number] for row in rows]) for number in range(len(rows[0][2]))]
+    times = column("time", FieldType.TIME, [row[0] for row in rows])
+    wide, labelled = series.as_series([*values, times, *texts], fill, LIMITS)
+    assert labelled
+    assert shown(wide) == one_by_one(rows, fill)
+
+
+@given(
+    st.lists(st.tuples(st.integers(-10, 30), VALUES), min_size=1, max_size=10, unique_by=lambda row: row[0]).map(sorted),
+    st.integers(1, 7),
+    st.sampled_from(FILLS[1:]),
+    st.integers(-5, 10),
+    st.integers(10, 25),
+)
+def test_a_fill_has_a_row_at_every_step(rows: list[Any], step: int, fill: Fill, start: int, end: int) -> None:
+    """Each tells the last row within the step before it, else what the fill says: null, a value, or the last row there was."""
+    fill = Fill(step, fill.mode, fill.value)
+    expected = []
+    grid = list(range(start // step * step, end + 1, step))
+    for instant in grid:
+        before = [row for row in rows if row[0] <= instant]
+        if before and (fill.mode is Mode.PREVIOUS or before[-1][0] > instant - step):
+            expected.append(before[-1][1])
+        else:
+            expected.append(fill.value if fill.mode is Mode.VALUE else None)
+    fields = [column("Time", FieldType.TIME, [row[0] for row in rows]), column("v", FieldType.FLOAT64, [row[1] for row in rows])]
+    assert shown(series.filled(fields, fill, start, end)) == [("Time", {}, grid), ("v", {}, expected)]
+    assert series.points(fill, start, end) == len(grid)
+
+
+@pytest.mark.parametrize(
+    ("value", "milliseconds"),
+    [
+        (1_500_000_000, 1_500_000_000_000),
+        (1_500_000_000.5, 1_500_000_000_500),
+        (1_500_000_000_123, 1_500_000_000_123),
+        (1_500_000_000_000_000_000, 1_500_000_000_000),
+        (999_999_999, 999_999_999),
+        (-1_500_000_000, -1_500_000_000_000),
+        (0, 0),
+    ],
+)
+def test_numbers_are_times_by_their_size(value: float, milliseconds: int) -> None:
+    """From 1e9 to 1e10 they are seconds, from 1e18 to 1e19 nanoseconds, else milliseconds: so dashboards read them elsewhere, too."""
+    assert listed(series.as_time(column("time", FieldType.FLOAT64, [value]))) == [milliseconds * 1_000_000]
+
+
+def test_a_time_that_is_no_number_is_null() -> None:
+    """NaN and infinities are no times; a null stays null."""
+    assert listed(series.as_time(column("time", FieldType.FLOAT64, [None, np.nan, np.inf, 0.0]))) == [None, None, None, 0]
+
+
+@pytest.mark.parametrize(
+    ("names", "kinds", "found"),
+    [
+        (["a", "time", "time"], [FieldType.TIME, FieldType.INT64, FieldType.TIME], 2),
+        (["a", "time_sec"], [FieldType.TIME, FieldType.INT64], 1),
+        (["a", "TIME"], [FieldType.TIME, FieldType.STRING], 0),
+        (["v", "created"], [FieldType.FLOAT64, FieldType.TIME], 1),
+        (["v"], [FieldType.FLOAT64], None),
+    ],
+)
+def test_the_time_is_found_by_name_then_by_type(names: list[str], kinds: list[FieldType], found: int | None) -> None:
+    """``time`` wins, then what is called alike and may be one, then the first column of times."""
+    assert series.time_column([column(name, kind, []) for name, kind in zip(names, kinds, strict=True)]) == found
+
+
+def test_values_without_labels_stay_where_they_are() -> None:
+    """Numbers, booleans and further times become floats; the order of the columns stays, the time is called Time."""
+    fields = [
+        column("n", FieldType.INT32, [1, None]),
+        column("time", FieldType.TIME, [SECOND, 2 * SECOND]),
+        column("b", FieldType.BOOL, [True, False]),
+        column("t", FieldType.TIME, [3_500_000, None]),
+    ]
+    wide, labelled = series.as_series(fields, None, LIMITS)
+    assert not labelled
+    assert shown(wide) == [("n", {}, [1.0, None]), ("Time", {}, [SECOND, 2 * SECOND]), ("b", {}, [1.0, 0.0]), ("t", {}, [3.5, None])]
+    assert [item.type for item in wide] == [FieldType.FLOAT64, FieldType.TIME, FieldType.FLOAT64, FieldType.FLOAT64]
+
+
+@pytest.mark.parametrize(("label", "name", "labels"), [("metric", "a", {}), ("host", "v", {"host": "a"})])
+def test_a_lone_metric_names_its_series(label: str, name: str, labels: dict[str, str]) -> None:
+    """Beside a time and one value the text column ``metric`` is the series' name; any other one is a label."""
+    fields = [column("time", FieldType.TIME, [1]), column(label, FieldType.STRING, ["a"]), column("v", FieldType.FLOAT64, [2.0])]
+    assert shown(series.as_series(fields, None, LIMITS)[0])[1] == (name, labels, [2.0])
+
+
+def test_a_metric_among_other_columns_is_a_label() -> None:
+    """With two values the name would say too little."""
+    fields = [
+        column("time", FieldType.TIME, [1]),
+        column("metric", FieldType.STRING, ["a"]),
+        column("v", FieldType.FLOAT64, [2.0]),
+        column("w", FieldType.FLOAT64, [3.0]),
+    ]
+    assert shown(series.as_series(fields, None, LIMITS)[0])[1:] == [("v", {"metric": "a"}, [2.0]), ("w", {"metric": "a"}, [3.0])]
+
+
+TIME, TEXT, VALUE = (
+    column("time", FieldType.TIME, [2, 1]),
+    column("h", FieldType.STRING, ["a", "b"]),
+    column("v", FieldType.FLOAT64, [1.0, 2.0]),
+)
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ([VALUE], "needs a time column"),
+        ([TIME, TEXT, VALUE], "must be in the order of time"),
+        ([column("time", FieldType.TIME, [None, 1]), TEXT, VALUE], "the time of a row is null"),
+        ([column("time", FieldType.STRING, ["a", "b"]), VALUE], "column 'time' of type string is no time"),
+        ([column("time", FieldType.BOOL, [True, False]), VALUE], "column 'time' of type bool is no time"),
+        ([column("time", FieldType.FLOAT64, [1e17, 1.0]), VALUE], "no times between 1677 and 2262"),
+        ([column("time", FieldType.TIME, [1, 2]), TEXT, TEXT, VALUE], "two text columns have the same name"),
+        ([column("time", FieldType.TIME, [1, 2]), column("j", FieldType.JSON, [{}, {}])], "the column 'j' is JSON"),
+    ],
+)
+def test_rows_that_are_no_series_say_why(fields: list[Field], told: str) -> None:
+    """Each says what to change in the statement."""
+    with pytest.raises(BadRequest, match=told):
+        series.as_series(fields, None, LIMITS)
+
+
+def test_only_ordered_rows_are_filled() -> None:
+    """Rows out of order, or without a time, have no gaps that could be told."""
+    for times in ([2, 1], [None, 1]):
+        with pytest.raises(BadRequest, match="only rows in the order of time"):
+            series.filled([column("Time", FieldType.TIME, times), VALUE], Fill(1, Mode.NULL), 0, 5)
+
+
+def test_a_wide_frame_is_counted_before_it_is_made() -> None:
+    """A million label sets at a million times are refused, not allocated."""
+    count = 1000
+    fields = [
+        column("time", FieldType.TIME, list(range(count))),
+        column("h", FieldType.STRING, [str(number) for number in range(count)]),
+        column("v", FieldType.FLOAT64, [1.0] * count),
+    ]
+    with pytest.raises(TooLarge, match="1000 label sets at 1000 times make 1000000 values, more than the 999999 allowed"):
+        series.as_series(fields, None, Limits(query_points=999_999))
+
+
+def test_an_answer_without_rows_is_no_data() -> None:
+    """Its columns are told with their types, and expressions read it as no data: an alert on nothing stays one."""
+    frame = Frame([column("time", FieldType.TIME, []), column("v", FieldType.FLOAT64, [])])
+    for kind in ("grafana-postgresql-datasource", "postgres"):
+        assert isinstance(values_of([frame], kind), NoData)
+    assert not isinstance(values_of([frame], "prometheus"), NoData)

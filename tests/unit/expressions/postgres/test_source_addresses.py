@@ -1,0 +1,108 @@
+"""What the record of a data source may say about where it lies and how it is encrypted."""
+
+import ssl
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dashwright.common.errors import BadRequest
+from dashwright.common.models.data_sources import SourceRecord
+from dashwright.expressions.sources.postgres.address import address_of
+
+RECORD = SourceRecord(1, 1, "uid", "Shop", "postgres", url="db.example.com", user="reader", secrets={"password": "secret"})
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "port"),
+    [
+        ("db", "db", 5432),
+        (" db:6000 ", "db", 6000),
+        ("192.0.2.1:1", "192.0.2.1", 1),
+        ("[2001:db8::1]", "2001:db8::1", 5432),
+        ("[::1]:7", "::1", 7),
+    ],
+)
+def test_an_address_is_a_host_and_perhaps_a_port(url: str, host: str, port: int) -> None:
+    """Without a port it is PostgreSQL's own."""
+    address = address_of(replace(RECORD, url=url))
+    assert (address.host, address.port) == (host, port)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "/var/run/postgresql",
+        "@socket",
+        "postgres://db/x",
+        "db/x",
+        "a,b",
+        "::1",
+        "[::1",
+        "db:99999",
+        "db:x",
+        "u@db",
+        "db?x",
+        "d b",
+        "d\\b",
+        "fe80::1%eth0",
+    ],
+)
+def test_whatever_else_is_refused(url: str) -> None:
+    """Sockets above all: they lie behind every judgement of addresses."""
+    with pytest.raises(BadRequest, match="give host:port"):
+        address_of(replace(RECORD, url=url))
+
+
+@pytest.mark.parametrize(
+    ("database", "json_data", "expected"), [("", {}, "reader"), ("a", {}, "a"), ("a", {"database": "b"}, "b"), ("a", {"database": ""}, "a")]
+)
+def test_the_database_is_named_by_the_options_then_by_the_record(database: str, json_data: dict[str, Any], expected: str) -> None:
+    """Without either it is the user's, as PostgreSQL has it."""
+    assert address_of(replace(RECORD, database=database, json_data=json_data)).database == expected
+
+
+@pytest.mark.parametrize(
+    ("mode", "verified", "named"),
+    [(None, False, False), ("require", False, False), ("Verify-CA", True, False), ("verify-full", True, True)],
+)
+def test_the_mode_says_what_is_verified(mode: str | None, verified: bool, named: bool) -> None:
+    """Without one, the connection is encrypted; the certificate is asked after from ``verify-ca`` on, the name from ``verify-full`` on."""
+    tls = address_of(replace(RECORD, json_data={"sslmode": mode})).tls
+    assert tls is not None
+    assert (tls.verify_mode is ssl.CERT_REQUIRED, tls.check_hostname) == (verified, named)
+
+
+def test_only_disable_goes_without_encryption() -> None:
+    """And it has to be said."""
+    assert address_of(replace(RECORD, json_data={"sslmode": "disable"})).tls is None
+
+
+@pytest.mark.parametrize(
+    ("json_data", "secrets", "told"),
+    [
+        ({"sslmode": "prefer"}, {}, "sslmode 'prefer' is not served; use one of disable, require, verify-ca, verify-full"),
+        ({"sslRootCertFile": "/etc/passwd"}, {}, "sslRootCertFile names a file of this server, which is not read"),
+        ({"sslKeyFile": "/etc/shadow", "tlsConfigurationMethod": "file-path"}, {}, "sslKeyFile names a file"),
+        ({}, {"tlsCACert": "no certificate"}, "tlsCACert is no certificate in PEM form"),
+        ({}, {"tlsClientCert": "a"}, "tlsClientCert and tlsClientKey go together"),
+        ({}, {"tlsClientCert": "a", "tlsClientKey": "KEY"}, "tlsClientCert and tlsClientKey cannot be used"),
+    ],
+)
+def test_options_that_cannot_be_used_say_why(json_data: dict[str, Any], secrets: dict[str, str], told: str) -> None:
+    """No file of the server is read because a record names it, and no secret is told."""
+    with pytest.raises(BadRequest, match=told) as caught:
+        address_of(replace(RECORD, json_data=json_data, secrets=secrets))
+    assert "KEY" not in caught.value.message.replace("tlsClientKey", "")
+
+
+def test_a_record_without_a_user_is_refused() -> None:
+    """The role says what may be read; the process has none to lend."""
+    with pytest.raises(BadRequest, match="names no user"):
+        address_of(replace(RECORD, user=""))
+
+
+def test_a_password_is_not_shown() -> None:
+    """Whoever logs an address logs no secret."""
+    assert "secret" not in repr(address_of(RECORD))

@@ -1,0 +1,274 @@
+"""Macros become the SQL that dashboards of existing clients expect, and whatever is no macro stays as it is."""
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dashwright.common.errors import BadRequest
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.sources.postgres.lexing import first_word, pieces, without_end
+from dashwright.expressions.sources.postgres.macros import Fill, Mode, Surroundings, expand
+
+START = datetime(2018, 4, 12, 18, tzinfo=UTC)
+SECOND = 1_000_000_000
+GIVEN = Surroundings(TimeRange(START, START + timedelta(minutes=5)), 90_000)
+FIVE_MINUTES = "floor(extract(epoch from t)/300)*300"
+BETWEEN = "BETWEEN '2018-04-12T18:00:00Z' AND '2018-04-12T18:05:00Z'"
+
+
+@pytest.mark.parametrize(
+    ("written", "sql"),
+    [
+        ("$__time(t)", 't AS "time"'),
+        ("min($__time(t))", 'min(t AS "time")'),
+        ("$__timeEpoch(t)", 'extract(epoch from t) as "time"'),
+        ("$__timeFilter(t)", f"t {BETWEEN}"),
+        ("$__timeFilter ( t )", f"t {BETWEEN}"),
+        ("$__timeFilter(t, 'more')", f"t {BETWEEN}"),
+        ("$__timeFilter(coalesce(a, b))", f"coalesce(a, b) {BETWEEN}"),
+        ("$__timeFilter(t at time zone ')')", f"t at time zone ')' {BETWEEN}"),
+        ("$__timeFrom()", "'2018-04-12T18:00:00Z'"),
+        ("$__timeTo()", "'2018-04-12T18:05:00Z'"),
+        ("$__timeGroup(t,'5m')", FIVE_MINUTES),
+        ("$__timeGroup(t , 5m)", FIVE_MINUTES),
+        ("$__timeGroup(t,'5m') as x, v", f"{FIVE_MINUTES} as x, v"),
+        ("$__timeGroup(t,'12d')", "floor(extract(epoch from t)/1036800)*1036800"),
+        ("$__timeGroup(t,'20ms')", "floor(extract(epoch from t)/0.02)*0.02"),
+        ("$__timeGroup(t,$__interval)", "floor(extract(epoch from t)/60)*60"),
+        ("$__timeGroup(t,'$__interval')", "floor(extract(epoch from t)/60)*60"),
+        ("$__timeGroup(date_trunc('day', t),'5m')", "floor(extract(epoch from date_trunc('day', t))/300)*300"),
+        ("$__timeGroupAlias(t,'5m')", f'{FIVE_MINUTES} AS "time"'),
+        ("$__unixEpochFilter(t)", "t >= 1523556000 AND t <= 1523556300"),
+        ("$__unixEpochFrom() $__unixEpochTo()", "1523556000 1523556300"),
+        ("$__unixEpochNanoFilter(t)", "t >= 1523556000000000000 AND t <= 1523556300000000000"),
+        ("$__unixEpochNanoFrom() $__unixEpochNanoTo()", "1523556000000000000 1523556300000000000"),
+        ("$__unixEpochGroup(a+b,'5m')", "floor((a+b)/300)*300"),
+        ("$__unixEpochGroupAlias(t,'5m')", 'floor((t)/300)*300 AS "time"'),
+        ("$__unixEpochGroup(t + $__unixEpochFrom(), '1s')", "floor((t + 1523556000)/1)*1"),
+        ("$__interval $__interval_ms '$__interval'", "1m 90000 '1m'"),
+    ],
+)
+def test_a_macro_becomes_sql(written: str, sql: str) -> None:
+    """Arguments may hold parentheses, commas and quotes of their own; one that is too many is no matter."""
+    assert expand(f"select {written} from x", GIVEN).sql == f"select {sql} from x"
+
+
+@pytest.mark.parametrize(
+    ("written", "sql"),
+    [
+        ("select $__timeGroup(t,'5m'), v", f'select {FIVE_MINUTES} AS "time", v'),
+        (
+            "select $__timeGroup(t,'5m'), h group by $__timeGroup(t,'5m'), h",
+            f'select {FIVE_MINUTES} AS "time", h group by {FIVE_MINUTES}, h',
+        ),
+        (
+            "select $__timeGroupAlias(t,'5m'), h GROUP  BY $__timeGroup(t,'5m'), h",
+            f'select {FIVE_MINUTES} AS "time", h GROUP  BY {FIVE_MINUTES}, h',
+        ),
+        (
+            "select $__timeGroup(t,'5m') as x, h group by $__timeGroup(t,'5m'), h",
+            f"select {FIVE_MINUTES} as x, h group by {FIVE_MINUTES}, h",
+        ),
+    ],
+)
+def test_a_group_before_a_comma_is_named_time_where_it_first_stands(written: str, sql: str) -> None:
+    """Dashboards of old rely on the name; a group that is grouped by must not get one."""
+    assert expand(written, GIVEN).sql == sql
+
+
+@pytest.mark.parametrize(
+    "sql", ["select 1 -- $__time() $__nothing(", "/* $__time( /* $__x() */ $__time() */ select 1", "select $__tag$ x $__tag$, $1"]
+)
+def test_what_is_no_macro_stays(sql: str) -> None:
+    """Comments are left alone, and so are dollar quotes that only look like macros."""
+    assert expand(sql, GIVEN).sql == sql
+
+
+def test_a_comment_within_quotes_is_none() -> None:
+    """Macros behind ``--`` in a literal are replaced."""
+    assert (
+        expand("select '-- ', \"/* \", $$ -- $$, e'\\' -- ', $__interval_ms", GIVEN).sql
+        == "select '-- ', \"/* \", $$ -- $$, e'\\' -- ', 90000"
+    )
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "interval"), [(0, "1ms"), (20, "20ms"), (1500, "1s"), (3_599_999, "59m"), (7_200_000, "2h"), (86_400_000 * 400, "1y")]
+)
+def test_the_interval_is_one_number_of_the_largest_unit_that_fits(milliseconds: int, interval: str) -> None:
+    """Rounded down, and never nothing."""
+    assert expand("$__interval", Surroundings(GIVEN.time_range, milliseconds)).sql == interval
+
+
+def test_times_are_utc_and_exact() -> None:
+    """A range with a zone and microseconds is told in UTC without trailing zeros; seconds before 1970 are rounded down."""
+    start = datetime(1960, 2, 1, 7, 0, 0, 500_000, tzinfo=timezone(timedelta(hours=2)))
+    told = expand("$__timeFrom() $__unixEpochFrom() $__unixEpochNanoFrom()", Surroundings(TimeRange(start, START), 1)).sql
+    assert told == f"'1960-02-01T05:00:00.5Z' {-312_922_800} {-312_922_799_500_000_000}"
+
+
+@pytest.mark.parametrize(
+    ("third", "fill"),
+    [
+        ("NULL", Fill(300 * SECOND, Mode.NULL)),
+        ("null", Fill(300 * SECOND, Mode.NULL)),
+        ("previous", Fill(300 * SECOND, Mode.PREVIOUS)),
+        ("0", Fill(300 * SECOND, Mode.VALUE, 0)),
+        ("-1.5e3", Fill(300 * SECOND, Mode.VALUE, -1500)),
+    ],
+)
+@pytest.mark.parametrize("macro", ["timeGroup", "timeGroupAlias", "unixEpochGroup", "unixEpochGroupAlias"])
+def test_the_third_argument_of_a_group_says_how_to_fill(macro: str, third: str, fill: Fill) -> None:
+    """It never gets into the statement."""
+    expanded = expand(f"$__{macro}(t, '5m', {third})", GIVEN)
+    assert expanded.fill == fill
+    assert expanded.sql == expand(f"$__{macro}(t, '5m')", GIVEN).sql
+
+
+def test_timescale_groups_by_its_own_function() -> None:
+    """Times do; numbers have no buckets."""
+    given = Surroundings(GIVEN.time_range, 1, buckets=True)
+    assert expand("$__timeGroup(t,'5m') $__unixEpochGroup(t,'5m')", given).sql == "time_bucket('300.000s',t) floor((t)/300)*300"
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("$__timeFilte(t)", "macro $__timeFilte is unknown; perhaps $__timeFilter is meant"),
+        ("$__zzz(t)", r"macro $__zzz is unknown; use one of $__interval_ms, "),
+        ("$__timeFilter", "macro $__timeFilter has no arguments; write $__timeFilter(column)"),
+        ("$__timeFilter( )", "macro $__timeFilter( ) lacks arguments; write $__timeFilter(column)"),
+        ("$__timeGroup(t)", "macro $__timeGroup(t) lacks arguments; write $__timeGroup(column, '5m'"),
+        ("$__timeGroup(, '5m')", "macro $__timeGroup(, '5m') lacks arguments"),
+        ("$__timeGroup(t, '5 minutes')", "the interval of $__timeGroup(t, '5 minutes') cannot be read: unknown unit"),
+        ("$__timeGroup(t, '0s')", "the interval of $__timeGroup(t, '0s') must be more than nothing"),
+        ("$__timeGroup(t, '5m', nothing)", "the fill value of $__timeGroup(t, '5m', nothing) is none; write NULL, previous or a number"),
+        ("$__timeGroup(t, '5m', nan)", "the fill value of"),
+        ("$__timeGroup(t, '5m', 0, 1)", "has more than a column, an interval and a fill value"),
+        ("$__timeFilter(lower(t)", "macro $__timeFilter( has no closing parenthesis; write $__timeFilter(column)"),
+        ("$__time(" * 7 + "t" + ")" * 7, "more than 5 deep"),
+    ],
+)
+def test_a_macro_that_is_wrong_says_what_is_missing(written: str, told: str) -> None:
+    """Every fault names the macro, and how it is written."""
+    with pytest.raises(BadRequest, match=re.escape(told)):
+        expand(f"select {written}", GIVEN)
+
+
+def test_a_range_that_no_time_can_tell_is_refused() -> None:
+    """The first hours of year 1, east of Greenwich, are before year 1 in UTC."""
+    start = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=2)))
+    with pytest.raises(BadRequest, match="beyond the years 1 to 9999"):
+        expand("$__timeFrom()", Surroundings(TimeRange(start, START), 1))
+
+
+FRAGMENTS = st.lists(
+    st.sampled_from(
+        [
+            "$__time",
+            "$__timeGroup",
+            "$__timeFilter",
+            "$__interval",
+            "$__x",
+            "(",
+            ")",
+            ",",
+            "'",
+            '"',
+            "--",
+            "\n",
+            "/*",
+            "*/",
+            "$$",
+            "$t$",
+            "e'\\",
+            "5m",
+            "t",
+            " ",
+            ";",
+        ]
+    )
+).map("".join)
+
+
+@given(FRAGMENTS)
+@example("$__timeGroup(t,'5m',(")
+def test_expanding_ends_in_sql_or_in_a_fault(text: str) -> None:
+    """Whatever the text: nothing but BadRequest is raised, and what holds no macro is unchanged."""
+    try:
+        expanded = expand(text, GIVEN).sql
+    except BadRequest:
+        return
+    if "$__" not in text:
+        assert expanded == text
+
+
+EXPRESSIONS = st.recursive(
+    st.sampled_from(["t", "a.b", '"x(y"', "'it''s)'", "$q$ ( $q$", "1"]),
+    lambda inner: st.one_of(
+        inner.map("f({})".format),
+        st.tuples(inner, inner).map("({0[0]} + {0[1]})".format),
+        st.tuples(inner, inner).map("g({0[0]}, {0[1]})".format),
+    ),
+    max_leaves=8,
+)
+
+
+@given(
+    EXPRESSIONS,
+    st.sampled_from(
+        ["$__time({})", "$__timeFilter({})", "$__timeGroup({}, '5m', 0)", "$__unixEpochGroupAlias({},'1h')", "$__unixEpochNanoFilter({})"]
+    ),
+)
+def test_arguments_arrive_whole(column: str, macro: str) -> None:
+    """The column's text is in the outcome as it was written, and every parenthesis that opens there closes."""
+    expanded = expand(macro.format(column), GIVEN).sql
+    assert column in expanded
+    signs = [expanded[piece.start] for piece in pieces(expanded) if piece.kind == "sign"]
+    assert signs.count("(") == signs.count(")")
+
+
+@given(FRAGMENTS)
+def test_pieces_follow_one_another(text: str) -> None:
+    """They are in order, do not overlap, and none is empty."""
+    position = 0
+    for piece in pieces(text):
+        assert position <= piece.start < piece.end <= len(text)
+        position = piece.end
+
+
+@pytest.mark.parametrize(
+    ("sql", "word"),
+    [
+        ("SELECT 1", "select"),
+        (" /* a /* b */ */ -- c\n ((with", "with"),
+        ("", ""),
+        ("/* select", ""),
+        ("'select'", ""),
+        ("; select", ""),
+        ("1", ""),
+    ],
+)
+def test_the_first_word_is_behind_comments_and_parentheses(sql: str, word: str) -> None:
+    """As the server reads it."""
+    assert first_word(sql) == word
+
+
+@pytest.mark.parametrize(
+    ("sql", "without"),
+    [
+        ("select 1", "select 1"),
+        ("select 1 ;; -- x;\n/* ; */ ;", "select 1"),
+        ("select ';'", "select ';'"),
+        ("select ';' -- x", "select ';'"),
+        ("select f(1)  ", "select f(1)"),
+        ("select $$;$$ ;", "select $$;$$"),
+        (" -- a\n select 1;", " -- a\n select 1"),
+    ],
+)
+def test_a_statement_goes_without_its_end(sql: str, without: str) -> None:
+    """Semicolons and comments behind it go; what is quoted stays."""
+    assert without_end(sql) == without

@@ -1,0 +1,32 @@
+"""Servers and clients that end with their test."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+
+import pytest
+from tests.unit.expressions.sources.servers import Fake, Handler, client
+
+from dashwright.expressions.sources.http.client import HttpClient
+
+Serve = Callable[[Handler], Awaitable[Fake]]
+
+
+@pytest.fixture
+async def serve() -> AsyncIterator[Serve]:
+    """Starts a server that answers as it is told."""
+    async with AsyncExitStack() as stack:
+
+        async def start(handler: Handler) -> Fake:
+            fake = Fake(handler)
+            await stack.enter_async_context(fake.server)
+            return fake
+
+        yield start
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[HttpClient]:
+    """A client that may reach this machine."""
+    opened = client()
+    yield opened
+    await opened.close()

@@ -1,0 +1,25 @@
+"""Data sources on record, in memory."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from dashwright.common.models.data_sources import SourceRecord
+
+
+class MemoryRecords:
+    """``looked_up`` has every question that was asked."""
+
+    def __init__(self, records: Iterable[SourceRecord] = ()) -> None:
+        self.records = list(records)
+        self.looked_up: list[tuple[int, str]] = []
+
+    async def find(self, org_id: int, uid: str) -> SourceRecord | None:
+        self.looked_up.append((org_id, uid))
+        return next((record for record in self.records if (record.org_id, record.uid) == (org_id, uid)), None)
+
+    async def named(self, org_id: int, name: str) -> SourceRecord | None:
+        return next((record for record in self.records if (record.org_id, record.name) == (org_id, name)), None)
+
+
+def prometheus(url: str, uid: str = "prom", **more: Any) -> SourceRecord:
+    return SourceRecord(**{"id": 1, "org_id": 1, "uid": uid, "name": f"name of {uid}", "type": "prometheus", "url": url, **more})

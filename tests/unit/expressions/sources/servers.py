@@ -1,0 +1,51 @@
+"""A Prometheus that says what a test wants it to, on a port of the loopback."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from dashwright.common.allowed_hosts import LOOPBACK, AllowedHosts
+from dashwright.expressions.sources.http.client import HttpClient
+from dashwright.expressions.sources.reach import Reach
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+HERE = Reach(AllowedHosts.of(LOOPBACK))
+
+
+class Fake:
+    """Answers every request with ``handler``, and keeps what was asked: method, path, parameters and headers."""
+
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+        self.asked: list[tuple[str, str, dict[str, str], dict[str, str]]] = []
+        application = web.Application()
+        application.router.add_route("*", "/{path:.*}", self._answer)
+        self.server = TestServer(application)
+
+    @property
+    def url(self) -> str:
+        return str(self.server.make_url("/")).rstrip("/")
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        form = {key: str(value) for key, value in (await request.post()).items()}
+        self.asked.append((request.method, request.path, {**request.query, **form}, dict(request.headers)))
+        return await self._handler(request)
+
+
+def success(kind: str, result: Any, **more: Any) -> bytes:
+    return orjson.dumps({"status": "success", "data": {"resultType": kind, "result": result}, **more})
+
+
+def answering(body: bytes, status: int = 200, **headers: str) -> Handler:
+    async def handler(request: web.Request) -> web.StreamResponse:
+        return web.Response(body=body, status=status, headers=headers, content_type="application/json")
+
+    return handler
+
+
+def client(reach: Reach = HERE) -> HttpClient:
+    return HttpClient(reach, connections=4)

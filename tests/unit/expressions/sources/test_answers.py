@@ -1,0 +1,141 @@
+"""What was answered a moment ago is answered again without asking, to everybody who asks the same."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from dashwright.common.clock import Clock
+from dashwright.common.errors import SourceFailed
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.sources.answers import Answers, size_of
+
+
+@dataclass
+class Moment(Clock):
+    at: float = 1000.0
+
+    def seconds(self) -> float:
+        return self.at
+
+
+class Asked:
+    """A source that answers when it is let go, and counts."""
+
+    def __init__(self, size: int = 10, error: Exception | None = None) -> None:
+        self.count = 0
+        self.cancelled = 0
+        self.let_go = asyncio.Event()
+        self.let_go.set()
+        self._frames = [frame(size)]
+        self._error = error
+
+    async def __call__(self) -> Sequence[Frame]:
+        self.count += 1
+        try:
+            await self.let_go.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        if self._error:
+            raise self._error
+        return self._frames
+
+
+def frame(size: int) -> Frame:
+    return Frame([Field("v", FieldType.FLOAT64, np.zeros(size), np.zeros(size, np.bool_))])
+
+
+async def test_an_answer_is_kept_for_its_time() -> None:
+    """Then it is asked for again."""
+    clock, asked = Moment(), Asked()
+    answers = Answers(seconds=10, clock=clock)
+    assert [(await answers.of("k", asked))[1] for _ in range(3)] == [False, True, True]
+    clock.at += 10
+    assert (await answers.of("k", asked))[1] is False
+    assert asked.count == 2
+
+
+async def test_the_least_recently_used_goes_first() -> None:
+    """No more bytes are kept than the setting allows, and nothing that is larger alone; 0 keeps nothing."""
+    one = size_of([frame(1000)])
+    answers, asked = Answers(max_bytes=2 * one), Asked(1000)
+    for key in ("a", "b", "a", "c"):
+        await answers.of(key, asked)
+    assert [(await answers.of(key, asked))[1] for key in ("a", "c", "b")] == [True, True, False]
+    assert (await answers.of("large", Asked(3000)))[1] is False
+    assert (await answers.of("large", Asked(3000)))[1] is False
+    nothing = Answers(max_bytes=0)
+    assert [(await nothing.of("k", asked))[1] for _ in range(2)] == [False, False]
+
+
+async def test_a_shared_time_column_counts_once() -> None:
+    """A thousand series on one axis are not twice as large as they are."""
+    times = np.zeros(1000, np.int64)
+    shared = [Frame([Field("t", FieldType.TIME, times), Field("v", FieldType.FLOAT64, np.zeros(1))]) for _ in range(10)]
+    assert size_of(shared) < 2 * times.nbytes + 10 * 2000
+
+
+async def test_a_failure_is_not_kept() -> None:
+    """The next one who asks has another chance."""
+    answers, asked = Answers(), Asked(error=SourceFailed("gone"))
+    for _ in range(2):
+        with pytest.raises(SourceFailed, match="gone"):
+            await answers.of("k", asked)
+    assert asked.count == 2
+
+
+async def test_who_asks_meanwhile_waits_for_the_same_answer() -> None:
+    """Asked once; the frames are the same objects for all."""
+    answers, asked = Answers(max_bytes=0), Asked()
+    asked.let_go.clear()
+    waiting = [asyncio.create_task(answers.of("k", asked)) for _ in range(3)]
+    await asyncio.sleep(0)
+    asked.let_go.set()
+    given = await asyncio.gather(*waiting)
+    assert asked.count == 1
+    assert [cached for _, cached in given] == [False, True, True]
+    assert all(frames is given[0][0] for frames, _ in given)
+
+
+async def test_one_that_goes_takes_nothing_from_the_others() -> None:
+    """With the last one the query is cancelled, and the next one begins anew."""
+    answers, asked = Answers(), Asked()
+    asked.let_go.clear()
+    first, second = (asyncio.create_task(answers.of("k", asked)) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.wait([first])
+    assert (asked.count, asked.cancelled) == (1, 0)
+    second.cancel()
+    await asyncio.wait([second])
+    third = asyncio.create_task(answers.of("k", asked))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert (asked.count, asked.cancelled) == (2, 1)
+    asked.let_go.set()
+    assert (await third)[1] is False
+
+
+async def test_a_fresh_answer_is_asked_for() -> None:
+    """Neither one that is kept nor one under way will do; but within one request equal queries are still one. What comes is kept."""
+    answers, asked = Answers(), Asked()
+    await answers.of("k", asked)
+    request = object()
+    given = await asyncio.gather(*(answers.of("k", asked, fresh=request) for _ in range(2)))
+    assert asked.count == 2
+    assert [cached for _, cached in given] == [False, True]
+    assert (await answers.of("k", asked))[1] is True
+
+
+async def test_shared_frames_cannot_be_changed() -> None:
+    """A bug would change somebody else's answer: it is an error instead."""
+    frames, _ = await Answers().of("k", Asked())
+    (column,) = frames[0].fields
+    with pytest.raises(ValueError, match="read-only"):
+        column.values[0] = 1
+    assert column.nulls is not None
+    with pytest.raises(ValueError, match="read-only"):
+        column.nulls[0] = True

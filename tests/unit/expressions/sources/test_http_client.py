@@ -1,0 +1,268 @@
+"""Data sources over HTTP: whatever a server does, it ends in a clear error within bounds, and no secret goes astray."""
+
+import asyncio
+import datetime
+import gzip
+import ipaddress
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from tests.unit.expressions.sources.conftest import Serve
+from tests.unit.expressions.sources.records import prometheus
+from tests.unit.expressions.sources.servers import answering, client
+
+from dashwright.common.allowed_hosts import AllowedHosts
+from dashwright.common.errors import BadRequest, SourceFailed, TooLarge
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.sources.http.client import HttpAnswer, HttpClient
+from dashwright.expressions.sources.reach import Reach
+
+SECRET = "s3cret-of-the-source"
+
+
+async def ask(http: HttpClient, url: str, method: str = "GET", limits: Limits | None = None, **record: Any) -> HttpAnswer:
+    return await http.ask(prometheus(url, **record), method, "api/v1/query", {"query": "up"}, limits or Limits())
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_parameters_go_where_the_method_has_them(serve: Serve, http: HttpClient, method: str) -> None:
+    """Below the path of the address, beside the parameters that the data source itself has."""
+    fake = await serve(answering(b"{}"))
+    answer = await ask(http, f"{fake.url}/prom/?a=1", method, json_data={"customQueryParameters": "b=2&c="})
+    assert answer == HttpAnswer(200, b"{}")
+    assert fake.asked[0][:3] == (method, "/prom/api/v1/query", {"a": "1", "b": "2", "c": "", "query": "up"})
+
+
+async def test_credentials_are_sent(serve: Serve, http: HttpClient) -> None:
+    """Basic, from the record or the address, and headers of any name, such as a bearer token."""
+    fake = await serve(answering(b"{}"))
+    headers = {"httpHeaderName1": "Authorization", "httpHeaderName2": "X-Scope-OrgID"}
+    secrets = {"basicAuthPassword": "pw", "httpHeaderValue1": "Bearer token", "httpHeaderValue2": "7"}
+    await ask(http, fake.url, basic_auth=True, basic_auth_user="me", secrets=secrets)
+    await ask(http, fake.url, json_data=headers, secrets=secrets, version=2)
+    await ask(http, fake.url.replace("://", "://you:pw@"), version=3)
+    sent = [headers for *_, headers in fake.asked]
+    assert [each["Authorization"] for each in sent] == ["Basic bWU6cHc=", "Bearer token", "Basic eW91OnB3"]
+    assert sent[1]["X-Scope-OrgID"] == "7"
+    assert all(each["Host"] == fake.url.removeprefix("http://") for each in sent)
+
+
+@pytest.mark.parametrize(
+    ("record", "told"),
+    [
+        ({"json_data": {"httpHeaderName1": "Transfer-Encoding"}}, "names no header that can be set"),
+        ({"json_data": {"httpHeaderName1": "X\r\nY"}}, "names no header that can be set"),
+        ({"json_data": {"httpHeaderName1": "X"}, "secrets": {"httpHeaderValue1": f"{SECRET}\r\nY: 1"}}, "that no header can hold"),
+        ({"json_data": {"tlsAuthWithCACert": True}, "secrets": {"tlsCACert": SECRET}}, "cannot be read"),
+        ({"json_data": {"tlsAuth": True}, "secrets": {"tlsClientCert": SECRET, "tlsClientKey": SECRET}}, "cannot be read"),
+        ({"json_data": {"tlsAuth": True}}, "cannot be read"),
+    ],
+)
+async def test_a_data_source_that_is_set_up_wrongly_is_told(http: HttpClient, record: dict[str, Any], told: str) -> None:
+    """By its name, and without its secrets."""
+    with pytest.raises(BadRequest, match=told) as refused:
+        await ask(http, "http://127.0.0.1:1", **record)
+    assert "name of prom" in str(refused.value)
+    assert SECRET not in str(refused.value) + repr(refused.value.__cause__)
+
+
+@pytest.mark.parametrize("url", ["", "localhost:9090", "ftp://h", "http://", "http://h:99999", "file:///etc/passwd", "http://[::1"])
+async def test_an_address_that_is_none_is_told(http: HttpClient, url: str) -> None:
+    """As something to correct in the data source."""
+    with pytest.raises(BadRequest, match="URL"):
+        await ask(http, url)
+
+
+async def test_inside_is_not_reached_unless_it_is_listed(serve: Serve) -> None:
+    """By no spelling; and without encryption only what is listed is."""
+    fake = await serve(answering(b"{}"))
+    http = client(Reach(AllowedHosts()))
+    for host in ("127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"):
+        with pytest.raises(BadRequest, match="DASHWRIGHT_ALLOWED_HOSTS"):
+            await ask(http, fake.url.replace("127.0.0.1", host))
+    with pytest.raises(BadRequest, match=r"without encryption.*DASHWRIGHT_ALLOWED_HOSTS"):
+        await ask(http, "http://93.184.215.14")
+    await http.close()
+    assert fake.asked == []
+
+
+async def test_a_redirect_may_not_lead_inside(serve: Serve) -> None:
+    """Each step is judged anew."""
+    inner = await serve(answering(b"{}"))
+    target = inner.url.replace("127.0.0.1", "127.0.0.2")
+    outer = await serve(answering(b"", 307, Location=f"{target}/x"))
+    http = client(Reach(AllowedHosts.of(["127.0.0.1"])))
+    with pytest.raises(SourceFailed, match=r"redirects to http://127\.0\.0\.2.*DASHWRIGHT_ALLOWED_HOSTS"):
+        await ask(http, outer.url)
+    await http.close()
+    assert inner.asked == []
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_redirect_is_followed_without_credentials(serve: Serve, http: HttpClient, method: str) -> None:
+    """They are for the host on record; the query goes along."""
+    inner = await serve(answering(b"{}"))
+    outer = await serve(answering(b"", 308, Location=f"{inner.url}/elsewhere?query=up"))
+    assert (await ask(http, outer.url, method, basic_auth=True, basic_auth_user="me")).status == 200
+    assert (inner.asked[0][0], inner.asked[0][1], inner.asked[0][2]["query"]) == (method, "/elsewhere", "up")
+    assert "Authorization" in outer.asked[0][3]
+    assert "Authorization" not in inner.asked[0][3]
+
+
+async def test_redirects_end(serve: Serve, http: HttpClient) -> None:
+    """A server that sends us in circles is its own fault."""
+
+    async def again(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=302, headers={"Location": str(request.url)})
+
+    fake = await serve(again)
+    with pytest.raises(SourceFailed, match="redirects more than 3 times"):
+        await ask(http, fake.url)
+    assert len(fake.asked) == 4
+
+
+@pytest.mark.parametrize("target", ["ftp://x/", "http://[::1", "javascript:x"])
+async def test_a_redirect_to_nowhere_is_told(serve: Serve, http: HttpClient, target: str) -> None:
+    """Whatever stands in the header."""
+    fake = await serve(answering(b"", 302, Location=target))
+    with pytest.raises(SourceFailed, match="redirects to"):
+        await ask(http, fake.url)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+async def test_an_answer_is_read_to_its_limit_only(serve: Serve, http: HttpClient, packed: bool) -> None:
+    """A packed one by what it unpacks to: a few bytes may be a gigabyte."""
+    body = b" " * 50_000_000
+    headers: Any = {"Content-Encoding": "gzip"} if packed else {}
+    fake = await serve(answering(gzip.compress(body, 1) if packed else body, **headers))
+    with pytest.raises(TooLarge, match=r"more than 100000 bytes.*DASHWRIGHT_SOURCE_BYTES"):
+        await ask(http, fake.url, limits=Limits(source_bytes=100_000))
+
+
+BROKEN = {
+    "nothing": b"",
+    "half": b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",
+    "another protocol": b"SSH-2.0-x\r\n",
+    "packed wrongly": b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\nno",
+}
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("raw", BROKEN.values(), ids=BROKEN)
+async def test_an_answer_that_breaks_off_is_the_sources_fault(http: HttpClient, raw: bytes, method: str) -> None:
+    """In its head or in its body; it is asked once more at most."""
+    connections = 0
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(raw)
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(SourceFailed, match=f"127.0.0.1:{port}"):
+            await ask(http, f"http://127.0.0.1:{port}", method)
+    assert connections in (1, 2)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_kept_connection_that_was_closed_is_opened_anew(http: HttpClient, method: str) -> None:
+    """Nobody sees that a server closes what it does not use, however late that shows."""
+    connections = 0
+
+    async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(once, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        assert [(await ask(http, url, method)).status for _ in range(3)] == [200] * 3
+        await http.close()
+    assert connections == 3
+
+
+async def test_nobody_there_is_told(serve: Serve, http: HttpClient) -> None:
+    """With the address, and without what stands in it."""
+    fake = await serve(answering(b"{}"))
+    url = fake.url
+    await fake.server.close()
+    with pytest.raises(SourceFailed, match=r"http://127\.0\.0\.1:\d+ did not answer: .*check the address") as failed:
+        await ask(http, url.replace("://", f"://me:{SECRET}@"))
+    assert SECRET not in str(failed.value)
+
+
+async def test_cookies_are_not_kept(serve: Serve, http: HttpClient) -> None:
+    """What one data source sets is nothing for the next query."""
+    fake = await serve(answering(b"{}", 200, **{"Set-Cookie": "a=b"}))
+    for _ in range(2):
+        await ask(http, fake.url)
+    assert all("Cookie" not in headers for *_, headers in fake.asked)
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A pair for 127.0.0.1 that signed itself: its file, and the certificate as text."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    text = made.public_bytes(serialization.Encoding.PEM)
+    secret = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    pair = tmp_path_factory.mktemp("tls") / "pair.pem"
+    pair.write_bytes(text + secret)
+    return pair, text.decode()
+
+
+async def test_certificates_are_checked_as_the_data_source_says(http: HttpClient, certificate: tuple[Path, str]) -> None:
+    """Against those of the system, one given, or none; by the host's name or another; and ours is shown where one is wanted."""
+    pair, text = certificate
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=text)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    context.load_cert_chain(pair)
+    shown = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        assert request.transport is not None
+        shown.append(bool(request.transport.get_extra_info("peercert")))
+        return web.Response(body=b"{}")
+
+    application = web.Application()
+    application.router.add_get("/{path:.*}", handler)
+    server = TestServer(application, scheme="https")
+    await server.start_server(ssl=context)
+    url = str(server.make_url("/"))
+    trusted: dict[str, Any] = {"json_data": {"tlsAuthWithCACert": True}, "secrets": {"tlsCACert": text}}
+    with pytest.raises(SourceFailed, match="no trusted connection to https://127"):
+        await ask(http, url)
+    assert (await ask(http, url, version=2, **trusted)).status == 200
+    with pytest.raises(SourceFailed, match="no trusted connection"):
+        await ask(http, url, version=3, json_data={**trusted["json_data"], "serverName": "other.example"}, secrets=trusted["secrets"])
+    assert (await ask(http, url, version=4, json_data={"tlsSkipVerify": True})).status == 200
+    ours = {"tlsClientCert": text, "tlsClientKey": pair.read_text().removeprefix(text)}
+    assert (await ask(http, url, version=5, json_data={"tlsSkipVerify": True, "tlsAuth": True}, secrets=ours)).status == 200
+    assert shown == [False, False, True]
+    await server.close()

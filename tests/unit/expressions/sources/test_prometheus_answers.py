@@ -1,0 +1,290 @@
+"""What Prometheus answers becomes frames that clients and expressions read, or an error that says whose fault it is."""
+
+import math
+import threading
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.expressions.sources.conftest import Serve
+from tests.unit.expressions.sources.records import prometheus
+from tests.unit.expressions.sources.servers import Fake, answering, success
+from tests.unit.expressions.sources.test_prometheus_questions import HOUR, START
+
+from dashwright.common.errors import BadRequest, SourceFailed, TooLarge
+from dashwright.common.models.expressions import SourceQuery
+from dashwright.expressions.engine.convert import values_of
+from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.engine.values import NoData, Numbers, Series
+from dashwright.expressions.sources.http.client import HttpClient
+from dashwright.expressions.sources.prometheus.question import Question
+from dashwright.expressions.sources.prometheus.reading import frames_of, opened
+from dashwright.expressions.sources.prometheus.source import Prometheus
+
+QUESTION = Question("up", 15 * 10**9, 0, 60 * 10**9, 60 * 10**9, is_instant=False, is_range=True, legend="")
+
+
+def read(body: bytes, limits: Limits | None = None) -> list[Frame]:
+    limits = limits or Limits()
+    return frames_of(opened(body, limits), QUESTION, limits)
+
+
+def series(labels: dict[str, str], *points: tuple[float, str]) -> dict[str, Any]:
+    return {"metric": labels, "values": [list(point) for point in points]}
+
+
+def test_a_matrix_is_a_frame_for_each_series() -> None:
+    """With the types, names and meta that clients know; special values are values."""
+    first, second = read(
+        success(
+            "matrix",
+            [
+                series({"__name__": "up", "job": "a"}, (1700000000, "1"), (1700000015.123, "NaN"), (1700000030, "+Inf")),
+                series({"job": "b"}, (1700000000, "-Inf"), (1700000015, "1e-300")),
+            ],
+        )
+    )
+    assert first.meta == {
+        "type": "timeseries-multi",
+        "typeVersion": [0, 1],
+        "custom": {"resultType": "matrix"},
+        "executedQueryString": "Expr: up\nStep: 15s",
+    }
+    assert second.meta == {"type": "timeseries-multi", "typeVersion": [0, 1], "custom": {"resultType": "matrix"}}
+    times, values = first.fields
+    assert (times.name, values.name, second.fields[1].name) == ("Time", "up", "Value")
+    assert times.config == {"interval": 15_000}
+    assert values.config == {"displayNameFromDS": 'up{job="a"}'}
+    assert times.values.tolist() == [1700000000_000000000, 1700000015_123000000, 1700000030_000000000]
+    assert values.values[0] == 1
+    assert math.isnan(values.values[1])
+    assert values.values[2] == math.inf
+    assert second.fields[1].values.tolist() == [-math.inf, 1e-300]
+    assert not values.nullable
+
+
+def test_series_on_the_same_times_share_them() -> None:
+    """So that expressions find their axis without looking, also where another series comes between."""
+    frames = read(
+        success("matrix", [series({"n": str(n)}, *((1700000000 + 15 * i, "1") for i in range(5 if n == 1 else 6))) for n in range(4)])
+    )
+    times = [frame.fields[0].values for frame in frames]
+    assert times[0] is times[2] is times[3]
+    assert times[0] is not times[1]
+    assert isinstance(values_of(frames), Series)
+    assert len(values_of(frames).blocks) == 2  # type: ignore[union-attr]
+
+
+POINTS = st.lists(
+    st.tuples(st.integers(0, 4_000_000_000), st.floats() | st.integers(-(10**20), 10**20)), max_size=20, unique_by=lambda point: point[0]
+)
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
+LABELS = st.dictionaries(TEXTS.filter(bool), TEXTS, max_size=4)
+HOSTILE = st.sampled_from([{"a": '"values":[[1,"2"]]'}, {"]]": "[["}, {"values": "0"}, {"a": '\\"values\\":[['}, {"a": ',"values":0}'}])
+
+
+@given(st.lists(st.tuples(LABELS | HOSTILE, POINTS), max_size=6), st.booleans())
+def test_points_are_read_the_same_from_text_and_from_objects(content: list[Any], spaced: bool) -> None:
+    """Points are cut out of compact text before it is read as JSON; nothing in a label is taken for them."""
+    result = [series(labels, *((time, str(value)) for time, value in points)) for labels, points in content]
+    body = success("matrix", result)
+    if spaced:
+        body = orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2)
+    frames = [frame for frame in read(body) if frame.fields]
+    assert len(frames) == len(content)
+    for frame, (labels, points) in zip(frames, content, strict=True):
+        times, values = frame.fields
+        assert dict(values.labels.pairs if values.labels else ()) == labels
+        assert times.values.tolist() == [time * 10**9 for time, _ in points]
+        np.testing.assert_array_equal(values.values, np.array([float(value) for _, value in points]))
+
+
+def test_a_vector_is_a_number_for_each_series() -> None:
+    """By the data plane's contract, and by what older expressions look at."""
+    frames = read(success("vector", [{"metric": {"job": name}, "value": [1700000000, "0.1"]} for name in "ab"]))
+    assert frames[1].meta == {"type": "numeric-multi", "typeVersion": [0, 1], "custom": {"resultType": "vector"}}
+    numbers = values_of(frames)
+    assert isinstance(numbers, Numbers)
+    assert [dict(labels.pairs) for labels in numbers.labels] == [{"job": "a"}, {"job": "b"}]
+
+
+def test_scalars_and_strings_are_one_frame() -> None:
+    """A scalar is a number; a text is shown, and no expression can read it."""
+    (scalar,) = read(success("scalar", [1700000000.5, "3"]))
+    assert (scalar.fields[0].values.tolist(), scalar.fields[1].values.tolist()) == ([1700000000_500000000], [3.0])
+    assert isinstance(values_of([scalar]), Numbers)
+    (text,) = read(success("string", [1700000000, "hello"]))
+    assert text.fields[1].values.tolist() == ["hello"]
+    with pytest.raises(BadRequest):
+        values_of([text])
+
+
+def test_nothing_is_a_frame_without_fields() -> None:
+    """Which expressions take for no data, and clients show the query of."""
+    (frame,) = read(success("matrix", []))
+    assert (frame.fields, frame.meta) == ((), {"executedQueryString": "Expr: up\nStep: 15s"})
+    assert isinstance(values_of([frame]), NoData)
+
+
+def test_what_the_server_remarks_is_a_notice() -> None:
+    """Warnings and infos, on the first frame; histograms are left out and that is said."""
+    histogram = {"metric": {"job": "h"}, "histograms": [[1700000000, {"count": "1", "sum": "1", "buckets": []}]]}
+    body = success("matrix", [histogram, series({"job": "a"}, (1, "1"))], warnings=["careful"], infos=["by the way"])
+    (frame,) = read(body)
+    assert frame.meta is not None
+    notices = frame.meta["notices"]
+    assert [(notice["severity"], notice["text"][:20]) for notice in notices] == [
+        ("warning", "careful"),
+        ("info", "by the way"),
+        ("warning", "1 series of native h"),
+    ]
+    (alone,) = read(success("vector", [{"metric": {}, "histogram": [1, {}]}]))
+    assert alone.meta is not None
+    assert "native histograms" in alone.meta["notices"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>",
+        b"[]",
+        b'{"status":"sucess"}',
+        b'{"status":"success"}',
+        b'{"status":"success","data":{"resultType":"matrix"}}',
+        success("streams", []),
+        success("matrix", [5]),
+        success("matrix", [{"metric": {}}]),
+        success("matrix", [{"metric": {"a": 1}, "values": [[1, "1"]]}]),
+        success("matrix", [{"metric": [], "values": 0}]),
+        success("matrix", [{"metric": {}, "values": 0}]),
+        success("matrix", [{"metric": {}, "values": [[1, "x"]]}]),
+        success("matrix", [{"metric": {}, "values": [[1]]}]),
+        success("matrix", [{"metric": {}, "values": [["NaN", "1"]]}]),
+        success("matrix", [{"metric": {}, "values": [[1e18, "1"]]}]),
+        success("vector", [{"metric": {}, "value": [1, None]}]),
+        success("scalar", [1]),
+        success("string", [1, 2]),
+        b'{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[[1,"2"',
+    ],
+)
+def test_what_is_no_answer_is_the_sources_fault(body: bytes) -> None:
+    """Never ours, whatever it is."""
+    with pytest.raises(SourceFailed, match="check that the data source's URL is that of a Prometheus server"):
+        read(body)
+
+
+def test_no_more_series_and_points_are_read_than_allowed() -> None:
+    """Each limit by its setting, before anything is made of them."""
+    body = success("matrix", [series({"n": str(n)}, (1, "1"), (2, "2")) for n in range(3)])
+    with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_SERIES"):
+        read(body, Limits(query_series=2))
+    with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_POINTS"):
+        read(body, Limits(query_points=5))
+    with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_SERIES"):
+        read(success("vector", [{"metric": {}, "value": [1, "1"]}] * 3), Limits(query_series=2))
+
+
+async def query(http: HttpClient, fake: Fake, options: dict[str, Any] | None = None, **properties: Any) -> list[Frame]:
+    source = Prometheus(prometheus(fake.url, json_data=options or {}), http)
+    asked = SourceQuery.model_validate({"refId": "A", "datasource": {"uid": "prom"}, "expr": "up", "interval": "1m", **properties})
+    return list(await source.query(asked, TimeRange(START, START + HOUR), Limits()))
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_ranges_and_instants_are_asked_for(serve: Serve, http: HttpClient, method: str) -> None:
+    """By POST unless the data source says otherwise, with the time-out it names."""
+    fake = await serve(answering(success("vector", [{"metric": {"job": "a"}, "value": [1, "1"]}])))
+    options = {"queryTimeout": "7s"} | ({"httpMethod": "GET"} if method == "GET" else {})
+    frames = await query(http, fake, options, instant=True, range=True)
+    assert len(frames) == 2
+    assert [(asked[0], asked[1], asked[2]) for asked in fake.asked] == [
+        (method, "/api/v1/query", {"query": "up", "time": "1767229207", "timeout": "7s"}),
+        (
+            method,
+            "/api/v1/query_range",
+            {"query": "up", "start": "1767225600", "end": "1767229200", "step": "60", "timeout": "7s"},
+        ),
+    ]
+
+
+async def test_exemplars_are_told_to_be_missing(serve: Serve, http: HttpClient) -> None:
+    """A panel that asks for them beside its query gets its query."""
+    fake = await serve(answering(success("matrix", [])))
+    (frame,) = await query(http, fake, exemplar=True)
+    assert frame.meta is not None
+    assert frame.meta["notices"] == [{"severity": "info", "text": "exemplars are not served; the query was answered without them"}]
+
+
+BAD = b'{"status":"error","errorType":"bad_data","error":"parse error at char 3"}'
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "told"),
+    [
+        (400, BAD, BadRequest, "bad_data: parse error at char 3"),
+        (422, BAD.replace(b"bad_data", b"execution"), BadRequest, "execution: parse error"),
+        (401, b"no", SourceFailed, "refuses the credentials"),
+        (403, BAD, SourceFailed, "refuses the credentials"),
+        (404, b"<html>", SourceFailed, "HTTP 404; check the data source's URL"),
+        (405, b"", SourceFailed, "HTTP method to GET"),
+        (500, b"", SourceFailed, "HTTP 500; ask again"),
+        (503, BAD.replace(b"bad_data", b"timeout"), SourceFailed, "timeout: parse error"),
+        (200, b"<html>", SourceFailed, "is no JSON"),
+        (200, BAD, SourceFailed, "bad_data"),
+        (500, success("vector", []), SourceFailed, "HTTP 500"),
+    ],
+)
+async def test_errors_say_whose_they_are(
+    serve: Serve, http: HttpClient, status: int, body: bytes, kind: type[Exception], told: str
+) -> None:
+    """400 and 422 in the server's words are for the caller to mend; all else is the source's."""
+    fake = await serve(answering(body, status))
+    with pytest.raises(kind, match=told):
+        await query(http, fake)
+    with pytest.raises(kind, match=told):
+        await Prometheus(prometheus(fake.url), http).health()
+
+
+async def test_a_healthy_server_computes(serve: Serve, http: HttpClient) -> None:
+    """It is asked for one and one."""
+    fake = await serve(answering(success("scalar", [4, "2"])))
+    assert await Prometheus(prometheus(fake.url), http).health() == "Successfully queried the Prometheus API."
+    assert fake.asked[0][2]["query"] == "1+1"
+
+
+async def test_a_large_answer_is_read_beside_the_event_loop(serve: Serve, http: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a thread, and to the same frames."""
+    threads = []
+    plain = Prometheus._frames
+
+    def noted(*arguments: Any) -> list[Frame]:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return plain(*arguments)
+
+    monkeypatch.setattr(Prometheus, "_frames", noted)
+    for count in (1, 2000):
+        fake = await serve(answering(success("matrix", [series({"n": str(n)}, (1, "1"), (2, "2")) for n in range(count)])))
+        assert len(await query(http, fake)) == count
+    assert threads == [True, False]
+
+
+def test_the_same_steps_are_the_same_question() -> None:
+    """A second later a range asks for the same points; an instant does not, and neither does another legend."""
+    source = Prometheus(prometheus("http://x"), None)  # type: ignore[arg-type]
+    moved = TimeRange(START.replace(second=8), START.replace(second=8) + HOUR)
+
+    def question(time_range: TimeRange, **properties: Any) -> Any:
+        asked = SourceQuery.model_validate({"refId": "A", "datasource": {}, "expr": "up", "interval": "1m", **properties})
+        return source.question(asked, time_range)
+
+    here = TimeRange(START, START + HOUR)
+    assert question(here) == question(moved)
+    assert question(here, instant=True) != question(moved, instant=True)
+    assert question(here) != question(here, legendFormat="x")
+    assert question(here, expr="x[$__range]") != question(TimeRange(START, START + HOUR * 2), expr="x[$__range]")

@@ -1,0 +1,196 @@
+"""What is asked of Prometheus: the steps, ranges and macros of saved panels and rules come to what they always came to."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.expressions.sources.records import prometheus
+
+from dashwright.common.errors import BadRequest
+from dashwright.common.models.expressions import SourceQuery
+from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.sources.prometheus import steps
+from dashwright.expressions.sources.prometheus.question import Question, question_of
+
+START = datetime(2026, 1, 1, 0, 0, 7, tzinfo=UTC)
+SECOND = steps.SECOND
+
+
+def asked(span: timedelta = timedelta(hours=1), *, scrape: str = "15s", **query: Any) -> Question:
+    given_query = SourceQuery.model_validate({"refId": "A", "datasource": {"uid": "prom"}, "expr": "up", **query})
+    record = prometheus("http://x", json_data={"timeInterval": scrape})
+    return question_of(given_query, TimeRange(START, START + span), record)
+
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("span", "scrape", "query", "seconds"),
+    [
+        (2 * DAY, "", {"interval": "10m", "intervalMs": 300_000, "maxDataPoints": 761}, 600),
+        (2 * DAY, "", {"interval": "2m", "intervalMs": 300_000, "maxDataPoints": 761}, 300),
+        (2 * DAY, "", {"interval": "2m", "intervalMs": 900_000, "maxDataPoints": 175}, 900),
+        (12 * HOUR, "15s", {}, 30),
+        (HOUR, "15s", {}, 15),
+        (2 * DAY, "15s", {"intervalFactor": 10}, 1200),
+        (2 * DAY, "15s", {"intervalFactor": 1}, 120),
+        (2 * DAY, "240s", {}, 240),
+        (2 * DAY, "15s", {"interval": "$__interval", "intervalMs": 60_000}, 120),
+        (2 * DAY, "15s", {"interval": "${__interval}", "intervalMs": 60_000}, 120),
+        (2 * DAY, "15s", {"interval": "1m", "intervalMs": 60_000}, 120),
+        (2 * DAY, "30s", {"interval": "$__rate_interval", "intervalMs": 100_000, "maxDataPoints": 12_384}, 130),
+        (HOUR, "30s", {"interval": "$__rate_interval", "intervalMs": 30_000, "maxDataPoints": 12_384}, 120),
+        (2 * DAY, "30s", {"interval": "$__rate_interval", "intervalMs": 120_000, "maxDataPoints": 12_384}, 150),
+        (2 * DAY, "30s", {"interval": "150s", "intervalMs": 100_000, "maxDataPoints": 12_384}, 150),
+        (30 * DAY, "15s", {}, 1800),
+        (HOUR, "15s", {"maxDataPoints": 10}, 300),
+        (HOUR, "", {}, 15),
+        (HOUR, "15s", {"interval": "0s", "intervalMs": 15_000}, 15),
+        (HOUR, "15", {"interval": ">30s"}, 30),
+        (HOUR, "15s", {"intervalMs": 1}, 2),
+    ],
+)
+def test_the_step_is_that_of_saved_panels(span: timedelta, scrape: str, query: dict[str, Any], seconds: int) -> None:
+    """From the least step (of the query, the panel or the data source), the panel's width and what the server bears."""
+    assert asked(span, scrape=scrape, **query).step == seconds * SECOND
+
+
+@given(st.integers(0, 10 * 366 * 86_400 * 10**9), st.integers(1, 10**9), st.integers(0, 50_000))
+def test_a_step_never_asks_for_more_points_than_the_server_bears(span: int, least: int, points: int) -> None:
+    """11,000 a series, wherever the range begins; and no step is below the least one by more than rounding."""
+    step = steps.step(span, least, points)
+    for start in (0, 1, step - 1):
+        first, last = steps.aligned(start, step), steps.aligned(start + span, step)
+        assert (last - first) // step <= 11_000
+    assert step >= min(least, steps.rounded(least))
+
+
+@pytest.mark.parametrize(
+    ("length", "brief", "exact"),
+    [
+        (15, "15s", "15s"),
+        (60, "1m", "1m0s"),
+        (90, "1m", "1m30s"),
+        (135, "2m", "2m15s"),
+        (1200, "20m", "20m0s"),
+        (3600, "1h", "1h0m0s"),
+        (86_400 * 400, "1y", "9600h0m0s"),
+        (0.2, "200ms", "200ms"),
+        (1.5, "1s", "1.5s"),
+        (0.0001, "1ms", "0.1ms"),
+    ],
+)
+def test_lengths_are_written_in_two_ways(length: float, brief: str, exact: str) -> None:
+    """Briefly, in one unit, for ``$__interval``; exactly for ``$__rate_interval``."""
+    nanoseconds = round(length * SECOND)
+    assert (steps.brief(nanoseconds), steps.exact(nanoseconds)) == (brief, exact)
+
+
+@pytest.mark.parametrize(
+    ("expr", "query", "expected"),
+    [
+        ("rate(x[$__interval])", {"intervalMs": 60_000}, "rate(x[2m])"),
+        ("rate(x[${__interval}]) + $__interval_ms", {"intervalMs": 60_000}, "rate(x[2m]) + 120000"),
+        ("x[$__range]", {}, "x[172800s]"),
+        ("x[${__range_s}s] $__range_ms", {}, "x[172800s] 172800000"),
+        ("rate(x[$__rate_interval])", {"interval": "5m"}, "rate(x[20m0s])"),
+        ("rate(x[$__rate_interval])", {"intervalMs": 120_000}, "rate(x[2m15s])"),
+        ("$__rate_interval_ms", {"intervalMs": 120_000}, "135000"),
+        ("rate(x[$__rate_interval])", {"interval": "$__rate_interval", "intervalMs": 120_000}, "rate(x[2m15s])"),
+        ("$__intervals $__other $interval", {"intervalMs": 60_000}, "2ms $__other $interval"),
+    ],
+)
+def test_macros_are_replaced(expr: str, query: dict[str, Any], expected: str) -> None:
+    """With and without braces; others stay."""
+    assert asked(2 * DAY, expr=expr, **query).expr == expected
+
+
+def test_ranges_begin_and_end_on_their_step() -> None:
+    """Both ends go down, in the zone that the client names; an instant is asked for as it is."""
+    question = asked(HOUR, interval="1m")
+    assert (question.start % (60 * SECOND), question.end % (60 * SECOND)) == (0, 0)
+    assert steps.decimal(question.start) == "1767225600"
+    assert steps.decimal(question.at) == "1767229207"
+    daily = asked(10 * DAY, interval="1d", utcOffsetSec=3600)
+    assert daily.start % (86_400 * SECOND) == 23 * 3600 * SECOND
+
+
+@given(st.integers(-(10**18), 10**18), st.integers(1, 10**15), st.integers(-86_400, 86_400))
+def test_alignment_goes_down_by_less_than_a_step(instant: int, width: int, offset: int) -> None:
+    """And what is aligned stays."""
+    aligned = steps.aligned(instant, width, offset * SECOND)
+    assert 0 <= instant - aligned < width
+    assert steps.aligned(aligned, width, offset * SECOND) == aligned
+
+
+@given(st.integers(-(10**18), 10**18))
+def test_times_are_written_exactly(instant: int) -> None:
+    """In decimal seconds, no digit too many."""
+    text = steps.decimal(instant)
+    whole, _, part = text.removeprefix("-").partition(".")
+    assert (int(whole) * SECOND + int(part.ljust(9, "0"))) * (-1 if instant < 0 else 1) == instant
+    assert not part.endswith("0")
+
+
+@pytest.mark.parametrize(
+    ("query", "kinds"),
+    [
+        ({}, (False, True)),
+        ({"instant": True}, (True, False)),
+        ({"instant": True, "range": True}, (True, True)),
+        ({"queryType": "instant"}, (True, False)),
+        ({"queryType": "instant", "range": True}, (False, True)),
+    ],
+)
+def test_a_query_is_for_a_range_unless_it_says_otherwise(query: dict[str, Any], kinds: tuple[bool, bool]) -> None:
+    """Panels of old say nothing."""
+    question = asked(**query)
+    assert (question.is_instant, question.is_range) == kinds
+
+
+@pytest.mark.parametrize(
+    ("legend", "labels", "name"),
+    [
+        ("", {"__name__": "up", "job": "a", "b": 'x"y'}, 'up{b="x\\"y", job="a"}'),
+        ("", {"__name__": "up"}, "up"),
+        ("", {"job": "a"}, '{job="a"}'),
+        ("", {}, "up"),
+        ("__auto", {"job": "a"}, ""),
+        ("__auto", {}, "up"),
+        ("{{job}} on {{ host }}{{gone}}", {"job": "a", "host": "h"}, "a on h"),
+        ("{}", {}, "up"),
+    ],
+)
+def test_series_are_named_by_their_legend(legend: str, labels: dict[str, str], name: str) -> None:
+    """Or as Prometheus writes them; without anything else by the query."""
+    assert asked(legendFormat=legend).display_name(Labels.of(labels)) == name
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ({"expr": " "}, "expr is required"),
+        ({"expr": 7}, "expr must be text"),
+        ({"instant": "yes"}, "instant must be true or false"),
+        ({"interval": "soon"}, "soon"),
+        ({"interval": "-5s"}, "must be above zero"),
+        ({"intervalFactor": "x"}, "intervalFactor must be a number"),
+        ({"utcOffsetSec": 1e300}, "utcOffsetSec must be a number"),
+    ],
+)
+def test_a_query_that_cannot_be_asked_is_told(query: dict[str, Any], told: str) -> None:
+    """By the property that is wrong."""
+    with pytest.raises(BadRequest, match=told):
+        asked(**query)
+
+
+@pytest.mark.parametrize("odd", [-1, 0, 1e300, 0.1])
+def test_odd_numbers_of_clients_do_no_harm(odd: float) -> None:
+    """A step is always one that can be asked for."""
+    question = asked(intervalMs=odd, maxDataPoints=odd)
+    assert question.step >= steps.MILLISECOND
+    assert question.end - question.start <= question.step * 11_000

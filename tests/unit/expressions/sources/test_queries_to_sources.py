@@ -1,0 +1,345 @@
+"""How a request asks its data sources: which it may, all at once, each within its time, and what equals another only once."""
+
+import asyncio
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+import pytest
+from tests.unit.expressions.sources.records import MemoryRecords
+from tests.unit.expressions.sources.records import prometheus as on_record
+
+from dashwright.common.errors import BadRequest, SourceFailed
+from dashwright.common.models.asking import Asking, Door
+from dashwright.common.models.data_sources import SourceRecord
+from dashwright.common.models.expressions import SourceQuery
+from dashwright.expressions.answer import Settings, answer
+from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.frame_reader import read_frames
+from dashwright.expressions.sources.directory import Directory
+from dashwright.expressions.sources.source import Source
+
+FRAME = '[{"schema":{"fields":[{"name":"t","type":"time"},{"name":"v","type":"number"}]},"data":{"values":[[1000],[%d]]}}]'
+
+
+@dataclass
+class World:
+    """Data sources of the type ``counted``, which answer how often they were asked."""
+
+    records: MemoryRecords
+    asked: list[tuple[str, SourceQuery, Limits]] = field(default_factory=list)
+    does: Callable[[str], Any] | None = None
+    cancelled: list[str] = field(default_factory=list)
+    settings: Settings = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.settings = Settings(sources=Directory({"counted": self._make}, self.records, seconds=30))
+
+    def _make(self, record: SourceRecord) -> "Counted":
+        return Counted(self, record)
+
+    async def ask(self, *queries: dict[str, Any], door: Door = Door.QUERY, **asking: Any) -> tuple[int, Any]:
+        body = orjson.dumps({"queries": list(queries), "from": "10000", "to": "20000"})
+        answered = await answer(body, Asking(door, **{"org_id": 1, **asking}), self.settings)
+        assert isinstance(answered.pieces, list)
+        return answered.status, orjson.loads(b"".join(answered.pieces))
+
+
+@dataclass
+class Counted(Source):
+    world: World
+    record: SourceRecord
+
+    async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
+        self.world.asked.append((self.record.uid, query, limits))
+        try:
+            if self.world.does is not None:
+                await self.world.does(self.record.uid)
+        except asyncio.CancelledError:
+            self.world.cancelled.append(self.record.uid)
+            raise
+        return read_frames(FRAME % len(self.world.asked))
+
+    async def health(self) -> str:
+        if self.world.does is not None:
+            await self.world.does(self.record.uid)
+        return "it works"
+
+    def question(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
+        return super().question(query, time_range)
+
+
+@pytest.fixture
+def world() -> World:
+    return World(
+        MemoryRecords(
+            [
+                on_record("", "a", id=1, name="Alpha", type="counted"),
+                on_record("", "b", id=2, name="Beta", type="counted"),
+                on_record("", "odd", id=3, type="mystery"),
+                on_record("", "test", id=4, type="grafana-testdata-datasource"),
+                on_record("", "a", id=5, org_id=2, type="counted"),
+                on_record("", "theirs", id=6, org_id=2, type="counted"),
+            ]
+        )
+    )
+
+
+def query(ref_id: str, datasource: Any, **more: Any) -> dict[str, Any]:
+    return {"refId": ref_id, "datasource": datasource, **more}
+
+
+def value(body: Any, ref_id: str) -> float:
+    number: float = body["results"][ref_id]["frames"][0]["data"]["values"][1][0]
+    return number
+
+
+async def test_a_data_source_is_found_by_its_uid_or_name(world: World) -> None:
+    """A text is a uid, or, in panels of old, a name. The record's type counts, whatever the query says; each is looked up once."""
+    status, body = await world.ask(
+        query("A", {"uid": "a"}),
+        query("B", "Beta"),
+        query("C", {"type": "counted", "uid": "a"}, x=1),
+        query("D", {"type": "mysql", "uid": "a"}),
+        query("E", {"uid": "test"}, scenarioId="no_data_points"),
+        query("F", {"type": "grafana-testdata-datasource", "uid": "nowhere"}, scenarioId="no_data_points"),
+        explain=True,
+    )
+    assert status == 200, body
+    assert [uid for uid, *_ in world.asked] == ["a", "b", "a"]
+    assert world.records.looked_up.count((1, "a")) == 1
+    kinds = {ref_id: node["kind"] for ref_id, node in body["meta"]["explain"]["nodes"].items()}
+    assert kinds == dict.fromkeys("ABCD", "counted") | dict.fromkeys("EF", "grafana-testdata-datasource")
+
+
+@pytest.mark.parametrize(
+    ("datasource", "asking", "told"),
+    [
+        ({"uid": "gone"}, {}, "no data source with the uid (or name) 'gone' in this organization; GET /api/datasources lists"),
+        ({"uid": "theirs"}, {}, "no data source with the uid (or name) 'theirs'"),
+        ({"uid": "a"}, {"org_id": 0}, "no data source with the uid (or name) 'a'"),
+        ({"type": "counted"}, {}, "names no data source but the type 'counted'"),
+        ({"uid": "odd"}, {}, "'mystery', which is not served; served are grafana-testdata-datasource, counted"),
+        ({"uid": "b"}, {"uids": frozenset({"a"})}, "'b' is not among those that you may query"),
+        ({"uid": "gone"}, {"uids": frozenset({"a"})}, "'gone' is not among those that you may query"),
+        ("Beta", {"uids": frozenset()}, "'Beta' is not among those that you may query"),
+    ],
+)
+async def test_one_that_is_not_there_is_an_error_on_its_ref_id(world: World, datasource: Any, asking: dict[str, Any], told: str) -> None:
+    """Named, with what to do. Who may query some only is not told which others there are."""
+    status, body = await world.ask(query("A", datasource), query("B", {"uid": "a"}, hide=True), **asking)
+    assert status == 400
+    assert body["results"]["A"]["status"] == 400
+    assert told in body["results"]["A"]["error"]
+    assert world.asked == []
+
+
+async def test_who_may_query_some_data_sources_may_query_those(world: World) -> None:
+    """By uid and by name."""
+    status, _ = await world.ask(query("A", {"uid": "a"}), query("B", "Alpha", x=1), uids=frozenset({"a"}))
+    assert status == 200
+
+
+async def test_queries_run_at_once(world: World) -> None:
+    """To other sources and to the same one: none waits for another."""
+    both = asyncio.Barrier(3)
+    world.does = lambda uid: both.wait()
+    status, _ = await world.ask(query("A", {"uid": "a"}), query("B", {"uid": "b"}), query("C", {"uid": "a"}, other=True))
+    assert status == 200
+
+
+async def test_equal_queries_are_asked_once(world: World) -> None:
+    """Whatever their refId and whether they are hidden; but not over another range, with another property or of another source."""
+    status, body = await world.ask(
+        query("A", {"uid": "a"}, x=[1, {"y": None}]),
+        query("B", {"uid": "a", "type": "counted"}, x=[1, {"y": None}]),
+        query("C", {"uid": "a"}, x=[1]),
+        query("D", {"uid": "a"}, x=[1, {"y": None}], timeRange={"from": "0", "to": "10000"}),
+        query("E", {"uid": "b"}, x=[1, {"y": None}]),
+        query("F", {"uid": "a"}, x=[1, {"y": None}], intervalMs=7),
+        explain=True,
+    )
+    assert status == 200
+    assert len(world.asked) == 5
+    assert value(body, "A") == value(body, "B")
+    nodes = body["meta"]["explain"]["nodes"]
+    assert [nodes[ref_id]["cache"] for ref_id in "ABC"] == ["miss", "hit", "miss"]
+    assert {frame["schema"]["refId"] for ref_id in "AB" for frame in body["results"][ref_id]["frames"]} == {"A", "B"}
+
+
+async def test_an_answer_is_kept_for_the_next_request(world: World) -> None:
+    """Until the data source is changed; not for another organization, and not for who wants a fresh one."""
+    for _ in range(2):
+        await world.ask(query("A", {"uid": "a"}))
+    assert len(world.asked) == 1
+    status, body = await world.ask(query("A", {"uid": "a"}), fresh=True, explain=True)
+    assert (status, body["meta"]["explain"]["nodes"]["A"]["cache"], len(world.asked)) == (200, "miss", 2)
+    await world.ask(query("A", {"uid": "a"}), org_id=2)
+    assert len(world.asked) == 3
+    world.records.records[0] = on_record("", "a", id=1, type="counted", version=2)
+    await world.ask(query("A", {"uid": "a"}))
+    assert len(world.asked) == 4
+
+
+async def test_an_expression_over_kept_frames_leaves_them_as_they_are(world: World) -> None:
+    """The same request again has the same result."""
+    expressions: list[dict[str, Any]] = [
+        {"refId": "M", "type": "math", "expression": "$A * 2 + abs($A)"},
+        {"refId": "S", "type": "resample", "expression": "A", "window": "1s", "downsampler": "mean", "upsampler": "pad"},
+        {"refId": "R", "type": "reduce", "expression": "M", "reducer": "mean", "settings": {"mode": "replaceNN", "replaceWithValue": 1}},
+    ]
+    first = await world.ask(query("A", {"uid": "a"}), *expressions)
+    assert first[0] == 200
+    assert await world.ask(query("A", {"uid": "a"}), *expressions) == first
+    assert len(world.asked) == 1
+
+
+async def test_a_failing_source_is_an_error_of_its_own_ref_id(world: World) -> None:
+    """And asked again next time."""
+
+    async def fail(uid: str) -> None:
+        if uid == "a":
+            raise SourceFailed("gone away")
+
+    world.does = fail
+    for asked in (2, 3):
+        status, body = await world.ask(query("A", {"uid": "a"}), query("B", {"uid": "b"}))
+        assert status == 400
+        told = {"error": "[sse.dataQueryError] failed to execute query [A]: gone away", "errorSource": "downstream", "status": 502}
+        assert body["results"]["A"] == {**told, "frames": []}
+        assert body["results"]["B"]["status"] == 200
+        assert len(world.asked) == asked
+
+
+async def test_a_slow_source_is_given_up_after_its_time(world: World) -> None:
+    """That of its record, as a number or text; it is cancelled, and the others are answered."""
+    world.records.records[0] = on_record("", "a", id=1, name="Alpha", type="counted", json_data={"timeout": "0.01"})
+
+    async def wait(uid: str) -> None:
+        if uid == "a":
+            await asyncio.Event().wait()
+
+    world.does = wait
+    status, body = await world.ask(query("A", {"uid": "a"}), query("B", {"uid": "b"}))
+    assert status == 400
+    assert body["results"]["A"]["status"] == 504
+    assert "'Alpha' did not answer within 0.01 s (jsonData.timeout" in body["results"]["A"]["error"]
+    assert "DASHWRIGHT_SOURCE_SECONDS" in body["results"]["A"]["error"]
+    assert body["results"]["B"]["status"] == 200
+    assert world.cancelled == ["a"]
+
+
+@pytest.mark.parametrize("datasource", [{"uid": "a"}, {"type": "grafana-testdata-datasource"}])
+async def test_no_source_is_waited_for_beyond_the_requests_deadline(world: World, datasource: Any) -> None:
+    """Which is told then, whatever time the source itself has."""
+    world.does = lambda uid: asyncio.Event().wait()
+    world.settings = Settings(seconds=0.3, sources=world.settings.sources)
+    status, body = await world.ask(query("A", datasource, scenarioId="slow_query", stringInput="1h"))
+    assert status == 400
+    assert body["results"]["A"]["status"] == 504
+    assert "DASHWRIGHT_EVALUATION_SECONDS" in body["results"]["A"]["error"]
+    await asyncio.sleep(0)
+    assert world.cancelled == (["a"] if "uid" in datasource else [])
+
+
+async def test_a_caller_that_goes_cancels_its_queries(world: World) -> None:
+    """Unless somebody else waits for the same answer."""
+    under_way = asyncio.Event()
+    let_go = asyncio.Event()
+
+    async def wait(uid: str) -> None:
+        under_way.set()
+        await let_go.wait()
+
+    world.does = wait
+    first, second = (asyncio.create_task(world.ask(query("A", {"uid": "a"}), query(ref_id, {"uid": "b"}))) for ref_id in "BC")
+    await under_way.wait()
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.wait([first])
+    await asyncio.sleep(0)
+    assert world.cancelled == []
+    second.cancel()
+    await asyncio.wait([second])
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert sorted(world.cancelled) == ["a", "b"]
+
+
+async def test_a_query_knows_how_many_points_are_wanted(world: World) -> None:
+    """Those it names; else 100, or 5,000 in a request with expressions, as clients know it. Nobody makes up an interval."""
+    await world.ask(query("A", {"uid": "a"}), query("B", {"uid": "a"}, maxDataPoints=7))
+    await world.ask(query("A", {"uid": "b"}), {"refId": "C", "type": "math", "expression": "$A"})
+    assert [asked.max_data_points for _, asked, _ in world.asked] == [100, 7, 5000]
+    assert [asked.interval_ms for _, asked, _ in world.asked] == [None] * 3
+
+
+async def test_an_evaluation_asks_for_nothing_that_it_does_not_need(world: World) -> None:
+    """A hidden query that nothing shown reads is neither looked up nor asked."""
+    status, _ = await world.ask(query("A", {"uid": "gone"}, hide=True), query("B", {"uid": "b"}))
+    assert status == 200
+    assert world.records.looked_up == [(1, "b")]
+
+
+async def health(world: World, body: Any, **asking: Any) -> tuple[int, Any]:
+    answered = await answer(orjson.dumps(body), Asking(Door.HEALTH, **{"org_id": 1, **asking}), world.settings)
+    assert isinstance(answered.pieces, list)
+    return answered.status, orjson.loads(b"".join(answered.pieces))
+
+
+async def test_health_is_a_sentence(world: World) -> None:
+    """Of the source, or why it does not work: what is ours to mend is not told."""
+    assert await health(world, {"uid": "a"}) == (200, {"status": "OK", "message": "it works"})
+    assert await health(world, {"uid": "test"}) == (200, {"status": "OK", "message": "Data source is working"})
+
+    async def fail(uid: str) -> None:
+        raise SourceFailed("gone away") if uid == "a" else BadRequest("correct its address")
+
+    world.does = fail
+    assert await health(world, {"uid": "a"}) == (400, {"status": "ERROR", "message": "gone away"})
+    assert await health(world, {"uid": "b"}) == (400, {"status": "ERROR", "message": "correct its address"})
+
+
+async def test_secrets_that_cannot_be_read_are_an_error_of_their_data_source(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are answered."""
+    plain = MemoryRecords.find
+
+    async def sealed(self: MemoryRecords, org_id: int, uid: str) -> SourceRecord | None:
+        if uid == "a":
+            raise SourceFailed("the secrets do not open")
+        return await plain(self, org_id, uid)
+
+    monkeypatch.setattr(MemoryRecords, "find", sealed)
+    status, body = await world.ask(query("A", {"uid": "a"}), query("B", {"uid": "b"}))
+    assert (status, body["results"]["A"]["status"], body["results"]["B"]["status"]) == (400, 502, 200)
+    assert await health(world, {"uid": "a"}) == (400, {"status": "ERROR", "message": "the secrets do not open"})
+
+
+async def test_health_of_a_slow_source_ends(world: World) -> None:
+    """By its own time, or the caller's."""
+    world.does = lambda uid: asyncio.Event().wait()
+    world.records.records[0] = on_record("", "a", id=1, type="counted", json_data={"timeout": 0.01})
+    status, body = await health(world, {"uid": "a"})
+    assert (status, body["status"]) == (400, "ERROR")
+    assert "did not answer within 0.01 s" in body["message"]
+
+
+@pytest.mark.parametrize(
+    ("body", "asking", "status"),
+    [({"uid": "gone"}, {}, 400), ({"uid": "theirs"}, {}, 400), ({"uid": "b"}, {"uids": frozenset("a")}, 403), ({}, {}, 400), ([], {}, 400)],
+)
+async def test_health_of_what_the_caller_has_not_is_refused(world: World, body: Any, asking: dict[str, Any], status: int) -> None:
+    """As an error, which is no report on a data source."""
+    assert (await health(world, body, **asking))[0] == status
+    assert "status" not in (await health(world, body, **asking))[1]
+
+
+@pytest.mark.parametrize("uids", [None, frozenset[str](), frozenset({"a", "b\nc", 'd"'})])
+def test_what_is_asked_travels_as_headers(uids: frozenset[str] | None) -> None:
+    """And is the same on the other side; what is missing has its default."""
+    asking = Asking(Door.HEALTH, org_id=7, uids=uids, fresh=True, accept="x")
+    assert Asking.of(asking.headers()) == asking
+    assert Asking.of({}) == Asking()

@@ -1,0 +1,229 @@
+"""The built-in source: every scenario answers the same to the same question, in the shapes that clients know."""
+
+import math
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.common.errors import BadRequest, SourceFailed, TooLarge
+from dashwright.common.models.expressions import SourceQuery
+from dashwright.expressions.engine.convert import values_of
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.engine.values import NoData, Series
+from dashwright.expressions.sources.testdata import source as testdata
+from dashwright.expressions.sources.testdata.columns import field_of, table
+from dashwright.expressions.sources.testdata.source import TYPE
+
+START = datetime(2026, 1, 1, 0, 0, 7, tzinfo=UTC)
+BEGIN = 1767225607_000
+
+
+async def ask(
+    scenario: str, *, span: timedelta = timedelta(minutes=5), limits: Limits | None = None, ref_id: str = "A", **properties: Any
+) -> list[Frame]:
+    query = SourceQuery.model_validate({"refId": ref_id, "datasource": {"type": TYPE}, "scenarioId": scenario, **properties})
+    return list(await testdata.TestData().query(query, TimeRange(START, START + span), limits or Limits()))
+
+
+def seen(field: Field) -> list[Any]:
+    """The values, None for nulls; times in milliseconds."""
+    values = (field.values // 1_000_000 if field.type is FieldType.TIME else field.values).tolist()
+    nulls = [False] * len(field) if field.nulls is None else field.nulls.tolist()
+    return [None if null else value for value, null in zip(values, nulls, strict=True)]
+
+
+async def test_a_random_walk_has_the_shape_that_clients_know() -> None:
+    """A point an interval, from the beginning of the range on; the end is not part of it."""
+    first, second = await ask("random_walk", seriesCount=2, intervalMs=60_000, labels='host="h$seriesIndex", zone=a')
+    times, values = first.fields
+    assert (first.name, times.name, values.name, second.fields[1].name) == ("", "time", "A-series", "A-series1")
+    assert first.meta == {"type": "timeseries-multi", "custom": {"customStat": 10}}
+    assert times.config == {"interval": 60_000}
+    assert seen(times) == [BEGIN + 60_000 * number for number in range(5)]
+    assert values.nullable
+    assert [dict(field.labels.pairs) for field in (values, second.fields[1]) if field.labels] == [
+        {"host": "h0", "zone": "a"},
+        {"host": "h1", "zone": "a"},
+    ]
+    assert (await ask("random_walk", alias="mine"))[0].fields[1].name == "mine"
+    assert isinstance(values_of([first, second], TYPE), Series)
+
+
+async def test_a_random_walk_can_be_repeated() -> None:
+    """The same query over the same range walks the same way; another range, series or refId another."""
+    walks = [
+        seen((await ask("random_walk", **more))[0].fields[1])
+        for more in ({}, {}, {"ref_id": "B"}, {"span": timedelta(minutes=5, seconds=1)})
+    ]
+    assert walks[0] == walks[1]
+    assert walks[0][0] != walks[2][0]
+    assert walks[0] != walks[3][: len(walks[0])]
+    several = await ask("random_walk", seriesCount=2)
+    assert seen(several[0].fields[1]) == walks[0]
+    assert seen(several[1].fields[1]) != walks[0]
+
+
+@given(st.floats(-100, 100), st.floats(0, 50), st.floats(0, 10), st.floats(0, 10))
+async def test_a_random_walk_keeps_to_its_bounds(start: float, width: float, spread: float, noise: float) -> None:
+    """Each step is at most half of the spread, the noise comes on top, and nothing leaves the bounds."""
+    (frame,) = await ask("random_walk", startValue=start, spread=spread, noise=noise)
+    values = np.array(seen(frame.fields[1]))
+    assert start <= values[0] <= start + noise
+    assert bool((np.abs(np.diff(values)) <= spread / 2 + noise + 1e-9).all())
+    (bounded,) = await ask("random_walk", startValue=start, spread=spread, noise=noise, min=start, max=start + width)
+    values = np.array(seen(bounded.fields[1]))
+    assert bool(((values >= start) & (values <= start + width)).all())
+
+
+async def test_a_random_walk_is_bounded() -> None:
+    """10,000 points a series, and series and points by the settings."""
+    (frame,) = await ask("random_walk", span=timedelta(days=30))
+    assert frame.rows == 10_000
+    with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_SERIES"):
+        await ask("random_walk", seriesCount=11, limits=Limits(query_series=10))
+    with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_POINTS"):
+        await ask("random_walk", seriesCount=2, limits=Limits(query_points=599))
+    assert await ask("random_walk", seriesCount=-1) == []
+    (dropped,) = await ask("random_walk", dropPercent=50)
+    assert 50 < dropped.rows < 250
+
+
+async def test_a_pulse_is_where_it_always_is() -> None:
+    """Counted from the epoch, whatever range is asked for."""
+    wave = {"timeStep": 30, "onCount": 2, "onValue": 5, "offCount": 3, "offValue": "null"}
+    (frame,) = await ask("predictable_pulse", pulseWave=wave, labels="{a=b}", alias="pulse")
+    times, values = frame.fields
+    assert (frame.name, times.name, values.name) == ("pulse", "Time", "Value")
+    assert frame.meta == {"type": "timeseries-multi", "typeVersion": [0, 0]}
+    assert seen(times)[0] == BEGIN - 7_000
+    assert seen(times)[-1] < BEGIN + 300_000
+    assert seen(values) == [5.0 if instant // 30_000 % 5 < 2 else None for instant in seen(times)]
+    (usual,) = await ask("predictable_pulse")
+    assert set(seen(usual.fields[1])) == {1.0, 2.0}
+    (odd,) = await ask("predictable_pulse", pulseWave={"onValue": "nan", "offCount": 0})
+    assert all(map(math.isnan, seen(odd.fields[1])))
+
+
+WRONG_WAVES = [
+    ({"timeStep": 0}, "timeStep above zero"),
+    ({"onCount": 0, "offCount": 0}, "together above zero"),
+    ({"onValue": "x"}, "onValue"),
+    ([], "pulseWave"),
+]
+
+
+@pytest.mark.parametrize(("wave", "told"), WRONG_WAVES)
+async def test_a_pulse_that_cannot_be_is_told(wave: Any, told: str) -> None:
+    """By what is wrong."""
+    with pytest.raises(BadRequest, match=told):
+        await ask("predictable_pulse", pulseWave=wave)
+
+
+async def test_no_data_and_slow_data() -> None:
+    """The one has no frames; the other comes when its time has come."""
+    assert await ask("no_data_points") == []
+    assert isinstance(values_of([], TYPE), NoData)
+    assert len(await ask("slow_query", stringInput="1ms", seriesCount=5)) == 1
+    assert len(await ask("slow_query")) == 1
+    with pytest.raises(BadRequest, match="soon"):
+        await ask("slow_query", stringInput="soon")
+
+
+async def test_a_server_error_is_one_unless_told_otherwise() -> None:
+    """With values it answers them, evenly over the range."""
+    with pytest.raises(SourceFailed, match="fails, as it should"):
+        await ask("server_error_500")
+    (frame,) = await ask("server_error_500", stringInput="1, 20, null")
+    assert seen(frame.fields[0]) == [BEGIN, BEGIN + 150_000, BEGIN + 300_000]
+    assert (frame.fields[1].name, frame.fields[1].type, seen(frame.fields[1])) == ("A-series", FieldType.INT64, [1, 20, None])
+    (same,) = await ask("csv_metric_values", stringInput="1,20,null")
+    assert seen(same.fields[1]) == [1, 20, None]
+    assert (await ask("csv_metric_values"))[0].fields == ()
+
+
+CSV = """time, "value{host=""a"", n=$seriesIndex}", n, up, "na,me"
+2026-01-01T00:00:00Z, 1.5, 1, T, x
+2026-01-01T01:00:00.250+01:00, null, , false, "multi
+line"
+never, 1e3, -3, NULL, null
+"""
+
+
+async def test_csv_columns_are_what_their_texts_are() -> None:
+    """Times by their name, labels from it, and everything may be null."""
+    (frame,) = await ask("csv_content", csvContent=CSV, alias="table")
+    assert frame.name == "table"
+    told = [(field.name, field.type.value, seen(field)) for field in frame.fields]
+    assert told == [
+        ("time", "time.Time", [1767225600_000, 1767225600_250, None]),
+        ("value", "float64", [1.5, None, 1000.0]),
+        ("n", "int64", [1, None, -3]),
+        ("up", "bool", [True, False, None]),
+        ("na,me", "string", ["x", "multi\nline", None]),
+    ]
+    assert all(field.nullable for field in frame.fields)
+    assert dict(frame.fields[1].labels.pairs if frame.fields[1].labels else ()) == {"host": "a", "n": "1"}
+    assert await ask("csv_content", csvContent="") == []
+    assert (await ask("csv_content", csvContent="a,b\n"))[0].fields == []
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind", "values"),
+    [
+        (["1", "2.0"], "float64", [1.0, 2.0]),
+        (["9223372036854775807"], "int64", [2**63 - 1]),
+        (["9223372036854775808"], "float64", [2.0**63]),
+        (["inf", "-Infinity"], "float64", [math.inf, -math.inf]),
+        (["1_000"], "string", ["1_000"]),
+        (["٣"], "string", ["٣"]),
+        (["0x10"], "string", ["0x10"]),
+        (["", "null"], "string", [None, None]),
+        (["t", "x", "TRUE"], "bool", [True, False, True]),
+        (["1", "F"], "string", ["1", "F"]),
+        (["."], "string", ["."]),
+        (["1."], "float64", [1.0]),
+    ],
+)
+def test_a_column_is_the_narrowest_type_that_fits(texts: list[str], kind: str, values: list[Any]) -> None:
+    """Text, if nothing else does."""
+    field = field_of("x", texts)
+    assert (field.type.value, seen(field)) == (kind, values)
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_a_table_or_told_to_be_none(content: str) -> None:
+    """Nothing else comes of it."""
+    with suppress(BadRequest):
+        assert len({len(field) for field in table(content, "").fields}) <= 1
+
+
+@pytest.mark.parametrize(
+    ("properties", "told"),
+    [
+        ({"scenarioId": "logs"}, "'logs' of grafana-testdata-datasource is not served; use one of raw_frame, csv_content"),
+        ({"scenarioId": 7}, "scenarioId must be text"),
+        ({"scenarioId": "csv_content", "csvContent": "a,b\n1"}, "1 values in row 2"),
+        ({"scenarioId": "csv_content", "csvContent": 'a\n"x'}, "csvContent cannot be read"),
+        ({"scenarioId": "csv_content", "csvContent": "v{x}\n1"}, "labels"),
+        ({"scenarioId": "random_walk", "labels": "x"}, "labels 'x' cannot be read"),
+        ({"scenarioId": "random_walk", "spread": "wide"}, "spread must be a number"),
+        ({"scenarioId": "random_walk", "seriesCount": True}, "seriesCount must be a number"),
+    ],
+)
+async def test_a_query_that_cannot_be_answered_is_told(properties: dict[str, Any], told: str) -> None:
+    """By the property that is wrong."""
+    scenario = properties.pop("scenarioId")
+    with pytest.raises(BadRequest, match=told):
+        await ask(scenario, **properties)
+
+
+async def test_it_works() -> None:
+    """Whoever asks."""
+    assert await testdata.TestData().health() == "Data source is working"

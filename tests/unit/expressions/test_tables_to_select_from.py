@@ -1,0 +1,224 @@
+"""What frames, series and numbers become as a table that a statement selects from."""
+
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.expressions.test_frames_as_values import TIME, converted, frame
+
+from dashwright.common.errors import BadRequest, TooLarge
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.table import Table
+from dashwright.expressions.engine.values import NoData, Scalar, Values
+from dashwright.expressions.frame_reader import read_frames
+from dashwright.expressions.sql.relation import Column, Relation, distinct
+from dashwright.expressions.sql.tables import MOST_COLUMNS, relation_of
+
+MULTI, WIDE, NUMBERS = "timeseries-multi", "timeseries-wide", "numeric-multi"
+EMPTY: dict[str, list[Any]] = {"time": [], "__value__": [], "__metric_name__": []}
+
+
+def table(*frames: Any) -> Table:
+    return Table(tuple(read_frames(orjson.dumps(list(frames)))))
+
+
+def relation(held: Values | Table) -> Relation:
+    return relation_of("A", held, Limits())
+
+
+def columns(held: Values | Table) -> dict[str, list[Any]]:
+    """By name in order; times in milliseconds, None for null."""
+    return {column.name: cells(column) for column in relation(held).columns}
+
+
+def cells(column: Column) -> list[Any]:
+    values = column.values.tolist()
+    if column.texts is not None:
+        values = [column.texts[value] for value in values]
+    elif column.type is FieldType.TIME:
+        values = [value // 1_000_000 for value in values]
+    return [None if column.nulls is not None and column.nulls[row] else value for row, value in enumerate(values)]
+
+
+def test_series_are_rows_by_time_then_name() -> None:
+    """A row for each point, in the order of the frames where both are equal; labels are columns by key, null where one is missing."""
+    late = frame(TIME, ("mem", "number", [3, 4], {"host": "b", "env": "prod"}), kind=MULTI)
+    early = frame(("t", "time", [500, 1000]), ("cpu", "number", [1, 2], {"host": "a"}), kind=MULTI)
+    assert columns(table(late, early)) == {
+        "time": [500, 1000, 1000, 2000],
+        "__value__": [1, 2, 3, 4],
+        "__metric_name__": ["cpu", "cpu", "mem", "mem"],
+        "env": [None, None, "prod", "prod"],
+        "host": ["a", "a", "b", "b"],
+    }
+
+
+@pytest.mark.parametrize("kind", [WIDE, MULTI, "timeseries-many"])
+def test_series_on_the_same_times_alternate(kind: str) -> None:
+    """What the quick way does for them is what sorting would."""
+    shared = frame(TIME, ("b", "number", [1, 2], {"h": "x"}), ("a", "number", [3, None], {"h": "y"}), kind=kind)
+    assert columns(table(shared)) == {
+        "time": [1000, 1000, 2000, 2000],
+        "__value__": [3, 1, None, 2],
+        "__metric_name__": ["a", "b", "a", "b"],
+        "h": ["y", "x", "y", "x"],
+    }
+
+
+@given(st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=6), min_size=1, max_size=4), st.data())
+def test_any_series_are_rows_in_the_order_of_a_stable_sort(axes: list[list[int]], data: st.DataObject) -> None:
+    """Times that repeat, run backwards or differ between series included."""
+    if data.draw(st.booleans()):
+        axes = [axes[0]] * len(axes)
+    names = data.draw(st.lists(st.sampled_from("ab"), min_size=len(axes), max_size=len(axes)))
+    frames, points, number = [], [], 0
+    for name, axis in zip(names, axes, strict=True):
+        values = [float(number + place) for place in range(len(axis))]
+        number += len(axis)
+        frames.append(frame(("t", "time", axis), (name, "number", values), kind=MULTI))
+        points += [(time, name, value) for time, value in zip(axis, values, strict=True)]
+    found = columns(table(*frames))
+    rows = list(zip(found["time"], found["__metric_name__"], found["__value__"], strict=True))
+    assert rows == sorted(points, key=lambda point: point[:2])
+
+
+@pytest.mark.parametrize("kind", ["numeric-wide", NUMBERS])
+def test_numbers_are_rows_in_their_order(kind: str) -> None:
+    """The name first; text and booleans beside them are no numbers."""
+    fields = [("mem", "number", [4], {"env": "prod"}), ("cpu", "number", [None], {"host": "a"}), ("note", "string", ["x"])]
+    assert columns(table(frame(*fields, kind=kind))) == {
+        "__metric_name__": ["mem", "cpu"],
+        "__value__": [4, None],
+        "env": ["prod", None],
+        "host": [None, "a"],
+    }
+
+
+def test_display_names_are_a_column_where_there_are_any() -> None:
+    """Those of the data source, null where a field has none."""
+    fields = [("cpu", "number", [1], {"h": "a"}, {"displayNameFromDS": "CPU A"}), ("cpu", "number", [2], {"h": "b"})]
+    assert columns(table(frame(*fields, kind=NUMBERS))) == {
+        "__metric_name__": ["cpu", "cpu"],
+        "__value__": [1, 2],
+        "__display_name__": ["CPU A", None],
+        "h": ["a", "b"],
+    }
+
+
+def test_null_and_nan_are_not_the_same() -> None:
+    """A null sample is NULL, and NaN stays a number."""
+    held = table(frame(("t", "time", [1, 2, 3]), ("v", "number", [1, None, 0]), kind=MULTI))
+    held.frames[0].fields[1].values[2] = np.nan
+    value = relation(held).columns[1]
+    assert value.nulls is not None
+    assert value.nulls.tolist() == [False, True, False]
+    assert np.isnan(value.values[2])
+
+
+@pytest.mark.parametrize("held", [NoData(), table(), table(frame()), table(frame(), frame()), table(frame(kind=MULTI))])
+def test_nothing_is_an_empty_table_with_the_columns_of_series(held: Values | Table) -> None:
+    """So that the statement runs, and answers no rows."""
+    assert columns(held) == EMPTY
+    assert [column.type for column in relation(held).columns] == [FieldType.TIME, FieldType.FLOAT64, FieldType.STRING]
+
+
+def test_frames_without_rows_keep_their_columns() -> None:
+    """Whatever becomes of them: labels, names and types are those of the fields."""
+    series = table(frame(("t", "time", []), ("v", "number", [], {"h": "a"}), kind=MULTI))
+    assert columns(series) == {**EMPTY, "h": []}
+    assert columns(table(frame(("v", "number", [], {"h": "a"}), kind=NUMBERS))) == {"__metric_name__": [], "__value__": [], "h": []}
+    assert columns(table(frame(("n", "number", []), ("s", "string", [])))) == {"n": [], "s": []}
+
+
+def test_what_expressions_came_to_is_named_by_their_ref_id() -> None:
+    """Series, numbers, and a scalar as one row."""
+    series = converted(frame(TIME, ("v", "number", [1, None], {"h": "a"}), kind=MULTI))
+    assert columns(series) == {"time": [1000, 2000], "__value__": [1, None], "__metric_name__": ["A", "A"], "h": ["a", "a"]}
+    numbers = converted(frame(("v", "number", [5], {"h": "a"}), kind=NUMBERS))
+    assert columns(numbers) == {"__metric_name__": ["A"], "__value__": [5], "h": ["a"]}
+    assert columns(Scalar.of(None)) == {"__metric_name__": ["A"], "__value__": [None]}
+
+
+def test_any_other_frame_is_a_table_as_it_is() -> None:
+    """Names, types and nulls, long frames and those of an unknown kind included."""
+    fields = [("time", "time", [1, None]), ("s", "string", [None, "b"]), ("up", "boolean", [True, False])]
+    for kind in ("", "table", "timeseries-long", "numeric-long", "log-lines"):
+        found = relation(table(frame(*fields, kind=kind)))
+        assert {column.name: cells(column) for column in found.columns} == {"time": [1, None], "s": [None, "b"], "up": [True, False]}
+        assert [column.type for column in found.columns] == [FieldType.TIME, FieldType.STRING, FieldType.BOOL]
+
+
+def enum(codes: list[int], config: Any) -> Table:
+    return Table((Frame([Field("state", FieldType.ENUM, np.array(codes, np.uint16), None, config=config)]),))
+
+
+def test_an_enum_is_its_text() -> None:
+    """As its configuration has it; a value without one is an error."""
+    config = {"type": {"enum": {"text": ["ok", "bad"]}}}
+    assert columns(enum([1, 0], config)) == {"state": ["bad", "ok"]}
+    for codes, told in (([2], config), ([0], None), ([0], {"type": "x"})):
+        with pytest.raises(BadRequest, match="enum without a text"):
+            relation(enum(codes, told))
+
+
+@pytest.mark.parametrize(
+    ("frames", "fault"),
+    [
+        (
+            [frame(TIME, ("v", "number", [1, 2], {"h": "a"}))],
+            "is missing the data type (frame.meta.type) and has labels in the response that can not be mapped to a table",
+        ),
+        (
+            [frame(TIME, ("v", "number", [1, 2], {"h": "a"}), kind="timeseries-long")],
+            "has an unsupported data type [timeseries-long] and has labels",
+        ),
+        (
+            [frame(("v", "number", [1])), frame(("v", "number", [2]))],
+            "has more than one dataframe that can not be automatically mapped to a single table",
+        ),
+        ([frame(("v", "number", [1, 2]), kind=NUMBERS)], "expected no more than one row in the frame, but got 2"),
+        ([frame(("t", "time", [None]), ("v", "number", [1]), kind=MULTI)], "null time stamps"),
+    ],
+)
+def test_what_is_no_table_says_why(frames: list[Any], fault: str) -> None:
+    """And what to declare."""
+    with pytest.raises(BadRequest) as raised:
+        relation(table(*frames))
+    assert fault in raised.value.message
+
+
+def test_names_are_taken_once_in_whatever_case() -> None:
+    """The label keys, and the names of fields, that are taken already get a number; a notice tells."""
+    labels = {"time": "x", "__VALUE__": "y", "host": "a", "Host": "b"}
+    found = relation(table(frame(("t", "time", [1]), ("v", "number", [1], labels), kind=MULTI)))
+    assert [column.name for column in found.columns[3:]] == ["Host", "__VALUE___1", "host_1", "time_1"]
+    assert found.notices[-1] == "label time of A is column time_1 in the table, since there is a column time"
+    plain = relation(table(frame(("a", "number", [1]), ("A", "number", [2]), ("", "number", [3]), ("", "number", [4]))))
+    assert [column.name for column in plain.columns] == ["a", "A_1", "column", "column_1"]
+    assert len(plain.notices) == 3
+
+
+@given(st.lists(st.text("aA1_", max_size=4), max_size=8))
+def test_distinct_names_are_distinct(names: list[str]) -> None:
+    """Also where a number is taken; what is distinct already stays."""
+    found = distinct(names)
+    assert len({name.casefold() for name in found}) == len(names)
+    if all(names) and len({name.casefold() for name in names}) == len(names):
+        assert found == names
+
+
+def test_a_table_that_would_be_too_large_is_refused_before_it_is_made() -> None:
+    """Labels multiply with points; columns have a bound of their own."""
+    held = table(frame(TIME, ("v", "number", [1, 2], {"h": "a"}), kind=MULTI))
+    assert relation_of("A", held, Limits(sql_bytes=48)).rows == 2
+    with pytest.raises(TooLarge, match="the table of A takes 48 bytes: 2 rows with 1 labels, more than the 47 allowed"):
+        relation_of("A", held, Limits(sql_bytes=47))
+    many = Labels.of({str(number): "x" for number in range(MOST_COLUMNS)})
+    wide = Frame([Field("v", FieldType.FLOAT64, np.ones(1), labels=many)], meta={"type": NUMBERS})
+    with pytest.raises(BadRequest, match="more than the 4096"):
+        relation(Table((wide,)))
