@@ -72,7 +72,8 @@ def ask_mariadb(connection: "pymysql.Connection[pymysql.cursors.Cursor]", wanted
 
 def _rows(cursor: pymysql.cursors.Cursor, text: str) -> Sequence[Sequence[Any]]:
     cursor.execute(text)
-    return cursor.fetchall()
+    rows: Sequence[Sequence[Any]] = cursor.fetchall()
+    return rows
 
 
 def _asked(run: Callable[[str], Sequence[Sequence[Any]]], case: str) -> Answer:
@@ -164,7 +165,9 @@ def _same_value(here: Any, there: Any) -> bool:
         number = Decimal(here["exact"]) if isinstance(here, dict) else Decimal(repr(here)) if isinstance(here, int | float) else None
         if number is None or not number.is_finite():
             return False
-        return abs(number - exact) <= Decimal(1).scaleb(_exponent(exact)) * Decimal("0.5000001") or math.isclose(number, exact, rel_tol=1e-12)
+        return abs(number - exact) <= Decimal(1).scaleb(_exponent(exact)) * Decimal("0.5000001") or math.isclose(
+            number, exact, rel_tol=1e-12
+        )
     if isinstance(here, dict):
         here = float(here["exact"])
     if isinstance(here, int | float) and isinstance(there, int | float):
