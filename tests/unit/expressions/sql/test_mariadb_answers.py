@@ -44,5 +44,15 @@ def test_every_function_is_asked_for() -> None:
     text = "\n".join(_ANSWERS).lower()
     unasked = {name for name in FUNCTIONS if f"{name}(" not in text.replace(" (", "(")}
     # Their answers are the clock's.
-    assert unasked <= {"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "sysdate", "utc_date", "utc_time", "utc_timestamp"}
+    assert unasked <= {
+        "current_date",
+        "current_time",
+        "current_timestamp",
+        "localtime",
+        "localtimestamp",
+        "sysdate",
+        "utc_date",
+        "utc_time",
+        "utc_timestamp",
+    }
     assert sum(is_statement(case) for case in _ANSWERS) > 200

@@ -36,7 +36,9 @@ def _load(connection: duckdb.DuckDBPyConnection) -> None:
         head, *rows = [line.split(",") for line in content.splitlines()]
         columns = ", ".join(f'"{column}" {_TYPES.get(column, "varchar")}' for column in head)
         connection.execute(f'create or replace table "{name}" ({columns})')
-        connection.executemany(f'insert into "{name}" values ({", ".join("?" * len(head))})', [[cell or None for cell in row] for row in rows])
+        connection.executemany(
+            f'insert into "{name}" values ({", ".join("?" * len(head))})', [[cell or None for cell in row] for row in rows]
+        )
 
 
 @pytest.mark.parametrize(("statement", "answer"), _EXAMPLE.findall(_TEXT))

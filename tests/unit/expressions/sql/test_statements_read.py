@@ -59,7 +59,12 @@ def test_a_column_is_named_after_its_text(connection: duckdb.DuckDBPyConnection,
 @pytest.mark.parametrize("name", ["nope", "user", "current_user", "session_user", "current_schema"])
 def test_a_missing_column_is_an_error(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     """Also where DuckDB has a word of its own for it, and inside of functions and comparisons."""
-    for text in (f"SELECT {name} FROM A", f"SELECT {name} + 1 FROM A", f"SELECT n FROM A WHERE {name} = 'x'", f"SELECT week({name}) FROM A"):
+    for text in (
+        f"SELECT {name} FROM A",
+        f"SELECT {name} + 1 FROM A",
+        f"SELECT n FROM A WHERE {name} = 'x'",
+        f"SELECT week({name}) FROM A",
+    ):
         with pytest.raises(duckdb.Error, match=f'Referenced column "{name}" not found'):
             connection.execute(read(text, "X").sql).fetchall()
 
