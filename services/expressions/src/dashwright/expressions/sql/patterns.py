@@ -12,6 +12,7 @@ from dashwright.expressions.sql.refusals import Unreadable
 
 
 def liked(node: exp.Like) -> exp.Expr:
+    """A backslash escapes, unless ESCAPE says otherwise; DuckDB has no such default."""
     pattern, folded = node.expression, isinstance(node.this, exp.Collate) or isinstance(node.expression, exp.Collate)
     sides = [side.this if isinstance(side, exp.Collate) else side for side in (node.this, pattern)]
     operator = exp.ILike if folded else exp.Like
@@ -25,6 +26,7 @@ def liked(node: exp.Like) -> exp.Expr:
 
 
 def escaped(node: exp.Escape) -> exp.Expr:
+    """LIKE … ESCAPE, whose LIKE was written before."""
     found = node.this
     negated = isinstance(found, exp.Paren) and isinstance(found.this, exp.Not)
     inner = found.this.this if negated else found
@@ -33,6 +35,7 @@ def escaped(node: exp.Escape) -> exp.Expr:
 
 
 def matched(node: exp.RegexpLike) -> exp.Expr:
+    """Whether the pattern is found anywhere."""
     folded = isinstance(node.this, exp.Collate)
     value = node.this.this if folded else node.this
     options = [text("i")] if folded else []
