@@ -14,6 +14,7 @@ from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import NotFound
 from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID
+from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import DASHBOARD, JOB
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import jobs, resources
@@ -85,7 +86,7 @@ async def changes(count: int, gate: asyncio.Event | None = None, reached: asynci
             await gate.wait()
         key = Key(DASHBOARD.group, DASHBOARD.plural, f"d{number}")
         owned = {MANAGED_BY: "repo", MANAGER_ID: "r"}
-        yield Write(key, DASHBOARD.kind, DASHBOARD.version, "New", "", b'{"title":"New"}', is_new=False, annotations=owned)
+        yield Write(key, DASHBOARD.kind, DASHBOARD.version, Extract("New"), "", b'{"title":"New"}', is_new=False, annotations=owned)
 
 
 async def counted(database: Database, statement: str, *values: object) -> int:

@@ -10,6 +10,7 @@ from tests.servers import databases
 from dashwright.common.database import schema
 
 BEFORE = ("0001_resources.sql", "0002_identity.sql", "0003_accounts.sql", "0004_quotas_audit.sql")
+SINCE = "0006_repository_of_job.sql"
 
 
 async def test_jobs_from_before_belong_to_the_repository_that_made_them(postgres_dsn: str, tmp_path: Path) -> None:
@@ -33,7 +34,9 @@ async def test_jobs_from_before_belong_to_the_repository_that_made_them(postgres
             from (values ('old', 'r', '2026-01-01'), ('new', 'r', '2026-01-03'), ('other', 's', '2026-01-03')) t(name, repository, at);
         """)
         changes = await connection.fetchval("select count(*) from change")
-        assert "0006_repository_of_job.sql" in await schema.migrate(url)
+        with as_file(schema.MIGRATIONS) as folder:
+            shutil.copy(folder / SINCE, tmp_path)
+        assert await schema.migrate(url, tmp_path) == [SINCE]
         rows = await connection.fetch(
             "select j.name, r.namespace from job j left join resource r on r.uid = j.repository_uid order by j.name"
         )

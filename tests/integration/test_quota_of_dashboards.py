@@ -16,7 +16,7 @@ from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import AlreadyExists
 from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID
-from dashwright.common.kinds.kind import Kind, Shelf
+from dashwright.common.kinds.kind import Extract, Kind, Shelf
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB, KINDS, REPOSITORY
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.quotas import QuotaRules, Scope
@@ -67,7 +67,7 @@ async def sync(
                 Key(kind.group, kind.plural, item),
                 kind.kind,
                 kind.version,
-                title=item,
+                extract=Extract(item),
                 folder="",
                 spec=orjson.dumps({"title": item}),
                 is_new=True,

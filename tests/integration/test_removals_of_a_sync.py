@@ -10,6 +10,7 @@ from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import Conflict
 from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID
+from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import DASHBOARD, JOB
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import jobs, resources
@@ -30,7 +31,7 @@ async def stored(database: Database) -> StoredResources:
 
 async def make(database: Database, name: str, repository: str) -> None:
     write = resources.Write(
-        DASHBOARD, name, '{"title":"T"}', DASHBOARD.version, title="T", annotations={MANAGED_BY: "repo", MANAGER_ID: repository}
+        DASHBOARD, name, '{"title":"T"}', DASHBOARD.version, extract=Extract("T"), annotations={MANAGED_BY: "repo", MANAGER_ID: repository}
     )
     async with database.transaction() as connection:
         await resources.create(connection, "default", write, actor="user:1", now=Clock().now())

@@ -72,7 +72,8 @@ def ask_mariadb(connection: "pymysql.Connection[pymysql.cursors.Cursor]", wanted
 
 def _rows(cursor: pymysql.cursors.Cursor, text: str) -> Sequence[Sequence[Any]]:
     cursor.execute(text)
-    return cursor.fetchall()
+    rows: Sequence[Sequence[Any]] = cursor.fetchall()
+    return rows
 
 
 def _asked(run: Callable[[str], Sequence[Sequence[Any]]], case: str) -> Answer:

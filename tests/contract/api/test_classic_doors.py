@@ -150,6 +150,7 @@ async def test_a_search_finds_by_title_type_tag_folder_and_star(api: Api) -> Non
     assert await found("query=AM") == ["d2"]
     assert await found("type=dash-db") == ["d1", "d2"]
     assert await found("type=dash-folder") == ["f1"]
+    assert await found("tag=x") == ["d1", "d2"]
     assert await found("tag=x&tag=y") == ["d1"]
     assert await found("folderUIDs=f1") == ["d1"]
     assert await found("folderUIDs=general") == ["f1", "d2"]

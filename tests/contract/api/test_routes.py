@@ -103,7 +103,10 @@ async def test_a_dashboard_is_created_read_and_deleted(session: aiohttp.ClientSe
     spec = {"title": "T", "panels": [{"id": 1}], "deep": {"number": 1.5, "text": "ü"}}
     body = {"metadata": {"name": "d", "labels": {"team": "a"}, "annotations": {"note": "n"}}, "spec": spec}
     status, made = await call(session, "POST", DASHBOARDS, json=body)
-    assert (status, made["spec"], made["metadata"]["labels"], made["metadata"]["generation"]) == (201, spec, {"team": "a"}, 1)
+    assert (status, made["spec"], made["metadata"]["generation"]) == (201, spec, 1)
+    labels = made["metadata"]["labels"]
+    assert labels.pop("grafana.app/deprecatedInternalID").isdigit()
+    assert labels == {"team": "a"}
     assert made["metadata"]["annotations"] == {"note": "n", "grafana.app/createdBy": "user:1"}
     for version in ("v2alpha1", "v1beta1", "v0alpha1"):
         status, found = await call(session, "GET", f"{DASHBOARDS.replace('v2alpha1', version)}/d")

@@ -1,12 +1,10 @@
 """How the classic API names stored objects."""
 
-import uuid
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.api.domain.classic import dashboard_url, folder_url, number_of, slug_of
+from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
 
 
 @pytest.mark.parametrize(
@@ -21,14 +19,6 @@ def test_no_title_makes_a_slug_that_changes_an_address(title: str) -> None:
     """Nothing but letters, digits and single hyphens between them."""
     assert all(part.isascii() and part.isalnum() for part in slug_of(title).split("-") if part)
     assert "--" not in slug_of(title)
-
-
-@given(st.uuids())
-def test_a_number_is_exact_in_every_client(uid: uuid.UUID) -> None:
-    """53 bits, and the same each time."""
-    assert 0 <= number_of(uid) < 2**53
-    assert number_of(uid) == number_of(uuid.UUID(str(uid)))
-    assert int(float(number_of(uid))) == number_of(uid)
 
 
 def test_pages_have_their_old_addresses() -> None:

@@ -1,6 +1,8 @@
 """JSON of files: what was sent is what is stored."""
 
+import copy
 import json
+import pickle
 from typing import Any
 
 import pytest
@@ -37,6 +39,20 @@ def test_numbers_and_order_stay_as_sent(text: str) -> None:
     assert write_json(read_json(text)).decode() == text
 
 
+@pytest.mark.parametrize("text", ["1.10", "-0", "1e400", "12345678901234567890123456789"])
+def test_exact_numbers_survive_copies(text: str) -> None:
+    """A tree that was copied, changed elsewhere or sent to another process is written as it came."""
+    tree = read_json(f'{{"a":[{text}]}}')
+    for twin in (copy.copy(tree), copy.deepcopy(tree), pickle.loads(pickle.dumps(tree))):
+        assert write_json(twin).decode() == f'{{"a":[{text}]}}'
+
+
+def test_exact_numbers_are_reckoned_with() -> None:
+    """Whoever compares trees, or looks into one, meets numbers and not texts."""
+    assert read_json("[1.10, 2e3, -0, 0.5]") == [1.1, 2000, 0, 0.5]
+    assert f"{read_json('[1.10]')}" == "[1.10]"
+
+
 @given(TREES)
 def test_rewritten_document_is_equal(tree: Any) -> None:
     """Compacting a document changes no value."""
@@ -61,10 +77,11 @@ def test_unreadable_document_is_refused_with_its_reason(text: str, reason: str) 
         read_json(text)
 
 
-def test_what_json_cannot_hold_is_refused() -> None:
-    """Half a surrogate pair is no text."""
+@pytest.mark.parametrize("tree", [read_json('"\\ud800"'), [object()]])
+def test_what_json_cannot_hold_is_refused(tree: Any) -> None:
+    """Half a surrogate pair is no text, and an object of the program no value."""
     with pytest.raises(Invalid, match="cannot be kept as JSON"):
-        write_json(read_json('"\\ud800"'))
+        write_json(tree)
 
 
 @pytest.mark.parametrize(("depth", "fits"), [(128, True), (129, False)])

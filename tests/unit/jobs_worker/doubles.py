@@ -9,11 +9,12 @@ import orjson
 from dashwright.common.errors import DashwrightError, NotFound
 from dashwright.common.jobs.progress import Tally
 from dashwright.common.kinds.annotations import FOLDER, MANAGED_BY, MANAGER_ID, SOURCE_CHECKSUM, SOURCE_PATH
+from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import SyncTarget
+from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.actions.sync import Means, SyncJob, sync
 from dashwright.jobs_worker.adapters.spool import FileSpool
-from dashwright.jobs_worker.adapters.yaml import read_yaml
 from dashwright.jobs_worker.domain.objects import Change, Entry, File, Key, Managed, Owner, Removal, Write
 
 REPOSITORY = "team-repo"
@@ -85,7 +86,7 @@ class Store:
     def put(self, name: str, annotations: Mapping[str, str] | None = None, *, folder: bool = False) -> Write:
         """An object that somebody made before."""
         key = folder_key(name) if folder else dashboard_key(name)
-        self.objects[key] = Write(key, "Any", "v0alpha1", "Theirs", "", b"{}", is_new=True, annotations=annotations or {})
+        self.objects[key] = Write(key, "Any", "v0alpha1", Extract("Theirs"), "", b"{}", is_new=True, annotations=annotations or {})
         return self.objects[key]
 
     def dashboards(self) -> dict[str, Write]:
@@ -104,7 +105,7 @@ class Store:
 def _managed(write: Write) -> Managed:
     annotations = write.annotations
     path, checksum = annotations.get(SOURCE_PATH, ""), annotations.get(SOURCE_CHECKSUM, "")
-    return Managed(write.key, path, checksum, annotations.get(FOLDER, ""), write.title)
+    return Managed(write.key, path, checksum, annotations.get(FOLDER, ""), write.extract.title)
 
 
 def _owner(write: Write) -> Owner:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dashwright.common.errors import BadRequest, Invalid, TooLarge
 from dashwright.common.jobs.names import object_name
 from dashwright.common.kinds.settings import AdmissionSettings
-from dashwright.jobs_worker.adapters.yaml import read_yaml
+from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.domain.resource import Reader, Resource
 
 READER = Reader("default", "team-repo", read_yaml, AdmissionSettings(), largest=2000)
@@ -26,7 +26,7 @@ def test_classic_dashboard_is_wrapped() -> None:
     """It becomes a v0alpha1 Dashboard named by its uid; id, uid and version go, everything else stays as sent and in order."""
     resource = read('{"id": 7, "title": "CPU", "uid": "cpu-1", "version": 3, "panels": [{"id": 1, "version": 9}], "z": 1.50, "a": 1e2}')
     assert resource.key == ("dashboard.grafana.app", "dashboards", "cpu-1")
-    assert (resource.kind, resource.version, resource.title) == ("Dashboard", "v0alpha1", "CPU")
+    assert (resource.kind, resource.version, resource.extract.title) == ("Dashboard", "v0alpha1", "CPU")
     assert resource.spec == b'{"title":"CPU","panels":[{"id":1,"version":9}],"z":1.50,"a":1e2}'
 
 
@@ -138,4 +138,4 @@ def test_any_bytes_give_a_resource_or_a_fault_of_the_file(body: bytes) -> None:
             resource = read(body, path)
         except (Invalid, BadRequest):
             continue
-        assert orjson.loads(resource.spec)["title"] == resource.title
+        assert orjson.loads(resource.spec)["title"] == resource.extract.title

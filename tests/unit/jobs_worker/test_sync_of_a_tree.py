@@ -21,7 +21,7 @@ async def test_file_becomes_a_managed_object_in_its_folder() -> None:
     await run_sync({"team/prod/cpu.json": classic("cpu", "CPU")}, store)
     written = store.dashboards()["team/prod/cpu.json"]
     prod, team = folder_name(REPOSITORY, "team/prod"), folder_name(REPOSITORY, "team")
-    assert (written.key, written.title, written.folder) == (dashboard_key("cpu"), "CPU", prod)
+    assert (written.key, written.extract.title, written.folder) == (dashboard_key("cpu"), "CPU", prod)
     assert written.api_version == "dashboard.grafana.app/v0alpha1"
     assert written.annotations == {
         **OURS,
@@ -30,7 +30,7 @@ async def test_file_becomes_a_managed_object_in_its_folder() -> None:
         annotations.FOLDER: prod,
     }
     above = store.objects[folder_key(prod)]
-    assert (above.title, above.folder, above.spec) == ("prod", team, b'{"title":"prod"}')
+    assert (above.extract.title, above.folder, above.spec) == ("prod", team, b'{"title":"prod"}')
     assert above.annotations == {**OURS, annotations.SOURCE_PATH: "team/prod", annotations.FOLDER: team}
     assert store.objects[folder_key(team)].folder == ""
 
@@ -40,11 +40,11 @@ async def test_target_folder_puts_all_into_the_repositorys_folder() -> None:
     store = Store()
     await run_sync({"a.json": classic("a"), "sub/": b""}, store, target=SyncTarget.FOLDER)
     root = store.objects[folder_key(REPOSITORY)]
-    assert (root.title, root.folder, root.annotations) == ("The team", "", OURS)
+    assert (root.extract.title, root.folder, root.annotations) == ("The team", "", OURS)
     assert store.dashboards()["a.json"].folder == REPOSITORY
     assert store.folders()["sub"].folder == REPOSITORY
     tally = await run_sync({"a.json": classic("a"), "sub/": b""}, store, target=SyncTarget.FOLDER, title="Renamed")
-    assert store.objects[folder_key(REPOSITORY)].title == "Renamed"
+    assert store.objects[folder_key(REPOSITORY)].extract.title == "Renamed"
     assert [(entry.resource, entry.update, entry.noop) for entry in tally.summary()] == [("dashboards", 0, 1), ("folders", 0, 1)]
 
 
@@ -99,11 +99,11 @@ async def test_broken_file_keeps_what_is_stored(broken: bytes) -> None:
     store = Store()
     await run_sync({"a/x.json": classic("x", "Before")}, store)
     tally = await run_sync({"a/x.json": broken}, store)
-    assert store.dashboards()["a/x.json"].title == "Before"
+    assert store.dashboards()["a/x.json"].extract.title == "Before"
     assert len(store.applied) == 1
     assert tally.error_count == 1
     await run_sync({"a/x.json": classic("x", "After")}, store)
-    assert store.dashboards()["a/x.json"].title == "After"
+    assert store.dashboards()["a/x.json"].extract.title == "After"
 
 
 async def test_file_that_vanishes_meanwhile_keeps_what_is_stored() -> None:
@@ -164,7 +164,7 @@ async def test_first_of_two_new_files_gets_the_name() -> None:
     for _ in range(2):
         tally = await run_sync(files, store)
         assert tally.errors == ["duplicate resource name: dash, b.json and a.json"]
-        assert store.dashboards()["a.json"].title == "A"
+        assert store.dashboards()["a.json"].extract.title == "A"
     assert len(store.applied) == 1
 
 
@@ -176,7 +176,7 @@ async def test_file_that_has_the_name_keeps_it(owner_body: bytes, title: str) ->
     store = Store()
     await run_sync({"z.json": classic("dash", "Mine")}, store)
     tally = await run_sync({"a.json": classic("dash", "Thief"), "z.json": owner_body}, store)
-    assert {path: write.title for path, write in store.dashboards().items()} == {"z.json": title}
+    assert {path: write.extract.title for path, write in store.dashboards().items()} == {"z.json": title}
     assert "duplicate resource name: dash, a.json and z.json" in tally.errors
 
 

@@ -36,7 +36,7 @@ async def test_after_any_edits_what_is_stored_is_exactly_the_tree(trees: list[di
         tally = await run_sync(tree, store, target=target)
         assert tally.error_count == 0
     last = trees[-1]
-    assert {path: write.title for path, write in store.dashboards().items()} == {
+    assert {path: write.extract.title for path, write in store.dashboards().items()} == {
         path: orjson.loads(body)["title"] for path, body in last.items()
     }
     directories = {directory.rstrip("/") for path in last for directory in paths.directories(path)}

@@ -1,6 +1,7 @@
-"""Whatever is written, the outcome is a statement or a refusal; and DuckDB's own parser finds in the statement only what the list allows."""
+"""Whatever is written, the outcome is a statement or a refusal; and DuckDB's own parser finds in a statement only what is allowed."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,13 +15,14 @@ from dashwright.common.errors import BadRequest
 from dashwright.expressions.sql.functions import FUNCTIONS
 from dashwright.expressions.sql.statement import Statement, read
 
-_CALLED = frozenset(
-    "any_value avg count count_star cume_dist dense_rank divide epoch_us first_value json_array json_exists json_extract json_extract_string"
-    " json_group_array json_group_object json_merge_patch json_object json_remove lag last_value lead left like_escape not_like_escape ilike_escape"
-    " list_contains list_value make_timestamp max min nth_value ntile percent_rank rank regexp_matches round row row_number stddev_pop stddev_samp strftime"
-    " string_agg struct_extract sum to_days to_json to_microseconds to_months trunc unnest var_pop var_samp xor year"
-    " + - * / % & | << >> ~~ !~~ ~~* !~~*".split()
-)
+_CALLS = """
+any_value avg count count_star cume_dist dense_rank divide epoch_us first_value json_array json_exists json_extract
+json_extract_string json_group_array json_group_object json_merge_patch json_object json_remove lag last_value lead left
+like_escape not_like_escape ilike_escape list_contains list_value make_timestamp max min nth_value ntile percent_rank rank
+regexp_matches round row row_number stddev_pop stddev_samp strftime string_agg struct_extract sum to_days to_json to_microseconds
+to_months trunc unnest var_pop var_samp xor year + - * / % & | << >> ~~ !~~ ~~* !~~*
+"""
+_CALLED = frozenset(_CALLS.split())
 """DuckDB's functions that a statement may call beside the macros, none of which reaches beyond its arguments."""
 
 
@@ -34,8 +36,7 @@ def outcome(text: str) -> Statement | None:
     """None is a refusal; any other exception fails the test."""
     try:
         return read(text, "X")
-    except BadRequest as refused:
-        assert refused.message_id.startswith("sse.sql.")
+    except BadRequest:
         return None
 
 
@@ -77,14 +78,15 @@ def test_statements_that_are_asked_of_mariadb_pass_the_second_judge(connection: 
         judge(connection, statement)
 
 
-_WORDS = (
-    "select from where group by having order limit with recursive as join left right full cross natural lateral on using union all intersect except"
-    " distinct case when then else end in between like escape regexp is not null true false and or xor div mod exists any interval day over"
-    " partition rows range preceding following current row window into for update values table set drop create copy attach pragma"
-    " cast convert json_table columns path collate binary dual A B time value `my query` `a.b` x t count sum max lag abs concat if sleep read_csv"
-    " ( ) ( ) , , . ; * * + - / % = <> < >= <=> || && ! ~ | & ^ << >> -> ->> := :: ? : [ ] { } @ @@ # -- /* */ /*! /*+ $1 \\ ' \" ` 1 2.5 1e9 'a' \"b\" 0x41"
-    " '2024-01-01' '$.a' N'x' _utf8mb4"
-).split()
+_TEXT = r"""
+select from where group by having order limit with recursive as join left right full cross natural lateral on using union all
+intersect except distinct case when then else end in between like escape regexp is not null true false and or xor div mod exists
+any interval day over partition rows range preceding following current row window into for update values table set drop create
+copy attach pragma cast convert json_table columns path collate binary dual A B time value `my query` `a.b` x t count sum max lag
+abs concat if sleep read_csv ( ) ( ) , , . ; * * + - / % = <> < >= <=> || && ! ~ | & ^ << >> -> ->> := :: ? : [ ] { } @ @@ # -- /*
+*/ /*! /*+ $1 \ ' " ` 1 2.5 1e9 'a' "b" 0x41 '2024-01-01' '$.a' N'x' _utf8mb4
+"""
+_WORDS = _TEXT.split()
 
 
 @settings(max_examples=300)
@@ -123,7 +125,7 @@ _LEAVES = st.sampled_from(
         "(select max(n) from A)",
     ]
 )
-_OPERATORS = "+ - * / % div = <> < >= <=> and or xor & | ^ << like regexp".split()
+_OPERATORS = ["+", "-", "*", "/", "%", "div", "=", "<>", "<", ">=", "<=>", "and", "or", "xor", "&", "|", "^", "<<", "like", "regexp"]
 _PLAIN = sorted(name for name, function in FUNCTIONS.items() if not function.aggregate and not function.window and function.least <= 3)
 
 
@@ -149,19 +151,30 @@ def _deeper(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-@settings(max_examples=150)
-@given(expression=st.recursive(_LEAVES, _deeper, max_leaves=8))
-def test_any_expression_is_read_and_passes_the_second_judge(connection: duckdb.DuckDBPyConnection, expression: str) -> None:
+def test_any_expression_is_read_and_passes_the_second_judge(connection: duckdb.DuckDBPyConnection) -> None:
     """Or is refused; DuckDB answers it, or says in an error of its own why the values do not fit."""
-    statement = outcome(f"select {expression} as x from A")
-    if statement is not None:
-        assert statement.tables == ("A",)
-        judge(connection, statement)
-        try:
-            connection.execute(statement.sql).fetchall()
-        except duckdb.Error as error:
-            assert "syntax error" not in str(error), statement.sql
-            assert "does not exist" not in str(error), statement.sql
+
+    @settings(max_examples=150)
+    @given(expression=st.recursive(_LEAVES, _deeper, max_leaves=8))
+    def check(expression: str) -> None:
+        statement = outcome(f"select {expression} as x from A")
+        if statement is not None:
+            assert statement.tables == ("A",)
+            judge(connection, statement)
+            assert not _REWRITTEN_WRONG.search(_fault(connection, statement)), statement.sql
+
+    check()
+
+
+_REWRITTEN_WRONG = re.compile("syntax error|does not exist|Internal")
+
+
+def _fault(connection: duckdb.DuckDBPyConnection, statement: Statement) -> str:
+    try:
+        connection.execute(statement.sql).fetchall()
+    except duckdb.Error as error:
+        return str(error)
+    return ""
 
 
 _SHAPES = {

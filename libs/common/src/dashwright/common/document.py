@@ -6,7 +6,7 @@ number that is not a plain integer stays the text it was, and what cannot be kep
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -16,10 +16,38 @@ DEEPEST_TREE = 128
 _EXACT_DIGITS = 15
 
 
+class Exact(float):
+    """A number that is written as it was sent; to whoever reckons it is the nearest float, beyond the range of floats an infinity."""
+
+    __slots__ = ("text",)
+
+    text: str
+
+    def __new__(cls, text: str) -> Self:
+        number = float.__new__(cls, text)
+        number.text = text
+        return number
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str]]:
+        return type(self), (self.text,)
+
+
 def read_json(text: str) -> Any:
-    """The tree of a JSON document, objects in the order of their keys. Raises Invalid with the line of the fault."""
+    """The tree of a JSON document, objects in the order of their keys; numbers that are no plain integers are Exact.
+
+    Raises Invalid with the line of the fault.
+    """
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_int=_integer, parse_float=_as_sent, parse_constant=_refuse_constant)
+        return json.loads(text, object_pairs_hook=_object, parse_int=_integer, parse_float=Exact, parse_constant=_refuse_constant)
     except json.JSONDecodeError as fault:
         raise Invalid(f"not valid JSON: {fault.msg} at line {fault.lineno} column {fault.colno}") from fault
     except RecursionError as fault:
@@ -29,7 +57,7 @@ def read_json(text: str) -> Any:
 def write_json(tree: Any) -> bytes:
     """Compact JSON. Raises Invalid for what JSON cannot hold."""
     try:
-        return orjson.dumps(tree)
+        return orjson.dumps(tree, default=_as_sent)
     except orjson.JSONEncodeError as fault:
         raise Invalid(f"cannot be kept as JSON: {fault}") from fault
 
@@ -75,12 +103,14 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return tree
 
 
-def _integer(text: str) -> Any:
-    return int(text) if len(text) <= _EXACT_DIGITS and text != "-0" else _as_sent(text)
+def _integer(text: str) -> int | Exact:
+    return int(text) if len(text) <= _EXACT_DIGITS and text != "-0" else Exact(text)
 
 
-def _as_sent(text: str) -> orjson.Fragment:
-    return orjson.Fragment(text)
+def _as_sent(value: Any) -> orjson.Fragment:
+    if isinstance(value, Exact):
+        return orjson.Fragment(value.text)
+    raise TypeError(f"{type(value).__name__} is no JSON")
 
 
 def _refuse_constant(name: str) -> Any:

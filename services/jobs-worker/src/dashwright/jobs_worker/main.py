@@ -21,10 +21,10 @@ from dashwright.common.settings import Settings, listening_at, require
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.work.consumer import JobConsumer, Runner
 from dashwright.common.work.execution import Execution
+from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.adapters.directory import DirectoryCheckout
 from dashwright.jobs_worker.adapters.spool import FileSpool
 from dashwright.jobs_worker.adapters.store import StoredResources
-from dashwright.jobs_worker.adapters.yaml import read_yaml
 from dashwright.jobs_worker.maintenance.chore import Chore
 from dashwright.jobs_worker.maintenance.cleaner import Cleaner
 from dashwright.jobs_worker.maintenance.dead_letters import DeadLetters

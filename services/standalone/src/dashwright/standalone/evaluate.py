@@ -17,11 +17,11 @@ from dashwright.common.errors import BadRequest, DashwrightError
 from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.common.settings import SettingsError, load
+from dashwright.common.yaml import read_yaml
 from dashwright.expressions import answer, response
 from dashwright.expressions.consumer import answer_settings
 from dashwright.expressions.sources.directory import BUILT_IN, Found
 from dashwright.expressions.sources.recorded import Recorded
-from dashwright.jobs_worker.adapters.yaml import read_yaml
 from dashwright.standalone.panel import panel_of
 from dashwright.standalone.tables import show
 

@@ -17,6 +17,9 @@ REPOSITORY = "repo"
 SET_BY_STORE = frozenset({CREATED_BY, UPDATED_BY, UPDATED_AT})
 """Who made and changed an object: the store says so, nobody else."""
 
+NUMBER_LABEL = "grafana.app/deprecatedInternalID"
+"""The label by which older clients learn the number of an object: the store sets it, nobody else."""
+
 SET_BY_MANAGER = frozenset(
     {
         MANAGED_BY,

@@ -1,8 +1,9 @@
 """What there is to say about a kind of resource."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
@@ -17,6 +18,19 @@ class Shelf(Enum):
 
     RESOURCES = "resources"
     JOBS = "jobs"
+
+
+class Extract(NamedTuple):
+    """What is known of an object without its body. ``layout``: it is a dashboard of elements and a layout."""
+
+    title: str = ""
+    layout: bool = False
+    tags: Sequence[str] = ()
+
+
+def extract_title(spec: Mapping[str, Any]) -> Extract:
+    title = spec.get("title")
+    return Extract(title if isinstance(title, str) else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +50,7 @@ class Kind:
 
     ``spec`` is the model of the spec; None where the spec is any JSON object. ``actions`` maps a verb of the resource API to the
     permission it needs. ``status`` is the model of the status, where the kind has one; a new object gets its defaults.
-    ``dns_name``: names follow Kubernetes' rules rather than those of dashboards.
+    ``dns_name``: names follow Kubernetes' rules rather than those of dashboards. ``extract`` reads an admitted spec.
     """
 
     group: str
@@ -53,6 +67,7 @@ class Kind:
     columns: tuple[Column, ...] = ()
     admit: Admission | None = None
     dns_name: bool = False
+    extract: Callable[[Mapping[str, Any]], Extract] = extract_title
 
     @property
     def version(self) -> str:

@@ -1,6 +1,6 @@
 """Every kind that is served."""
 
-from dashwright.common.kinds.dashboard import admit_dashboard, admit_folder
+from dashwright.common.kinds.dashboard import admit_dashboard, admit_folder, extract_dashboard
 from dashwright.common.kinds.kind import Column, Kind, Shelf
 from dashwright.common.kinds.repository import admit_repository
 from dashwright.common.models.evaluation import EvaluationSpec
@@ -34,6 +34,7 @@ DASHBOARD = Kind(
     actions=_actions("dashboards"),
     columns=(_NAME, _TITLE, _CREATED),
     admit=admit_dashboard,
+    extract=extract_dashboard,
 )
 
 FOLDER = Kind(

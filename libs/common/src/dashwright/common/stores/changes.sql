@@ -1,3 +1,10 @@
+-- name: head
+select greatest(
+    (select max(resource_version) from change where feed = $1),
+    (select resource_version from change_horizon),
+    1
+)
+
 -- name: trim
 -- Drops old changes and remembers the newest dropped, so that whoever stood below it is told to list again.
 with dropped as (

@@ -18,6 +18,8 @@ from dashwright.common.errors import AlreadyExists
 from dashwright.common.jobs import routing, verdicts
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import JOB, find
+from dashwright.common.stores import changes
+from dashwright.common.stores.changes import Book
 from dashwright.common.stores.outbox import Wakeup
 from dashwright.common.stores.resources import Stored, not_found
 
@@ -156,7 +158,7 @@ async def list_page(
     connection: Connection, kind: Kind, namespace: str, *, after: str, limit: int, repository: str | None = None
 ) -> JobPage:
     """A page of jobs in the order of their names, from one snapshot."""
-    position = await connection.fetchval(_sql.list_position, kind.group, kind.plural)
+    position = await changes.head(connection, Book.JOBS)
     rows = await connection.fetch(_sql.list_page, namespace, kind.group, kind.plural, after, limit + 1, repository)
     items = [_job(row) for row in rows[:limit]]
     if len(rows) <= limit:

@@ -41,12 +41,6 @@ where namespace = $1 and api_group = $2 and resource = $3 and name > $4 and ($6:
 order by name
 limit $5
 
--- name: list_position
-select greatest(
-    (select coalesce(max(resource_version), 0) from change where api_group = $1 and resource = $2),
-    (select resource_version from change_horizon)
-)
-
 -- name: count_after
 select count(*) from job where namespace = $1 and api_group = $2 and resource = $3 and name > $4 and ($5::text is null or repository = $5)
 

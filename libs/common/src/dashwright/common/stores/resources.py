@@ -15,12 +15,14 @@ import orjson
 from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import AlreadyExists, NotFound
-from dashwright.common.kinds.annotations import FOLDER, MESSAGE, REPOSITORY, SET_BY_STORE
-from dashwright.common.kinds.kind import Kind
+from dashwright.common.kinds.annotations import FOLDER, MESSAGE, NUMBER_LABEL, REPOSITORY, SET_BY_STORE
+from dashwright.common.kinds.kind import Extract, Kind
+from dashwright.common.stores import changes
+from dashwright.common.stores.changes import Book
 
 _SET_BY_SERVER = SET_BY_STORE | {MESSAGE}
 _STAGED = (
-    *("position", "uid", "api_group", "resource", "name", "stored_version", "title"),
+    *("position", "uid", "api_group", "resource", "name", "stored_version", "title", "layout", "tags"),
     *("labels", "annotations", "finalizers", "content_hash", "spec"),
 )
 
@@ -30,13 +32,18 @@ _sql = queries.load(__package__, "resources.sql")
 _WRITE_ONE = _sql.write.replace(
     "select * from staged",
     "select $6::bigint as position, $7::uuid as uid, $8 as api_group, $9 as resource, $10 as name, $11 as stored_version, $12 as title, "
-    "$13 as labels, $14 as annotations, $15::text[] as finalizers, $16::bytea as content_hash, $17 as spec",
+    "$13::boolean as layout, $14::text[] as tags, $15 as labels, $16 as annotations, $17::text[] as finalizers, "
+    "$18::bytea as content_hash, $19 as spec",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One object as the store holds it. ``metadata``, ``spec`` and ``status`` are JSON text."""
+    """One object as the store holds it.
+
+    ``metadata``, ``spec`` and ``status`` are JSON text. ``number`` is what older clients know it by, ``folder`` None at the root; jobs have
+    neither of them, nor a title.
+    """
 
     kind: Kind
     uid: uuid.UUID
@@ -48,6 +55,9 @@ class Stored:
     metadata: str
     spec: str
     status: str | None
+    number: int = 0
+    title: str = ""
+    folder: str | None = None
 
     def encode(self, version: str) -> bytes:
         """The object as JSON in one of the kind's versions."""
@@ -73,13 +83,13 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """An object to create or replace. ``spec`` is a JSON object as text."""
+    """An object to create or replace. ``spec`` is a JSON object as text, ``extract`` what its kind extracts from it."""
 
     kind: Kind
     name: str
     spec: str
     stored_version: str
-    title: str = ""
+    extract: Extract = field(default_factory=Extract)
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     finalizers: Sequence[str] = ()
@@ -96,8 +106,8 @@ class Write:
             self.kind.plural,
             self.name,
             self.stored_version,
-            self.title,
-            orjson.dumps(dict(self.labels)).decode(),
+            *self.extract,
+            orjson.dumps({key: text for key, text in self.labels.items() if key != NUMBER_LABEL}).decode(),
             orjson.dumps(annotations).decode(),
             list(self.finalizers),
             digest.digest(),
@@ -219,7 +229,7 @@ def not_found(kind: Kind, name: str) -> NotFound:
 
 async def list_page(connection: Connection, kind: Kind, namespace: str, *, after: str, limit: int) -> Page:
     """A page of objects in the order of their names. The connection's transaction should be repeatable read: one snapshot."""
-    position = await connection.fetchval(_sql.list_position, kind.group, kind.plural)
+    position = await changes.head(connection, Book.OBJECTS)
     rows = await connection.fetch(_sql.list_page, namespace, kind.group, kind.plural, after, limit + 1)
     items = [_stored(kind, row) for row in rows[:limit]]
     if len(rows) <= limit:
@@ -280,4 +290,7 @@ def _stored(kind: Kind, row: Any) -> Stored:
         row["metadata"],
         row["spec"],
         row["status"],
+        row["number"],
+        row["title"],
+        row["folder"],
     )

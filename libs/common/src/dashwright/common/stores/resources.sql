@@ -8,7 +8,7 @@ select exists (select from resource where namespace = $1 and api_group = $2 and 
 -- name: stage
 -- Where a batch of writes waits, row by row, until it is taken in at once.
 create temporary table staged (
-    position bigint, uid uuid, api_group text, resource text, name text, stored_version text, title text, labels text, annotations text,
+    position bigint, uid uuid, api_group text, resource text, name text, stored_version text, title text, layout boolean, tags text[], labels text, annotations text,
     finalizers text[], content_hash bytea, spec text
 ) on commit drop
 
@@ -18,24 +18,24 @@ create temporary table staged (
 with input as (
     select * from staged
 ), written as (
-    insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, labels,
+    insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, layout, tags, labels,
                           annotations, finalizers, created_at, created_by, content_hash, status, metadata)
-    select uid, api_group, resource, $1, name, 0, 1, stored_version, title, labels::jsonb, annotations::jsonb, finalizers, $3, $2,
+    select uid, api_group, resource, $1, name, 0, 1, stored_version, title, layout, tags, labels::jsonb, annotations::jsonb, finalizers, $3, $2,
            content_hash, $5, ''
     from input order by position
     on conflict (namespace, api_group, resource, name) do update set
         generation = resource.generation + (resource.content_hash <> excluded.content_hash)::integer,
         updated_at = case when resource.content_hash <> excluded.content_hash then $3 else resource.updated_at end,
         updated_by = case when resource.content_hash <> excluded.content_hash then $2 else resource.updated_by end,
-        stored_version = excluded.stored_version, title = excluded.title, labels = excluded.labels,
+        stored_version = excluded.stored_version, title = excluded.title, layout = excluded.layout, tags = excluded.tags, labels = excluded.labels,
         annotations = excluded.annotations, finalizers = excluded.finalizers, content_hash = excluded.content_hash
     where (resource.content_hash, resource.stored_version, resource.title, resource.labels, resource.annotations, resource.finalizers)
         is distinct from
           (excluded.content_hash, excluded.stored_version, excluded.title, excluded.labels, excluded.annotations, excluded.finalizers)
     returning *
 ), history as (
-    insert into resource_history (uid, generation, metadata, stored_version, spec, created_by, message)
-    select w.uid, w.generation, w.metadata, w.stored_version, i.spec, $2, $4
+    insert into resource_history (uid, generation, resource_version, metadata, stored_version, layout, spec, created_by, message)
+    select w.uid, w.generation, w.resource_version, w.metadata, w.stored_version, w.layout, i.spec, $2, $4
     from written w join input i using (api_group, resource, name)
     on conflict do nothing
 )
@@ -75,29 +75,22 @@ delete from resource where namespace = $1
 set local statement_timeout = '5min'
 
 -- name: get
-select r.uid, r.name, r.namespace, r.resource_version, r.generation, r.stored_version, r.metadata, h.spec, r.status
+select r.uid, r.name, r.namespace, r.resource_version, r.generation, r.stored_version, r.number, r.title, r.folder, r.metadata, h.spec, r.status
 from resource r join resource_history h using (uid, generation)
 where r.namespace = $1 and r.api_group = $2 and r.resource = $3 and r.name = $4
 
 -- name: get_many
-select r.uid, r.name, r.namespace, r.resource_version, r.generation, r.stored_version, r.metadata, h.spec, r.status
+select r.uid, r.name, r.namespace, r.resource_version, r.generation, r.stored_version, r.number, r.title, r.folder, r.metadata, h.spec, r.status
 from resource r join resource_history h using (uid, generation)
 where r.namespace = $1 and r.api_group = $2 and r.resource = $3 and r.name = any($4::text[])
 
 -- name: list_page
 -- One page in the order of names, after the name a page before ended with.
-select r.uid, r.name, r.namespace, r.resource_version, r.generation, r.stored_version, r.metadata, h.spec, r.status
+select r.uid, r.name, r.namespace, r.resource_version, r.generation, r.stored_version, r.number, r.title, r.folder, r.metadata, h.spec, r.status
 from resource r join resource_history h using (uid, generation)
 where r.api_group = $2 and r.resource = $3 and r.namespace = $1 and r.name > $4
 order by r.name
 limit $5
-
--- name: list_position
--- The newest version of a kind that this snapshot holds.
-select greatest(
-    (select coalesce(max(resource_version), 0) from change where api_group = $1 and resource = $2),
-    (select resource_version from change_horizon)
-)
 
 -- name: count_after
 select count(*) from resource where namespace = $1 and api_group = $2 and resource = $3 and name > $4

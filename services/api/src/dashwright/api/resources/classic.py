@@ -31,7 +31,6 @@ SAVE: Final = event_of(DASHBOARD, "save")
 
 CLASSIC_VERSION: Final = "v0alpha1"
 LAYOUT_VERSION: Final = "v2alpha1"
-_LAYOUT_MARKS: Final = frozenset({"elements", "layout"})
 _KEPT_BY_THE_STORE: Final = frozenset({"id", "uid", "version"})
 _NOT_FOUND: Final = {DASHBOARD: "Dashboard not found", FOLDER: "folder not found"}
 
@@ -80,11 +79,10 @@ class ClassicObjects:
 
     async def folder_of(self, org_id: int, stored: Stored) -> Stored | None:
         """The folder that an object lies in, None at the root."""
-        name = annotations_of(stored).get(IN_FOLDER)
-        if not name:
+        if not stored.folder:
             return None
         async with self._database.connection() as connection:
-            found = await resources.get_many(connection, FOLDER, namespace_of(org_id), [name])
+            found = await resources.get_many(connection, FOLDER, namespace_of(org_id), [stored.folder])
         return found[0] if found else None
 
     async def save(self, actor: Actor, wanted: Save, *, may_create: Forbidden | None) -> Stored:
@@ -146,7 +144,7 @@ class ClassicObjects:
         return stored
 
     def _admit(self, namespace: str, wanted: Save) -> resources.Write:
-        is_layout = bool(_LAYOUT_MARKS & wanted.spec.keys())
+        is_layout = DASHBOARD.extract(wanted.spec).layout
         spec = {key: value for key, value in wanted.spec.items() if is_layout or key not in _KEPT_BY_THE_STORE}
         given = {IN_FOLDER: wanted.folder, MESSAGE: wanted.message}
         submitted = objects.Submitted(
@@ -193,7 +191,7 @@ def _over(stored: Stored, write: resources.Write) -> resources.Write:
         write.name,
         write.spec,
         write.stored_version,
-        title=write.title,
+        extract=write.extract,
         labels=metadata.get("labels") or {},
         annotations={**kept, **write.annotations},
         finalizers=metadata.get("finalizers") or (),

@@ -1,16 +1,43 @@
-"""The objects of the resource API as the OpenAPI document shows them: what a client sends, what it gets, and lists."""
+"""The resource API as the OpenAPI document shows it: its operations, and the objects that a client sends and gets, and lists."""
 
+from collections.abc import Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from dashwright.api.http.routing import Content
+from dashwright.api.http.routing import Content, Operation
+from dashwright.api.resources.target import Target
 from dashwright.common.kinds.kind import Kind
 
 STATUS: Final = Content({"$ref": "#/components/schemas/Status"})
+DRY_RUN: Final = {"dryRun": "not served: refused"}
 
 _OPEN: Final = ConfigDict(extra="allow")
+
+
+def operation(
+    verb: str,
+    target: Target,
+    *,
+    below: str = "",
+    query: Mapping[str, str] = MappingProxyType({}),
+    request: Any = None,
+    answers: Mapping[int, Any],
+    errors: tuple[int, ...] = (),
+) -> Operation:
+    """A verb on objects, or on what is ``below`` them. The rest is as in Operation."""
+    kind = target.kind
+    return Operation(
+        f"{verb}{kind.kind}{below}{target.version.capitalize()}",
+        f"{verb} {kind.plural}",
+        tag=kind.group,
+        request=request,
+        answers=answers,
+        query=query,
+        errors=errors,
+    )
 
 
 class DeleteOptions(BaseModel):

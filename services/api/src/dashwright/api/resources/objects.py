@@ -123,14 +123,14 @@ def admit(submitted: Submitted, kind: Kind, namespace: str, settings: AdmissionS
         kind.admit(draft, settings)
     if draft.causes:
         raise _invalid(kind, submitted.name, draft.causes)
-    title = draft.spec.get("title")
-    _check_texts(title)
+    extract = kind.extract(draft.spec)
+    _check_texts(extract.title)
     return resources.Write(
         kind,
         submitted.name,
         write_json(draft.spec).decode(),
         submitted.version,
-        title=title if isinstance(title, str) else "",
+        extract=extract,
         labels=draft.labels,
         annotations=draft.annotations,
     )

@@ -1,11 +1,8 @@
 """Dashboards and folders as they are searched for: by title, tags, folder and stars, without their bodies."""
 
-import uuid
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import orjson
 
 from dashwright.common.database.pool import Connection
 from dashwright.common.database.queries import load
@@ -19,13 +16,13 @@ _sql = load(__package__, "titles.sql")
 class Item:
     """A dashboard or folder; ``folder`` is what it lies in, None at the root."""
 
-    uid: uuid.UUID
+    number: int
     name: str
     is_folder: bool
     title: str
     tags: Sequence[str]
     is_starred: bool
-    folder_uid: uuid.UUID | None
+    folder_number: int | None
     folder: str | None
     folder_title: str | None
 
@@ -83,15 +80,14 @@ def _some(values: Collection[Any]) -> list[Any] | None:
 
 
 def _item(row: Any) -> Item:
-    tags = orjson.loads(row["tags"]) if row["tags"] is not None else ()
     return Item(
-        row["uid"],
+        row["number"],
         row["name"],
         row["resource"] == FOLDER.plural,
         row["title"],
-        [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else (),
+        row["tags"],
         row["starred"],
-        row["folder_uid"],
+        row["folder_number"],
         row["folder"],
         row["folder_title"],
     )

@@ -1,14 +1,14 @@
 """What a statement may say: one SELECT over plain tables, of the nodes and functions listed here. Everything else is refused by name."""
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.mysql import MySQL
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.mysql import MySQLParser
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from dashwright.expressions.sql.functions import FUNCTIONS
 from dashwright.expressions.sql.refusals import Blocked, BlockedFunction, Empty, Position, Unreadable
@@ -25,12 +25,12 @@ _NAME = "text"
 class _Parser(MySQLParser):
     """MySQL's, but every function stays what was written: none becomes another one that another dialect has."""
 
-    FUNCTIONS: Mapping[str, Any] = {}
-    FUNCTION_PARSERS = {
+    FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
         name: MySQLParser.FUNCTION_PARSERS[name]
         for name in ("CAST", "CONVERT", "EXTRACT", "GROUP_CONCAT", "JSON_TABLE", "POSITION", "SUBSTR", "SUBSTRING", "TRIM")
     }
-    NO_PAREN_FUNCTIONS = {
+    NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {
         TokenType.CURRENT_DATE: lambda: exp.Anonymous(this="current_date"),
         TokenType.CURRENT_TIME: lambda: exp.Anonymous(this="current_time"),
         TokenType.CURRENT_TIMESTAMP: lambda: exp.Anonymous(this="current_timestamp"),

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
-from dashwright.expressions.sql.coercion import IS_TEXT, PREFIX, call, cast, coerced, let
+from dashwright.expressions.sql.coercion import IS_TEXT, coerced
+from dashwright.expressions.sql.duckdb_sql import call, cast, macro
 from dashwright.expressions.sql.kind import Kind, kind_of, marked
 from dashwright.expressions.sql.refusals import Unreadable
 
@@ -12,18 +13,24 @@ _DIGITS = 38
 """What DuckDB's exact numbers have at most."""
 
 MACROS = (
-    f"create macro {PREFIX}cut(x) as try_cast(trunc({PREFIX}text_number(x)) as bigint)",
-    f"create macro {PREFIX}signed(x) as try_cast(round(x) as bigint)",
-    f"create macro {PREFIX}as_signed(x) as case when {IS_TEXT} then {PREFIX}cut(cast(x as varchar))"
-    f" else {PREFIX}signed({PREFIX}as_number(x)) end",
-    f"create macro {PREFIX}unsigned(n) as {let('case when v < 0 then 18446744073709551616::hugeint + v else v end', n='cast(n as hugeint)')}",
-    f"create macro {PREFIX}not_negative(n) as {let('case when v < 0 then 0 else v end', n='n')}",
-    f"create macro {PREFIX}as_unsigned(x) as case when {IS_TEXT} or typeof(x) like '%INT%' then {PREFIX}unsigned({PREFIX}as_signed(x))"
-    f" else {PREFIX}not_negative({PREFIX}as_signed(x)) end",
-    f"create macro {PREFIX}rounded_clock(us, d) as {PREFIX}clock_text(cast(round(us / pow(10, 6 - d)) * pow(10, 6 - d) as bigint))",
-    f"create macro {PREFIX}rounded_time(t, d) as make_timestamp(cast(round(epoch_us(t) / pow(10, 6 - d)) * pow(10, 6 - d) as bigint))",
-    f"create macro {PREFIX}exact(x, p, s) as"
-    f" {let('case when $x > $m then $m when $x < -$m then -$m else $x end', x='round(x, s)', m='(pow(10::double, p) - 1) / pow(10::double, s)')}",
+    macro("cut(x)", "try_cast(trunc(mysql_text_number(x)) as bigint)"),
+    macro("signed(x)", "try_cast(round(x) as bigint)"),
+    macro("as_signed(x)", f"case when {IS_TEXT} then mysql_cut(cast(x as varchar)) else mysql_signed(mysql_as_number(x)) end"),
+    macro("unsigned(n)", "case when v < 0 then 18446744073709551616::hugeint + v else v end", n="cast(n as hugeint)"),
+    macro("not_negative(n)", "case when v < 0 then 0 else v end", n="n"),
+    macro(
+        "as_unsigned(x)",
+        f"case when {IS_TEXT} or typeof(x) like '%INT%' then mysql_unsigned(mysql_as_signed(x))"
+        " else mysql_not_negative(mysql_as_signed(x)) end",
+    ),
+    macro("rounded_clock(us, d)", "mysql_clock_text(cast(round(us / pow(10, 6 - d)) * pow(10, 6 - d) as bigint))"),
+    macro("rounded_time(t, d)", "make_timestamp(cast(round(epoch_us(t) / pow(10, 6 - d)) * pow(10, 6 - d) as bigint))"),
+    macro(
+        "exact(x, p, s)",
+        "case when $x > $m then $m when $x < -$m then -$m else $x end",
+        x="round(x, s)",
+        m="(pow(10::double, p) - 1) / pow(10::double, s)",
+    ),
 )
 
 
@@ -32,18 +39,18 @@ def _signed(value: exp.Expr, _size: list[int]) -> exp.Expr:
         case Kind.INTEGER:
             return value
         case Kind.TEXT:
-            return call(PREFIX + "cut", value, kind=Kind.INTEGER)
+            return call("mysql_cut", value, kind=Kind.INTEGER)
         case Kind.UNKNOWN if isinstance(value, exp.Column):
-            return call(PREFIX + "as_signed", value, kind=Kind.INTEGER)
-    return call(PREFIX + "signed", coerced(value, Kind.NUMBER), kind=Kind.INTEGER)
+            return call("mysql_as_signed", value, kind=Kind.INTEGER)
+    return call("mysql_signed", coerced(value, Kind.NUMBER), kind=Kind.INTEGER)
 
 
 def _unsigned(value: exp.Expr, size: list[int]) -> exp.Expr:
     """A negative whole number becomes a large one, as its bits are read; any other one 0."""
     if isinstance(value, exp.Column):
-        return call(PREFIX + "as_unsigned", value, kind=Kind.INTEGER)
+        return call("mysql_as_unsigned", value, kind=Kind.INTEGER)
     whole = kind_of(value) in {Kind.INTEGER, Kind.TEXT}
-    return call(PREFIX + ("unsigned" if whole else "not_negative"), _signed(value, size), kind=Kind.INTEGER)
+    return call("mysql_unsigned" if whole else "mysql_not_negative", _signed(value, size), kind=Kind.INTEGER)
 
 
 def _char(value: exp.Expr, size: list[int]) -> exp.Expr:
@@ -55,7 +62,7 @@ def _decimal(value: exp.Expr, size: list[int]) -> exp.Expr:
     precision, scale = [*size, *[10, 0][len(size) :]]
     if scale > precision or precision > _DIGITS:
         raise Unreadable(f"DECIMAL takes at most {_DIGITS} digits, and no more behind the point than in all")
-    clamped = call(PREFIX + "exact", coerced(value, Kind.NUMBER), exp.Literal.number(precision), exp.Literal.number(scale))
+    clamped = call("mysql_exact", coerced(value, Kind.NUMBER), exp.Literal.number(precision), exp.Literal.number(scale))
     return marked(cast(clamped, f"decimal({precision}, {scale})"), Kind.NUMBER)
 
 
@@ -68,7 +75,7 @@ def _date(value: exp.Expr, _size: list[int]) -> exp.Expr:
 
 
 def _datetime(value: exp.Expr, size: list[int]) -> exp.Expr:
-    return call(PREFIX + "rounded_time", coerced(value, Kind.TIME), exp.Literal.number(size[0] if size else 0), kind=Kind.TIME)
+    return call("mysql_rounded_time", coerced(value, Kind.TIME), exp.Literal.number(size[0] if size else 0), kind=Kind.TIME)
 
 
 def _timestamp(value: exp.Expr, _size: list[int]) -> exp.Expr:
@@ -76,7 +83,7 @@ def _timestamp(value: exp.Expr, _size: list[int]) -> exp.Expr:
 
 
 def _time(value: exp.Expr, size: list[int]) -> exp.Expr:
-    return call(PREFIX + "rounded_clock", coerced(value, Kind.CLOCK), exp.Literal.number(size[0] if size else 0), kind=Kind.TEXT)
+    return call("mysql_rounded_clock", coerced(value, Kind.CLOCK), exp.Literal.number(size[0] if size else 0), kind=Kind.TEXT)
 
 
 def _year(value: exp.Expr, _size: list[int]) -> exp.Expr:
@@ -109,5 +116,7 @@ def converted(value: exp.Expr, to: exp.DataType) -> exp.Expr:
     size = [int(parameter.name) for parameter in to.expressions if parameter.name.isdigit()]
     build = _TYPES.get(to.this)
     if build is None or len(size) != len(to.expressions):
-        raise Unreadable(f"CAST to {to.sql('mysql')} is not known; take SIGNED, UNSIGNED, DOUBLE, DECIMAL, CHAR, DATE, DATETIME, TIME, YEAR or JSON")
+        raise Unreadable(
+            f"CAST to {to.sql('mysql')} is not known; take SIGNED, UNSIGNED, DOUBLE, DECIMAL, CHAR, DATE, DATETIME, TIME, YEAR or JSON"
+        )
     return build(value, size)

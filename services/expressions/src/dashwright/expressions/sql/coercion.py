@@ -4,15 +4,13 @@ What a column holds is not known here, so the macros ask DuckDB's ``typeof``, wh
 argument more than once: harmless for a column; anything longer goes through the twin ``…_of``, which evaluates it once.
 """
 
-import re
 from collections.abc import Mapping
 from decimal import Decimal
 
 from sqlglot import exp
 
+from dashwright.expressions.sql.duckdb_sql import call, cast, let, macro, text
 from dashwright.expressions.sql.kind import Kind, kind_of, marked
-
-PREFIX = "mysql_"
 
 _IS_FLOAT = "typeof(x) in ('DOUBLE', 'FLOAT')"
 IS_TEXT = "typeof(x) in ('VARCHAR', 'JSON')"
@@ -30,15 +28,6 @@ _SPELLINGS = (
     (r"^\s*(\S+)[T ](\d{1,2})\s*$", r"\1 \2:00:00"),
 )
 """Ways to write a moment, each brought nearer to the one that DuckDB reads."""
-
-
-def let(body: str, **bound: str) -> str:
-    """SQL that evaluates each bound expression once. ``body`` calls it ``v`` if it is one, ``$name`` if there are several."""
-    if len(bound) == 1:
-        return f"list_transform([{next(iter(bound.values()))}], lambda v: {body})[1]"
-    fields = ", ".join(f"'{name}': {expression}" for name, expression in bound.items())
-    body = re.sub(rf"\$({'|'.join(bound)})\b", r"v['\1']", body)
-    return f"list_transform([{{{fields}}}], lambda v: {body})[1]"
 
 
 def _spelled(text: str) -> str:
@@ -61,23 +50,29 @@ _MACROS: Mapping[str, tuple[str, str]] = {
     ),
     "as_number": (
         "x",
-        # Of a number nothing else is left when it runs, which is thirty times as fast.
-        f"case when {IS_NUMBER} then try_cast(x as double) else"
-        f" coalesce(try_cast(x as double), case when {IS_TEXT} then mysql_text_number(cast(x as varchar))"
-        r" else try_cast(regexp_replace(split_part(cast(x as varchar), '.', 1), '\D', '', 'g') as double) end) end",
+        (
+            # Of a number nothing else is left when it runs, which is thirty times as fast.
+            f"case when {IS_NUMBER} then try_cast(x as double) else"
+            f" coalesce(try_cast(x as double), case when {IS_TEXT} then mysql_text_number(cast(x as varchar))"
+            r" else try_cast(regexp_replace(split_part(cast(x as varchar), '.', 1), '\D', '', 'g') as double) end) end"
+        ),
     ),
     "whole": ("x", "try_cast(round(x) as bigint)"),
     "as_text": (
         "x",
-        f"case when {_IS_FLOAT} then regexp_replace(replace(cast(x as varchar), 'e+', 'e'), '\\.0$', '')"
-        " when typeof(x) = 'BOOLEAN' then cast(try_cast(x as integer) as varchar) else cast(x as varchar) end",
+        (
+            f"case when {_IS_FLOAT} then regexp_replace(replace(cast(x as varchar), 'e+', 'e'), '\\.0$', '')"
+            " when typeof(x) = 'BOOLEAN' then cast(try_cast(x as integer) as varchar) else cast(x as varchar) end"
+        ),
     ),
     "text_time": ("x", f"try_cast({_spelled('x')} as timestamp)"),
     "number_time": ("x", "mysql_text_time(cast(try_cast(x as bigint) as varchar))"),
     "as_time": (
         "x",
-        f"coalesce(try_cast(x as timestamp), case when {IS_TEXT} then mysql_text_time(cast(x as varchar))"
-        f" when {IS_NUMBER} then mysql_number_time(try_cast(x as double)) end)",
+        (
+            f"coalesce(try_cast(x as timestamp), case when {IS_TEXT} then mysql_text_time(cast(x as varchar))"
+            f" when {IS_NUMBER} then mysql_number_time(try_cast(x as double)) end)"
+        ),
     ),
     "number_clock": (
         "x",
@@ -101,40 +96,26 @@ _MACROS: Mapping[str, tuple[str, str]] = {
     ),
     "as_clock": (
         "x",
-        f"case when {IS_TEXT} then mysql_text_clock(cast(x as varchar)) when {IS_NUMBER} then mysql_number_clock(try_cast(x as double))"
-        " else epoch_us(cast(try_cast(x as timestamp) as time)) end",
+        (
+            f"case when {IS_TEXT} then mysql_text_clock(cast(x as varchar)) when {IS_NUMBER}"
+            " then mysql_number_clock(try_cast(x as double)) else epoch_us(cast(try_cast(x as timestamp) as time)) end"
+        ),
     ),
     "clock_text": (
         "us",
         let(
             "(case when v < 0 then '-' else '' end) || printf('%02d:%02d:%02d', abs(v) // 3600000000, abs(v) // 60000000 % 60,"
             " abs(v) // 1000000 % 60) || (case when v % 1000000 <> 0 then rtrim(printf('.%06d', abs(v) % 1000000), '0') else '' end)",
-            us=let(
-                "case when v > 3020399000000 then 3020399000000 when v < -3020399000000 then -3020399000000 else v end", us="us"
-            ),
+            us=let("case when v > 3020399000000 then 3020399000000 when v < -3020399000000 then -3020399000000 else v end", us="us"),
         ),
     ),
 }
 
 
 def macros() -> list[str]:
-    """The statements that make them; those of one argument have their twin."""
-    plain = [f"create macro {PREFIX}{name}({x}) as {body}" for name, (x, body) in _MACROS.items()]
-    twins = [f"create macro {PREFIX}{name}_of(x) as {let(f'{PREFIX}{name}(v)', x='x')}" for name in ("as_number", "as_text", "as_time", "as_clock")]
-    return plain + twins
-
-
-def call(name: str, *arguments: exp.Expr, kind: Kind = Kind.UNKNOWN) -> exp.Expr:
-    """A call of a DuckDB function."""
-    return marked(exp.Anonymous(this=name, expressions=list(arguments)), kind)
-
-
-def cast(node: exp.Expr, to: str) -> exp.Expr:
-    return exp.Cast(this=node, to=exp.DataType.build(to, dialect="duckdb"))
-
-
-def text(value: str) -> exp.Expr:
-    return exp.Literal.string(value)
+    """The statements that make them, and the twins."""
+    plain = [macro(f"{name}({x})", body) for name, (x, body) in _MACROS.items()]
+    return plain + [macro(f"{name}_of(x)", f"mysql_{name}(v)", x="x") for name in ("as_number", "as_text", "as_time", "as_clock")]
 
 
 def coerced(node: exp.Expr, want: Kind) -> exp.Expr:
@@ -154,7 +135,7 @@ def _is_small(node: exp.Expr) -> bool:
 
 
 def _chosen_later(name: str, node: exp.Expr) -> exp.Expr:
-    return call(PREFIX + name if isinstance(node, exp.Column) else f"{PREFIX}{name}_of", node)
+    return call("mysql_" + name if isinstance(node, exp.Column) else f"mysql_{name}_of", node)
 
 
 def _number(node: exp.Expr, have: Kind) -> exp.Expr:
@@ -166,12 +147,12 @@ def _number(node: exp.Expr, have: Kind) -> exp.Expr:
         case Kind.NULL:
             return cast(node, "double")
         case Kind.TEXT:
-            return call(PREFIX + "text_number", node)
+            return call("mysql_text_number", node)
     return _chosen_later("as_number", node)
 
 
 def _integer(node: exp.Expr, have: Kind) -> exp.Expr:
-    return cast(node, "bigint") if have in {Kind.BOOLEAN, Kind.NULL} else call(PREFIX + "whole", _number(node, have))
+    return cast(node, "bigint") if have in {Kind.BOOLEAN, Kind.NULL} else call("mysql_whole", _number(node, have))
 
 
 def _text(node: exp.Expr, have: Kind) -> exp.Expr:
@@ -192,9 +173,9 @@ def _time(node: exp.Expr, have: Kind) -> exp.Expr:
         case Kind.DATE | Kind.NULL:
             return cast(node, "timestamp")
         case Kind.TEXT:
-            return call(PREFIX + "text_time", node)
+            return call("mysql_text_time", node)
         case Kind.INTEGER | Kind.NUMBER:
-            return call(PREFIX + "number_time", node)
+            return call("mysql_number_time", node)
     return _chosen_later("as_time", node)
 
 
@@ -221,9 +202,9 @@ def _clock(node: exp.Expr, have: Kind) -> exp.Expr:
         case Kind.NULL:
             return cast(node, "bigint")
         case Kind.TEXT:
-            return call(PREFIX + "text_clock", node)
+            return call("mysql_text_clock", node)
         case Kind.INTEGER | Kind.NUMBER:
-            return call(PREFIX + "number_clock", node)
+            return call("mysql_number_clock", node)
         case Kind.TIME:
             return call("epoch_us", cast(node, "time"))
     return _chosen_later("as_clock", node)

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from dashwright.expressions.sql.coercion import IS_NUMBER, IS_TEXT, PREFIX, call, coerced, let
+from dashwright.expressions.sql.coercion import IS_NUMBER, IS_TEXT, coerced
+from dashwright.expressions.sql.duckdb_sql import call, macro
 from dashwright.expressions.sql.functions.documents import unquoted
 from dashwright.expressions.sql.kind import MOMENTS, NUMBERS, Kind, kind_of, marked
 
@@ -28,17 +29,20 @@ def comparison_macros() -> list[str]:
     macros = []
     for name, sign in _NAMES.values():
         body = (
-            f"case when {IS_TEXT} then cast(x as varchar) {sign} t when {IS_NUMBER} then try_cast(x as double) {sign} {PREFIX}text_number(t)"
-            f" else try_cast(x as timestamp) {sign} {PREFIX}text_time(t) end"
+            f"case when {IS_TEXT} then cast(x as varchar) {sign} t when {IS_NUMBER} then try_cast(x as double) {sign} mysql_text_number(t)"
+            f" else try_cast(x as timestamp) {sign} mysql_text_time(t) end"
         )
-        macros.append(f"create macro {PREFIX}{name}(x, t) as {body}")
-        macros.append(f"create macro {PREFIX}{name}_of(x, t) as {let(f'{PREFIX}{name}($x, $t)', x='x', t='t')}")
+        macros.append(macro(f"{name}(x, t)", body))
+        macros.append(macro(f"{name}_of(x, t)", f"mysql_{name}($x, $t)", x="x", t="t"))
     return macros
 
 
 def compared(operator: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.Expr:
     """``left`` and ``right`` under one of the ``COMPARISONS``."""
-    left, right = (unquoted(side) if kind_of(side) is Kind.JSON and kind_of(other) is not Kind.JSON else side for side, other in ((left, right), (right, left)))
+    left, right = (
+        unquoted(side) if kind_of(side) is Kind.JSON and kind_of(other) is not Kind.JSON else side
+        for side, other in ((left, right), (right, left))
+    )
     if isinstance(right, (exp.Any, exp.All)):
         return marked(operator(this=grouped(left), expression=right), Kind.BOOLEAN)
     kinds = {kind_of(left), kind_of(right)}
@@ -46,7 +50,7 @@ def compared(operator: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.E
         if kind_of(left) is Kind.TEXT:
             operator, left, right = _TURNED.get(operator, operator), right, left
         name = _NAMES[operator][0]
-        return call(PREFIX + name if isinstance(left, exp.Column) else f"{PREFIX}{name}_of", left, right, kind=Kind.BOOLEAN)
+        return call("mysql_" + name if isinstance(left, exp.Column) else f"mysql_{name}_of", left, right, kind=Kind.BOOLEAN)
     wanted = _meeting(kinds, left, right)
     if wanted is not None:
         left, right = coerced(left, wanted), coerced(right, wanted)
@@ -86,9 +90,9 @@ def contained(value: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
     if together <= {Kind.TEXT, Kind.UNKNOWN} or together <= MOMENTS | {Kind.UNKNOWN} or isinstance(value, exp.Tuple) or len(together) == 1:
         return marked(exp.In(this=grouped(value), expressions=items), Kind.BOOLEAN)
     if kinds <= NUMBERS or kind_of(value) in NUMBERS:
-        return marked(exp.In(this=grouped(coerced(value, Kind.NUMBER)), expressions=[coerced(item, Kind.NUMBER) for item in items]), Kind.BOOLEAN)
+        return marked(
+            exp.In(this=grouped(coerced(value, Kind.NUMBER)), expressions=[coerced(item, Kind.NUMBER) for item in items]), Kind.BOOLEAN
+        )
     if kind_of(value) in MOMENTS:
         return marked(exp.In(this=value, expressions=[coerced(item, Kind.TIME) for item in items]), Kind.BOOLEAN)
     return marked(exp.paren(exp.or_(*(compared(exp.EQ, value.copy(), item) for item in items), copy=False), copy=False), Kind.BOOLEAN)
-
-

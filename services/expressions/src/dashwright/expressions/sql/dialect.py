@@ -1,6 +1,5 @@
 """MySQL's meaning in DuckDB's words: each node of an allowed tree is written anew, its parts first."""
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -8,8 +7,9 @@ from sqlglot import exp
 
 from dashwright.expressions.sql.allow import name_of, place_of
 from dashwright.expressions.sql.casts import converted
-from dashwright.expressions.sql.coercion import PREFIX, call, coerced, let, text
+from dashwright.expressions.sql.coercion import coerced
 from dashwright.expressions.sql.comparison import COMPARISONS, compared, contained, grouped
+from dashwright.expressions.sql.duckdb_sql import call, macro, text
 from dashwright.expressions.sql.functions import FUNCTIONS
 from dashwright.expressions.sql.functions.aggregates import complete_rows
 from dashwright.expressions.sql.functions.choices import case
@@ -19,6 +19,7 @@ from dashwright.expressions.sql.functions.strings import concatenated
 from dashwright.expressions.sql.functions.times import extract, shifted
 from dashwright.expressions.sql.json_table import rows_of
 from dashwright.expressions.sql.kind import Kind, common, kind_of, marked
+from dashwright.expressions.sql.patterns import collated, escaped, liked, matched
 from dashwright.expressions.sql.refusals import Unreadable
 from dashwright.expressions.sql.units import interval
 
@@ -26,11 +27,11 @@ _SHIFTS = ("date_add", "date_sub", "adddate", "subdate")
 _N, _B, _T, _I = Kind.NUMBER, Kind.BOOLEAN, Kind.TEXT, Kind.INTEGER
 
 MACROS = (
-    f"create macro {PREFIX}int_div(a, b) as cast(trunc(a / b) as bigint)",
-    f"create macro {PREFIX}bit_not(x) as {let('case when v < 0 then -v - 1 else 18446744073709551615::hugeint - v end', x='x::hugeint')}",
-    f"create macro {PREFIX}trim_leading(x, d) as regexp_replace(x, '^(?s:' || regexp_escape(d) || ')+', '')",
-    f"create macro {PREFIX}trim_trailing(x, d) as regexp_replace(x, '(?s:' || regexp_escape(d) || ')+$', '')",
-    f"create macro {PREFIX}trim_both(x, d) as {PREFIX}trim_leading({PREFIX}trim_trailing(x, d), d)",
+    macro("int_div(a, b)", "cast(trunc(a / b) as bigint)"),
+    macro("bit_not(x)", "case when v < 0 then -v - 1 else 18446744073709551615::hugeint - v end", x="x::hugeint"),
+    macro("trim_leading(x, d)", "regexp_replace(x, '^(?s:' || regexp_escape(d) || ')+', '')"),
+    macro("trim_trailing(x, d)", "regexp_replace(x, '(?s:' || regexp_escape(d) || ')+$', '')"),
+    macro("trim_both(x, d)", "mysql_trim_leading(mysql_trim_trailing(x, d), d)"),
 )
 
 
@@ -59,7 +60,7 @@ def rewritten(tree: exp.Query) -> exp.Query:
 def _name_projections(tree: exp.Expr) -> None:
     """MySQL names a column after its text, DuckDB after what it has become."""
     for select in list(tree.find_all(exp.Select)):
-        named = []
+        named: list[exp.Expr] = []
         for projection in select.expressions:
             if isinstance(projection, (exp.Alias, exp.Column, exp.Star)):
                 named.append(projection)
@@ -102,11 +103,13 @@ def _divide(node: exp.Div) -> exp.Expr:
 def _divide_whole(node: exp.IntDiv) -> exp.Expr:
     left, right = _number(node.this), _number(node.expression)
     whole = {kind_of(left), kind_of(right)} == {_I}
-    return call("divide" if whole else PREFIX + "int_div", left, right, kind=_I)
+    return call("divide" if whole else "mysql_int_div", left, right, kind=_I)
 
 
 def _modulo(node: exp.Mod) -> exp.Expr:
-    return marked(exp.Mod(this=_number(node.this), expression=_number(node.expression)), common([_counted(node.this), _counted(node.expression)]))
+    return marked(
+        exp.Mod(this=_number(node.this), expression=_number(node.expression)), common([_counted(node.this), _counted(node.expression)])
+    )
 
 
 def _negative(node: exp.Neg) -> exp.Expr:
@@ -166,46 +169,6 @@ def _between(node: exp.Between) -> exp.Expr:
         elif kinds & {Kind.TIME, Kind.DATE}:
             value, low, high = (coerced(part, Kind.TIME) for part in (value, low, high))
     return marked(exp.Between(this=grouped(value), low=grouped(low), high=grouped(high)), _B)
-
-
-def _like(node: exp.Like) -> exp.Expr:
-    pattern, folded = node.expression, isinstance(node.this, exp.Collate) or isinstance(node.expression, exp.Collate)
-    sides = [side.this if isinstance(side, exp.Collate) else side for side in (node.this, pattern)]
-    operator = exp.ILike if folded else exp.Like
-    plain = isinstance(sides[1], exp.Literal) and "\\" not in sides[1].name
-    found: exp.Expr = operator(this=grouped(coerced(sides[0], _T)), expression=grouped(coerced(sides[1], _T)))
-    if not plain and not isinstance(node.parent, exp.Escape):
-        found = exp.Escape(this=found, expression=text("\\"))
-    if node.args.get("negate"):
-        return marked(exp.Paren(this=exp.Not(this=found)), _B)
-    return marked(found, _B)
-
-
-def _escape(node: exp.Escape) -> exp.Expr:
-    found = node.this
-    negated = isinstance(found, exp.Paren) and isinstance(found.this, exp.Not)
-    inner = found.this.this if negated else found
-    escaped = exp.Escape(this=inner, expression=node.expression)
-    return marked(exp.Paren(this=exp.Not(this=escaped)) if negated else escaped, _B)
-
-
-def _regexp(node: exp.RegexpLike) -> exp.Expr:
-    folded = isinstance(node.this, exp.Collate)
-    value = node.this.this if folded else node.this
-    options = [text("i")] if folded else []
-    return call("regexp_matches", coerced(value, _T), coerced(node.expression, _T), *options, kind=_B)
-
-
-def _collate(node: exp.Collate) -> exp.Expr:
-    """Of a collation only this matters: whether it tells letters apart."""
-    name = node.expression.name.lower()
-    if not re.fullmatch(r"binary|[a-z0-9_]+_(bin|cs|ci)", name):
-        raise Unreadable("a collation is a name like utf8mb4_general_ci")
-    value = coerced(node.this, _T)
-    if name.endswith(("_bin", "_cs")) or name == "binary":
-        return value
-    folding = "NOCASE" if name.endswith("_as_ci") else "NOCASE.NOACCENT"
-    return marked(exp.Collate(this=grouped(value), expression=exp.var(folding)), _T)
 
 
 def _if(node: exp.If) -> exp.Expr:
@@ -336,7 +299,9 @@ def _group_concat(node: exp.GroupConcat) -> exp.Expr:
     ordered = order.expressions
     if distinct:
         # DuckDB sorts distinct texts by themselves only.
-        ordered = [exp.Ordered(this=joined.copy(), desc=one.args.get("desc"), nulls_first=one.args.get("nulls_first")) for one in ordered[:1]]
+        ordered = [
+            exp.Ordered(this=joined.copy(), desc=one.args.get("desc"), nulls_first=one.args.get("nulls_first")) for one in ordered[:1]
+        ]
     return call("string_agg", value, exp.Order(this=separator, expressions=ordered), kind=_T)
 
 
@@ -350,7 +315,9 @@ def _frame(node: exp.WindowSpec) -> exp.Expr:
     for side in ("start", "end"):
         bound = node.args.get(side)
         if isinstance(bound, exp.Interval):
-            step = interval(bound.this if not isinstance(bound.this, exp.Literal) else exp.Literal.number(bound.this.name), bound.text("unit").upper())
+            step = interval(
+                bound.this if not isinstance(bound.this, exp.Literal) else exp.Literal.number(bound.this.name), bound.text("unit").upper()
+            )
             if step is None:
                 raise Unreadable(f"'{bound.text('unit')}' is no unit of a window's frame")
             node.set(side, step)
@@ -363,7 +330,7 @@ def _trim(node: exp.Trim) -> exp.Expr:
     side = (node.text("position") or "both").lower()
     if taken is None and side == "both":
         return FUNCTIONS["trim"].build([value])
-    return call(f"{PREFIX}trim_{side}", value, coerced(taken, _T) if taken is not None else text(" "), kind=_T)
+    return call(f"mysql_trim_{side}", value, coerced(taken, _T) if taken is not None else text(" "), kind=_T)
 
 
 def _substring(node: exp.Substring) -> exp.Expr:
@@ -382,7 +349,7 @@ _REWRITES: Mapping[type[exp.Expr], Callable[[Any], exp.Expr]] = {
     exp.Mod: _modulo,
     exp.Neg: _negative,
     **dict.fromkeys((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, exp.BitwiseRightShift), _bitwise),
-    exp.BitwiseNot: lambda node: call(PREFIX + "bit_not", coerced(node.this, _I), kind=_I),
+    exp.BitwiseNot: lambda node: call("mysql_bit_not", coerced(node.this, _I), kind=_I),
     **dict.fromkeys(COMPARISONS, _compare),
     **dict.fromkeys((exp.And, exp.Or), _connect),
     exp.Xor: _exclusive,
@@ -390,10 +357,10 @@ _REWRITES: Mapping[type[exp.Expr], Callable[[Any], exp.Expr]] = {
     exp.Is: _is,
     exp.In: _in,
     exp.Between: _between,
-    exp.Like: _like,
-    exp.Escape: _escape,
-    exp.RegexpLike: _regexp,
-    exp.Collate: _collate,
+    exp.Like: liked,
+    exp.Escape: escaped,
+    exp.RegexpLike: matched,
+    exp.Collate: collated,
     exp.If: _if,
     exp.Case: _case,
     exp.Cast: lambda node: converted(node.this, node.to),

@@ -2,7 +2,7 @@
 
 import re
 
-from dashwright.expressions.sql.coercion import PREFIX, let
+from dashwright.expressions.sql import duckdb_sql
 
 _SPECIFIER = re.compile(r"%(.)", re.DOTALL)
 
@@ -40,10 +40,10 @@ SPECIFIERS = {
 COMPUTED = {
     "D": "day($t)::varchar || case when day($t) in (11, 12, 13) then 'th' when day($t) % 10 = 1 then 'st'"
     " when day($t) % 10 = 2 then 'nd' when day($t) % 10 = 3 then 'rd' else 'th' end",
-    "U": f"printf('%02d', {PREFIX}week_by($t, 0))",
-    "u": f"printf('%02d', {PREFIX}week_by($t, 1))",
-    "V": f"printf('%02d', {PREFIX}week_by($t, 2))",
-    "X": f"printf('%04d', {PREFIX}yearweek_by($t, 2) // 100)",
+    "U": "printf('%02d', mysql_week_by($t, 0))",
+    "u": "printf('%02d', mysql_week_by($t, 1))",
+    "V": "printf('%02d', mysql_week_by($t, 2))",
+    "X": "printf('%04d', mysql_yearweek_by($t, 2) // 100)",
 }
 """Those that it has not."""
 
@@ -72,8 +72,7 @@ def macro() -> str:
     cases = [f"when '%{letter}' then strftime($t, '{written}')" for letter, written in SPECIFIERS.items() if letter != "%"]
     cases += [f"when '%{letter}' then {written}" for letter, written in COMPUTED.items()]
     specifiers = "list_transform(regexp_extract_all($f, '(?s)%.|[^%]+|%$'), lambda w: " + _CHOICE.format(cases=" ".join(cases)) + ")"
-    body = let(f"case when $t is not null then array_to_string({specifiers}, '') end", t="t", f="f")
-    return f"create macro {PREFIX}format_time(t, f) as {body}"
+    return duckdb_sql.macro("format_time(t, f)", f"case when $t is not null then array_to_string({specifiers}, '') end", t="t", f="f")
 
 
 _CHOICE = "case w {cases} else case when starts_with(w, '%') and length(w) > 1 then w[2:] else w end end"

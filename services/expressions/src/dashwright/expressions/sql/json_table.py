@@ -3,16 +3,15 @@
 from sqlglot import exp
 
 from dashwright.expressions.sql.casts import converted
-from dashwright.expressions.sql.coercion import PREFIX, call, coerced, text
+from dashwright.expressions.sql.coercion import coerced
+from dashwright.expressions.sql.duckdb_sql import call, macro, text
 from dashwright.expressions.sql.functions.documents import path_of
 from dashwright.expressions.sql.kind import Kind, marked
 from dashwright.expressions.sql.refusals import Unreadable
 
 _ITEM, _PLACE = "json item", "json place"
 
-MACROS = (
-    f"create macro {PREFIX}json_numbered(l) as list_transform(coalesce(cast(l as json[]), []), lambda item, place: {{'item': item, 'place': place}})",
-)
+MACROS = (macro("json_numbered(l)", "list_transform(coalesce(cast(l as json[]), []), lambda item, place: {'item': item, 'place': place})"),)
 
 
 def rows_of(table: exp.Table, document: exp.JSONTable) -> exp.Expr:
@@ -22,7 +21,7 @@ def rows_of(table: exp.Table, document: exp.JSONTable) -> exp.Expr:
         raise Unreadable("JSON_TABLE needs a name: JSON_TABLE(…) AS t")
     found = call("json_extract", coerced(document.this, Kind.JSON), text(path.text))
     items = found if path.many else exp.Array(expressions=[found])
-    unnested = exp.Select(expressions=[exp.alias_(call("unnest", call(PREFIX + "json_numbered", items)), _ITEM, quoted=True)])
+    unnested = exp.Select(expressions=[exp.alias_(call("unnest", call("mysql_json_numbered", items)), _ITEM, quoted=True)])
     inner = exp.Subquery(this=unnested, alias=exp.TableAlias(this=exp.to_identifier("json rows", quoted=True)))
     columns = [_column(definition) for definition in document.args["schema"].expressions]
     return exp.Subquery(this=exp.Select(expressions=columns, from_=exp.From(this=inner)), alias=table.args["alias"])

@@ -1,8 +1,7 @@
 """What DuckDB must be taught before it can run a statement of this language."""
 
-from dashwright.expressions.sql import coercion
+from dashwright.expressions.sql import casts, coercion, dialect, json_table
 from dashwright.expressions.sql.comparison import comparison_macros
-from dashwright.expressions.sql import casts, dialect, json_table
 from dashwright.expressions.sql.functions import FUNCTIONS
 
 _WORDS = ("user", "current_user", "session_user", "current_role", "current_catalog", "current_schema")

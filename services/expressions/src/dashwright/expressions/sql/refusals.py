@@ -53,7 +53,8 @@ class Blocked(Refusal):
     what: ClassVar[str] = "keyword"
 
     def _text(self, ref_id: str) -> str:
-        return f"did not execute the SQL expression {ref_id} because the sql {self.what} '{self.why}' is not in the allowed list of {self.what}s"
+        refused = f"the sql {self.what} '{self.why}' is not in the allowed list of {self.what}s"
+        return f"did not execute the SQL expression {ref_id} because {refused}"
 
 
 class BlockedFunction(Blocked):

@@ -41,7 +41,9 @@ def _read(text: str) -> Statement:
         tree = parsed(text)
         tables = tuple(dict.fromkeys(table.name for table in sorted(_tables(tree), key=_start)))
         _tell_apart(tree, tables)
-        sql = rewritten(tree).sql("duckdb", identify=True, comments=False, normalize_functions=False, copy=False, unsupported_level=ErrorLevel.RAISE)
+        sql = rewritten(tree).sql(
+            "duckdb", identify=True, comments=False, normalize_functions=False, copy=False, unsupported_level=ErrorLevel.RAISE
+        )
     except RecursionError as error:
         raise Unreadable("it nests too deeply; name a part of it in a WITH clause") from error
     except SqlglotError as error:
@@ -58,7 +60,9 @@ def _tell_apart(tree: exp.Query, names: tuple[str, ...]) -> None:
     for name in names:
         other = seen.setdefault(name.casefold(), name)
         if other != name:
-            raise Unreadable(f"the results '{other}' and '{name}' differ in small and capital letters only; rename one of the queries", place_of(tree))
+            raise Unreadable(
+                f"the results '{other}' and '{name}' differ in small and capital letters only; rename one of the queries", place_of(tree)
+            )
 
 
 def _tables(tree: exp.Query) -> Iterator[exp.Table]:

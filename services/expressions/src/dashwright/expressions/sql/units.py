@@ -5,10 +5,17 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from dashwright.expressions.sql.coercion import call, coerced, text
+from dashwright.expressions.sql.coercion import coerced
+from dashwright.expressions.sql.duckdb_sql import call, text
 from dashwright.expressions.sql.kind import Kind, kind_of
 
-DATE_UNITS = {"DAY": ("to_days", 1), "WEEK": ("to_days", 7), "MONTH": ("to_months", 1), "QUARTER": ("to_months", 3), "YEAR": ("to_months", 12)}
+DATE_UNITS = {
+    "DAY": ("to_days", 1),
+    "WEEK": ("to_days", 7),
+    "MONTH": ("to_months", 1),
+    "QUARTER": ("to_months", 3),
+    "YEAR": ("to_months", 12),
+}
 TIME_UNITS = {"HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000, "MICROSECOND": 1}
 
 COMPOUND: Mapping[str, tuple[str, ...]] = {
@@ -48,7 +55,9 @@ def interval(amount: exp.Expr, unit: str) -> exp.Expr | None:
     if unit not in TIME_UNITS:
         return None
     if unit == "SECOND" and kind_of(amount) is not Kind.INTEGER:
-        micros = coerced(exp.Mul(this=exp.paren(coerced(amount, Kind.NUMBER), copy=False), expression=exp.Literal.number(1_000_000)), Kind.INTEGER)
+        micros = coerced(
+            exp.Mul(this=exp.paren(coerced(amount, Kind.NUMBER), copy=False), expression=exp.Literal.number(1_000_000)), Kind.INTEGER
+        )
         return call("to_microseconds", micros)
     return call("to_microseconds", _times(coerced(amount, Kind.INTEGER), TIME_UNITS[unit]))
 

@@ -1,1 +1,1 @@
-"""I/O behind the ports: directories, git, hosts, the store, YAML. Imported by the composition root only."""
+"""I/O behind the ports: directories, git, hosts, the store. Imported by the composition root only."""

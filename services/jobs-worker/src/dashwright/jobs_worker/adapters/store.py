@@ -117,7 +117,7 @@ def _write(change: Write) -> resources.Write:
         change.key.name,
         change.spec.decode(),
         change.version,
-        title=change.title,
+        extract=change.extract,
         labels=change.labels,
         annotations=change.annotations,
     )

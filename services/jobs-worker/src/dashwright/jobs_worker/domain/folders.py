@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from dashwright.common.document import write_json
 from dashwright.common.jobs import paths
 from dashwright.common.jobs.names import folder_name
+from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import FOLDER
 from dashwright.jobs_worker.domain.objects import Key, Managed, Write
 from dashwright.jobs_worker.domain.ownership import annotations
@@ -38,7 +39,7 @@ class Folders:
             key=self.key(directory),
             kind=FOLDER.kind,
             version=FOLDER.version,
-            title=title,
+            extract=Extract(title),
             folder=above,
             spec=write_json({"title": title}),
             is_new=is_new,

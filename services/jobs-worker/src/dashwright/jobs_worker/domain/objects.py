@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from dashwright.common.kinds.kind import Extract
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -59,13 +61,14 @@ class Owner:
 class Write:
     """An object to create or update, complete: what it does not carry is not kept, save what the store itself adds.
 
-    ``spec`` is compact JSON. ``version`` is that of the file. ``folder`` is empty at the root and stands in the annotations, too.
+    ``spec`` is compact JSON, ``extract`` what its kind reads from it. ``version`` is that of the file. ``folder`` is empty at the root
+    and stands in the annotations, too.
     """
 
     key: Key
     kind: str
     version: str
-    title: str
+    extract: Extract
     folder: str
     spec: bytes
     is_new: bool

@@ -40,7 +40,7 @@ class Prepared:
             key=self.key,
             kind=self.resource.kind,
             version=self.resource.version,
-            title=self.resource.title,
+            extract=self.resource.extract,
             folder=folder,
             spec=spec,
             is_new=is_new,

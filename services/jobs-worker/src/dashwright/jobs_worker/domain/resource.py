@@ -7,7 +7,9 @@ from typing import Any
 from dashwright.common.document import check_depth, read_json, write_json
 from dashwright.common.errors import Invalid, TooLarge
 from dashwright.common.jobs.names import object_name
+from dashwright.common.kinds.annotations import NUMBER_LABEL
 from dashwright.common.kinds.draft import Draft
+from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.jobs_worker.domain.objects import Key
@@ -16,9 +18,7 @@ from dashwright.jobs_worker.domain.ownership import SET_BY_US
 LARGEST_FILE = 5 * 1024 * 1024
 CLASSIC_VERSION = "v0alpha1"
 _CLASSIC_MARKS = frozenset({"panels", "schemaVersion", "tags"})
-_LAYOUT_MARKS = frozenset({"elements", "layout"})
 _KEPT_BY_THE_STORE = ("id", "uid", "version")
-_SERVER_LABELS = frozenset({"grafana.app/deprecatedInternalID"})
 _WHAT_BELONGS_HERE = "a file holds either a dashboard's JSON (title, panels, …) or a resource with apiVersion, kind, metadata and spec"
 
 
@@ -29,7 +29,7 @@ class Resource:
     key: Key
     kind: str
     version: str
-    title: str
+    extract: Extract
     spec: bytes
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
@@ -77,21 +77,22 @@ class Reader:
                 f"metadata.namespace is {namespace!r}, but this repository writes into {self.namespace!r}: remove it or correct it"
             )
         name = _optional_text(metadata, "name", "metadata.name") or object_name(self.repository, path)
-        labels = {key: text for key, text in _texts(metadata, "labels").items() if key not in _SERVER_LABELS}
+        labels = {key: text for key, text in _texts(metadata, "labels").items() if key != NUMBER_LABEL}
         annotations = {key: text for key, text in _texts(metadata, "annotations").items() if key not in SET_BY_US}
         return self._admit(version, name, spec, labels, annotations)
 
     def _admit(self, version: str, name: str, spec: dict[str, Any], labels: dict[str, str], annotations: dict[str, str]) -> Resource:
-        if not _LAYOUT_MARKS & spec.keys():
+        if not DASHBOARD.extract(spec).layout:
             spec = {key: value for key, value in spec.items() if key not in _KEPT_BY_THE_STORE}
         draft = Draft(name, self.namespace, spec, labels, annotations)
         if DASHBOARD.admit:
             DASHBOARD.admit(draft, self.admission)
         if draft.causes:
             raise Invalid("; ".join(f"{cause.field}: {cause.message}" for cause in draft.causes), causes=draft.causes)
-        _refuse_nul(str(spec["title"]), *draft.labels.items(), *draft.annotations.items())
+        extract = DASHBOARD.extract(spec)
+        _refuse_nul(extract.title, *draft.labels.items(), *draft.annotations.items())
         key = Key(DASHBOARD.group, DASHBOARD.plural, name)
-        return Resource(key, DASHBOARD.kind, version, str(spec["title"]), write_json(spec), draft.labels, draft.annotations)
+        return Resource(key, DASHBOARD.kind, version, extract, write_json(spec), draft.labels, draft.annotations)
 
 
 def check_size(size: int, largest: int) -> None:

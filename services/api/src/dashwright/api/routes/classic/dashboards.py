@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from dashwright.api.domain.classic import dashboard_url, folder_url, number_of, slug_of
+from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
 from dashwright.api.domain.events import event_of
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
@@ -17,7 +17,6 @@ from dashwright.api.routes.resources import OBJECT_LIMIT
 from dashwright.common.database.pool import Database
 from dashwright.common.document import check_depth, read_json, write_json
 from dashwright.common.errors import BadRequest, Invalid
-from dashwright.common.kinds.annotations import FOLDER as IN_FOLDER
 from dashwright.common.kinds.annotations import SOURCE_PATH, repository_of
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.models.classic import ClassicBody, Text
@@ -49,15 +48,14 @@ class _Handlers:
             stored = await self._objects.save(call.actor, wanted, may_create=refused)
         except VersionMismatch as error:
             return json_answer(SaveRefused(status="version-mismatch", message=error.message), error.status)
-        title = _spec(stored)["title"]
         saved = DashboardSaved(
-            id=number_of(stored.uid),
+            id=stored.number,
             uid=stored.name,
-            url=dashboard_url(stored.name, title),
+            url=dashboard_url(stored.name, stored.title),
             status="success",
             version=stored.generation,
-            slug=slug_of(title),
-            folder_uid=annotations_of(stored).get(IN_FOLDER, ""),
+            slug=slug_of(stored.title),
+            folder_uid=stored.folder or "",
         )
         return json_answer(saved)
 
@@ -66,8 +64,8 @@ class _Handlers:
         folder = await self._objects.folder_of(call.identity.org_id, stored)
         told, can = await provenance(self._database, stored), abilities(call.identity, "dashboards")
         spec = await asyncio.to_thread(_spec, stored)
-        annotations, title = annotations_of(stored), spec["title"]
-        folder_title = "General" if folder is None else _spec(folder)["title"]
+        annotations, title = annotations_of(stored), stored.title
+        folder_title = "General" if folder is None else folder.title
         meta = DashboardMeta(
             can_save=can.can_save,
             can_edit=can.can_save,
@@ -81,21 +79,21 @@ class _Handlers:
             updated_by=told.updated_by,
             created_by=told.created_by,
             version=stored.generation,
-            folder_id=0 if folder is None else number_of(folder.uid),
+            folder_id=0 if folder is None else folder.number,
             folder_uid="" if folder is None else folder.name,
             folder_title=folder_title,
             folder_url="" if folder is None else folder_url(folder.name, folder_title),
             provisioned=repository_of(annotations) is not None,
             provisioned_external_id=annotations.get(SOURCE_PATH, ""),
         )
-        spec |= {"id": number_of(stored.uid), "uid": stored.name, "version": stored.generation}
+        spec |= {"id": stored.number, "uid": stored.name, "version": stored.generation}
         head = b'{"meta":' + meta.to_json() + b',"dashboard":'
         return Answer(200, head + await asyncio.to_thread(write_json, spec) + b"}")
 
     async def delete(self, call: Call) -> Answer:
         stored = await self._objects.delete(call.actor, DASHBOARD, call.parameters["uid"])
-        title = _spec(stored)["title"]
-        return json_answer(DashboardDeleted(title=title, message=f"Dashboard {title} deleted", uid=stored.name, id=number_of(stored.uid)))
+        title = stored.title
+        return json_answer(DashboardDeleted(title=title, message=f"Dashboard {title} deleted", uid=stored.name, id=stored.number))
 
 
 def routes(database: Database, objects: ClassicObjects) -> list[Route]:

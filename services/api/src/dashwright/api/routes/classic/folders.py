@@ -2,9 +2,7 @@
 
 from typing import Final
 
-import orjson
-
-from dashwright.api.domain.classic import folder_url, number_of
+from dashwright.api.domain.classic import folder_url
 from dashwright.api.domain.events import event_of
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
@@ -13,7 +11,6 @@ from dashwright.api.resources.classic import ClassicObjects, annotations_of, not
 from dashwright.api.routes.classic.shown import abilities, provenance
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
-from dashwright.common.kinds.annotations import FOLDER as IN_FOLDER
 from dashwright.common.kinds.annotations import repository_of
 from dashwright.common.kinds.registry import FOLDER
 from dashwright.common.models.classic import ClassicBody, Text
@@ -45,7 +42,7 @@ class _Handlers:
             if parent and not await titles.folder_exists(connection, call.identity.org_id, parent):
                 raise not_found(FOLDER)
             found = await titles.search(connection, wanted, limit=limit, offset=(page - 1) * limit)
-        return json_answer([FolderItem(id=number_of(item.uid), uid=item.name, title=item.title, parent_uid=item.folder) for item in found])
+        return json_answer([FolderItem(id=item.number, uid=item.name, title=item.title, parent_uid=item.folder) for item in found])
 
     async def create(self, call: Call) -> Answer:
         body = await call.fields(NewFolder, fault="bad request data")
@@ -56,14 +53,14 @@ class _Handlers:
 
     async def delete(self, call: Call) -> Answer:
         stored = await self._objects.delete(call.actor, FOLDER, call.parameters["uid"])
-        title = _title(stored)
-        return json_answer(FolderDeleted(id=number_of(stored.uid), title=title, message=f"Folder {title} deleted"))
+        title = stored.title
+        return json_answer(FolderDeleted(id=stored.number, title=title, message=f"Folder {title} deleted"))
 
     async def _answer(self, call: Call, stored: Stored) -> Answer:
-        title, told, can = _title(stored), await provenance(self._database, stored), abilities(call.identity, "folders")
+        title, told, can = stored.title, await provenance(self._database, stored), abilities(call.identity, "folders")
         annotations = annotations_of(stored)
         folder = FolderShape(
-            id=number_of(stored.uid),
+            id=stored.number,
             uid=stored.name,
             org_id=call.identity.org_id,
             title=title,
@@ -77,7 +74,7 @@ class _Handlers:
             updated_by=told.updated_by,
             updated=told.updated,
             version=stored.generation,
-            parent_uid=annotations.get(IN_FOLDER) or None,
+            parent_uid=stored.folder or None,
             managed_by=None if repository_of(annotations) is None else "repo",
         )
         return json_answer(folder)
@@ -111,7 +108,3 @@ def routes(database: Database, objects: ClassicObjects) -> list[Route]:
         Route("GET", one, handlers.get, Permission(FOLDER.actions["get"]), get),
         Route("DELETE", one, handlers.delete, Permission(FOLDER.actions["delete"]), delete, audit=event_of(FOLDER, "delete")),
     ]
-
-
-def _title(stored: Stored) -> str:
-    return str(orjson.loads(stored.spec)["title"])

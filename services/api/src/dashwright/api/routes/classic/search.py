@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from dashwright.api.domain.classic import dashboard_url, folder_url, number_of, slug_of
+from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
@@ -83,7 +83,7 @@ def _numbers(call: Call, name: str) -> list[int]:
 def _shown(item: titles.Item, org_id: int) -> FoundItem:
     address = folder_url if item.is_folder else dashboard_url
     found = FoundItem(
-        id=number_of(item.uid),
+        id=item.number,
         uid=item.name,
         org_id=org_id,
         title=item.title,
@@ -93,8 +93,8 @@ def _shown(item: titles.Item, org_id: int) -> FoundItem:
         tags=list(item.tags),
         is_starred=item.is_starred,
     )
-    if item.folder is not None and item.folder_uid is not None and item.folder_title is not None:
-        found.folder_id = number_of(item.folder_uid)
+    if item.folder is not None and item.folder_number is not None and item.folder_title is not None:
+        found.folder_id = item.folder_number
         found.folder_uid = item.folder
         found.folder_title = item.folder_title
         found.folder_url = folder_url(item.folder, item.folder_title)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from dashwright.expressions.sql.coercion import call, coerced
+from dashwright.expressions.sql.coercion import coerced
+from dashwright.expressions.sql.duckdb_sql import call
 from dashwright.expressions.sql.functions.choices import case
 from dashwright.expressions.sql.functions.function import Function, aggregate, alias, window
 from dashwright.expressions.sql.kind import Kind
@@ -32,7 +33,16 @@ variance = aggregate("variance", "var_pop", "number", _N, "the variance of all t
 deviation_of_sample = aggregate("stddev_samp", "stddev_samp", "number", _N, "the standard deviation of a sample")
 
 AGGREGATES = [
-    Function("count", "count([DISTINCT] x, …)", "the rows where no `x` is NULL; of `count(*)` all", _count, 1, None, aggregate=True, distinct=True),
+    Function(
+        "count",
+        "count([DISTINCT] x, …)",
+        "the rows where no `x` is NULL; of `count(*)` all",
+        _count,
+        1,
+        None,
+        aggregate=True,
+        distinct=True,
+    ),
     aggregate("sum", "sum", "number", _N, "the sum; NULL of none", distinct=True),
     aggregate("avg", "avg", "number", _N, "the mean", distinct=True),
     aggregate("min", "min", "any", None, "the least", distinct=True),

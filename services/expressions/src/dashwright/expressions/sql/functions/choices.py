@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from dashwright.expressions.sql.coercion import PREFIX, call, coerced, let
+from dashwright.expressions.sql.coercion import coerced
+from dashwright.expressions.sql.duckdb_sql import call, let, macro
 from dashwright.expressions.sql.functions.function import Function, choice, form, scalar, written
 from dashwright.expressions.sql.kind import Kind, kind_of, marked
 
@@ -28,7 +29,7 @@ def _nullif(arguments: Sequence[exp.Expr]) -> exp.Expr:
     compared = list(arguments)
     if kinds != {Kind.TEXT} and kinds & {Kind.TEXT} and kinds & {Kind.NUMBER, Kind.INTEGER}:
         compared = [value, coerced(other, Kind.NUMBER) if kind_of(value) is not Kind.TEXT else coerced(other, Kind.TEXT)]
-    return call(PREFIX + "nullif", *compared, kind=kind_of(value))
+    return call("mysql_nullif", *compared, kind=kind_of(value))
 
 
 def _extreme(name: str) -> Function:
@@ -36,12 +37,12 @@ def _extreme(name: str) -> Function:
         kinds = {kind_of(argument) for argument in arguments}
         mixed = Kind.TEXT in kinds and kinds & {Kind.NUMBER, Kind.INTEGER}
         compared = [coerced(argument, Kind.NUMBER) for argument in arguments] if mixed else arguments
-        return choice(compared, lambda chosen: call(PREFIX + name, exp.Array(expressions=chosen)))
+        return choice(compared, lambda chosen: call("mysql_" + name, exp.Array(expressions=chosen)))
 
     which = "least" if name == "least" else "greatest"
     found = "list_min" if name == "least" else "list_max"
-    macro = f"create macro {PREFIX}{name}(x) as {found}(list_filter([x], lambda v: len(list_filter(v, lambda w: w is null)) = 0)[1])"
-    return written(name, f"{name}(x, y, …)", f"the {which} of them; NULL if one is", build, 2, None, macro)
+    body = f"{found}(list_filter([x], lambda v: len(list_filter(v, lambda w: w is null)) = 0)[1])"
+    return written(name, f"{name}(x, y, …)", f"the {which} of them; NULL if one is", build, 2, None, macro(f"{name}(x)", body))
 
 
 def _isnull(arguments: Sequence[exp.Expr]) -> exp.Expr:
@@ -59,7 +60,7 @@ CHOICES = [
         _nullif,
         2,
         2,
-        f"create macro {PREFIX}nullif(x, y) as {let('case when $x = $y then null else $x end', x='x', y='y')}",
+        macro("nullif(x, y)", "case when $x = $y then null else $x end", x="x", y="y"),
     ),
     _extreme("least"),
     _extreme("greatest"),
@@ -67,7 +68,7 @@ CHOICES = [
     scalar(
         "strcmp",
         Kind.INTEGER,
-        "−1, 0 or 1 as `x` sorts before, with or after `y`",
+        "-1, 0 or 1 as `x` sorts before, with or after `y`",
         form("x: text, y: text", let("case when $x < $y then -1 when $x > $y then 1 when $x = $y then 0 end", x="x", y="y")),
     ),
 ]

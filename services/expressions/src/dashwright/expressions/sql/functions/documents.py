@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from dashwright.expressions.sql.coercion import PREFIX, call, coerced, let, text
+from dashwright.expressions.sql.coercion import coerced
+from dashwright.expressions.sql.duckdb_sql import call, let, macro, text
 from dashwright.expressions.sql.functions.function import Build, Function, alias, form, scalar, written
 from dashwright.expressions.sql.json_path import JsonPath, read_path
 from dashwright.expressions.sql.kind import Kind, kind_of, marked
@@ -15,7 +16,6 @@ _DEPTH = 3
 """How deep json_contains and json_merge_preserve look into documents."""
 
 
-
 def _items(document: str) -> str:
     return f"from_json({document}, '[\"JSON\"]')"
 
@@ -23,7 +23,6 @@ def _items(document: str) -> str:
 def _same_or_items(document: str) -> str:
     """The items of an array; of anything else itself."""
     return f"case when json_type({document}) = 'ARRAY' then {_items(document)} else [{document}] end"
-
 
 
 def path_of(node: exp.Expr) -> JsonPath:
@@ -38,12 +37,16 @@ def extracted(document: exp.Expr, path: exp.Expr) -> exp.Expr:
     """What lies at a path; of a path to many places an array of it all."""
     found = path_of(path)
     part = call("json_extract", coerced(document, _J), text(found.text), kind=_J)
-    return call(PREFIX + "json_found", part, kind=_J) if found.many else part
+    return call("mysql_json_found", part, kind=_J) if found.many else part
 
 
 def unquoted(node: exp.Expr) -> exp.Expr:
     """The text of a JSON string, and of anything else as it is written."""
-    return call("json_extract_string", node, text("$"), kind=_T) if kind_of(node) is _J else call(PREFIX + "json_unquote", coerced(node, _T), kind=_T)
+    return (
+        call("json_extract_string", node, text("$"), kind=_T)
+        if kind_of(node) is _J
+        else call("mysql_json_unquote", coerced(node, _T), kind=_T)
+    )
 
 
 def _extract(arguments: Sequence[exp.Expr]) -> exp.Expr:
@@ -51,7 +54,7 @@ def _extract(arguments: Sequence[exp.Expr]) -> exp.Expr:
     if len(paths) == 1:
         return extracted(document, paths[0])
     parts = [extracted(document.copy(), path) for path in paths]
-    return call(PREFIX + "json_found", call(PREFIX + "known", exp.Array(expressions=parts)), kind=_J)
+    return call("mysql_json_found", call("mysql_known", exp.Array(expressions=parts)), kind=_J)
 
 
 def _at(document: exp.Expr, path: exp.Expr | None) -> exp.Expr:
@@ -62,9 +65,9 @@ def _looked_at(name: str, gives: Kind, doc: str, body: str, usage: str = "") -> 
     """A function of a document, or of what lies in it at a path."""
 
     def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
-        return call(PREFIX + name, _at(arguments[0], arguments[1] if len(arguments) > 1 else None), kind=gives)
+        return call("mysql_" + name, _at(arguments[0], arguments[1] if len(arguments) > 1 else None), kind=gives)
 
-    return written(name, usage or f"{name}(j[, path])", doc, build, 1, 2, f"create macro {PREFIX}{name}(j) as {body}")
+    return written(name, usage or f"{name}(j[, path])", doc, build, 1, 2, macro(f"{name}(j)", body))
 
 
 def _pairs(name: str, doc: str, change: Callable[[exp.Expr, JsonPath, exp.Expr], exp.Expr]) -> Function:
@@ -89,20 +92,20 @@ def _change(macro: str) -> Callable[[exp.Expr, JsonPath, exp.Expr], exp.Expr]:
         if path.parent is None:
             return value if macro != "json_insert" else document
         place = exp.Boolean(this=path.index)
-        return call(PREFIX + macro, document, text(path.text), text(path.parent), place, value, kind=_J)
+        return call("mysql_" + macro, document, text(path.text), text(path.parent), place, value, kind=_J)
 
     return change
 
 
 def _append(document: exp.Expr, path: JsonPath, value: exp.Expr) -> exp.Expr:
-    return call(PREFIX + "json_append", document, text(path.text), value)
+    return call("mysql_json_append", document, text(path.text), value)
 
 
 def _array_insert(document: exp.Expr, path: JsonPath, value: exp.Expr) -> exp.Expr:
     if path.parent is None or not path.index or "#" in path.text.removeprefix(path.parent):
         raise Unreadable("json_array_insert takes a path that ends with a place in an array, like '$.a[0]'")
     place = int(path.text.removeprefix(path.parent).strip("[]"))
-    return call(PREFIX + "json_array_insert", document, text(path.parent), exp.Literal.number(place), value)
+    return call("mysql_json_array_insert", document, text(path.parent), exp.Literal.number(place), value)
 
 
 def _remove(arguments: Sequence[exp.Expr]) -> exp.Expr:
@@ -115,7 +118,7 @@ def _remove(arguments: Sequence[exp.Expr]) -> exp.Expr:
 def _contains(arguments: Sequence[exp.Expr]) -> exp.Expr:
     document, candidate = arguments[:2]
     return call(
-        PREFIX + "json_contains", _at(document, arguments[2] if len(arguments) > 2 else None), coerced(candidate, _J), kind=Kind.BOOLEAN
+        "mysql_json_contains", _at(document, arguments[2] if len(arguments) > 2 else None), coerced(candidate, _J), kind=Kind.BOOLEAN
     )
 
 
@@ -157,11 +160,11 @@ def _search(arguments: Sequence[exp.Expr]) -> exp.Expr:
     document, how, sought = arguments[:3]
     if how.name.lower() not in {"one", "all"}:
         raise Unreadable("json_search takes 'one' or 'all' as its second argument")
-    return call(PREFIX + f"json_search_{how.name.lower()}", coerced(document, _J), coerced(sought, _T), kind=_J)
+    return call(f"mysql_json_search_{how.name.lower()}", coerced(document, _J), coerced(sought, _T), kind=_J)
 
 
 def _value(arguments: Sequence[exp.Expr]) -> exp.Expr:
-    return call(PREFIX + "json_scalar", extracted(*arguments), kind=_T)
+    return call("mysql_json_scalar", extracted(*arguments), kind=_T)
 
 
 def _contains_macros() -> list[str]:
@@ -169,43 +172,43 @@ def _contains_macros() -> list[str]:
 
     Each item or member of the candidate must be in one of the target's items, or in its member of that key.
     """
-    name = PREFIX + "json_contains_"
-    macros = [f"create macro {name}0(t, c) as {PREFIX}json_same(t, c)"]
+    macros = [macro("json_contains_0(t, c)", "mysql_json_same(t, c)")]
     entries = (
-        "case when json_type($t) = 'OBJECT' then list_transform(json_keys($c), lambda k: {'k': k, 'x': " + f"{PREFIX}json_member($c, k)" + "})"
+        "case when json_type($t) = 'OBJECT' then list_transform(json_keys($c), lambda k: {'k': k, 'x': "
+        f"mysql_json_member($c, k)"
+        "})"
         f" else list_transform({_same_or_items('$c')}, lambda x: {{'k': null::varchar, 'x': x}}) end"
     )
-    places = f"case when e['k'] is null then {_items('$t')} else [{PREFIX}json_member($t, e['k'])] end"
+    places = f"case when e['k'] is null then {_items('$t')} else [mysql_json_member($t, e['k'])] end"
     for level in range(1, _DEPTH + 1):
         body = (
             "case when json_type($t) = 'ARRAY' or (json_type($t) = 'OBJECT' and json_type($c) = 'OBJECT') then"
-            f" len(list_filter({entries}, lambda e: len(list_filter({places}, lambda p: {name}{level - 1}(p, e['x']))) = 0)) = 0"
-            f" else {PREFIX}json_same($t, $c) end"
+            f" len(list_filter({entries}, lambda e: len(list_filter({places}, lambda p:"
+            f" mysql_json_contains_{level - 1}(p, e['x']))) = 0)) = 0"
+            f" else mysql_json_same($t, $c) end"
         )
-        macros.append(f"create macro {name}{level}(t, c) as {let(body, t='t', c='c')}")
-    macros.append(f"create macro {PREFIX}json_contains(t, c) as {name}{_DEPTH}(t, c)")
-    return macros
+        macros.append(macro(f"json_contains_{level}(t, c)", body, t="t", c="c"))
+    return [*macros, macro("json_contains(t, c)", f"mysql_json_contains_{_DEPTH}(t, c)")]
 
 
 def _merge_macros() -> list[str]:
-    name = PREFIX + "json_merge_"
     both = f"case when $a is not null and $b is not null then to_json(list_concat({_same_or_items('$a')}, {_same_or_items('$b')})) end"
-    macros = [f"create macro {name}0(a, b) as {let(both, a='a', b='b')}"]
-    member = f"{PREFIX}json_member"
+    macros = [macro("json_merge_0(a, b)", both, a="a", b="b")]
+    member = "mysql_json_member"
     keys = "list_concat(json_keys($a), list_filter(json_keys($b), lambda k: not list_contains(json_keys($a), k)))"
     for level in range(1, _DEPTH + 1):
-        value = f"coalesce({name}{level - 1}({member}($a, k), {member}($b, k)), {member}($a, k), {member}($b, k))"
+        value = f"coalesce(mysql_json_merge_{level - 1}({member}($a, k), {member}($b, k)), {member}($a, k), {member}($b, k))"
         members = f"list_transform({keys}, lambda k: to_json(k)::varchar || ':' || ({value})::varchar)"
         body = (
             "case when $a is null or $b is null then null when json_type($a) = 'OBJECT' and json_type($b) = 'OBJECT'"
             f" then ('{{' || coalesce(array_to_string({members}, ','), '') || '}}')::json else {both} end"
         )
-        macros.append(f"create macro {name}{level}(a, b) as {let(body, a='a', b='b')}")
-    macros.append(f"create macro {PREFIX}json_merge(a, b) as {name}{_DEPTH}(a, b)")
-    return macros
+        macros.append(macro(f"json_merge_{level}(a, b)", body, a="a", b="b"))
+    return [*macros, macro("json_merge(a, b)", f"mysql_json_merge_{_DEPTH}(a, b)")]
 
 
 _PARENT = "json_extract($j, $q)"
+_PATHS = "(select list(fullkey order by id) from json_tree(j) where type = 'VARCHAR' and atom ->> '$' like s escape '\\')"
 _NUMERIC = "('UBIGINT', 'BIGINT', 'HUGEINT', 'DOUBLE')"
 
 
@@ -215,32 +218,28 @@ def _put(name: str, unless: str) -> str:
         " then json_insert($j, $q || '[#]', $x)"
         f" when json_exists($j, $p) or (not $i and json_type({_PARENT}) = 'OBJECT') then json_set($j, $p, $x) else $j end"
     )
-    return f"create macro {PREFIX}{name}(j, p, q, i, x) as {let(body, j='j', p='p', q='q', i='i', x='x')}"
-
-
-def _macro(head: str, body: str, **bound: str) -> str:
-    return f"create macro {PREFIX}{head} as {let(body, **bound)}"
+    return macro(f"{name}(j, p, q, i, x)", body, j="j", p="p", q="q", i="i", x="x")
 
 
 MACROS = (
-    f"create macro {PREFIX}known(l) as list_filter(l, lambda w: w is not null)",
-    _macro("json_found(l)", "case when len(v) > 0 then to_json(v) end", l="l"),
-    _macro("json_unquote(x)", "case when starts_with(v, '\"') and json_valid(v) then json_extract_string(v, '$') else v end", x="x"),
-    f"create macro {PREFIX}json_member(j, k) as json_extract(j, '$.\"' || k || '\"')",
-    _macro(
+    macro("known(l)", "list_filter(l, lambda w: w is not null)"),
+    macro("json_found(l)", "case when len(v) > 0 then to_json(v) end", l="l"),
+    macro("json_unquote(x)", "case when starts_with(v, '\"') and json_valid(v) then json_extract_string(v, '$') else v end", x="x"),
+    macro("json_member(j, k)", "json_extract(j, '$.\"' || k || '\"')"),
+    macro(
         "json_same(a, b)",
         f"case when json_type($a) in {_NUMERIC} and json_type($b) in {_NUMERIC} then cast($a as double) = cast($b as double)"
         " else cast($a as varchar) = cast($b as varchar) end",
         a="a",
         b="b",
     ),
-    _macro("json_scalar(j)", "case when json_type(v) not in ('ARRAY', 'OBJECT', 'NULL') then json_extract_string(v, '$') end", j="j"),
+    macro("json_scalar(j)", "case when json_type(v) not in ('ARRAY', 'OBJECT', 'NULL') then json_extract_string(v, '$') end", j="j"),
     *_contains_macros(),
     *_merge_macros(),
     _put("json_set", "false"),
     _put("json_insert", "json_exists($j, $p)"),
     _put("json_replace", "not json_exists($j, $p)"),
-    _macro(
+    macro(
         "json_append(j, p, x)",
         "case when json_exists($j, $p) then json_set($j, $p, to_json(list_append("
         + _same_or_items("json_extract($j, $p)")
@@ -249,7 +248,7 @@ MACROS = (
         p="p",
         x="x",
     ),
-    _macro(
+    macro(
         "json_array_insert(j, q, n, x)",
         f"case when json_type({_PARENT}) = 'ARRAY' then json_set($j, $q, to_json(list_concat("
         f"list_append({_items(_PARENT)}[1:$n], $x), {_items(_PARENT)}[$n + 1:]))) else $j end",
@@ -258,56 +257,100 @@ MACROS = (
         n="n",
         x="x",
     ),
-    f"create macro {PREFIX}json_paths(j, s) as (select list(fullkey order by id) from json_tree(j)"
-    " where type = 'VARCHAR' and atom ->> '$' like s escape '\\')",
-    f"create macro {PREFIX}json_search_one(j, s) as to_json({PREFIX}json_paths(j, s)[1])",
-    f"create macro {PREFIX}json_search_all(j, s) as "
-    + let("case when len(v) = 1 then to_json(v[1]) else to_json(v) end", x=f"{PREFIX}json_paths(j, s)"),
+    macro("json_paths(j, s)", _PATHS),
+    macro("json_search_one(j, s)", "to_json(mysql_json_paths(j, s)[1])"),
+    macro("json_search_all(j, s)", "case when len(v) = 1 then to_json(v[1]) else to_json(v) end", x="mysql_json_paths(j, s)"),
 )
 
 _OVERLAP = (
     "case when json_type($a) = 'OBJECT' and json_type($b) = 'OBJECT' then len(list_filter(json_keys($a), lambda k:"
-    f" coalesce({PREFIX}json_same({PREFIX}json_member($a, k), {PREFIX}json_member($b, k)), false))) > 0"
+    f" coalesce(mysql_json_same(mysql_json_member($a, k), mysql_json_member($b, k)), false))) > 0"
     f" when json_type($a) = 'ARRAY' or json_type($b) = 'ARRAY' then len(list_filter({_same_or_items('$a')}, lambda a:"
-    f" len(list_filter({_same_or_items('$b')}, lambda b: {PREFIX}json_same(a, b))) > 0)) > 0 else {PREFIX}json_same($a, $b) end"
+    f" len(list_filter({_same_or_items('$b')}, lambda b: mysql_json_same(a, b))) > 0)) > 0 else mysql_json_same($a, $b) end"
 )
 
 preserving = written(
-    "json_merge_preserve", "json_merge_preserve(j, k, …)", "both together: arrays one behind the other, members side by side", _merge(PREFIX + "json_merge"), 2, None
+    "json_merge_preserve",
+    "json_merge_preserve(j, k, …)",
+    "both together: arrays one behind the other, members side by side",
+    _merge("mysql_json_merge"),
+    2,
+    None,
 )
 
 DOCUMENTS = [
-    written("json_extract", "json_extract(j, path, …)", "what lies there; of several paths an array; also `j -> path`", _extract, 2, None, *MACROS),
+    written(
+        "json_extract",
+        "json_extract(j, path, …)",
+        "what lies there; of several paths an array; also `j -> path`",
+        _extract,
+        2,
+        None,
+        *MACROS,
+    ),
     written("json_value", "json_value(j, path)", "the text, number or truth that lies there, as a text", _value, 2, 2),
-    written("json_unquote", "json_unquote(j)", "the text of a JSON string; also `j ->> path`", lambda arguments: unquoted(arguments[0]), 1, 1),
+    written(
+        "json_unquote", "json_unquote(j)", "the text of a JSON string; also `j ->> path`", lambda arguments: unquoted(arguments[0]), 1, 1
+    ),
     scalar("json_quote", _T, "the text as a JSON string", form("x: text", "to_json(x)::varchar")),
     written("json_object", "json_object(key, x, …)", "an object of these members", _object, 0, None),
     written("json_array", "json_array(x, …)", "an array of these", _array, 0, None),
     scalar("json_valid", Kind.BOOLEAN, "whether this text is JSON", form("x: text", "json_valid(x)")),
     written("json_contains", "json_contains(j, k[, path])", "whether `k` is part of it", _contains, 2, 3),
-    written("json_contains_path", "json_contains_path(j, 'one', path, …)", "whether one (`'one'`) or all of the paths lead somewhere", _contains_path, 3, None),
+    written(
+        "json_contains_path",
+        "json_contains_path(j, 'one', path, …)",
+        "whether one (`'one'`) or all of the paths lead somewhere",
+        _contains_path,
+        3,
+        None,
+    ),
     _looked_at(
         "json_length",
         _I,
         "how many items or members; 1 of anything else",
-        let("case json_type(v) when 'ARRAY' then json_array_length(v) when 'OBJECT' then len(json_keys(v)) else case when v is not null then 1 end end", j="j"),
+        let(
+            "case when json_type(v) = 'ARRAY' then json_array_length(v) when json_type(v) = 'OBJECT' then len(json_keys(v))"
+            " when v is not null then 1 end",
+            j="j",
+        ),
     ),
-    scalar("json_depth", _I, "how deep it nests", form("j: json", r"(select max(len(regexp_extract_all(fullkey, '\.|\['))) + 1 from json_tree(j))")),
+    scalar(
+        "json_depth",
+        _I,
+        "how deep it nests",
+        form("j: json", r"(select max(len(regexp_extract_all(fullkey, '\.|\['))) + 1 from json_tree(j))"),
+    ),
     scalar(
         "json_type",
         _T,
         "OBJECT, ARRAY, STRING, INTEGER, DOUBLE, BOOLEAN or NULL",
-        form("j: json", "case json_type(j) when 'VARCHAR' then 'STRING' when 'UBIGINT' then 'INTEGER' when 'BIGINT' then 'INTEGER' when 'HUGEINT' then 'INTEGER' else json_type(j) end"),
+        form(
+            "j: json",
+            let(
+                "case when v = 'VARCHAR' then 'STRING' when v in ('UBIGINT', 'BIGINT', 'HUGEINT') then 'INTEGER' else v end",
+                j="json_type(j)",
+            ),
+        ),
     ),
     _looked_at("json_keys", _J, "the keys of an object", let("case when json_type(v) = 'OBJECT' then to_json(json_keys(v)) end", j="j")),
-    written("json_search", "json_search(j, 'one', x)", "the path to a text that is LIKE `x`; with `'all'` an array of all paths", _search, 3, 3),
+    written(
+        "json_search", "json_search(j, 'one', x)", "the path to a text that is LIKE `x`; with `'all'` an array of all paths", _search, 3, 3
+    ),
     _pairs("json_set", "with `x` at the path, whether something lay there or not", _change("json_set")),
     _pairs("json_insert", "with `x` at the path where nothing lay", _change("json_insert")),
     _pairs("json_replace", "with `x` in place of what lay there", _change("json_replace")),
     written("json_remove", "json_remove(j, path, …)", "without what lies there", _remove, 2, None),
     _pairs("json_array_append", "with `x` at the end of the array there", _append),
     _pairs("json_array_insert", "with `x` at that place of the array", _array_insert),
-    written("json_merge_patch", "json_merge_patch(j, k, …)", "with the members of `k` in place of its own; null takes one away", _merge("json_merge_patch"), 2, None),
+    written(
+        "json_merge_patch",
+        "json_merge_patch(j, k, …)",
+        "with the members of `k` in place of its own; null takes one away",
+        _merge("json_merge_patch"),
+        2,
+        None,
+    ),
     preserving,
     alias(preserving, "json_merge"),
     scalar(

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from dashwright.expressions.sql.coercion import PREFIX, agreed, call, coerced
+from dashwright.expressions.sql.coercion import agreed, coerced
+from dashwright.expressions.sql.duckdb_sql import call
 from dashwright.expressions.sql.kind import Kind, common, kind_of, marked
 
 Build = Callable[[Sequence[exp.Expr]], exp.Expr]
@@ -54,12 +55,12 @@ def scalar(name: str, gives: Kind, doc: str, *forms: Form, usage: str = "") -> F
 
     def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
         kinds = by_count[len(arguments)].kinds
-        return call(PREFIX + name, *map(coerced, arguments, kinds), kind=gives)
+        return call("mysql_" + name, *map(coerced, arguments, kinds), kind=gives)
 
     longest = max(forms, key=lambda one: len(one.names)).names
     needed = min(by_count)
     shown = ", ".join(longest[:needed]) + "".join(f"[, {extra}]" for extra in longest[needed:])
-    return Function(name, usage or f"{name}({shown})", doc, build, needed, max(by_count), (f"create macro {PREFIX}{name} {bodies}",))
+    return Function(name, usage or f"{name}({shown})", doc, build, needed, max(by_count), (f"create macro mysql_{name} {bodies}",))
 
 
 def written(name: str, usage: str, doc: str, build: Build, least: int, most: int | None, *macros: str) -> Function:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from dashwright.expressions.sql.coercion import PREFIX, call, cast, coerced, let
+from dashwright.expressions.sql.coercion import coerced
+from dashwright.expressions.sql.duckdb_sql import call, cast, let, macro
 from dashwright.expressions.sql.functions.function import Function, alias, form, scalar, written
 from dashwright.expressions.sql.kind import Kind
 
@@ -23,16 +24,21 @@ def _to_digits(name: str, duckdb: str, doc: str) -> Function:
         if len(arguments) == 1:
             return call(duckdb, number, kind=_N)
         digits = coerced(arguments[1], Kind.INTEGER)
-        constant = isinstance(arguments[1], exp.Literal) or (isinstance(arguments[1], exp.Neg) and isinstance(arguments[1].this, exp.Literal))
+        constant = isinstance(arguments[1], exp.Literal) or (
+            isinstance(arguments[1], exp.Neg) and isinstance(arguments[1].this, exp.Literal)
+        )
         if constant:
             return call(duckdb, number, cast(digits, "integer"), kind=_N)
-        return call(PREFIX + name, number, digits, kind=_N)
+        return call("mysql_" + name, number, digits, kind=_N)
 
-    macro = (
-        f"create macro {PREFIX}{name}(x, d) as "
-        + let(f"case when $d is not null then {duckdb}(cast($x as double), cast(greatest(least($d, 30), -30) as integer)) end", x="x", d="d")
+    by_column = macro(
+        f"{name}(x, d)",
+        f"case when $d is not null then {duckdb}(cast($x as double), cast(greatest(least($d, 30), -30) as integer)) end",
+        x="x",
+        d="d",
     )
-    return written(name, f"{name}(x, d)" if name == "truncate" else f"{name}(x[, d])", doc, build, 2 if name == "truncate" else 1, 2, macro)
+    usage = f"{name}(x, d)" if name == "truncate" else f"{name}(x[, d])"
+    return written(name, usage, doc, build, 2 if name == "truncate" else 1, 2, by_column)
 
 
 _ALPHABET = "'0123456789abcdefghijklmnopqrstuvwxyz'"
@@ -93,7 +99,7 @@ MATHEMATICS = [
     scalar("log2", _N, "the logarithm to the base 2", form("x: number", _positive("log2(v)"))),
     scalar("log10", _N, "the logarithm to the base 10", form("x: number", _positive("log10(v)"))),
     scalar("exp", _N, "e to the power of `x`", form("x: number", "exp(x)")),
-    scalar("sign", Kind.INTEGER, "−1, 0 or 1", form("x: number", "cast(sign(x) as bigint)")),
+    scalar("sign", Kind.INTEGER, "-1, 0 or 1", form("x: number", "cast(sign(x) as bigint)")),
     scalar("sin", _N, "sine of radians", form("x: number", "sin(x)")),
     scalar("cos", _N, "cosine of radians", form("x: number", "cos(x)")),
     scalar("tan", _N, "tangent of radians", form("x: number", "tan(x)")),

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from dashwright.expressions.sql.coercion import PREFIX, call, coerced, let
+from dashwright.expressions.sql.coercion import coerced
+from dashwright.expressions.sql.duckdb_sql import call, let, macro
 from dashwright.expressions.sql.functions.function import Function, alias, form, scalar, written
 from dashwright.expressions.sql.kind import Kind
 
@@ -14,7 +15,7 @@ _T, _I = Kind.TEXT, Kind.INTEGER
 def concatenated(arguments: Sequence[exp.Expr]) -> exp.Expr:
     """The texts of the arguments, one after another; NULL if one is."""
     texts = [coerced(argument, _T) for argument in arguments]
-    return call(PREFIX + "concat", exp.Array(expressions=texts), kind=_T) if len(texts) > 1 else texts[0]
+    return call("mysql_concat", exp.Array(expressions=texts), kind=_T) if len(texts) > 1 else texts[0]
 
 
 def _listed(name: str, first: Kind, gives: Kind, usage: str, doc: str, body: str) -> Function:
@@ -22,13 +23,13 @@ def _listed(name: str, first: Kind, gives: Kind, usage: str, doc: str, body: str
 
     def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
         texts = exp.Array(expressions=[coerced(argument, _T) for argument in arguments[1:]])
-        return call(PREFIX + name, coerced(arguments[0], first), texts, kind=gives)
+        return call("mysql_" + name, coerced(arguments[0], first), texts, kind=gives)
 
-    return written(name, usage, doc, build, 2, None, f"create macro {PREFIX}{name}(x, l) as {let(body, x='x', l='l')}")
+    return written(name, usage, doc, build, 2, None, macro(f"{name}(x, l)", body, x="x", l="l"))
 
 
 def _char(arguments: Sequence[exp.Expr]) -> exp.Expr:
-    return call(PREFIX + "char", exp.Array(expressions=[coerced(argument, _I) for argument in arguments]), kind=_T)
+    return call("mysql_char", exp.Array(expressions=[coerced(argument, _I) for argument in arguments]), kind=_T)
 
 
 _PART = "case when $x is null or $p is null then null when $p = 0 or $p < -length($x) {extra}then '' else substring($x, $p{length}) end"
@@ -95,7 +96,7 @@ STRINGS = [
         concatenated,
         1,
         None,
-        f"create macro {PREFIX}concat(l) as {_JOINED}",
+        macro("concat(l)", _JOINED),
     ),
     _listed(
         "concat_ws",
@@ -137,8 +138,18 @@ STRINGS = [
             ),
         ),
     ),
-    scalar("left", _T, "the first `n` characters", form("x: text, n: integer", "left(x, greatest(n, case when n is null then null else 0 end))")),
-    scalar("right", _T, "the last `n` characters", form("x: text, n: integer", "right(x, greatest(n, case when n is null then null else 0 end))")),
+    scalar(
+        "left",
+        _T,
+        "the first `n` characters",
+        form("x: text, n: integer", "left(x, greatest(n, case when n is null then null else 0 end))"),
+    ),
+    scalar(
+        "right",
+        _T,
+        "the last `n` characters",
+        form("x: text, n: integer", "right(x, greatest(n, case when n is null then null else 0 end))"),
+    ),
     scalar("ltrim", _T, "without spaces in front", form("x: text", "ltrim(x, ' ')")),
     scalar("rtrim", _T, "without spaces at the end", form("x: text", "rtrim(x, ' ')")),
     scalar(
@@ -179,11 +190,9 @@ STRINGS = [
         _char,
         1,
         None,
-        f"create macro {PREFIX}char(l) as array_to_string(list_transform(list_filter(l, lambda w: w is not null), lambda w: chr(w::int)), '')",
+        macro("char(l)", "array_to_string(list_transform(list_filter(l, lambda w: w is not null), lambda w: chr(w::int)), '')"),
     ),
-    _listed(
-        "elt", _I, _T, "elt(n, x, …)", "the `n`-th of the texts; NULL if there is none", "case when $x > 0 then $l[$x] end"
-    ),
+    _listed("elt", _I, _T, "elt(n, x, …)", "the `n`-th of the texts; NULL if there is none", "case when $x > 0 then $l[$x] end"),
     _listed(
         "field",
         _T,
@@ -196,7 +205,15 @@ STRINGS = [
         "find_in_set",
         _I,
         "the place of `x` in the list `y`, whose items stand between commas, or 0",
-        form("x: text, y: text", let("case when $x is null or $y is null then null when $y = '' then 0 else coalesce(list_position(string_split($y, ','), $x), 0) end", x="x", y="y")),
+        form(
+            "x: text, y: text",
+            let(
+                "case when $x is null or $y is null then null when $y = '' then 0"
+                " else coalesce(list_position(string_split($y, ','), $x), 0) end",
+                x="x",
+                y="y",
+            ),
+        ),
     ),
     scalar(
         "lpad",
@@ -216,13 +233,20 @@ STRINGS = [
         "as a literal of this language",
         form("x: text", r"coalesce('''' || replace(replace(replace(x, '\', '\\'), '''', '\'''), chr(26), '\Z') || '''', 'NULL')"),
     ),
-    scalar("from_base64", _T, "the text that this is the base-64 form of; NULL if it is none", form("x: text", let("try(decode(from_base64(v)))", x="x"))),
+    scalar(
+        "from_base64",
+        _T,
+        "the text that this is the base-64 form of; NULL if it is none",
+        form("x: text", let("try(decode(from_base64(v)))", x="x")),
+    ),
     scalar("to_base64", _T, "the base-64 form", form("x: text", "to_base64(encode(x))")),
     scalar(
         "format",
         _T,
         "rounded to `d` digits, with commas between thousands",
-        form("x: number, d: integer", let("format('{:,.' || $d || 'f}', round($x, $d::int))", x="x::double", d="greatest(least(d, 30), 0)")),
+        form(
+            "x: number, d: integer", let("format('{:,.' || $d || 'f}', round($x, $d::int))", x="x::double", d="greatest(least(d, 30), 0)")
+        ),
     ),
     scalar(
         "regexp_like",

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from dashwright.expressions.sql import formats
-from dashwright.expressions.sql.coercion import PREFIX, call, cast, coerced, let, text
+from dashwright.expressions.sql.coercion import IS_TEXT, coerced
+from dashwright.expressions.sql.duckdb_sql import call, cast, let, macro, text
 from dashwright.expressions.sql.functions.function import Build, Function, alias, form, scalar, written
 from dashwright.expressions.sql.kind import MOMENTS, Kind, kind_of, marked
 from dashwright.expressions.sql.refusals import Unreadable
@@ -25,34 +26,37 @@ _ANCHOR = let(
 _WEEK = let(
     "case when $m & 2 = 2 or year($a) = $y then (dayofyear($a) - 1) // 7 + 1"
     " when year($a) < $y then 0 else (dayofyear($a - 7) - 1) // 7 + 2 end",
-    a=f"{PREFIX}week_anchor(t, m)",
+    a="mysql_week_anchor(t, m)",
     y="year(t)",
     m="m",
 )
-_YEARWEEK = let("year(v) * 100 + (dayofyear(v) - 1) // 7 + 1", a=f"{PREFIX}week_anchor(t, m)")
+_YEARWEEK = let("year(v) * 100 + (dayofyear(v) - 1) // 7 + 1", a="mysql_week_anchor(t, m)")
 _MONTHS = let(
     "$m - case when $m > 0 and $to < $from then 1 when $m < 0 and $to > $from then -1 else 0 end",
     **{
-        "m": "(year({b}) - year({a})) * 12 + month({b}) - month({a})",
-        "from": "{a} - date_trunc('month', {a})",
-        "to": "{b} - date_trunc('month', {b})",
+        "m": "(year(w['b']) - year(w['a'])) * 12 + month(w['b']) - month(w['a'])",
+        "from": "w['a'] - date_trunc('month', w['a'])",
+        "to": "w['b'] - date_trunc('month', w['b'])",
     },
 )
-_SPAN = rf"regexp_matches(x, '^\s*\d+-\d+-\d+')"
+_SPAN = r"regexp_matches(x, '^\s*\d+-\d+-\d+')"
 
 MACROS = (
-    f"create macro {PREFIX}week_anchor(t, m) as {_ANCHOR}",
-    f"create macro {PREFIX}week_by(t, m) as {_WEEK}",
-    f"create macro {PREFIX}yearweek_by(t, m) as {_YEARWEEK}",
-    f"create macro {PREFIX}months_between(a, b) as list_transform([{{'a': a, 'b': b}}], lambda w: "
-    + _MONTHS.replace("{a}", "w['a']").replace("{b}", "w['b']")
-    + ")[1]",
-    f"create macro {PREFIX}text_span(x) as case when {_SPAN} then epoch_us({PREFIX}text_time(x)) else {PREFIX}text_clock(x) end",
-    f"create macro {PREFIX}span(x) as case when typeof(x) in ('VARCHAR', 'JSON') then {PREFIX}text_span(cast(x as varchar))"
-    f" when try_cast(x as timestamp) is null then {PREFIX}as_clock(x) else epoch_us(try_cast(x as timestamp)) end",
-    f"create macro {PREFIX}shifted_date(x, i) as case when contains(x, ':') then cast({PREFIX}text_time(x) + i as varchar)"
-    f" else strftime({PREFIX}text_time(x) + i, '%Y-%m-%d') end",
-    rf"create macro {PREFIX}str_to_date(x, f) as try_strptime(regexp_replace(trim(x), '\s*([^\w\s])\s*', '\1', 'g'), f)",
+    macro("week_anchor(t, m)", _ANCHOR),
+    macro("week_by(t, m)", _WEEK),
+    macro("yearweek_by(t, m)", _YEARWEEK),
+    macro("months_between(a, b)", "list_transform([{'a': a, 'b': b}], lambda w: " + _MONTHS + ")[1]"),
+    macro("text_span(x)", f"case when {_SPAN} then epoch_us(mysql_text_time(x)) else mysql_text_clock(x) end"),
+    macro(
+        "span(x)",
+        f"case when {IS_TEXT} then mysql_text_span(cast(x as varchar)) when try_cast(x as timestamp) is null then mysql_as_clock(x)"
+        " else epoch_us(try_cast(x as timestamp)) end",
+    ),
+    macro(
+        "shifted_date(x, i)",
+        "case when contains(x, ':') then cast(mysql_text_time(x) + i as varchar) else strftime(mysql_text_time(x) + i, '%Y-%m-%d') end",
+    ),
+    macro("str_to_date(x, f)", r"try_strptime(regexp_replace(trim(x), '\s*([^\w\s])\s*', '\1', 'g'), f)"),
     formats.macro(),
 )
 
@@ -73,7 +77,7 @@ def shifted(moment: exp.Expr, amount: exp.Interval, sign: int) -> exp.Expr:
         case Kind.TEXT:
             later = exp.Neg(this=step) if add is exp.Sub else step
             if is_of_dates(unit):
-                return call(PREFIX + "shifted_date", moment, later, kind=_T)
+                return call("mysql_shifted_date", moment, later, kind=_T)
             return marked(cast(exp.Add(this=coerced(moment, Kind.TIME), expression=later), "varchar"), _T)
     return marked(exp.paren(add(this=coerced(moment, Kind.TIME), expression=step), copy=False), Kind.TIME)
 
@@ -99,7 +103,7 @@ def _timestampdiff(arguments: Sequence[exp.Expr]) -> exp.Expr:
     unit = unit_named(arguments[0].name)
     start, end = (coerced(argument, Kind.TIME) for argument in arguments[1:])
     if unit in {"MONTH", "QUARTER", "YEAR"}:
-        return _whole(call(PREFIX + "months_between", start, end), DATE_UNITS[unit][1])
+        return _whole(call("mysql_months_between", start, end), DATE_UNITS[unit][1])
     micros = {"DAY": 86_400_000_000, "WEEK": 7 * 86_400_000_000, **TIME_UNITS}.get(unit)
     if micros is None:
         raise Unreadable(f"'{arguments[0].name}' is no unit of time")
@@ -120,7 +124,7 @@ _DATE_PARTS = {
     "YEAR": "year(t)",
     "QUARTER": "quarter(t)",
     "MONTH": "month(t)",
-    "WEEK": f"{PREFIX}week_by(t, 0)",
+    "WEEK": "mysql_week_by(t, 0)",
     "DAY": "day(t)",
 }
 _WIDTHS = {"YEAR": 10_000, "MONTH": 100, "DAY": 100, "HOUR": 100, "MINUTE": 100, "SECOND": 100, "MICROSECOND": 1_000_000}
@@ -134,14 +138,14 @@ def extract(unit: str, value: exp.Expr) -> exp.Expr:
         raise Unreadable(f"'{unit}' is no part of a time that EXTRACT takes")
     wanted = Kind.TIME if of_dates else Kind.CLOCK
     if len(units) == 1:
-        name = f"{PREFIX}part_{unit.lower()}"
+        name = f"mysql_part_{unit.lower()}"
         return call(name, coerced(value, wanted), kind=_I)
-    return call(f"{PREFIX}part_{unit.lower()}", coerced(value, wanted), kind=_I)
+    return call(f"mysql_part_{unit.lower()}", coerced(value, wanted), kind=_I)
 
 
 def _part_macros() -> list[str]:
-    macros = [f"create macro {PREFIX}part_{unit.lower()}(t) as {body}" for unit, body in _DATE_PARTS.items()]
-    macros += [f"create macro {PREFIX}part_{unit.lower()}(x) as {body}" for unit, body in _CLOCK_PARTS.items()]
+    macros = [macro(f"part_{unit.lower()}(t)", body) for unit, body in _DATE_PARTS.items()]
+    macros += [macro(f"part_{unit.lower()}(x)", body) for unit, body in _CLOCK_PARTS.items()]
     for name, units in COMPOUND.items():
         dated = bool(set(units) & set(_DATE_PARTS))
         clock = "(epoch_us(v) % 86400000000)" if dated else "v"
@@ -149,7 +153,7 @@ def _part_macros() -> list[str]:
         for unit in units:
             one = _DATE_PARTS[unit].replace("(t", "(v") if unit in _DATE_PARTS else _CLOCK_PARTS[unit].replace("(x)", f"({clock})")
             total = f"({total}) * {_WIDTHS[unit]} + {one}" if total else one
-        macros.append(f"create macro {PREFIX}part_{name.lower()}(x) as {let(total, x='x')}")
+        macros.append(macro(f"part_{name.lower()}(x)", total, x="x"))
     return macros
 
 
@@ -159,7 +163,7 @@ def _format(pattern: str | None, written: exp.Expr, moment: exp.Expr) -> exp.Exp
     simple = formats.plain(pattern) if pattern is not None else None
     if simple is not None:
         return call("strftime", moment, text(simple), kind=_T)
-    return call(PREFIX + "format_time", moment, coerced(written, _T), kind=_T)
+    return call("mysql_format_time", moment, coerced(written, _T), kind=_T)
 
 
 _UNSPACED = re.compile(r"\s*([^\w\s%])\s*")
@@ -181,7 +185,7 @@ def _time_format(arguments: Sequence[exp.Expr]) -> exp.Expr:
 
 
 def _from_unixtime(arguments: Sequence[exp.Expr]) -> exp.Expr:
-    moment = call(PREFIX + "from_unixtime", coerced(arguments[0], Kind.NUMBER), kind=Kind.TIME)
+    moment = call("mysql_from_unixtime", coerced(arguments[0], Kind.NUMBER), kind=Kind.TIME)
     return _date_format([moment, arguments[1]]) if len(arguments) == 2 else moment
 
 
@@ -190,12 +194,14 @@ def _str_to_date(arguments: Sequence[exp.Expr]) -> exp.Expr:
     simple = formats.plain(pattern) if pattern is not None else None
     if pattern is None or simple is None:
         raise Unreadable("str_to_date takes its format as a text, without %D, %U, %u, %V and %X")
-    read = call(PREFIX + "str_to_date", coerced(arguments[0], _T), text(_UNSPACED.sub(r"\1", simple.replace("%-", "%").strip())), kind=Kind.TIME)
+    read = call(
+        "mysql_str_to_date", coerced(arguments[0], _T), text(_UNSPACED.sub(r"\1", simple.replace("%-", "%").strip())), kind=Kind.TIME
+    )
     match formats.parts(pattern):
         case True, False:
             return marked(cast(read, "date"), Kind.DATE)
         case False, True:
-            return call(PREFIX + "clock_text", coerced(read, Kind.CLOCK), kind=_T)
+            return call("mysql_clock_text", coerced(read, Kind.CLOCK), kind=_T)
     return read
 
 
@@ -209,7 +215,7 @@ def _get_format(arguments: Sequence[exp.Expr]) -> exp.Expr:
 
 def _timediff(arguments: Sequence[exp.Expr]) -> exp.Expr:
     first, second = (_span(argument) for argument in arguments)
-    return call(PREFIX + "clock_text", exp.Sub(this=first, expression=second), kind=_T)
+    return call("mysql_clock_text", exp.Sub(this=first, expression=second), kind=_T)
 
 
 def _span(node: exp.Expr) -> exp.Expr:
@@ -217,18 +223,18 @@ def _span(node: exp.Expr) -> exp.Expr:
         case kind if kind in MOMENTS:
             return call("epoch_us", coerced(node, Kind.TIME))
         case Kind.TEXT:
-            return call(PREFIX + "text_span", node)
+            return call("mysql_text_span", node)
         case Kind.UNKNOWN:
-            return call(PREFIX + "span", node)
+            return call("mysql_span", node)
     return coerced(node, Kind.CLOCK)
 
 
 def _now(gives: Kind, body: str, *names: str, doc: str) -> list[Function]:
     def build(_arguments: Sequence[exp.Expr]) -> exp.Expr:
-        return call(PREFIX + names[0], kind=gives)
+        return call("mysql_" + names[0], kind=gives)
 
     digits = 0 if gives is Kind.DATE else 1  # of a second; they are not cut
-    first = written(names[0], f"{names[0]}()", doc, build, 0, digits, f"create macro {PREFIX}{names[0]}() as {body}")
+    first = written(names[0], f"{names[0]}()", doc, build, 0, digits, macro(f"{names[0]}()", body))
     return [first, *(alias(first, name) for name in names[1:])]
 
 
@@ -237,7 +243,16 @@ def _part(name: str, unit: str, doc: str) -> Function:
 
 
 TIMES = [
-    written("str_to_date", "str_to_date(x, format)", "the date or time that is written so; NULL if it is not", _str_to_date, 2, 2, *MACROS, *_part_macros()),
+    written(
+        "str_to_date",
+        "str_to_date(x, format)",
+        "the date or time that is written so; NULL if it is not",
+        _str_to_date,
+        2,
+        2,
+        *MACROS,
+        *_part_macros(),
+    ),
     written("date_format", "date_format(t, format)", "the time as the format says", _date_format, 2, 2),
     written("time_format", "time_format(t, format)", "the time of day as the format says", _time_format, 2, 2),
     written("get_format", "get_format(DATE, 'ISO')", "the format of a country: `EUR`, `USA`, `JIS`, `ISO`, `INTERNAL`", _get_format, 2, 2),
@@ -262,11 +277,25 @@ TIMES = [
     scalar("dayname", _T, "the day's English name", form("t: time", "dayname(t)")),
     scalar("monthname", _T, "the month's English name", form("t: time", "monthname(t)")),
     scalar("last_day", Kind.DATE, "the last date of the month", form("t: time", "last_day(t)")),
-    scalar("week", _I, "the week of the year, by mode `m` (0 to 7; 0)", form("t: time", let(f"{PREFIX}week_by(v, 0)", t="t")), form("t: time, m: integer", let(f"{PREFIX}week_by($t, $m)", t="t", m="m"))),
-    scalar("yearweek", _I, "year and week, by mode `m` (0)", form("t: time", f"{PREFIX}yearweek_by(t, 0)"), form("t: time, m: integer", f"{PREFIX}yearweek_by(t, m)")),
+    scalar(
+        "week",
+        _I,
+        "the week of the year, by mode `m` (0 to 7; 0)",
+        form("t: time", let("mysql_week_by(v, 0)", t="t")),
+        form("t: time, m: integer", let("mysql_week_by($t, $m)", t="t", m="m")),
+    ),
+    scalar(
+        "yearweek",
+        _I,
+        "year and week, by mode `m` (0)",
+        form("t: time", "mysql_yearweek_by(t, 0)"),
+        form("t: time, m: integer", "mysql_yearweek_by(t, m)"),
+    ),
     scalar("weekofyear", _I, "the week by ISO 8601", form("t: time", "week(t)")),
     scalar("datediff", _I, "the days from `b` to `a`", form("a: time, b: time", "date_diff('day', b::date, a::date)")),
-    scalar("from_days", Kind.DATE, "the date of a day's number since year 0", form("n: integer", "date '1970-01-01' + cast(n - 719528 as int)")),
+    scalar(
+        "from_days", Kind.DATE, "the date of a day's number since year 0", form("n: integer", "date '1970-01-01' + cast(n - 719528 as int)")
+    ),
     scalar("to_days", _I, "the day's number since year 0", form("t: time", "date_diff('day', date '1970-01-01', t::date) + 719528")),
     scalar("makedate", Kind.DATE, "the `n`-th day of a year", form("y: integer, n: integer", "make_date(y, 1, 1) + cast(n - 1 as int)")),
     scalar(
@@ -283,15 +312,17 @@ TIMES = [
         _from_unixtime,
         1,
         2,
-        f"create macro {PREFIX}from_unixtime(n) as {let('case when v >= 0 then make_timestamp(cast(round(v * 1000000) as bigint)) end', n='n')}",
+        macro("from_unixtime(n)", "case when v >= 0 then make_timestamp(cast(round(v * 1000000) as bigint)) end", n="n"),
     ),
     scalar("date", Kind.DATE, "its date", form("t: time", "t::date")),
     scalar("timestamp", Kind.TIME, "as a moment", form("t: time", "t")),
-    scalar("time", _T, "its time of day", form("t: clock", f"{PREFIX}clock_text(t)")),
+    scalar("time", _T, "its time of day", form("t: clock", "mysql_clock_text(t)")),
     scalar("time_to_sec", _I, "a time of day in seconds", form("t: clock", "t // 1000000")),
-    scalar("sec_to_time", _T, "seconds as a time of day", form("n: number", f"{PREFIX}clock_text(cast(round(n * 1000000) as bigint))")),
-    written("timediff", "timediff(a, b)", "`a − b` as a time of day, at most 838:59:59", _timediff, 2, 2),
-    *_now(Kind.TIME, _UTC_NOW, "now", "current_timestamp", "localtime", "localtimestamp", "sysdate", "utc_timestamp", doc="the moment, UTC"),
+    scalar("sec_to_time", _T, "seconds as a time of day", form("n: number", "mysql_clock_text(cast(round(n * 1000000) as bigint))")),
+    written("timediff", "timediff(a, b)", "`a - b` as a time of day, at most 838:59:59", _timediff, 2, 2),
+    *_now(
+        Kind.TIME, _UTC_NOW, "now", "current_timestamp", "localtime", "localtimestamp", "sysdate", "utc_timestamp", doc="the moment, UTC"
+    ),
     *_now(Kind.DATE, f"{_UTC_NOW}::date", "curdate", "current_date", "utc_date", doc="today, UTC"),
     *_now(Kind.TEXT, f"strftime({_UTC_NOW}, '%H:%M:%S')", "curtime", "current_time", "utc_time", doc="the time of day, UTC"),
 ]

@@ -1,0 +1,1 @@
+"""What is served below an object, a module each."""

@@ -1,0 +1,36 @@
+"""DuckDB's SQL, written: the texts of macros, and the nodes of calls."""
+
+import re
+
+from sqlglot import exp
+
+from dashwright.expressions.sql.kind import Kind, marked
+
+
+def let(body: str, **bound: str) -> str:
+    """SQL that evaluates each bound expression once. ``body`` calls it ``v`` if it is one, ``$name`` if there are several."""
+    if len(bound) == 1:
+        return f"list_transform([{next(iter(bound.values()))}], lambda v: {body})[1]"
+    fields = ", ".join(f"'{name}': {expression}" for name, expression in bound.items())
+    body = re.sub(rf"\$({'|'.join(bound)})\b", r"v['\1']", body)
+    return f"list_transform([{{{fields}}}], lambda v: {body})[1]"
+
+
+def macro(head: str, body: str, **bound: str) -> str:
+    """The statement that makes the macro ``mysql_…`` of a head like ``"week(t)"``; with ``bound`` its body is a ``let``."""
+    return f"create macro mysql_{head} as {let(body, **bound) if bound else body}"
+
+
+def call(name: str, *arguments: exp.Expr, kind: Kind = Kind.UNKNOWN) -> exp.Expr:
+    """A call of a DuckDB function or of a macro."""
+    return marked(exp.Anonymous(this=name, expressions=list(arguments)), kind)
+
+
+def cast(node: exp.Expr, to: str) -> exp.Expr:
+    """To a type of DuckDB's."""
+    return exp.Cast(this=node, to=exp.DataType.build(to, dialect="duckdb"))
+
+
+def text(value: str) -> exp.Expr:
+    """A literal text."""
+    return exp.Literal.string(value)

@@ -1,0 +1,54 @@
+"""LIKE, REGEXP and COLLATE."""
+
+import re
+
+from sqlglot import exp
+
+from dashwright.expressions.sql.coercion import coerced
+from dashwright.expressions.sql.comparison import grouped
+from dashwright.expressions.sql.duckdb_sql import call, text
+from dashwright.expressions.sql.kind import Kind, marked
+from dashwright.expressions.sql.refusals import Unreadable
+
+
+def liked(node: exp.Like) -> exp.Expr:
+    """A backslash escapes, unless ESCAPE says otherwise; DuckDB has no such default."""
+    pattern, folded = node.expression, isinstance(node.this, exp.Collate) or isinstance(node.expression, exp.Collate)
+    sides = [side.this if isinstance(side, exp.Collate) else side for side in (node.this, pattern)]
+    operator = exp.ILike if folded else exp.Like
+    plain = isinstance(sides[1], exp.Literal) and "\\" not in sides[1].name
+    found: exp.Expr = operator(this=grouped(coerced(sides[0], Kind.TEXT)), expression=grouped(coerced(sides[1], Kind.TEXT)))
+    if not plain and not isinstance(node.parent, exp.Escape):
+        found = exp.Escape(this=found, expression=text("\\"))
+    if node.args.get("negate"):
+        return marked(exp.Paren(this=exp.Not(this=found)), Kind.BOOLEAN)
+    return marked(found, Kind.BOOLEAN)
+
+
+def escaped(node: exp.Escape) -> exp.Expr:
+    """LIKE … ESCAPE, whose LIKE was written before."""
+    found = node.this
+    negated = isinstance(found, exp.Paren) and isinstance(found.this, exp.Not)
+    inner = found.this.this if negated else found
+    whole = exp.Escape(this=inner, expression=node.expression)
+    return marked(exp.Paren(this=exp.Not(this=whole)) if negated else whole, Kind.BOOLEAN)
+
+
+def matched(node: exp.RegexpLike) -> exp.Expr:
+    """Whether the pattern is found anywhere."""
+    folded = isinstance(node.this, exp.Collate)
+    value = node.this.this if folded else node.this
+    options = [text("i")] if folded else []
+    return call("regexp_matches", coerced(value, Kind.TEXT), coerced(node.expression, Kind.TEXT), *options, kind=Kind.BOOLEAN)
+
+
+def collated(node: exp.Collate) -> exp.Expr:
+    """Of a collation only this matters: whether it tells letters apart."""
+    name = node.expression.name.lower()
+    if not re.fullmatch(r"binary|[a-z0-9_]+_(bin|cs|ci)", name):
+        raise Unreadable("a collation is a name like utf8mb4_general_ci")
+    value = coerced(node.this, Kind.TEXT)
+    if name.endswith(("_bin", "_cs")) or name == "binary":
+        return value
+    folding = "NOCASE" if name.endswith("_as_ci") else "NOCASE.NOACCENT"
+    return marked(exp.Collate(this=grouped(value), expression=exp.var(folding)), Kind.TEXT)

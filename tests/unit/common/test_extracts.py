@@ -1,0 +1,29 @@
+"""What is known of an object without its body."""
+
+from typing import Any
+
+import pytest
+
+from dashwright.common.kinds.kind import Extract
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER
+
+
+@pytest.mark.parametrize(
+    ("spec", "extract"),
+    [
+        ({"title": "T", "tags": ["b", "a"], "panels": []}, Extract("T", layout=False, tags=["b", "a"])),
+        ({"title": "T", "elements": {}}, Extract("T", layout=True)),
+        ({"title": "T", "layout": None}, Extract("T", layout=True)),
+        ({"title": "T", "tags": "a"}, Extract("T")),
+        ({"title": "T", "tags": ["a", 1, None, ["b"], "a\0"]}, Extract("T", tags=["a"])),
+        ({"title": 7}, Extract()),
+    ],
+)
+def test_a_dashboard_is_known_by_title_layout_and_tags(spec: dict[str, Any], extract: Extract) -> None:
+    """Tags are texts that the database can hold; everything else in their place is none."""
+    title, layout, tags = DASHBOARD.extract(spec)
+    assert (title, layout, list(tags)) == (extract.title, extract.layout, list(extract.tags))
+
+
+def test_other_kinds_are_known_by_title() -> None:
+    assert FOLDER.extract({"title": "T", "tags": ["a"], "layout": {}}) == Extract("T")
