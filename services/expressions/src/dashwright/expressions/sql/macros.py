@@ -9,7 +9,7 @@ _WORDS = ("user", "current_user", "session_user", "current_role", "current_catal
 
 MACROS: tuple[str, ...] = (
     # Division by zero is NULL, neither an error nor infinity.
-    "set error_on_division_by_zero = false",
+    "set global error_on_division_by_zero = false",
     "set global ieee_floating_point_ops = false",
     *coercion.macros(),
     *comparison_macros(),
