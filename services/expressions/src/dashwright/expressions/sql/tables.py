@@ -207,7 +207,9 @@ def _in_time_order(items: Sequence[_Item]) -> tuple[Times, _Spread]:
     if not axes:
         return np.empty(0, np.int64), _Spread([])
     first = axes[0]
-    if all(times is first or np.array_equal(times, first) for times in axes) and bool((np.diff(first) > 0).all()):
+    # As bytes, two columns compare faster than as arrays.
+    content = first.tobytes()
+    if all(times is first or times.tobytes() == content for times in axes) and bool((np.diff(first) > 0).all()):
         return np.repeat(first, len(axes)), _Shared(len(axes), len(first))
     joined = np.concatenate(axes)
     order = np.argsort(joined, kind="stable")
