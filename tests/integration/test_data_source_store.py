@@ -52,12 +52,10 @@ async def secrets(database: Database, uid: str, *, org_id: int = 1, box: SecretB
 
 
 async def test_a_worker_finds_it_with_readable_secrets(database: Database, prometheus: Stored) -> None:
-    """By uid and by name, in its organization only; its text shows no secret."""
+    """By uid, in its organization only; its text shows no secret."""
     async with database.connection() as connection:
         record = await data_sources.find(connection, BOX, 1, "p")
-        assert await data_sources.named(connection, BOX, 1, "Prometheus") == record
-        for wrong in (data_sources.find(connection, BOX, 2, "p"), data_sources.named(connection, BOX, 1, "p")):
-            assert await wrong is None
+        assert await data_sources.find(connection, BOX, 2, "p") is None
     assert record is not None
     assert (record.id, record.org_id, record.type, record.url) == (prometheus.id, 1, "prometheus", "http://x:9090")
     assert (record.user, record.database, record.json_data, record.version) == ("u", "d", {"httpMethod": "POST"}, 1)

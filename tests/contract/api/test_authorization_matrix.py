@@ -108,7 +108,10 @@ GOLDEN: Final[Mapping[str, str]] = {
 }
 
 # Routes that ask for a second permission, seen in the current organization, once the first is there.
-ALSO: Final[Mapping[str, str]] = {"GET /api/users/{id}/teams": "teams:read"}
+ALSO: Final[Mapping[str, str]] = {
+    "GET /api/users/{id}/teams": "teams:read",
+    "POST /apis/expressions.dashwright.io/v0alpha1/namespaces/{namespace}/evaluations": "datasources:query",
+}
 
 # Routes that ask for no permission: of nobody, and of whoever is signed in.
 PUBLIC_ROUTES: Final = frozenset(

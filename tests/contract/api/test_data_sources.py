@@ -111,6 +111,8 @@ async def test_a_type_has_one_name(api: Api, given: str, type_name: str) -> None
         ({"url": "http://[::1"}, "url is no address"),
         ({"url": "http://a b"}, "holds a blank"),
         ({"url": "http://me:hunter22@host"}, "secureJsonData.basicAuthPassword"),
+        ({"type": "postgres", "url": "postgres://me:hunter22@host/db"}, "url of PostgreSQL is host:port"),
+        ({"type": "postgres", "url": "me:hunter22@host"}, "secureJsonData.password"),
     ],
 )
 async def test_a_fault_is_named(api: Api, fields: dict[str, Any], said: str) -> None:

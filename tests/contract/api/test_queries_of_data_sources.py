@@ -153,6 +153,17 @@ async def test_an_evaluation_asks_the_data_sources_of_its_organization(desk: Des
     assert seen == [["A", "B"], ["A"]]
 
 
+async def test_who_may_query_some_data_sources_creates_no_evaluation(desk: Desk) -> None:
+    """It would ask the others, too: 403. With all of them it is accepted."""
+    some = await desk.api.person("some", Role.NONE, ("evaluations:create", "*"), (QUERY, "datasources:uid:a"))
+    every = await desk.api.person("every", Role.NONE, ("evaluations:create", "*"), (QUERY, "datasources:uid:*"))
+    body = {"spec": {"panel": {"type": "graph", "targets": [query("B", "b")]}}}
+    status, refused = await desk.api("POST", f"{EVALUATIONS}/default/evaluations", body, auth=some)
+    assert status == 403
+    assert QUERY in refused["message"]
+    assert (await desk.api("POST", f"{EVALUATIONS}/default/evaluations", body, auth=every))[0] == 202
+
+
 async def test_many_single_grants_are_told_to_be_one(desk: Desk) -> None:
     """What a message can carry has an end, and the caller an advice."""
     many = await desk.api.person("many", Role.NONE, *((QUERY, f"datasources:uid:x{number}") for number in range(1001)))

@@ -227,7 +227,7 @@ class Memory:
     async def find(self, org_id: int, uid: str) -> SourceRecord | None:
         return self._record if (org_id, uid) == (1, self._record.uid) else None
 
-    async def named(self, org_id: int, name: str) -> SourceRecord | None:
+    async def uid_of(self, org_id: int, name: str) -> str | None:
         return None
 
 

@@ -149,4 +149,4 @@ def test_the_queue_is_no_user() -> None:
     """What comes by the broker without credentials may ask for jobs and evaluations, and is told apart from people."""
     queue = queue_identity(2)
     assert (queue.kind, queue.user_id) == (Caller.QUEUE, 0)
-    assert set(queue.permissions) == {"jobs:create", "evaluations:create"}
+    assert set(queue.permissions) == {"jobs:create", "evaluations:create", "datasources:query"}

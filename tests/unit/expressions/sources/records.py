@@ -17,8 +17,8 @@ class MemoryRecords:
         self.looked_up.append((org_id, uid))
         return next((record for record in self.records if (record.org_id, record.uid) == (org_id, uid)), None)
 
-    async def named(self, org_id: int, name: str) -> SourceRecord | None:
-        return next((record for record in self.records if (record.org_id, record.name) == (org_id, name)), None)
+    async def uid_of(self, org_id: int, name: str) -> str | None:
+        return next((record.uid for record in self.records if (record.org_id, record.name) == (org_id, name)), None)
 
 
 def prometheus(url: str, uid: str = "prom", **more: Any) -> SourceRecord:

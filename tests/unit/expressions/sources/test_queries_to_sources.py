@@ -135,6 +135,8 @@ async def test_one_that_is_not_there_is_an_error_on_its_ref_id(world: World, dat
     assert body["results"]["A"]["status"] == 400
     assert told in body["results"]["A"]["error"]
     assert world.asked == []
+    allowed = asking.get("uids")
+    assert allowed is None or all(uid in allowed for _, uid in world.records.looked_up), "secrets of others were opened"
 
 
 async def test_who_may_query_some_data_sources_may_query_those(world: World) -> None:

@@ -24,8 +24,7 @@ from dashwright.common.observability import tracing
 
 log = structlog.get_logger()
 
-_CREATE_JOBS = "jobs:create"
-_CREATE_EVALUATIONS = "evaluations:create"
+_CREATE_JOBS = (("jobs:create", "*"),)
 _LATER = 5.0
 
 
@@ -69,9 +68,9 @@ class SubmissionDoor:
         namespace = delivery.routing_key.partition(".")[2]
         caller = await self._identify(message, namespace)
         wanted = submissions.read(message.body, namespace)
-        needed = _CREATE_JOBS if isinstance(wanted, submissions.JobSubmission) else _CREATE_EVALUATIONS
-        if not caller.may(needed):
-            raise Forbidden(f"{caller.login} may not submit this in {namespace}; needed: {needed}")
+        needed = _CREATE_JOBS if isinstance(wanted, submissions.JobSubmission) else access.EVALUATING
+        if lacking := [action for action, scope in needed if not caller.may(action, scope)]:
+            raise Forbidden(f"{caller.login} may not submit this in {namespace}; needed: {', '.join(lacking)}")
         actor = actor_of(caller, "", message.message_id or "", _trace_id())
         is_list = isinstance(wanted, submissions.JobSubmission) and wanted.is_list
         once = Idempotency(message.message_id, hashlib.sha256(message.body).digest()) if message.message_id else None

@@ -43,8 +43,8 @@ _FEW = 1_000
 _NEVER_BRIEF = frozenset({"resample", "sql"})
 """Kinds whose outcome may have more points than their inputs, or that wait for another process."""
 
-_NAMES_SQL = b'"sql"'
-"""In a body that holds it a statement may have to be read, which is no brief work, however short it is."""
+_MAY_NAME_SQL = (b'"sql"', b"\\u")
+"""The word, or an escape that may spell it: where the body holds one, a statement may have to be read, which is no brief work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ async def _run(large: bool, limits: Limits, work: Callable[[], Outcome], threads
 
 
 def _is_large(body: bytes) -> bool:
-    return len(body) > _SMALL or _NAMES_SQL in body
+    return len(body) > _SMALL or any(sign in body for sign in _MAY_NAME_SQL)
 
 
 def _is_brief(request: Request, fetched: Fetched) -> bool:

@@ -36,6 +36,9 @@ class Asking:
     uids: frozenset[str] | None = None
     fresh: bool = False
 
+    def may_query(self, uid: str) -> bool:
+        return self.uids is None or uid in self.uids
+
     def headers(self) -> dict[str, str | int | bool]:
         """As the headers of the message."""
         headers: dict[str, str | int | bool] = {

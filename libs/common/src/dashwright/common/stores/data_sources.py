@@ -56,12 +56,7 @@ class Stored:
 
 async def find(connection: Connection, box: SecretBox, org_id: int, uid: str) -> SourceRecord | None:
     """The data source with that uid, its secrets readable. Raises SourceFailed where one does not open."""
-    return _opened(await connection.fetchrow(_sql.opened, org_id, uid, None), box)
-
-
-async def named(connection: Connection, box: SecretBox, org_id: int, name: str) -> SourceRecord | None:
-    """The data source of that name, its secrets readable. Raises SourceFailed where one does not open."""
-    return _opened(await connection.fetchrow(_sql.opened, org_id, None, name), box)
+    return _opened(await connection.fetchrow(_sql.opened, org_id, uid), box)
 
 
 async def listed(connection: Connection, org_id: int) -> Sequence[Stored]:

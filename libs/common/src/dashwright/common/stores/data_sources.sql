@@ -20,7 +20,7 @@ from data_source d
 where d.org_id = $1 and (d.id = $2 or d.uid = $3 or d.name = $4)
 
 -- name: opened
--- One with its sealed secrets, by uid ($2) or name ($3).
+-- One with its sealed secrets.
 select d.id, d.org_id, d.uid, d.name, d.type, d.url, d."user", d.database, d.basic_auth, d.basic_auth_user, d.json_data, d.version,
        s.names, s.sealed
 from data_source d
@@ -28,7 +28,7 @@ cross join lateral (
     select coalesce(array_agg(name order by name), '{}') as names, coalesce(array_agg(sealed order by name), '{}') as sealed
     from data_source_secret where data_source_id = d.id
 ) s
-where d.org_id = $1 and (d.uid = $2 or d.name = $3)
+where d.org_id = $1 and d.uid = $2
 
 -- name: clear_default
 -- No data source of the organization but $2 stays its default.

@@ -6,18 +6,21 @@ from urllib.parse import urlsplit
 
 from dashwright.common.errors import BadRequest
 
+_NO_PLACE: Final = frozenset("/?#@\\, \t\r\n%")
+
 OTHER_LOGO: Final = "public/img/icn-datasource.svg"
 
 
 @dataclass(frozen=True, slots=True)
 class SourceType:
-    """``aliases`` are what the same type was called earlier. ``is_http``: its address is an URL."""
+    """``aliases``: what it was called earlier. ``is_http``: its address is an URL; ``is_place``: it is ``host:port``; else it is anything."""
 
     id: str
     name: str
     logo: str
     aliases: tuple[str, ...] = ()
     is_http: bool = False
+    is_place: bool = False
 
 
 SERVED: Final = (
@@ -33,6 +36,7 @@ SERVED: Final = (
         "PostgreSQL",
         "public/app/plugins/datasource/grafana-postgresql-datasource/img/postgresql_logo.svg",
         ("postgres",),
+        is_place=True,
     ),
 )
 """The types that queries reach."""
@@ -48,6 +52,11 @@ def type_of(given: str) -> SourceType:
 def checked_url(kind: SourceType, url: str) -> str:
     """The address of a data source without blanks around it, "" for none. Raises BadRequest where queries could not be sent there."""
     trimmed = url.strip()
+    if kind.is_place and set(trimmed) & _NO_PLACE:
+        # Not shown: a whole URL may hold a password.
+        raise BadRequest(
+            f"url of {kind.name} is host:port, such as db.example.com:5432; user, database and secureJsonData.password stand on their own"
+        )
     if not trimmed or not kind.is_http:
         return trimmed
     shown = trimmed[:200]

@@ -26,7 +26,7 @@ class Records(Protocol):
 
     async def find(self, org_id: int, uid: str) -> SourceRecord | None: ...
 
-    async def named(self, org_id: int, name: str) -> SourceRecord | None: ...
+    async def uid_of(self, org_id: int, name: str) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +89,13 @@ class Directory:
         return Found(record.type, make(record), _seconds(record, self._seconds), record)
 
     async def _record(self, uid: str, asking: Asking) -> SourceRecord | None:
-        """By uid; saved panels of old name it by its name. Only what the caller may query is there."""
+        """By uid; saved panels of old name it by its name. What the caller may not query is not there, its secrets stay sealed."""
         if self._records is None:
             return None
-        record = await self._records.find(asking.org_id, uid) or await self._records.named(asking.org_id, uid)
-        return record if record is not None and (asking.uids is None or record.uid in asking.uids) else None
+        if asking.may_query(uid) and (record := await self._records.find(asking.org_id, uid)):
+            return record
+        named = await self._records.uid_of(asking.org_id, uid)
+        return await self._records.find(asking.org_id, named) if named is not None and asking.may_query(named) else None
 
     @staticmethod
     def _unknown(uid: str, asking: Asking) -> DashwrightError:

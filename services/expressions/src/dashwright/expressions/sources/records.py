@@ -15,6 +15,7 @@ class StoredRecords:
         async with self._database.connection() as connection:
             return await data_sources.find(connection, self._box, org_id, uid)
 
-    async def named(self, org_id: int, name: str) -> SourceRecord | None:
+    async def uid_of(self, org_id: int, name: str) -> str | None:
         async with self._database.connection() as connection:
-            return await data_sources.named(connection, self._box, org_id, name)
+            found = await data_sources.get(connection, org_id, name=name)
+        return None if found is None else found.uid

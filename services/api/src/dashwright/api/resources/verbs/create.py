@@ -1,12 +1,15 @@
 """Create: a new object, with its name or one made from ``generateName``."""
 
+from dashwright.api.domain.access import EVALUATING
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.denial import denied
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import described, options
 from dashwright.api.resources.shelves import Shelf
 from dashwright.api.resources.target import Target
 from dashwright.common.kinds import kind as kinds
+from dashwright.common.kinds.registry import EVALUATION
 
 
 def operation(target: Target) -> Operation:
@@ -23,6 +26,8 @@ def operation(target: Target) -> Operation:
 
 async def handle(target: Target, shelf: Shelf, call: Call) -> Answer:
     options.refuse_dry_run(call)
+    if target.kind is EVALUATION and not all(call.evaluated.may(action, scope) for action, scope in EVALUATING):
+        raise denied(*[action for action, _ in EVALUATING])
     body = await shelf.create(target.kind, call.parameters["namespace"], target.version, await call.body(), call.actor)
     return Answer(_status(target), body)
 

@@ -55,7 +55,7 @@ def _place(url: str) -> tuple[str, int]:
         host, port, plain = "", None, False
     if not host or not plain:
         raise BadRequest(
-            f"the address of the data source is {url[:80]!r}; give host:port, such as db.example.com:5432 or [2001:db8::1]:5432 "
+            "the address of the data source is not host:port, such as db.example.com:5432 or [2001:db8::1]:5432 "
             "(sockets, paths and whole URLs are not taken)"
         )
     return host, port or _PORT
