@@ -13,7 +13,7 @@ OTHER_LOGO: Final = "public/img/icn-datasource.svg"
 
 @dataclass(frozen=True, slots=True)
 class SourceType:
-    """``aliases``: what it was called earlier. ``is_http``: its address is an URL; ``is_place``: it is ``host:port``; else it is anything."""
+    """``aliases``: what it was called earlier. Its address is an URL (``is_http``), ``host:port`` (``is_place``), or whatever."""
 
     id: str
     name: str
