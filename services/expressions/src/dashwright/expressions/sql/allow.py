@@ -1,68 +1,16 @@
 """What a statement may say: one SELECT over plain tables, of the nodes and functions listed here. Everything else is refused by name."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
-from sqlglot.dialects.mysql import MySQL
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.parsers.mysql import MySQLParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from dashwright.expressions.sql.bounds import DEPTH, LENGTH, WORDS
 from dashwright.expressions.sql.functions import FUNCTIONS
+from dashwright.expressions.sql.guest import Guest
 from dashwright.expressions.sql.refusals import Blocked, BlockedFunction, Empty, Position, Unreadable
-
-LENGTH = 100_000
-"""Characters of one statement, whatever ``EXPRESSION_LENGTH`` allows."""
-
-DEPTH = 25
-"""How deep parentheses, calls and CASE may nest: the parser calls itself some thirty times for each."""
-
-_NAME = "text"
-
-
-class _Parser(MySQLParser):
-    """MySQL's, but every function stays what was written: none becomes another one that another dialect has."""
-
-    FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
-    FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
-        name: MySQLParser.FUNCTION_PARSERS[name]
-        for name in ("CAST", "CONVERT", "EXTRACT", "GROUP_CONCAT", "JSON_TABLE", "POSITION", "SUBSTR", "SUBSTRING", "TRIM")
-    }
-    NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {
-        TokenType.CURRENT_DATE: lambda: exp.Anonymous(this="current_date"),
-        TokenType.CURRENT_TIME: lambda: exp.Anonymous(this="current_time"),
-        TokenType.CURRENT_TIMESTAMP: lambda: exp.Anonymous(this="current_timestamp"),
-        TokenType.LOCALTIME: lambda: exp.Anonymous(this="localtime"),
-        TokenType.LOCALTIMESTAMP: lambda: exp.Anonymous(this="localtimestamp"),
-    }
-
-    def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
-        return self._parse_csv(self._parse_projection), None
-
-    def _parse_projection(self) -> exp.Expr | None:
-        first = self._curr
-        projection = self._parse_expression()
-        if projection is not None and self._prev is not None:
-            projection.meta[_NAME] = self._find_sql(first, self._prev)
-        return projection
-
-
-class Guest(MySQL):
-    """The dialect that statements are written in."""
-
-    Parser = _Parser
-
-    def to_json_path(self, path: exp.Expr | None) -> exp.Expr | None:
-        return path
-
-
-def name_of(projection: exp.Expr) -> str:
-    """What an unnamed column of a result is called: as it is written."""
-    text = isinstance(projection, exp.Literal) and projection.is_string
-    return projection.name if text else str(projection.meta_get(_NAME, projection.name))
-
 
 _QUERY = frozenset({"with_", "order", "limit", "offset"})
 _BINARY = frozenset({"this", "expression"})
@@ -210,6 +158,11 @@ def _tokens(dialect: Guest, text: str) -> list[Token]:
         tokens.pop()
     if not tokens:
         raise Empty("")
+    if len(tokens) > WORDS:
+        raise Unreadable(f"it has {len(tokens)} words and signs, more than the {WORDS} allowed; split it")
+    for token in tokens:
+        # sqlglot would read notes on its nodes out of them.
+        token.comments = []
     return tokens
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
+from dashwright.expressions.sql.bounds import copies
 from dashwright.expressions.sql.coercion import IS_NUMBER, IS_TEXT, coerced
 from dashwright.expressions.sql.duckdb_sql import call, macro
 from dashwright.expressions.sql.functions.documents import unquoted
@@ -95,4 +96,5 @@ def contained(value: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
         )
     if kind_of(value) in MOMENTS:
         return marked(exp.In(this=value, expressions=[coerced(item, Kind.TIME) for item in items]), Kind.BOOLEAN)
-    return marked(exp.paren(exp.or_(*(compared(exp.EQ, value.copy(), item) for item in items), copy=False), copy=False), Kind.BOOLEAN)
+    compares = (compared(exp.EQ, one, item) for one, item in zip(copies(value, len(items)), items, strict=True))
+    return marked(exp.paren(exp.or_(*compares, copy=False), copy=False), Kind.BOOLEAN)

@@ -5,7 +5,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from dashwright.expressions.sql.allow import name_of, place_of
+from dashwright.expressions.sql.allow import place_of
+from dashwright.expressions.sql.bounds import NODES, copies, entangled, measured, size
 from dashwright.expressions.sql.casts import converted
 from dashwright.expressions.sql.coercion import coerced
 from dashwright.expressions.sql.comparison import COMPARISONS, compared, contained, grouped
@@ -17,6 +18,7 @@ from dashwright.expressions.sql.functions.documents import extracted, unquoted
 from dashwright.expressions.sql.functions.function import choice
 from dashwright.expressions.sql.functions.strings import concatenated
 from dashwright.expressions.sql.functions.times import extract, shifted
+from dashwright.expressions.sql.guest import name_of
 from dashwright.expressions.sql.json_table import rows_of
 from dashwright.expressions.sql.kind import Kind, common, kind_of, marked
 from dashwright.expressions.sql.patterns import collated, escaped, liked, matched
@@ -39,14 +41,18 @@ def rewritten(tree: exp.Query) -> exp.Query:
     """The tree for DuckDB; ``tree`` is used up. Raises Unreadable."""
     _name_projections(tree)
     root: exp.Expr = tree
-    for node in reversed(list(tree.walk(bfs=False))):
+    nodes = list(tree.walk(bfs=False))
+    total = len(nodes)
+    for node in reversed(nodes):
+        before = size(node)
         rewrite = _REWRITES.get(type(node))
-        if rewrite is None:
-            continue
         try:
-            new = rewrite(node)
+            new = rewrite(node) if rewrite is not None else node
         except Unreadable as refusal:
             raise refusal if refusal.position else Unreadable(refusal.why, place_of(node)) from refusal
+        total += max(measured(new) - before, 0)
+        if total > NODES:
+            raise entangled()
         if new is node:
             continue
         if node is root:
@@ -300,7 +306,8 @@ def _group_concat(node: exp.GroupConcat) -> exp.Expr:
     if distinct:
         # DuckDB sorts distinct texts by themselves only.
         ordered = [
-            exp.Ordered(this=joined.copy(), desc=one.args.get("desc"), nulls_first=one.args.get("nulls_first")) for one in ordered[:1]
+            exp.Ordered(this=copy, desc=one.args.get("desc"), nulls_first=one.args.get("nulls_first"))
+            for one, copy in zip(ordered, copies(joined, 1), strict=False)
         ]
     return call("string_agg", value, exp.Order(this=separator, expressions=ordered), kind=_T)
 

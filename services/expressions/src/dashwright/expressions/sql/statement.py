@@ -1,6 +1,5 @@
 """A statement of the guest language, read: the results it wants, and what DuckDB is to run."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -8,8 +7,10 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError
 
 from dashwright.expressions.sql.allow import parsed, place_of
+from dashwright.expressions.sql.bounds import SQL_LENGTH, entangled
 from dashwright.expressions.sql.dialect import rewritten
 from dashwright.expressions.sql.refusals import Refusal, Unreadable
+from dashwright.expressions.sql.scopes import tables_of
 
 _REMEMBERED = 256
 
@@ -39,15 +40,20 @@ def warm() -> None:
 def _read(text: str) -> Statement:
     try:
         tree = parsed(text)
-        tables = tuple(dict.fromkeys(table.name for table in sorted(_tables(tree), key=_start)))
+        found = (table for table in tables_of(tree) if table.name.lower() != "dual")
+        tables = tuple(dict.fromkeys(table.name for table in sorted(found, key=_start)))
         _tell_apart(tree, tables)
-        sql = rewritten(tree).sql(
+        guest = rewritten(tree)
+        _reads_only(guest, tables)
+        sql = guest.sql(
             "duckdb", identify=True, comments=False, normalize_functions=False, copy=False, unsupported_level=ErrorLevel.RAISE
         )
     except RecursionError as error:
         raise Unreadable("it nests too deeply; name a part of it in a WITH clause") from error
     except SqlglotError as error:
         raise Unreadable(f"it cannot be run here: {error}") from error
+    if len(sql) > SQL_LENGTH:
+        raise entangled()
     return Statement(tables, sql)
 
 
@@ -65,25 +71,8 @@ def _tell_apart(tree: exp.Query, names: tuple[str, ...]) -> None:
             )
 
 
-def _tables(tree: exp.Query) -> Iterator[exp.Table]:
-    """The tables that are results: neither ``dual`` nor named by a WITH clause around them."""
-    for table in tree.find_all(exp.Table, bfs=False):
-        if table.name and table.name.lower() != "dual" and table.name.casefold() not in _named_around(table):
-            yield table
-
-
-def _named_around(table: exp.Table) -> set[str]:
-    """What the WITH clauses name that this place lies under; within a clause only what stands before, or itself where it is recursive."""
-    names: set[str] = set()
-    node: exp.Expr = table
-    while (parent := node.parent) is not None:
-        clause = parent.args.get("with_")
-        if isinstance(parent, exp.With):
-            place = parent.expressions.index(node)
-            visible = parent.expressions[: place + 1 if parent.args.get("recursive") else place]
-            node = parent.parent or parent
-        else:
-            visible = clause.expressions if clause is not None else []
-            node = parent
-        names |= {one.alias.casefold() for one in visible}
-    return names
+def _reads_only(guest: exp.Query, names: tuple[str, ...]) -> None:
+    """Nothing that DuckDB would look for among its own tables."""
+    for table in tables_of(guest):
+        if table.name not in names:
+            raise Unreadable(f"'{table.name}' is no result of a query; dual stands alone in its FROM", place_of(table))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
+from dashwright.expressions.sql.bounds import copies
 from dashwright.expressions.sql.coercion import coerced
 from dashwright.expressions.sql.duckdb_sql import call, let, macro, text
 from dashwright.expressions.sql.functions.function import Build, Function, alias, form, scalar, written
@@ -53,7 +54,7 @@ def _extract(arguments: Sequence[exp.Expr]) -> exp.Expr:
     document, *paths = arguments
     if len(paths) == 1:
         return extracted(document, paths[0])
-    parts = [extracted(document.copy(), path) for path in paths]
+    parts = [extracted(one, path) for one, path in zip(copies(document, len(paths)), paths, strict=True)]
     return call("mysql_json_found", call("mysql_known", exp.Array(expressions=parts)), kind=_J)
 
 
@@ -126,8 +127,8 @@ def _contains_path(arguments: Sequence[exp.Expr]) -> exp.Expr:
     document, how, *paths = arguments
     if how.name.lower() not in {"one", "all"}:
         raise Unreadable("json_contains_path takes 'one' or 'all' as its second argument")
-    found = [_exists(coerced(document.copy(), _J), path_of(path)) for path in paths]
-    return marked(exp.paren((exp.or_ if how.name.lower() == "one" else exp.and_)(*found), copy=False), Kind.BOOLEAN)
+    found = [_exists(coerced(one, _J), path_of(path)) for one, path in zip(copies(document, len(paths)), paths, strict=True)]
+    return marked(exp.paren((exp.or_ if how.name.lower() == "one" else exp.and_)(*found, copy=False), copy=False), Kind.BOOLEAN)
 
 
 def _exists(document: exp.Expr, path: JsonPath) -> exp.Expr:

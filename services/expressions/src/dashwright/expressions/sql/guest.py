@@ -1,0 +1,68 @@
+"""The grammar that statements are written in: MySQL's."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.mysql import MySQL
+from sqlglot.parsers.mysql import MySQLParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from dashwright.expressions.sql.bounds import entangled, steps
+
+_NAME = "text"
+
+
+class _Parser(MySQLParser):
+    """MySQL's, but every function stays what was written: none becomes another one that another dialect has."""
+
+    FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
+        name: MySQLParser.FUNCTION_PARSERS[name]
+        for name in ("CAST", "CONVERT", "EXTRACT", "GROUP_CONCAT", "JSON_TABLE", "POSITION", "SUBSTR", "SUBSTRING", "TRIM")
+    }
+    NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {
+        TokenType.CURRENT_DATE: lambda: exp.Anonymous(this="current_date"),
+        TokenType.CURRENT_TIME: lambda: exp.Anonymous(this="current_time"),
+        TokenType.CURRENT_TIMESTAMP: lambda: exp.Anonymous(this="current_timestamp"),
+        TokenType.LOCALTIME: lambda: exp.Anonymous(this="localtime"),
+        TokenType.LOCALTIMESTAMP: lambda: exp.Anonymous(this="localtimestamp"),
+    }
+
+    _steps_left: int = steps(0)
+
+    def parse(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
+        self._steps_left = steps(len(raw_tokens))
+        return super().parse(raw_tokens, sql)
+
+    def _advance(self, times: int = 1) -> None:
+        # Also on the way back, from a reading that did not fit.
+        self._steps_left -= 1
+        if self._steps_left < 0:
+            raise entangled()
+        super()._advance(times)
+
+    def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
+        return self._parse_csv(self._parse_projection), None
+
+    def _parse_projection(self) -> exp.Expr | None:
+        first = self._curr
+        projection = self._parse_expression()
+        if projection is not None and self._prev is not None:
+            projection.meta[_NAME] = self._find_sql(first, self._prev)
+        return projection
+
+
+class Guest(MySQL):
+    """The dialect that statements are written in."""
+
+    Parser = _Parser
+
+    def to_json_path(self, path: exp.Expr | None) -> exp.Expr | None:
+        return path
+
+
+def name_of(projection: exp.Expr) -> str:
+    """What an unnamed column of a result is called: as it is written."""
+    text = isinstance(projection, exp.Literal) and projection.is_string
+    return projection.name if text else str(projection.meta_get(_NAME, projection.name))
