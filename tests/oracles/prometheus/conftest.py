@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
@@ -24,7 +26,10 @@ CREDENTIALS = {"Authorization": aiohttp.encode_basic_auth("admin", "admin")}
 
 @dataclass
 class Oracle:
-    """``start`` and ``end``, in Unix seconds, lie around samples of both jobs. The gateway's data source has the uid ``prom``."""
+    """``start`` and ``end``, in Unix seconds, lie around samples of both jobs.
+
+    The gateway has the data sources ``prom`` and ``store``, a PostgreSQL whose table ``weight`` has a weight for each job.
+    """
 
     session: aiohttp.ClientSession
     gateway: str
@@ -48,9 +53,30 @@ class Oracle:
             return answer.status, await answer.json()
 
 
+@asynccontextmanager
+async def _reader(database: Database) -> AsyncIterator[str]:
+    """The name and password of a role that may read the weights."""
+    role = f"reader_{token_hex(4)}"
+    async with database.connection() as connection:
+        await connection.execute(f"create role {role} login password '{role}'")
+        await connection.execute("create table weight as select * from (values ('gateway', 3.0), ('prometheus', 0.5)) w (job, weight)")
+        await connection.execute(f"grant select on weight to {role}")
+    yield role
+    async with database.connection() as connection:
+        await connection.execute("drop table weight")
+        await connection.execute(f"drop role {role}")
+
+
 @pytest.fixture
-async def oracle(database: Database, tmp_path: Path) -> AsyncIterator[Oracle]:
-    settings = load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), allowed_hosts="127.0.0.1", secret_key="of tests only")
+async def oracle(database: Database, database_url: str, tmp_path: Path) -> AsyncIterator[Oracle]:
+    settings = load(
+        http_port=0,
+        data_dir=tmp_path,
+        permitted_paths=str(tmp_path),
+        allowed_hosts="127.0.0.1",
+        secret_key="of tests only",
+        features="sqlExpression",
+    )
     async with AsyncExitStack() as stack:
         broker = MemoryBroker()
         await broker.start()
@@ -64,9 +90,23 @@ async def oracle(database: Database, tmp_path: Path) -> AsyncIterator[Oracle]:
         stack.push_async_callback(worker.stop)
         await worker.start()
         session = await stack.enter_async_context(aiohttp.ClientSession())
-        record = {"name": "Metrics", "type": "prometheus", "uid": "prom", "url": server.url}
-        async with session.post(f"{address}/api/datasources", json=record, headers=CREDENTIALS) as answer:
-            assert answer.status == 200, await answer.text()
+        reader = await stack.enter_async_context(_reader(database))
+        store = urlsplit(database_url)
+        for record in (
+            {"name": "Metrics", "type": "prometheus", "uid": "prom", "url": server.url},
+            {
+                "name": "Store",
+                "type": "grafana-postgresql-datasource",
+                "uid": "store",
+                "url": f"{store.hostname}:{store.port}",
+                "user": reader,
+                "database": store.path.removeprefix("/"),
+                "jsonData": {"sslmode": "disable"},
+                "secureJsonData": {"password": reader},
+            },
+        ):
+            async with session.post(f"{address}/api/datasources", json=record, headers=CREDENTIALS) as answer:
+                assert answer.status == 200, await answer.text()
         end = int(time.time())
         made = Oracle(session, address, server.url, end - 60, end)
 

@@ -8,6 +8,11 @@ from tests.oracles.prometheus.conftest import Oracle
 pytestmark = pytest.mark.oracles
 
 PROM = {"type": "prometheus", "uid": "prom"}
+STORE = {"type": "grafana-postgresql-datasource", "uid": "store"}
+WEIGHTS = {"gateway": 3.0, "prometheus": 0.5}
+WEIGHTED = """
+    SELECT A.job, max(A.__value__) * W.weight AS weighted FROM A JOIN W ON A.job = W.job GROUP BY A.job, W.weight ORDER BY A.job
+"""
 Labels = tuple[tuple[str, str], ...]
 
 GATEWAY: Labels = (("job", "gateway"),)
@@ -72,7 +77,7 @@ async def test_an_instant_query_has_the_same_numbers(oracle: Oracle) -> None:
 
 
 async def test_one_request_mixes_sources_and_expressions(oracle: Oracle) -> None:
-    """Prometheus, testdata, math, reduce and threshold: each number is what the server's own answer comes to."""
+    """Prometheus, PostgreSQL, testdata, math, reduce, sql and threshold: each number is what the server's own answer comes to."""
     samples = "sum by (job) (scrape_samples_scraped)"
     pulse = {
         "refId": "T",
@@ -89,6 +94,9 @@ async def test_one_request_mixes_sources_and_expressions(oracle: Oracle) -> None
         {"refId": "M", "type": "math", "expression": "$A * 2 + $T"},
         {"refId": "R", "type": "reduce", "expression": "M", "reducer": "max"},
         {"refId": "H", "type": "threshold", "expression": "R", "conditions": above},
+        {"refId": "W", "hide": True, "datasource": STORE, "format": "table", "rawSql": "select job, weight::float from weight"},
+        {"refId": "S", "type": "sql", "expression": WEIGHTED},
+        {"refId": "N", "type": "threshold", "expression": "S", "conditions": above},
         explain=True,
     )
     assert status == 200, body
@@ -100,4 +108,9 @@ async def test_one_request_mixes_sources_and_expressions(oracle: Oracle) -> None
     assert shown(results["M"]) == {GATEWAY: points}
     assert results["R"]["frames"][0]["data"]["values"] == [[greatest]]
     assert results["H"]["frames"][0]["data"]["values"] == [[float(greatest > 100)]]
+    most = {job: max(value for _, value in told(data)[(("job", job),)]) for job in WEIGHTS}
+    jobs = sorted(WEIGHTS)
+    assert results["S"]["frames"][0]["data"]["values"] == [jobs, [most[job] * WEIGHTS[job] for job in jobs]]
+    fired = {frame["schema"]["fields"][-1]["labels"]["job"]: frame["data"]["values"] for frame in results["N"]["frames"]}
+    assert fired == {job: [[float(most[job] * WEIGHTS[job] > 100)]] for job in jobs}
     assert body["meta"]["explain"]["nodes"]["A"]["cache"] == "miss"
