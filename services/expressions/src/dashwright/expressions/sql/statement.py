@@ -45,9 +45,7 @@ def _read(text: str) -> Statement:
         _tell_apart(tree, tables)
         guest = rewritten(tree)
         _reads_only(guest, tables)
-        sql = guest.sql(
-            "duckdb", identify=True, comments=False, normalize_functions=False, copy=False, unsupported_level=ErrorLevel.RAISE
-        )
+        sql = guest.sql("duckdb", identify=True, comments=False, normalize_functions=False, copy=False, unsupported_level=ErrorLevel.RAISE)
     except RecursionError as error:
         raise Unreadable("it nests too deeply; name a part of it in a WITH clause") from error
     except SqlglotError as error:
