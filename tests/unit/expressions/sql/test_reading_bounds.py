@@ -23,7 +23,7 @@ class Cost:
 
 
 @pytest.fixture
-def cost(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cost]:
+def cost(monkeypatch: pytest.MonkeyPatch) -> Cost:
     found = Cost()
     advance, measured = guest._Parser._advance, bounds.measured
 
@@ -40,7 +40,7 @@ def cost(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cost]:
 
     monkeypatch.setattr(guest._Parser, "_advance", counted)
     monkeypatch.setattr(dialect, "measured", weighed)
-    yield found
+    return found
 
 
 def told(text: str, cost: Cost) -> str:

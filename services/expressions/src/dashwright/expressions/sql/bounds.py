@@ -24,7 +24,7 @@ _SIZE = "size"
 
 
 def steps(words: int) -> int:
-    """How many words the parser may go over, counted again where it goes back to try another reading. Ordinary statements take two a word."""
+    """How many words the parser may go over, those again to which it goes back for another reading. Ordinary statements take two a word."""
     return _STEPS + _STEPS_A_WORD * words
 
 
