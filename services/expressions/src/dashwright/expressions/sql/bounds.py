@@ -13,7 +13,7 @@ WORDS = 20_000
 DEPTH = 25
 """How deep parentheses, calls and CASE may nest: the parser calls itself some thirty times for each."""
 
-NODES = 150_000
+NODES = 60_000
 """Nodes of a statement's tree, those that are made while it is rewritten included."""
 
 SQL_LENGTH = 2_000_000
@@ -24,8 +24,7 @@ _SIZE = "size"
 
 
 def steps(words: int) -> int:
-    """How many words the parser may go over, again and again where it tries one reading after the other. Ordinary statements take two
-    for each word."""
+    """How many words the parser may go over, those again to which it goes back for another reading. Ordinary statements take two a word."""
     return _STEPS + _STEPS_A_WORD * words
 
 

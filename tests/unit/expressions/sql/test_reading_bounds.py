@@ -1,0 +1,226 @@
+"""What reading a statement costs is bounded by its length, however it nests and repeats."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from tests.oracles.cases import cases, statement_of
+
+from dashwright.expressions.sql import bounds, dialect, guest, statement
+from dashwright.expressions.sql.functions import FUNCTIONS
+
+_NESTED = 24
+_MOST_STEPS = bounds.steps(bounds.WORDS)
+
+
+@dataclass(slots=True)
+class Cost:
+    """Of the statement read last: the parser's steps, and the nodes of the largest part rewritten."""
+
+    steps: int = 0
+    nodes: int = 0
+
+
+@pytest.fixture
+def cost(monkeypatch: pytest.MonkeyPatch) -> Cost:
+    found = Cost()
+    advance, measured = guest._Parser._advance, bounds.measured
+
+    def counted(self: Any, times: int = 1) -> None:
+        found.steps += 1
+        assert found.steps <= _MOST_STEPS + 1_000, "the parser goes on and on"
+        advance(self, times)
+
+    def weighed(node: Any) -> int:
+        size = measured(node)
+        assert size <= 3 * bounds.NODES, "the tree grows on and on"
+        found.nodes = max(found.nodes, size)
+        return size
+
+    monkeypatch.setattr(guest._Parser, "_advance", counted)
+    monkeypatch.setattr(dialect, "measured", weighed)
+    return found
+
+
+def told(text: str, cost: Cost) -> str:
+    """How it ended: "" if it was read, else why not. Any other exception fails the test."""
+    cost.steps = cost.nodes = 0
+    try:
+        read = statement._read.__wrapped__(text)
+    except statement.Refusal as refusal:
+        return refusal.why
+    assert len(read.sql) <= bounds.SQL_LENGTH
+    return ""
+
+
+def _calls(name: str) -> Iterator[str]:
+    """A call of each number of arguments up to seven, with the hole at each place."""
+    function = FUNCTIONS[name]
+    for count in range(max(function.least, 1), min(function.most if function.most is not None else 7, 7) + 1):
+        for hole in range(count):
+            others = ["'$.a'"] * count
+            if name in {"json_contains_path", "json_search"} and count > 1:
+                others[1] = "'one'"
+            others[hole] = "%"
+            yield f"{name}({', '.join(others)})"
+
+
+_TYPES = "date datetime timestamp time year char varchar binary decimal double float int bigint signed unsigned json text bit enum set"
+_CONSTRUCTS = [
+    *(f"{name}(%)" for name in _TYPES.split()),
+    *(f"cast(% as {name})" for name in ("signed", "char", "decimal(10, 2)", "datetime", "time", "json")),
+    "(%)",
+    "(-%)",
+    "(not %)",
+    "(% + 1)",
+    "(% || 1)",
+    "(% = 'a')",
+    "(% <=> 1)",
+    "(% xor 1)",
+    "(% & 1)",
+    "(~%)",
+    "(% div 2)",
+    "(% in (1, 'a', now()))",
+    "(now() in (%, 1, 'a'))",
+    "(% between 1 and 'a')",
+    "(% like 'a')",
+    "(% regexp 'a')",
+    "(% is true)",
+    "(% collate utf8mb4_bin)",
+    "(% + interval 1 day)",
+    "(now() + interval % day)",
+    "case when % then 1 else 'a' end",
+    "case % when 1 then 1 when 'a' then 2 end",
+    "trim(both 'a' from %)",
+    "substring(% from 1 for 2)",
+    "position(% in 'a')",
+    "extract(year from %)",
+    "convert(%, signed)",
+    "row(%, 1)",
+    "(select %)",
+    "exists (select %)",
+    "(1 in (select %))",
+    "(1 = any (select %))",
+    "(select % union select 1)",
+    "(select 1 from (select % as x) t)",
+    "(with t as (select %) select 1 from t)",
+    "(select 1 from A join (select % as x) t on 1 = 1)",
+    "sum(%) over (partition by 1)",
+    "count(distinct %, 1)",
+    "group_concat(distinct % order by 1)",
+    "group_concat(% order by %)",
+]
+
+
+def _nested(template: str, depth: int) -> str:
+    text = "a"
+    for _ in range(depth):
+        text = template.replace("%", text, 1).replace("%", "1")
+    return text
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_nested_costs_no_more_than_the_bounds(cost: Cost, name: str) -> None:
+    """At each of its arguments, as deep as anything may nest."""
+    for template in _calls(name):
+        told(f"select {_nested(template, _NESTED)} from A", cost)
+
+
+@pytest.mark.parametrize("template", _CONSTRUCTS)
+def test_a_construct_nested_costs_no_more_than_the_bounds(cost: Cost, template: str) -> None:
+    """The same of what is no function of the list, for each depth from which it could be refused otherwise."""
+    for depth in (6, 11, _NESTED):
+        told(f"select {_nested(template, depth)} from A", cost)
+
+
+_REPEATED = [
+    "join A ",
+    "join A on 1 ",
+    ", A ",
+    "left join A ",
+    "natural join A ",
+    "straight_join A ",
+    "union select 1 ",
+    "union select 1 from A ",
+]
+
+
+@pytest.mark.parametrize("part", _REPEATED)
+def test_a_part_repeated_costs_no_more_than_the_bounds(cost: Cost, part: str) -> None:
+    """As often as a statement has room for, or as the parser has tries to go wrong in."""
+    for times in (12, 40, bounds.LENGTH // len(part) // 5):
+        told(f"select 1 from A {part * times}", cost)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select 1 from A " + "join A " * 40,
+        "select " + "date(" * 20 + "1" + ")" * 20,
+        "select " + "decimal(" * 20 + "1" + ")" * 20,
+        "select " + "json_extract(" * 20 + "a" + ", '$.a', '$.b', '$.c', '$.d')" * 20 + " from A",
+        "select " + "json_contains_path(" * 20 + "a" + ", 'one', '$.a', '$.b', '$.c', '$.d')" * 20 + " from A",
+        "select " + "group_concat(distinct " * 20 + "a" + " order by 1)" * 20 + " from A",
+        "select json_extract(concat(" + ", ".join("a" * 4000) + ")" + ", '$.a'" * 5000 + ") from A",
+        "select " + ", ".join(["json_extract(" * 5 + "a" + ", '$.a', '$.b', '$.c', '$.d')" * 5] * 30) + " from A",
+    ],
+    ids=lambda text: text[:30],
+)
+def test_what_grows_faster_than_it_is_long_is_refused(cost: Cost, text: str) -> None:
+    """With what to do about it."""
+    assert "too entangled" in told(text, cost)
+    assert "split it" in told(text, cost)
+
+
+def test_what_people_write_is_far_from_the_bounds(cost: Cost) -> None:
+    """All that MariaDB was asked takes few steps, and makes few nodes."""
+    for case in cases():
+        text = statement_of(case)
+        assert "entangled" not in told(text, cost)
+        assert cost.steps <= 20 + 2 * len(text)
+        assert cost.nodes < 1_000
+
+
+def test_long_lists_are_read(cost: Cost) -> None:
+    """Up to the words that a statement has."""
+    assert told(f"select n from A where n in ({', '.join(map(str, range(9_900)))})", cost) == ""
+    assert told(f"select {', '.join(['value'] * 9_900)} from A", cost) == ""
+    assert "20000 allowed" in told(f"select n from A where n in ({', '.join(map(str, range(10_000)))})", cost)
+
+
+def test_sql_too_long_is_refused(cost: Cost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short nodes may have long texts."""
+    monkeypatch.setattr(statement, "SQL_LENGTH", 20)
+    assert "too entangled" in told("select value + value from A", cost)
+
+
+@pytest.mark.parametrize("note", ["size=-1000000", "size=x", "line=1", "start=a", "kind=TEXT", "text"])
+def test_comments_say_nothing_to_the_reader(cost: Cost, note: str) -> None:
+    """sqlglot takes notes on its nodes out of comments; here they stay comments."""
+    noted = f"/* sqlglot.meta {note} */"
+    read = statement._read.__wrapped__(f"select a as b {noted} from A {noted} join B {noted} on A.a {noted} = 'x' {noted}")
+    assert read == statement._read.__wrapped__("select a as b from A join B on A.a = 'x'")
+
+
+@pytest.mark.parametrize(
+    ("text", "tables"),
+    [
+        ("with recursive x as (select * from x) select * from x", ("x",)),
+        ("with recursive x as (select 1 from x union select 1 from x) select * from x", ("x",)),
+        ("with recursive x as ((select 1 union select 1 from x)) select * from x", ("x",)),
+        ("with recursive x as (select 1 intersect select 1 from x) select * from x", ("x",)),
+        ("with recursive y as (select 1 from x), x as (select 1) select * from y", ("x",)),
+        ("with recursive x as (select 1 union all select 1 from (select * from x) t) select * from x", ()),
+        ("with recursive x as (select 1 union select 1 from x), y as (select * from x) select * from y", ()),
+    ],
+)
+def test_a_clause_reads_itself_in_the_step_of_a_recursion_only(text: str, tables: tuple[str, ...]) -> None:
+    """Elsewhere DuckDB would look for the name among its own tables, so it is a result that must be there."""
+    assert statement.read(text, "X").tables == tables
+
+
+@pytest.mark.parametrize("text", ["select * from A join dual", "select * from dual, A", "select * from dual join A"])
+def test_no_table_is_left_for_duckdb_to_find(cost: Cost, text: str) -> None:
+    """Dual is nothing to join."""
+    assert "'dual' is no result" in told(text, cost)
