@@ -113,7 +113,7 @@ async def test_json_counts_with_all_that_is_in_it() -> None:
 async def test_json_with_too_many_values_to_count_is_not_kept() -> None:
     """However much room there is."""
     asked = Asked()
-    asked.frames = [documents(200_000)]
+    asked.frames = [documents(100_000)]
     assert size_of(asked.frames) is None
     answers = Answers(max_bytes=1 << 40)
     assert [(await answers.of("k", asked))[1] for _ in range(2)] == [False, False]

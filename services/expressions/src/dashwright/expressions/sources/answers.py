@@ -22,7 +22,7 @@ SECONDS: Final = 10.0
 _FRAME_BYTES: Final = 1_000
 """What a frame and its labels take beside its values, about."""
 
-_MOST_JSON_VALUES: Final = 200_000
+_MOST_JSON_VALUES: Final = 100_000
 """So many are counted for one answer, within tens of milliseconds; one with more is not kept."""
 
 Asked = Callable[[], Coroutine[Any, Any, Sequence[Frame]]]
@@ -132,19 +132,16 @@ def _size_of_json(columns: Sequence[NDArray[Any]]) -> int | None:
     """Of every value in their documents, and the keys; None where there are too many."""
     if sum(map(len, columns)) > _MOST_JSON_VALUES:
         return None
-    left = [document for column in columns for document in column.tolist()]
+    left: list[Any] = [column.tolist() for column in columns]
     size = count = 0
     while left:
         value = left.pop()
-        size += sys.getsizeof(value)
-        count += 1
-        if isinstance(value, dict):
-            left += value
-            left += value.values()
-        elif isinstance(value, list):
-            left += value
-        if count + len(left) > _MOST_JSON_VALUES:
+        parts = [*value, *value.values()] if isinstance(value, dict) else value
+        count += len(parts)
+        if count > _MOST_JSON_VALUES:
             return None
+        size += sum(map(sys.getsizeof, parts))
+        left += [part for part in parts if isinstance(part, dict | list)]
     return size
 
 
