@@ -11,7 +11,7 @@ import orjson
 import pytest
 from tests.unit.expressions.test_frames_as_values import TIME, frame
 
-from dashwright.common.errors import BadRequest, DashwrightError
+from dashwright.common.errors import BadRequest, DashwrightError, TooLarge
 from dashwright.common.models.asking import Asking, Door
 from dashwright.common.settings import load
 from dashwright.expressions.answer import Settings, answer
@@ -356,6 +356,30 @@ async def test_tables_beyond_the_memory_of_a_statement_are_refused(engine: SqlEn
     told = await error(engine, "SELECT * FROM A", raw("A", PLAIN), limits=Limits(sql_bytes=40))
     assert told["error"].startswith("[sse.limit]")
     assert "more than the 40 allowed (setting DASHWRIGHT_SQL_BYTES)" in told["error"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "config"),
+    [
+        (FieldType.STRING, "x" * 100_000, None),
+        (FieldType.STRING, "ü" * 60_000, None),
+        (FieldType.JSON, {"a": ["x" * 100_000]}, None),
+        (FieldType.ENUM, 0, {"type": {"enum": {"text": ["x" * 5_000_000]}}}),
+    ],
+    ids=["text", "characters", "json", "dictionary"],
+)
+def test_texts_and_documents_count_with_their_length(kind: FieldType, value: Any, config: Any) -> None:
+    """They are refused before a process is started for them."""
+    values = np.empty(30, kind.dtype)
+    values[:] = [value] * 30
+    limits = Limits(sql_bytes=2_000_000)
+    engine = SqlEngine(limits, slots=1)
+    try:
+        with pytest.raises(TooLarge, match=r"more than the 2000000 allowed \(setting DASHWRIGHT_SQL_BYTES\)"):
+            typed("S", engine, "SELECT * FROM A", {"A": Frame([Field("v", kind, values, config=config)])}, limits=limits)
+        assert engine.sandbox.pids == []
+    finally:
+        engine.stop()
 
 
 async def test_points_of_tables_count_for_the_request(engine: SqlEngine) -> None:

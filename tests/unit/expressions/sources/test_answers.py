@@ -29,7 +29,7 @@ class Asked:
         self.cancelled = 0
         self.let_go = asyncio.Event()
         self.let_go.set()
-        self._frames = [frame(size)]
+        self.frames: Sequence[Frame] = [frame(size)]
         self._error = error
 
     async def __call__(self) -> Sequence[Frame]:
@@ -41,7 +41,7 @@ class Asked:
             raise
         if self._error:
             raise self._error
-        return self._frames
+        return self.frames
 
 
 def frame(size: int) -> Frame:
@@ -61,6 +61,7 @@ async def test_an_answer_is_kept_for_its_time() -> None:
 async def test_the_least_recently_used_goes_first() -> None:
     """No more bytes are kept than the setting allows, and nothing that is larger alone; 0 keeps nothing."""
     one = size_of([frame(1000)])
+    assert one is not None
     answers, asked = Answers(max_bytes=2 * one), Asked(1000)
     for key in ("a", "b", "a", "c"):
         await answers.of(key, asked)
@@ -75,7 +76,9 @@ async def test_a_shared_time_column_counts_once() -> None:
     """A thousand series on one axis are not twice as large as they are."""
     times = np.zeros(1000, np.int64)
     shared = [Frame([Field("t", FieldType.TIME, times), Field("v", FieldType.FLOAT64, np.zeros(1))]) for _ in range(10)]
-    assert size_of(shared) < 2 * times.nbytes + 10 * 2000
+    size = size_of(shared)
+    assert size is not None
+    assert size < 2 * times.nbytes + 10 * 2000
 
 
 async def test_a_failure_is_not_kept() -> None:
@@ -85,6 +88,35 @@ async def test_a_failure_is_not_kept() -> None:
         with pytest.raises(SourceFailed, match="gone"):
             await answers.of("k", asked)
     assert asked.count == 2
+
+
+def documents(count: int) -> Frame:
+    """A single value of JSON, in which there are ``count`` objects."""
+    column = np.empty(1, object)
+    column[0] = {"items": [{"n": number} for number in range(count)]}
+    return Frame([Field("v", FieldType.JSON, column)])
+
+
+async def test_json_counts_with_all_that_is_in_it() -> None:
+    """And is not kept where there is no room for that."""
+    size = size_of([documents(10_000)])
+    assert size is not None
+    assert size >= 10_000 * 50
+    asked = Asked()
+    asked.frames = [documents(10_000)]
+    answers = Answers(max_bytes=1024 * 1024)
+    assert [(await answers.of("k", asked))[1] for _ in range(2)] == [False, False]
+    answers = Answers()
+    assert [(await answers.of("k", asked))[1] for _ in range(2)] == [False, True]
+
+
+async def test_json_with_too_many_values_to_count_is_not_kept() -> None:
+    """However much room there is."""
+    asked = Asked()
+    asked.frames = [documents(100_000)]
+    assert size_of(asked.frames) is None
+    answers = Answers(max_bytes=1 << 40)
+    assert [(await answers.of("k", asked))[1] for _ in range(2)] == [False, False]
 
 
 async def test_who_asks_meanwhile_waits_for_the_same_answer() -> None:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Coroutine, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from numpy.typing import NDArray
+
 from dashwright.common.clock import Clock
 from dashwright.expressions.engine.frame import FieldType, Frame
 
@@ -19,6 +21,9 @@ SECONDS: Final = 10.0
 
 _FRAME_BYTES: Final = 1_000
 """What a frame and its labels take beside its values, about."""
+
+_MOST_JSON_VALUES: Final = 100_000
+"""So many are counted for one answer, within tens of milliseconds; one with more is not kept."""
 
 Asked = Callable[[], Coroutine[Any, Any, Sequence[Frame]]]
 
@@ -97,7 +102,7 @@ class Answers:
         size = size_of(frames)
         if key in self._kept:
             self._drop(key)
-        if size > self._max_bytes:
+        if size is None or size > self._max_bytes:
             return
         self._kept[key] = _Kept(frames, size, self._clock.seconds() + self._seconds)
         self._size += size
@@ -108,17 +113,36 @@ class Answers:
         self._size -= self._kept.pop(key).size
 
 
-def size_of(frames: Sequence[Frame]) -> int:
-    """The bytes that frames take, about. A time column that they share counts once."""
+def size_of(frames: Sequence[Frame]) -> int | None:
+    """The bytes that frames take, about; None where their JSON has too many values to count. A time column that they share counts once."""
     arrays = {id(item.values): item for frame in frames for item in frame.fields}
-    texts = sum(
-        sum(map(sys.getsizeof, item.values.tolist())) for item in arrays.values() if item.type in {FieldType.STRING, FieldType.JSON}
-    )
+    documents = _size_of_json([item.values for item in arrays.values() if item.type is FieldType.JSON])
+    if documents is None:
+        return None
+    texts = sum(sum(map(sys.getsizeof, item.values.tolist())) for item in arrays.values() if item.type is FieldType.STRING)
     return (
         len(frames) * _FRAME_BYTES
         + texts
+        + documents
         + sum(item.values.nbytes + (0 if item.nulls is None else item.nulls.nbytes) for item in arrays.values())
     )
+
+
+def _size_of_json(columns: Sequence[NDArray[Any]]) -> int | None:
+    """Of every value in their documents, and the keys; None where there are too many."""
+    if sum(map(len, columns)) > _MOST_JSON_VALUES:
+        return None
+    left: list[Any] = [column.tolist() for column in columns]
+    size = count = 0
+    while left:
+        value = left.pop()
+        parts = [*value, *value.values()] if isinstance(value, dict) else value
+        count += len(parts)
+        if count > _MOST_JSON_VALUES:
+            return None
+        size += sum(map(sys.getsizeof, parts))
+        left += [part for part in parts if isinstance(part, dict | list)]
+    return size
 
 
 def _freeze(frames: Sequence[Frame]) -> None:

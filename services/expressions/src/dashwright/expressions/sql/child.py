@@ -4,8 +4,8 @@ It knows nothing of Dashwright and imports nothing of it. What it is told comes 
 can only read, and what it answers goes to its standard output: a length of four bytes, as many bytes of JSON, then the buffers that
 these describe. Nothing in it is trusted by who started it.
 
-By the time it reads the first statement it has given up what it could do harm with: the limits cannot be raised again, nor the settings
-of the database be changed.
+By the time it reads the first statement the limits of the process cannot be raised again, nor the settings of the database be changed.
+These settings, and not the process, are what keeps a statement from files and network.
 """
 
 import ctypes
@@ -320,7 +320,7 @@ class _Fence(NamedTuple):
 
 
 def _enclose(fence: _Fence) -> duckdb.DuckDBPyConnection:
-    """The locked database, in a process that can do nothing else any more."""
+    """The locked database, in a process held to its limits."""
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -13,7 +13,7 @@ from dashwright.common.errors import BadRequest, DashwrightError, DeadlineExceed
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.sql import statement
-from dashwright.expressions.sql.handover import TextTooLong
+from dashwright.expressions.sql.handover import TextTooLong, sizes
 from dashwright.expressions.sql.macros import MACROS
 from dashwright.expressions.sql.pipe import Wait
 from dashwright.expressions.sql.relation import Relation
@@ -70,10 +70,7 @@ class SqlEngine:
 
         Raises an error of the tree.
         """
-        size = sum(column.values.nbytes for relation in relations.values() for column in relation.columns)
-        if size > limits.sql_bytes:
-            found = f"the tables of sql expression [{ref_id}] take {size} bytes"
-            raise limits.refusal("sql_bytes", found, "ask for a shorter time range, or reduce before you select")
+        _check_room(ref_id, relations, limits)
         asked = {"sql": sql, "cells": limits.sql_output_cells, "bytes": limits.sql_bytes}
         try:
             answer = self.sandbox.run(asked, relations, _waiting(limits), lambda: _working(ref_id, limits))
@@ -89,6 +86,17 @@ class SqlEngine:
         except (Unreadable, KeyError) as error:
             raise DashwrightError(f"the answer to sql expression [{ref_id}] cannot be read: {error}") from error
         raise _failed(ref_id, answer, relations, limits)
+
+
+def _check_room(ref_id: str, relations: Mapping[str, Relation], limits: Limits) -> None:
+    """Before anything is laid out; counts no further than it must."""
+    size = 0
+    for relation in relations.values():
+        for part in sizes(relation):
+            size += part
+            if size > limits.sql_bytes:
+                found = f"the tables of sql expression [{ref_id}] take {size} bytes or more"
+                raise limits.refusal("sql_bytes", found, "ask for a shorter time range, or reduce before you select")
 
 
 def _waiting(limits: Limits) -> Wait:

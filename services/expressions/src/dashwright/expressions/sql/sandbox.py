@@ -1,8 +1,11 @@
 """The fence around statements: child processes that can do nothing but select from what they are handed, one for each slot.
 
 A child is started when a slot is first needed and serves one statement after another. One that dies, or that is killed because its time
-is over, is replaced when its slot is needed next; so is one that has worked its share of processor time. What a statement can reach at
-worst is the memory of its child: no file, no network, no environment, nothing of other statements.
+is over, is replaced when its slot is needed next; so is one that has worked its share of processor time. A child serves all
+organizations, one statement after another; the tables of one are gone in the next.
+
+What holds statements from files and network are the settings of DuckDB. The limits of the process bound memory, processor time, files
+written and descriptors: code that a fault in DuckDB let run in a child could still read what the service's user can read, and connect.
 """
 
 import os
