@@ -9,6 +9,7 @@ from tests.oracles.cases import cases, statement_of
 
 from dashwright.expressions.sql import bounds, dialect, guest, statement
 from dashwright.expressions.sql.functions import FUNCTIONS
+from dashwright.expressions.sql.refusals import Refusal
 
 _NESTED = 24
 _MOST_STEPS = bounds.steps(bounds.WORDS)
@@ -48,7 +49,7 @@ def told(text: str, cost: Cost) -> str:
     cost.steps = cost.nodes = 0
     try:
         read = statement._read.__wrapped__(text)
-    except statement.Refusal as refusal:
+    except Refusal as refusal:
         return refusal.why
     assert len(read.sql) <= bounds.SQL_LENGTH
     return ""
