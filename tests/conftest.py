@@ -4,6 +4,7 @@ Nothing is skipped: a server that cannot be provided fails the tests that need i
 """
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 
@@ -17,9 +18,12 @@ from dashwright.common.database.pool import Database
 # Before Python 3.14 pytest-asyncio asks for the current loop, which makes one that nobody closes; without one it does not.
 asyncio.set_event_loop(None)
 
-# A busy machine is no fault of the code: laws are judged by their outcome, not by how long an example took.
-hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
-hypothesis.settings.load_profile("patient")
+# A busy machine is no fault of the code: laws are judged by their outcome, not by how long an example took. The same examples each
+# time, so that a change is judged by what it did; DASHWRIGHT_TEST_PROFILE=searching looks for others.
+_PATIENT = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile("patient", _PATIENT, derandomize=True)
+hypothesis.settings.register_profile("searching", _PATIENT)
+hypothesis.settings.load_profile(os.environ.get("DASHWRIGHT_TEST_PROFILE", "patient"))
 
 _keeper = pytest.StashKey[keeper.Keeper]()
 

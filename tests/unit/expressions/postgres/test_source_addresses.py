@@ -51,7 +51,7 @@ def test_an_address_is_a_host_and_perhaps_a_port(url: str, host: str, port: int)
 )
 def test_whatever_else_is_refused(url: str) -> None:
     """Sockets above all: they lie behind every judgement of addresses."""
-    with pytest.raises(BadRequest, match="give host:port"):
+    with pytest.raises(BadRequest, match="is not host:port"):
         address_of(replace(RECORD, url=url))
 
 

@@ -9,6 +9,7 @@ from dashwright.expressions.sql.coercion import IS_NUMBER, IS_TEXT, coerced
 from dashwright.expressions.sql.duckdb_sql import call, macro
 from dashwright.expressions.sql.functions.documents import unquoted
 from dashwright.expressions.sql.kind import MOMENTS, NUMBERS, Kind, kind_of, marked
+from dashwright.expressions.sql.refusals import Unreadable
 
 _NAMES: Mapping[type[exp.Expr], tuple[str, str]] = {
     exp.EQ: ("eq", "="),
@@ -98,3 +99,11 @@ def contained(value: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
         return marked(exp.In(this=value, expressions=[coerced(item, Kind.TIME) for item in items]), Kind.BOOLEAN)
     compares = (compared(exp.EQ, one, item) for one, item in zip(copies(value, len(items)), items, strict=True))
     return marked(exp.paren(exp.or_(*compares, copy=False), copy=False), Kind.BOOLEAN)
+
+
+def tested(node: exp.Is) -> exp.Expr:
+    """``IS``. What stands behind it is a word, and nothing that could be computed."""
+    if not isinstance(node.expression, exp.Boolean | exp.Null):
+        raise Unreadable("IS takes NULL, TRUE, FALSE or UNKNOWN; put it into parentheses where something is done with its outcome")
+    value = coerced(node.this, Kind.BOOLEAN) if isinstance(node.expression, exp.Boolean) else node.this
+    return marked(exp.Is(this=grouped(value), expression=node.expression), Kind.BOOLEAN)

@@ -9,7 +9,7 @@ from dashwright.expressions.sql.allow import place_of
 from dashwright.expressions.sql.bounds import NODES, copies, entangled, measured, size
 from dashwright.expressions.sql.casts import converted
 from dashwright.expressions.sql.coercion import coerced
-from dashwright.expressions.sql.comparison import COMPARISONS, compared, contained, grouped
+from dashwright.expressions.sql.comparison import COMPARISONS, compared, contained, grouped, tested
 from dashwright.expressions.sql.duckdb_sql import call, macro, text
 from dashwright.expressions.sql.functions import FUNCTIONS
 from dashwright.expressions.sql.functions.aggregates import complete_rows
@@ -150,11 +150,6 @@ def _exclusive(node: exp.Xor) -> exp.Expr:
 
 def _not(node: exp.Not) -> exp.Expr:
     return marked(exp.Not(this=grouped(coerced(node.this, _B))), _B)
-
-
-def _is(node: exp.Is) -> exp.Expr:
-    value = coerced(node.this, _B) if isinstance(node.expression, exp.Boolean) else node.this
-    return marked(exp.Is(this=grouped(value), expression=node.expression), _B)
 
 
 def _in(node: exp.In) -> exp.Expr:
@@ -361,7 +356,7 @@ _REWRITES: Mapping[type[exp.Expr], Callable[[Any], exp.Expr]] = {
     **dict.fromkeys((exp.And, exp.Or), _connect),
     exp.Xor: _exclusive,
     exp.Not: _not,
-    exp.Is: _is,
+    exp.Is: tested,
     exp.In: _in,
     exp.Between: _between,
     exp.Like: liked,
