@@ -8,8 +8,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -295,14 +295,21 @@ def test_where_there_is_no_memory_file_an_unlinked_one_serves(monkeypatch: pytes
     memory.close()
 
 
-def test_a_child_killed_at_work_fails_its_statement_alone(own: Sandbox) -> None:
-    """By whomever: the error says so, and the next statement gets another child."""
+@contextmanager
+def at_work(own: Sandbox) -> Iterator[tuple[int, Future[Any]]]:
+    """The only child, in the middle of a long statement, and what that comes to."""
     own.warm(within(PATIENCE)())
     (pid,) = own.pids
     idle = worked(pid)
     with ThreadPoolExecutor(1) as thread:
         running = thread.submit(run, own, LONG)
         until(lambda: worked(pid) > idle + 5)
+        yield pid, running
+
+
+def test_a_child_killed_at_work_fails_its_statement_alone(own: Sandbox) -> None:
+    """By whomever: the error says so, and the next statement gets another child."""
+    with at_work(own) as (pid, running):
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(ChildEnded, match="ended by SIGKILL"):
             running.result()
@@ -350,12 +357,7 @@ def test_a_child_that_worked_its_share_is_replaced() -> None:
 
 def test_a_stop_ends_whatever_is_at_work(own: Sandbox) -> None:
     """No process is left, and nothing begins any more."""
-    own.warm(within(PATIENCE)())
-    (pid,) = own.pids
-    idle = worked(pid)
-    with ThreadPoolExecutor(1) as thread:
-        running = thread.submit(run, own, LONG)
-        until(lambda: worked(pid) > idle + 5)
+    with at_work(own) as (pid, running):
         own.stop()
         with pytest.raises(ChildEnded):
             running.result()
@@ -367,12 +369,7 @@ def test_a_stop_ends_whatever_is_at_work(own: Sandbox) -> None:
 
 def test_who_waits_for_a_slot_waits_no_longer_than_it_may(own: Sandbox) -> None:
     """The statement at work is none of its business."""
-    own.warm(within(PATIENCE)())
-    (pid,) = own.pids
-    idle = worked(pid)
-    with ThreadPoolExecutor(1) as thread:
-        running = thread.submit(run, own, LONG)
-        until(lambda: worked(pid) > idle + 5)
+    with at_work(own) as (pid, running):
         with pytest.raises(Over):
             own.run({"sql": "SELECT 1", "cells": 1, "bytes": 1}, {}, within(0.1)(), within(PATIENCE))
         assert own.pids == [pid]

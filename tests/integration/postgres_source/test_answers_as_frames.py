@@ -8,10 +8,10 @@ from typing import Any
 import orjson
 import pytest
 from tests.integration.postgres_source.conftest import RANGE, Ask, Warehouse, a_query, patient, values
+from tests.unit.expressions.sources.records import MemoryRecords
 
 from dashwright.common.errors import BadRequest
 from dashwright.common.models.asking import Asking
-from dashwright.common.models.data_sources import SourceRecord
 from dashwright.expressions.answer import Settings, answer
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.sources.directory import Directory
@@ -220,20 +220,9 @@ async def test_equal_statements_are_one_question(warehouse: Warehouse, connectio
     assert not same("select $__timeGroup(made, '5m', 0)", format="time_series")
 
 
-class Memory:
-    def __init__(self, record: SourceRecord) -> None:
-        self._record = record
-
-    async def find(self, org_id: int, uid: str) -> SourceRecord | None:
-        return self._record if (org_id, uid) == (1, self._record.uid) else None
-
-    async def uid_of(self, org_id: int, name: str) -> str | None:
-        return None
-
-
 async def test_expressions_read_what_a_data_source_answers(warehouse: Warehouse, connections: Connections) -> None:
     """Over the whole way of a request: series and tables as inputs, an empty answer as no data."""
-    directory = Directory(dict.fromkeys(TYPES, partial(Postgres, connections=connections)), Memory(warehouse.record))
+    directory = Directory(dict.fromkeys(TYPES, partial(Postgres, connections=connections)), MemoryRecords([warehouse.record]))
     datasource = {"type": TYPES[0], "uid": "w"}
     series = "select made as time, host, gold from treasure where $__timeFilter(made) order by 1"
     queries = [

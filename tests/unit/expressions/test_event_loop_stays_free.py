@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,6 +19,7 @@ from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.labels import NONE
 from dashwright.expressions.engine.math.parser import parse
 from dashwright.expressions.engine.union import Union
+from dashwright.expressions.request import read
 
 LONGEST_STALL = 0.05
 
@@ -98,6 +100,21 @@ async def test_a_small_request_takes_no_thread(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("dashwright.expressions.answer.asyncio.to_thread", refuse)
     answered = await answer(orjson.dumps({"queries": [numbers("A", 1), numbers("B", 1), math("C", "$A + $B")]}))
     assert answered.status == 200
+
+
+@pytest.mark.parametrize("word", [b'"sql"', b'"\\u0073ql"'], ids=["plain", "escaped"])
+async def test_a_statement_is_read_in_a_thread(word: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However short it is, and however its type is spelt."""
+    readers = list[str]()
+
+    def noted(*arguments: Any) -> Any:
+        readers.append(threading.current_thread().name)
+        return read(*arguments)
+
+    monkeypatch.setattr("dashwright.expressions.answer.read", noted)
+    await answer(b'{"queries": [{"refId": "A", "type": ' + word + b', "expression": "SELECT 1"}]}')
+    assert readers
+    assert threading.main_thread().name not in readers
 
 
 def running_out(checks: int) -> Deadline:

@@ -137,6 +137,8 @@ INVALID = [
     ('SELECT a COLLATE "x;y" FROM A', "collation"),
     ("SELECT a FROM A LIMIT a", "LIMIT"),
     ("SELECT a FROM A JOIN a", "capital letters"),
+    ("SELECT a IS TRUE + 1 FROM A", "IS takes NULL"),
+    ("SELECT a IS b FROM A", "IS takes NULL"),
 ]
 
 

@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+NO_PLACE: Final = frozenset("/?#@\\, \t\r\n%")
+"""What an address that is host:port holds none of: it would be a path, a socket, a whole URL, or several addresses."""
 
 
 @dataclass(frozen=True, slots=True)

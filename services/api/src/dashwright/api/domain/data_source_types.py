@@ -5,8 +5,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from dashwright.common.errors import BadRequest
-
-_NO_PLACE: Final = frozenset("/?#@\\, \t\r\n%")
+from dashwright.common.models.data_sources import NO_PLACE
 
 OTHER_LOGO: Final = "public/img/icn-datasource.svg"
 
@@ -52,7 +51,7 @@ def type_of(given: str) -> SourceType:
 def checked_url(kind: SourceType, url: str) -> str:
     """The address of a data source without blanks around it, "" for none. Raises BadRequest where queries could not be sent there."""
     trimmed = url.strip()
-    if kind.is_place and set(trimmed) & _NO_PLACE:
+    if kind.is_place and set(trimmed) & NO_PLACE:
         # Not shown: a whole URL may hold a password.
         raise BadRequest(
             f"url of {kind.name} is host:port, such as db.example.com:5432; user, database and secureJsonData.password stand on their own"

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from dashwright.common.errors import BadRequest
-from dashwright.common.models.data_sources import SourceRecord
+from dashwright.common.models.data_sources import NO_PLACE, SourceRecord
 
 _PORT = 5432
 _MODES = ("disable", "require", "verify-ca", "verify-full")
@@ -50,7 +50,7 @@ def _place(url: str) -> tuple[str, int]:
         # What is not plainly a host and a port must not become one by some reading of it.
         split = urlsplit(f"//{text}")
         host, port = split.hostname or "", split.port
-        plain = not set(text) & set("/?#@\\, \t\r\n%")
+        plain = NO_PLACE.isdisjoint(text)
     except ValueError:
         host, port, plain = "", None, False
     if not host or not plain:
