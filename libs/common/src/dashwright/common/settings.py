@@ -109,6 +109,12 @@ class Settings(BaseSettings):
     job_attempts: Positive = 5
     job_history: Positive = 100
     queue_identity: bool = True
+    min_refresh: Seconds = 5
+    watches: Positive = 20_000
+    versions_kept: Positive = 20
+    trash_days: Days = 30
+    change_seconds: Positive = 3600
+    folder_depth: Annotated[int, Field(gt=0, le=64)] = 8
     repository_files: Positive = 50_000
     repository_bytes: Positive = 1 << 30
     repository_file_bytes: Positive = 5 * 1024 * 1024

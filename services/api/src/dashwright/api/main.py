@@ -6,6 +6,7 @@ import sys
 
 import structlog
 
+from dashwright.api.access.guard import Guard
 from dashwright.api.accounts.grants import Grants
 from dashwright.api.accounts.members import Members
 from dashwright.api.accounts.organizations import Organizations
@@ -15,6 +16,7 @@ from dashwright.api.accounts.users import Users
 from dashwright.api.commands import Jobs
 from dashwright.api.data_sources import DataSources
 from dashwright.api.domain.token_life import LifeLimits
+from dashwright.api.feed.feed import Feed
 from dashwright.api.gate import Gate
 from dashwright.api.housekeeping import Cleaning, Housekeeping
 from dashwright.api.http.addresses import Addresses
@@ -25,6 +27,7 @@ from dashwright.api.queue_door import SubmissionDoor
 from dashwright.api.refusals import RefusalBuffer
 from dashwright.api.resources.classic import ClassicObjects
 from dashwright.api.resources.jobs import JobObjects
+from dashwright.api.resources.services import Services
 from dashwright.api.resources.shelves import Shelf
 from dashwright.api.resources.stored import StoredObjects
 from dashwright.api.routes import (
@@ -92,7 +95,9 @@ class Gateway:
         self._housekeeping = Housekeeping(flushes, cleaning.clean, flush_seconds=settings.last_used_seconds)
         self._door = SubmissionDoor(broker, jobs, self.gate.authenticator, queue_identity=settings.queue_identity)
         limits = Limits(request_seconds=settings.query_seconds + 5, drain_seconds=settings.shutdown_seconds)
-        self.routes = _routes(settings, database, self.gate, broker, self._rpc, jobs, clock, self._box)
+        self._feed = Feed(database)
+        services = _services(settings, database, jobs, self._feed, clock)
+        self.routes = _routes(services, self.gate, broker, self._rpc, self._box)
         self._server = Server(self.routes, self.gate.authenticator, limits, refusals, Addresses(settings.trusted_proxies))
         self._tls = _tls(settings)
 
@@ -106,6 +111,7 @@ class Gateway:
             if foreign := await data_sources.count_foreign(connection, self._box):
                 log.warning("secrets_of_another_key", count=foreign, advice="restore the former SECRET_KEY, or enter these secrets again")
         await self.gate.start()
+        await self._feed.start()
         self._housekeeping.start()
         await self._rpc.start()
         self._relay.start()
@@ -117,29 +123,33 @@ class Gateway:
 
     async def stop(self) -> None:
         """Takes no new requests and submissions, finishes those it has, closes."""
-        await asyncio.gather(self._server.stop(), self._door.stop(drain=self._settings.shutdown_seconds))
+        await asyncio.gather(self._feed.stop(), self._server.stop(), self._door.stop(drain=self._settings.shutdown_seconds))
         await self._relay.stop()
         await self._rpc.close()
         await self._housekeeping.stop()
         await self.gate.stop()
 
 
-def _routes(
-    settings: Settings, database: Database, gate: Gate, broker: Broker, rpc: RpcClient, jobs: Jobs, clock: Clock, box: SecretBox
-) -> list[Route]:
-    probes = Probes()
-    probes.add(health.DATABASE_CHECK, database.check)
-    probes.add("broker", broker.check)
-    admission = AdmissionSettings(permitted_paths=tuple(str(path) for path in settings.local_paths))
+def _services(settings: Settings, database: Database, jobs: Jobs, feed: Feed, clock: Clock) -> Services:
+    permitted = tuple(str(path) for path in settings.local_paths)
+    admission = AdmissionSettings(permitted_paths=permitted, min_refresh_seconds=settings.min_refresh)
     shelves: dict[kinds.Shelf, Shelf] = {
         kinds.Shelf.RESOURCES: StoredObjects(database, clock, admission, settings.quota_rules),
         kinds.Shelf.JOBS: JobObjects(database, jobs),
     }
+    return Services(settings, database, clock, admission, jobs, shelves, feed, Guard(database, feed))
+
+
+def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box: SecretBox) -> list[Route]:
+    settings, database, clock, jobs = services.settings, services.database, services.clock, services.jobs
+    probes = Probes()
+    probes.add(health.DATABASE_CHECK, database.check)
+    probes.add("broker", broker.check)
     evaluations = query.Evaluations(broker, rpc, seconds=settings.query_seconds)
-    classic = ClassicObjects(database, clock, admission, settings.quota_rules)
+    classic = ClassicObjects(database, clock, services.admission, settings.quota_rules)
     served = [
         *health.routes(probes, reported_version=settings.reported_version),
-        *resource_routes.routes(shelves),
+        *resource_routes.routes(services),
         *provisioning.routes(jobs),
         *evaluation_routes.routes(database),
         *query.routes(evaluations, body_limit=settings.max_body_bytes),

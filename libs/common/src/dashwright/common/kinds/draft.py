@@ -8,7 +8,10 @@ from dashwright.common.errors import Cause
 
 @dataclass(slots=True)
 class Draft:
-    """``spec`` is plain JSON data; ``old_spec`` that of the stored object when this is an update. Faults collect in ``causes``."""
+    """``spec`` is plain JSON data; ``old_spec`` that of the stored object when this is an update. Faults collect in ``causes``.
+
+    ``version`` is the one of its kind that the object came in.
+    """
 
     name: str
     namespace: str
@@ -16,6 +19,7 @@ class Draft:
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
     old_spec: dict[str, Any] | None = None
+    version: str = ""
     causes: list[Cause] = field(default_factory=list)
 
     def required(self, path: str, message: str) -> None:

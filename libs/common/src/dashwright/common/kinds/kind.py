@@ -21,11 +21,17 @@ class Shelf(Enum):
 
 
 class Extract(NamedTuple):
-    """What is known of an object without its body. ``layout``: it is a dashboard of elements and a layout."""
+    """What is known of an object without its body.
+
+    ``layout``: it is a dashboard of elements and a layout. ``subtype``: the type of what comes in types, as a panel does. ``refs``: the
+    names of the library panels it shows.
+    """
 
     title: str = ""
     layout: bool = False
     tags: Sequence[str] = ()
+    subtype: str = ""
+    refs: Sequence[str] = ()
 
 
 def extract_title(spec: Mapping[str, Any]) -> Extract:
@@ -35,13 +41,50 @@ def extract_title(spec: Mapping[str, Any]) -> Extract:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the kind's printed table; ``path`` leads from the object to the value."""
+    """A column of the kind's printed table; ``path`` leads from the object to the value.
+
+    ``source`` names the column of the store that has the value (``name``, ``title``, ``subtype``, ``created``): it is told without the
+    body.
+    """
 
     name: str
     path: tuple[str, ...]
     type: str = "string"
     format: str = ""
     description: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SubResource:
+    """What is served below an object. ``kind`` is the kind of its answer, ``action`` the permission that reading it needs."""
+
+    name: str
+    kind: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A stored body, and what the store says of it beside. ``spec`` and ``status`` are JSON text."""
+
+    name: str
+    title: str
+    subtype: str
+    stored_version: str
+    layout: bool
+    spec: str
+    status: str | None
+
+
+class Rendered(NamedTuple):
+    """A spec and status as one version of a kind shows them, as JSON text."""
+
+    spec: str
+    status: str | None
+
+
+Render = Callable[["Kind", Body, str], Rendered]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +94,12 @@ class Kind:
     ``spec`` is the model of the spec; None where the spec is any JSON object. ``actions`` maps a verb of the resource API to the
     permission it needs. ``status`` is the model of the status, where the kind has one; a new object gets its defaults.
     ``dns_name``: names follow Kubernetes' rules rather than those of dashboards. ``extract`` reads an admitted spec.
+
+    ``in_folder``: objects lie in folders, and access to them follows from the folder. ``is_tree``: they are the folders. ``history``:
+    older generations and what was deleted can be had again. ``area`` is what stands before the names in scopes and actions
+    (``dashboards``: ``dashboards:read`` on ``dashboards:uid:N``). ``render`` shows a stored body in a version, None as it is stored.
+    ``absorb`` makes a body to store of the old one (None at a creation) and the spec that was sent. ``set_lists`` are paths of lists
+    whose items are a set.
     """
 
     group: str
@@ -68,6 +117,15 @@ class Kind:
     admit: Admission | None = None
     dns_name: bool = False
     extract: Callable[[Mapping[str, Any]], Extract] = extract_title
+    categories: tuple[str, ...] = ("grafana",)
+    in_folder: bool = False
+    is_tree: bool = False
+    history: bool = False
+    area: str = ""
+    subresources: tuple[SubResource, ...] = ()
+    render: Render | None = None
+    absorb: Callable[[dict[str, Any] | None, dict[str, Any]], dict[str, Any]] | None = None
+    set_lists: tuple[tuple[str, ...], ...] = ()
 
     @property
     def version(self) -> str:

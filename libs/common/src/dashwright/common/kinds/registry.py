@@ -1,26 +1,33 @@
 """Every kind that is served."""
 
 from dashwright.common.kinds.dashboard import admit_dashboard, admit_folder, extract_dashboard
-from dashwright.common.kinds.kind import Column, Kind, Shelf
+from dashwright.common.kinds.kind import Column, Kind, Shelf, SubResource
+from dashwright.common.kinds.library_panel import admit_library_panel, extract_library_panel
 from dashwright.common.kinds.repository import admit_repository
 from dashwright.common.models.evaluation import EvaluationSpec
 from dashwright.common.models.folder import FolderSpec
 from dashwright.common.models.provisioning import JobSpec, JobStatus, RepositorySpec, RepositoryStatus
 
-_NAME = Column("Name", ("metadata", "name"), format="name", description="Name must be unique within a namespace")
-_TITLE = Column("Title", ("spec", "title"), description="The title that people see")
-_CREATED = Column("Created At", ("metadata", "creationTimestamp"), type="date", description="When the object was created")
+_NAME = Column("Name", ("metadata", "name"), format="name", description="Name must be unique within a namespace", source="name")
+_TITLE = Column("Title", ("spec", "title"), description="The title that people see", source="title")
+_CREATED = Column("Created At", ("metadata", "creationTimestamp"), type="date", description="When the object was created", source="created")
 
-_READ_VERBS = ("get", "list")
+_STORED_VERBS = frozenset({"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"})
+_JOB_VERBS = frozenset({"get", "list", "watch", "create", "delete"})
 
 
-def _actions(area: str, *, create: str = "create", status: str = "write") -> dict[str, str]:
+def _actions(area: str) -> dict[str, str]:
+    read, write = f"{area}:read", f"{area}:write"
     return {
-        "get": f"{area}:read",
-        "list": f"{area}:read",
-        "create": f"{area}:{create}",
+        "get": read,
+        "list": read,
+        "watch": read,
+        "create": f"{area}:create",
+        "update": write,
+        "patch": write,
         "delete": f"{area}:delete",
-        "status": f"{area}:{status}",
+        "deletecollection": f"{area}:delete",
+        "status": write,
     }
 
 
@@ -30,11 +37,19 @@ DASHBOARD = Kind(
     kind="Dashboard",
     plural="dashboards",
     singular="dashboard",
-    verbs=frozenset({*_READ_VERBS, "create", "delete"}),
+    verbs=_STORED_VERBS,
     actions=_actions("dashboards"),
     columns=(_NAME, _TITLE, _CREATED),
     admit=admit_dashboard,
     extract=extract_dashboard,
+    short_names=("dash",),
+    in_folder=True,
+    history=True,
+    area="dashboards",
+    subresources=(
+        SubResource("dto", "DashboardWithAccessInfo", "dashboards:read"),
+        SubResource("versions", "DashboardVersionList", "dashboards:read"),
+    ),
 )
 
 FOLDER = Kind(
@@ -43,11 +58,36 @@ FOLDER = Kind(
     kind="Folder",
     plural="folders",
     singular="folder",
-    verbs=frozenset({*_READ_VERBS, "create", "delete"}),
+    verbs=_STORED_VERBS,
     actions=_actions("folders"),
     spec=FolderSpec,
     columns=(_NAME, _TITLE, _CREATED),
     admit=admit_folder,
+    short_names=("fold",),
+    in_folder=True,
+    is_tree=True,
+    area="folders",
+    subresources=(
+        SubResource("parents", "FolderInfoList", "folders:read"),
+        SubResource("counts", "DescendantCounts", "folders:read"),
+    ),
+)
+
+LIBRARY_PANEL = Kind(
+    group="dashboard.grafana.app",
+    versions=("v2alpha1", "v1beta1", "v0alpha1"),
+    kind="LibraryPanel",
+    plural="librarypanels",
+    singular="librarypanel",
+    verbs=_STORED_VERBS,
+    actions=_actions("library.panels"),
+    columns=(_NAME, _TITLE, Column("Type", ("spec", "type"), description="The type of the panel", source="subtype"), _CREATED),
+    admit=admit_library_panel,
+    extract=extract_library_panel,
+    short_names=("libpanel",),
+    in_folder=True,
+    area="library.panels",
+    set_lists=(("spec", "targets"),),
 )
 
 REPOSITORY = Kind(
@@ -56,13 +96,14 @@ REPOSITORY = Kind(
     kind="Repository",
     plural="repositories",
     singular="repository",
-    verbs=frozenset({*_READ_VERBS, "create", "delete"}),
+    verbs=_STORED_VERBS,
     actions=_actions("repositories"),
     dns_name=True,
     spec=RepositorySpec,
     status=RepositoryStatus,
     columns=(_NAME, _TITLE, Column("Type", ("spec", "type")), Column("Healthy", ("status", "health", "healthy"), type="boolean"), _CREATED),
     admit=admit_repository,
+    short_names=("repo",),
 )
 
 JOB = Kind(
@@ -71,7 +112,7 @@ JOB = Kind(
     kind="Job",
     plural="jobs",
     singular="job",
-    verbs=frozenset({*_READ_VERBS, "create", "delete"}),
+    verbs=_JOB_VERBS,
     actions=_actions("jobs"),
     shelf=Shelf.JOBS,
     dns_name=True,
@@ -86,7 +127,7 @@ EVALUATION = Kind(
     kind="Evaluation",
     plural="evaluations",
     singular="evaluation",
-    verbs=frozenset({*_READ_VERBS, "create", "delete"}),
+    verbs=_JOB_VERBS,
     actions=_actions("evaluations"),
     shelf=Shelf.JOBS,
     dns_name=True,
@@ -95,7 +136,7 @@ EVALUATION = Kind(
     columns=(_NAME, Column("State", ("status", "state")), Column("Message", ("status", "message")), _CREATED),
 )
 
-KINDS: tuple[Kind, ...] = (DASHBOARD, FOLDER, REPOSITORY, JOB, EVALUATION)
+KINDS: tuple[Kind, ...] = (DASHBOARD, FOLDER, LIBRARY_PANEL, REPOSITORY, JOB, EVALUATION)
 
 
 def find(group: str, plural: str) -> Kind | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class AdmissionSettings:
-    """``permitted_paths``: absolute folders that ``local`` repositories may lie in."""
+    """``permitted_paths``: absolute folders that ``local`` repositories may lie in. ``min_refresh_seconds``: of dashboards."""
 
     permitted_paths: tuple[str, ...] = ()
+    min_refresh_seconds: float = 5

@@ -22,7 +22,7 @@ from dashwright.common.stores.changes import Book
 
 _SET_BY_SERVER = SET_BY_STORE | {MESSAGE}
 _STAGED = (
-    *("position", "uid", "api_group", "resource", "name", "stored_version", "title", "layout", "tags"),
+    *("position", "uid", "api_group", "resource", "name", "stored_version", "title", "layout", "tags", "subtype", "refs"),
     *("labels", "annotations", "finalizers", "content_hash", "spec"),
 )
 
@@ -32,8 +32,8 @@ _sql = queries.load(__package__, "resources.sql")
 _WRITE_ONE = _sql.write.replace(
     "select * from staged",
     "select $6::bigint as position, $7::uuid as uid, $8 as api_group, $9 as resource, $10 as name, $11 as stored_version, $12 as title, "
-    "$13::boolean as layout, $14::text[] as tags, $15 as labels, $16 as annotations, $17::text[] as finalizers, "
-    "$18::bytea as content_hash, $19 as spec",
+    "$13::boolean as layout, $14::text[] as tags, $15 as subtype, $16::text[] as refs, $17 as labels, $18 as annotations, "
+    "$19::text[] as finalizers, $20::bytea as content_hash, $21 as spec",
 )
 
 

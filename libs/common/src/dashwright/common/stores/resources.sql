@@ -8,7 +8,7 @@ select exists (select from resource where namespace = $1 and api_group = $2 and 
 -- name: stage
 -- Where a batch of writes waits, row by row, until it is taken in at once.
 create temporary table staged (
-    position bigint, uid uuid, api_group text, resource text, name text, stored_version text, title text, layout boolean, tags text[], labels text, annotations text,
+    position bigint, uid uuid, api_group text, resource text, name text, stored_version text, title text, layout boolean, tags text[], subtype text, refs text[], labels text, annotations text,
     finalizers text[], content_hash bytea, spec text
 ) on commit drop
 
@@ -18,16 +18,17 @@ create temporary table staged (
 with input as (
     select * from staged
 ), written as (
-    insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, layout, tags, labels,
+    insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, layout, tags, subtype, refs, labels,
                           annotations, finalizers, created_at, created_by, content_hash, status, metadata)
-    select uid, api_group, resource, $1, name, 0, 1, stored_version, title, layout, tags, labels::jsonb, annotations::jsonb, finalizers, $3, $2,
+    select uid, api_group, resource, $1, name, 0, 1, stored_version, title, layout, tags, subtype, refs, labels::jsonb, annotations::jsonb, finalizers, $3, $2,
            content_hash, $5, ''
     from input order by position
     on conflict (namespace, api_group, resource, name) do update set
         generation = resource.generation + (resource.content_hash <> excluded.content_hash)::integer,
         updated_at = case when resource.content_hash <> excluded.content_hash then $3 else resource.updated_at end,
         updated_by = case when resource.content_hash <> excluded.content_hash then $2 else resource.updated_by end,
-        stored_version = excluded.stored_version, title = excluded.title, layout = excluded.layout, tags = excluded.tags, labels = excluded.labels,
+        stored_version = excluded.stored_version, title = excluded.title, layout = excluded.layout, tags = excluded.tags,
+        subtype = excluded.subtype, refs = excluded.refs, labels = excluded.labels,
         annotations = excluded.annotations, finalizers = excluded.finalizers, content_hash = excluded.content_hash
     where (resource.content_hash, resource.stored_version, resource.title, resource.labels, resource.annotations, resource.finalizers)
         is distinct from

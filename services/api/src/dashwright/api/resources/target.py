@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
-from dashwright.common.kinds.kind import Kind
+from dashwright.common.kinds.kind import Kind, SubResource
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A kind in one of its versions."""
+    """A kind in one of its versions, or what is served below its objects."""
 
     kind: Kind
     version: str
+    sub: SubResource | None = None

@@ -1,19 +1,17 @@
 """Routes of the resource API, made from the registry of kinds."""
 
 import functools
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from dashwright.api.domain.events import event_of
-from dashwright.api.http.answer import Answer
-from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Permission, Route
-from dashwright.api.resources.shelves import Shelf
+from dashwright.api.resources.services import Handle, Services
 from dashwright.api.resources.subresources import status
 from dashwright.api.resources.target import Target
 from dashwright.api.resources.verbs import create, delete, get, list_
-from dashwright.common.kinds import kind as kinds
 from dashwright.common.kinds.registry import KINDS
 
 OBJECT_LIMIT: Final = 5 * 1024 * 1024
@@ -30,7 +28,7 @@ class _Door:
     method: str
     path: str
     operation: Callable[[Target], Operation]
-    handle: Callable[[Target, Shelf, Call], Awaitable[Answer]]
+    handle: Handle
 
 
 _DOORS: Final = (
@@ -40,26 +38,35 @@ _DOORS: Final = (
     _Door("delete", "DELETE", "/{name}", delete.operation, delete.handle),
 )
 _STATUS: Final = _Door("get", "GET", "/{name}/status", status.operation, status.handle)
+_SUBRESOURCES: Final[Mapping[str, _Door]] = MappingProxyType({})
 
 
-def routes(shelves: Mapping[kinds.Shelf, Shelf]) -> list[Route]:
-    """Every verb of every kind in each of its versions."""
-    return [
-        _route(door, Target(kind, version), shelves[kind.shelf])
+def routes(services: Services) -> list[Route]:
+    """Every verb of every kind in each of its versions, and what is served below its objects."""
+    verbs = [
+        _route(door, Target(kind, version), services)
         for kind in KINDS
         for version in kind.versions
         for door in (*_DOORS, *((_STATUS,) if kind.status is not None else ()))
         if door.verb in kind.verbs
     ]
+    below = [
+        _route(_SUBRESOURCES[sub.name], Target(kind, version, sub), services)
+        for kind in KINDS
+        for version in kind.versions
+        for sub in kind.subresources
+        if sub.name in _SUBRESOURCES
+    ]
+    return [*verbs, *below]
 
 
-def _route(door: _Door, target: Target, shelf: Shelf) -> Route:
+def _route(door: _Door, target: Target, services: Services) -> Route:
     kind = target.kind
     return Route(
         door.method,
         f"/apis/{kind.group}/{target.version}/namespaces/{{namespace}}/{kind.plural}{door.path}",
-        functools.partial(door.handle, target, shelf),
-        Permission(kind.actions[door.verb]),
+        functools.partial(door.handle, target, services),
+        Permission(kind.actions[door.verb] if target.sub is None else target.sub.action),
         door.operation(target),
         body_limit=OBJECT_LIMIT,
         audit=None if door.verb in _READING else event_of(kind, door.verb),

@@ -6,7 +6,7 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.denial import denied
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import described, options
-from dashwright.api.resources.shelves import Shelf
+from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
 from dashwright.common.kinds import kind as kinds
 from dashwright.common.kinds.registry import EVALUATION
@@ -24,11 +24,13 @@ def operation(target: Target) -> Operation:
     )
 
 
-async def handle(target: Target, shelf: Shelf, call: Call) -> Answer:
+async def handle(target: Target, services: Services, call: Call) -> Answer:
     options.refuse_dry_run(call)
     if target.kind is EVALUATION and not all(call.evaluated.may(action, scope) for action, scope in EVALUATING):
         raise denied(*[action for action, _ in EVALUATING])
-    body = await shelf.create(target.kind, call.parameters["namespace"], target.version, await call.body(), call.actor)
+    body = await services.shelves[target.kind.shelf].create(
+        target.kind, call.parameters["namespace"], target.version, await call.body(), call.actor
+    )
     return Answer(_status(target), body)
 
 

@@ -6,7 +6,7 @@ from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import described, options
-from dashwright.api.resources.shelves import Shelf
+from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
 
 
@@ -21,10 +21,12 @@ def operation(target: Target) -> Operation:
     )
 
 
-async def handle(target: Target, shelf: Shelf, call: Call) -> Answer:
+async def handle(target: Target, services: Services, call: Call) -> Answer:
     kind, name = target.kind, call.parameters["name"]
     options.refuse_dry_run(call)
-    uid = await shelf.delete(kind, call.parameters["namespace"], name, await options.preconditions_of(call), call.actor)
+    uid = await services.shelves[target.kind.shelf].delete(
+        kind, call.parameters["namespace"], name, await options.preconditions_of(call), call.actor
+    )
     details = {"name": name, "group": kind.group, "kind": kind.plural, "uid": uid}
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
     return Answer(200, orjson.dumps(status))

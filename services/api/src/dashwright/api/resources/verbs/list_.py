@@ -4,7 +4,7 @@ from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import described, pages
-from dashwright.api.resources.shelves import Shelf
+from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
 
 
@@ -13,11 +13,11 @@ def operation(target: Target) -> Operation:
     return described.operation("list", target, query=query, answers={200: described.listed(target.kind)})
 
 
-async def handle(target: Target, shelf: Shelf, call: Call) -> Answer:
+async def handle(target: Target, services: Services, call: Call) -> Answer:
     kind, version, namespace, limit = target.kind, target.version, call.parameters["namespace"], pages.limit_of(call)
 
     async def read(after: str, count: int) -> pages.ListedPage:
-        return await shelf.list_page(kind, namespace, version, after, count)
+        return await services.shelves[target.kind.shelf].list_page(kind, namespace, version, after, count)
 
     first = await read(pages.after_of(call), min(limit or pages.PAGE, pages.LARGEST_PAGE))
     if limit is None and first.after is not None:

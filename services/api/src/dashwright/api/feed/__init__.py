@@ -1,0 +1,1 @@
+"""What happens to objects and jobs, heard by this gateway as it happens."""

@@ -1,0 +1,36 @@
+"""What the verbs of the resource API work with."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from dashwright.api.access.guard import Guard
+from dashwright.api.commands import Jobs
+from dashwright.api.feed.feed import Feed
+from dashwright.api.http.answer import Answer
+from dashwright.api.http.call import Call
+from dashwright.api.resources.shelves import Shelf
+from dashwright.api.resources.target import Target
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.kinds import kind as kinds
+from dashwright.common.kinds.settings import AdmissionSettings
+from dashwright.common.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Composed once for a gateway."""
+
+    settings: Settings
+    database: Database
+    clock: Clock
+    admission: AdmissionSettings
+    jobs: Jobs
+    shelves: Mapping[kinds.Shelf, Shelf]
+    feed: Feed
+    guard: Guard
+
+
+Handle: TypeAlias = Callable[[Target, Services, Call], Awaitable[Answer]]
+"""Answers one verb, or one sub-resource."""
