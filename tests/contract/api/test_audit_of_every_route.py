@@ -101,6 +101,13 @@ async def dashboard(api: Api, _: Made) -> str:
     return uid
 
 
+async def panel(api: Api, _: Made) -> str:
+    name = fresh("panel")
+    made = {"metadata": {"name": name}, **TITLED}
+    assert (await api("POST", PANELS.format("v2alpha1").format(namespace="default"), made))[0] == 201
+    return name
+
+
 async def folder(api: Api, _: Made) -> str:
     uid = fresh("folder")
     assert (await api("POST", "/api/folders", {"uid": uid, "title": uid}))[0] == 200
@@ -159,6 +166,7 @@ def kept(name: str, make: Maker, body: Callable[[Made], Any], **made: Maker | st
 
 
 DASHBOARDS: Final = "/apis/dashboard.grafana.app/{}/namespaces/{{namespace}}/dashboards"
+PANELS: Final = DASHBOARDS.replace("dashboards", "librarypanels")
 FOLDERS: Final = "/apis/folder.grafana.app/v0alpha1/namespaces/{namespace}/folders"
 PROVISIONING: Final = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default"
 EVALUATIONS: Final = "/apis/expressions.dashwright.io/v0alpha1/namespaces/default"
@@ -181,6 +189,8 @@ def source(_: Made) -> Any:
 ASKS: Final[Mapping[str, Ask]] = {
     **{f"POST {DASHBOARDS.format(version)}": ask(named) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
     **{f"DELETE {DASHBOARDS.format(version)}/{{name}}": ask(name=dashboard) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
+    **{f"POST {PANELS.format(version)}": ask(named) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
+    **{f"DELETE {PANELS.format(version)}/{{name}}": ask(name=panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
     f"POST {FOLDERS}": ask(named),
     f"DELETE {FOLDERS}/{{name}}": ask(name=folder),
     f"POST {REPOSITORY.removesuffix('/{name}')}": ask(lambda made: repository_named(fresh("repository"), made["data"])),
