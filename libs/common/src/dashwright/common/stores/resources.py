@@ -58,16 +58,18 @@ class Stored:
     number: int = 0
     title: str = ""
     folder: str | None = None
+    subtype: str = ""
 
     def encode(self, version: str) -> bytes:
         """The object as JSON in one of the kind's versions."""
         head = f'{{"kind":"{self.kind.kind}","apiVersion":"{self.kind.api_version(version)}",'
-        parts = [head, '"metadata":', self._metadata(), ',"spec":', self.spec]
+        parts = [head, '"metadata":', self.whole_metadata(), ',"spec":', self.spec]
         if self.status is not None:
             parts += [',"status":', self.status]
         return "".join([*parts, "}"]).encode()
 
-    def _metadata(self) -> str:
+    def whole_metadata(self) -> str:
+        """The metadata as JSON text, its version and generation in it."""
         return f'{{"resourceVersion":"{self.resource_version}","generation":{self.generation},{self.metadata[1:]}'
 
 
@@ -293,4 +295,5 @@ def _stored(kind: Kind, row: Any) -> Stored:
         row["number"],
         row["title"],
         row["folder"],
+        row["subtype"],
     )
