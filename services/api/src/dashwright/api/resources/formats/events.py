@@ -11,7 +11,10 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 def event(form: Format, kind: Kind, version: str, happened: str, item: Item, *, with_columns: bool) -> bytes:
-    """One line: what ``happened`` to an object (``ADDED`` …). Of a table only the first event needs the columns. An ``ERROR`` is a Status as it is."""
+    """One line: what ``happened`` to an object (``ADDED`` …). An ``ERROR`` is a Status as it is.
+
+    ``with_columns``: the first event of a table tells its columns, no other needs them.
+    """
     if happened == "ERROR" and isinstance(item, bytes):
         shown = item
     elif form.form is Form.TABLE:

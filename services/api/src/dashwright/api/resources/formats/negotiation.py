@@ -63,7 +63,7 @@ class Format:
         """Whether specs have to be read; without, items may be encoded whose spec is empty."""
         if self.form is not Form.TABLE:
             return self.form is Form.WHOLE
-        return self.included is Included.OBJECT or any(is_in_object(column.source, column.path) for column in kind.columns)
+        return self.included is Included.OBJECT or is_shown_by_body(kind)
 
 
 _VARY: Final[Mapping[str, str]] = MappingProxyType({"Vary": "Accept"})
@@ -77,9 +77,10 @@ _META_VERSIONS: Final = frozenset({"v1", "v1beta1"})
 _AS_JSON: Final = Format()
 
 
-def is_in_object(source: str, path: tuple[str, ...]) -> bool:
-    """Whether a column is told by the spec of an object alone."""
-    return not source and path[0] not in (_STATUS, _METADATA)
+def is_shown_by_body(kind: Kind) -> bool:
+    """Whether a column of the kind is told by the body of an object alone: by its spec, or by a status that is made of it."""
+    beside = (_METADATA,) if kind.render is not None else (_METADATA, _STATUS)
+    return any(not column.source and column.path[0] not in beside for column in kind.columns)
 
 
 def format_of(call: Call, *, streamed: bool = False) -> Format:

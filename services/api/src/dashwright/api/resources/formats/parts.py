@@ -4,7 +4,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from dashwright.api.resources.formats.negotiation import Form, Format, Included, is_in_object
+from dashwright.api.resources.formats.negotiation import Form, Format, Included, is_shown_by_body
 from dashwright.common.kinds.kind import Column, Kind
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.stores.resources import Stored
@@ -69,7 +69,7 @@ def _cells(kind: Kind, version: str, item: Item) -> list[Any]:
     if isinstance(item, bytes):
         tree = orjson.loads(item)
         return [_member(tree, column.path) for column in kind.columns]
-    if any(is_in_object(column.source, column.path) for column in kind.columns):
+    if is_shown_by_body(kind):
         tree = orjson.loads(whole(item, version))
     else:
         tree = {"metadata": orjson.loads(item.metadata), "status": orjson.loads(item.status or "null")}
