@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from dashwright.api.domain.access.view import NOTHING
 from dashwright.api.domain.classic import folder_url
 from dashwright.api.domain.events import event_of
 from dashwright.api.http.answer import Answer, json_answer
@@ -37,7 +38,7 @@ class _Handlers:
         limit = call.number("limit", _PAGE, least=1, most=_PAGE)
         page = call.number("page", 1, least=1, most=_MOST_PAGES)
         parent = call.query.get("parentUid", "")
-        wanted = titles.Search(call.identity.org_id, 0, dashboards=False, folders=[parent])
+        wanted = titles.Search(call.identity.org_id, 0, dashboards=NOTHING, folders=[parent])
         async with self._database.connection() as connection:
             if parent and not await titles.folder_exists(connection, call.identity.org_id, parent):
                 raise not_found(FOLDER)
