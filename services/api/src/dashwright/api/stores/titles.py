@@ -4,12 +4,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dashwright.api.domain.access.view import EVERYTHING, Scope
 from dashwright.common.database.pool import Connection
 from dashwright.common.database.queries import load
 from dashwright.common.identity import namespace_of
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import FOLDER
+from dashwright.common.kinds.scope import EVERYTHING, Scope
 
 _sql = load(__package__, "titles.sql")
 
@@ -62,8 +62,7 @@ async def search(connection: Connection, wanted: Search, *, limit: int, offset: 
         wanted.viewer,
         wanted.org_id,
         *_scope(wanted.dashboards),
-        wanted.containers.everything,
-        list(wanted.containers.names),
+        *_scope(wanted.containers),
         wanted.containing,
         _some(wanted.names),
         _some(wanted.numbers),

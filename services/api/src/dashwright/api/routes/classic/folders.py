@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from dashwright.api.domain.access.view import NOTHING
 from dashwright.api.domain.classic import folder_url
 from dashwright.api.domain.events import event_of
 from dashwright.api.http.answer import Answer, json_answer
@@ -14,6 +13,7 @@ from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
 from dashwright.common.kinds.annotations import repository_of
 from dashwright.common.kinds.registry import FOLDER
+from dashwright.common.kinds.scope import NOTHING
 from dashwright.common.models.classic import ClassicBody, Text
 from dashwright.common.models.classic_objects import FolderDeleted, FolderItem, FolderShape
 from dashwright.common.stores.resources import Stored

@@ -5,7 +5,6 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from dashwright.api.access.guard import Guard
-from dashwright.api.domain.access.view import NOTHING
 from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
@@ -16,6 +15,7 @@ from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import Caller
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
+from dashwright.common.kinds.scope import NOTHING
 from dashwright.common.models.answering import Message
 from dashwright.common.models.classic import ClassicBody, Text
 from dashwright.common.models.classic_objects import FoundItem
