@@ -151,13 +151,15 @@ def message_of(row: Row) -> str | None:
 
 
 def library_panel(row: Row, folders: Folders) -> Object | None:
-    """None for what is no panel. Raises Invalid for a model that is no JSON object."""
+    """Known by the name and type of its row, whatever its model says; None for what is no panel. Raises Invalid for a broken model."""
     if whole(row, "kind") not in (0, _PANEL):
         return None
     model = _tree(text(row, "model"))
-    told = {"title": text(row, "name"), "type": text(row, "type"), "description": text(row, "description")}
-    spec = {**{name: value for name, value in told.items() if value and not model.get(name)}, **model}
+    description = text(row, "description")
+    spec = model if model.get("description") or not description else {**model, "description": description}
     body = _body(LIBRARY_PANEL, spec, CLASSIC)
+    known = Extract(title=text(row, "name"), subtype=text(row, "type"))
+    body = Body(body.spec, body.stored_version, known if known.title else body.extract)
     return _object(LIBRARY_PANEL, row, name_of(row), whole(row, "id"), folders.of(row), body, max(whole(row, "version"), 1))
 
 
