@@ -1,11 +1,13 @@
 """Get: one object by its name."""
 
+from dashwright.api.domain.access.view import demand
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import described
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
+from dashwright.common.stores import resources
 
 
 def operation(target: Target) -> Operation:
@@ -13,7 +15,11 @@ def operation(target: Target) -> Operation:
 
 
 async def handle(target: Target, services: Services, call: Call) -> Answer:
-    return Answer(
-        200,
-        await services.shelves[target.kind.shelf].get(target.kind, call.parameters["namespace"], call.parameters["name"], target.version),
-    )
+    kind, namespace, name = target.kind, call.parameters["namespace"], call.parameters["name"]
+    if not kind.in_folder:
+        return Answer(200, await services.shelves[kind.shelf].get(kind, namespace, name, target.version))
+    view = await services.guard.view(call.identity, namespace)
+    async with services.database.connection() as connection:
+        stored = await resources.get(connection, kind, namespace, name)
+    demand(view, kind.actions["get"], kind, name, stored.folder, login=call.identity.login)
+    return Answer(200, stored.encode(target.version))
