@@ -150,6 +150,9 @@ SIGNED_IN_ROUTES: Final = frozenset(
         "PUT /api/user/preferences",
         "PATCH /api/user/preferences",
         "GET /api/search",
+        "POST /api/search",
+        "GET /api/dashboards/home",
+        "GET /api/dashboards/tags",
     }
 )
 

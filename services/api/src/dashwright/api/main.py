@@ -56,7 +56,7 @@ from dashwright.api.routes import (
 from dashwright.api.routes import data_sources as data_source_routes
 from dashwright.api.routes import evaluations as evaluation_routes
 from dashwright.api.routes import resources as resource_routes
-from dashwright.api.routes.classic import dashboards, folders, search
+from dashwright.api.routes.classic import dashboards, folders, home, search, tags
 from dashwright.api.stores.users import ensure_first_user
 from dashwright.common import process
 from dashwright.common.clock import Clock
@@ -162,7 +162,9 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
         *audit.routes(database),
         *teams.routes(database, Rights(database, gate.memory)),
         *preferences.routes(database),
-        *search.routes(database),
+        *search.routes(database, services.guard),
+        *home.routes(database, services.guard),
+        *tags.routes(database, services.guard),
         *folders.routes(database, classic),
         *dashboards.routes(database, classic),
     ]

@@ -3,10 +3,11 @@
 from typing import Final
 
 from dashwright.api.access.trees import Trees
-from dashwright.api.domain.access.view import View, is_above_rules
+from dashwright.api.domain.access.view import View, demand, is_above_rules
 from dashwright.api.feed.feed import Feed
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import Identity
+from dashwright.common.stores.resources import Stored
 
 _MOST_VIEWS: Final = 1000
 """Callers whose view on one tree is kept."""
@@ -32,6 +33,12 @@ class Guard:
             if len(known.views) >= _MOST_VIEWS:
                 known.views.clear()
             view = known.views[key] = View(identity, known.tree)
+        return view
+
+    async def demand(self, identity: Identity, action: str, stored: Stored) -> View:
+        """The caller's view on where a stored object lies. Raises Forbidden where it does not allow ``action`` on it, and Unavailable."""
+        view = await self.view(identity, stored.namespace)
+        demand(view, action, stored.kind, stored.name, stored.folder, login=identity.login)
         return view
 
     async def holds(self, identity: Identity, action: str) -> bool:
