@@ -22,6 +22,12 @@ async def head(connection: Connection, book: Book) -> int:
     return position
 
 
+async def latest(connection: Connection) -> int:
+    """The newest version that anybody has drawn, seen or not: one above it comes from another database."""
+    version: int = await connection.fetchval(_sql.latest)
+    return version
+
+
 async def trim(connection: Connection, *, older_than: timedelta) -> None:
     """Drops changes that nobody is expected to resume from any more."""
     await connection.execute(_sql.trim, older_than)

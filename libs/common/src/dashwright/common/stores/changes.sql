@@ -5,6 +5,9 @@ select greatest(
     1
 )
 
+-- name: latest
+select last_value from resource_version
+
 -- name: trim
 -- Drops old changes and remembers the newest dropped, so that whoever stood below it is told to list again.
 with dropped as (

@@ -4,7 +4,6 @@ from typing import Protocol
 
 from dashwright.api.domain.actor import Actor
 from dashwright.api.resources.options import Preconditions
-from dashwright.api.resources.pages import ListedPage
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.stores.resources import Stored
@@ -14,8 +13,6 @@ class Shelf(Protocol):
     """Objects of the kinds of one table."""
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Stored | StoredJob: ...
-
-    async def list_page(self, kind: Kind, namespace: str, version: str, after: str, limit: int) -> ListedPage: ...
 
     async def create(self, kind: Kind, namespace: str, version: str, body: bytes, actor: Actor) -> bytes: ...
 

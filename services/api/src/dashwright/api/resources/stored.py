@@ -6,7 +6,6 @@ from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.resources import objects, rules
 from dashwright.api.resources.options import Preconditions
-from dashwright.api.resources.pages import ListedPage
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.kinds.kind import Kind
@@ -30,11 +29,6 @@ class StoredObjects:
     async def get(self, kind: Kind, namespace: str, name: str) -> resources.Stored:
         async with self._database.connection() as connection:
             return await resources.get(connection, kind, namespace, name)
-
-    async def list_page(self, kind: Kind, namespace: str, version: str, after: str, limit: int) -> ListedPage:
-        async with self._database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
-            page = await resources.list_page(connection, kind, namespace, after=after, limit=limit)
-        return ListedPage([item.encode(version) for item in page.items], page.position, page.after, page.remaining)
 
     async def create(self, kind: Kind, namespace: str, version: str, body: bytes, actor: Actor) -> bytes:
         write = await self._read(kind, namespace, version, body)
