@@ -10,15 +10,15 @@ from dashwright.common.stores import changes, evaluations, jobs
 log = structlog.get_logger()
 
 _REMEMBER_SUBMISSIONS = timedelta(days=1)
-_KEEP_CHANGES = timedelta(hours=1)
 
 
 class Cleaner:
-    """``history``: finished jobs kept for each repository."""
+    """``history``: finished jobs kept for each repository. ``changes_kept``: how long the feed reaches back."""
 
-    def __init__(self, database: Database, *, history: int) -> None:
+    def __init__(self, database: Database, *, history: int, changes_kept: timedelta) -> None:
         self._database = database
         self._history = history
+        self._changes_kept = changes_kept
 
     async def clean(self) -> None:
         """One round."""
@@ -26,7 +26,6 @@ class Cleaner:
             dropped = await jobs.trim(connection, keep=self._history)
             await jobs.forget_submissions(connection, older_than=_REMEMBER_SUBMISSIONS)
             expired = await evaluations.expire(connection)
-        async with self._database.transaction() as connection:
-            await changes.trim(connection, older_than=_KEEP_CHANGES)
+            await changes.trim(connection, older_than=self._changes_kept)
         if dropped or expired:
             log.info("history_trimmed", jobs=dropped, results=expired)
