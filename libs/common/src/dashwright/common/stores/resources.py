@@ -15,8 +15,9 @@ import orjson
 from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import AlreadyExists, NotFound
+from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import FOLDER, MESSAGE, NUMBER_LABEL, REPOSITORY, SET_BY_STORE
-from dashwright.common.kinds.kind import Extract, Kind
+from dashwright.common.kinds.kind import Body, Extract, Kind
 from dashwright.common.stores import changes
 from dashwright.common.stores.changes import Book
 
@@ -58,13 +59,20 @@ class Stored:
     number: int = 0
     title: str = ""
     folder: str | None = None
+    layout: bool = False
+    subtype: str = ""
+
+    @property
+    def body(self) -> Body:
+        return Body(self.name, self.title, self.subtype, self.stored_version, self.layout, self.spec, self.status)
 
     def encode(self, version: str) -> bytes:
         """The object as JSON in one of the kind's versions."""
+        spec, status = rendering.shown(self.kind, self.body, version)
         head = f'{{"kind":"{self.kind.kind}","apiVersion":"{self.kind.api_version(version)}",'
-        parts = [head, '"metadata":', self._metadata(), ',"spec":', self.spec]
-        if self.status is not None:
-            parts += [',"status":', self.status]
+        parts = [head, '"metadata":', self._metadata(), ',"spec":', spec]
+        if status is not None:
+            parts += [',"status":', status]
         return "".join([*parts, "}"]).encode()
 
     def _metadata(self) -> str:
@@ -293,4 +301,6 @@ def _stored(kind: Kind, row: Any) -> Stored:
         row["number"],
         row["title"],
         row["folder"],
+        row["layout"],
+        row["subtype"],
     )

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from dashwright.common.document import check_depth, check_texts, read_json, write_json
 from dashwright.common.errors import BadRequest, Cause, Invalid, TooLarge
+from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import SET_BY_MANAGER
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.kind import Kind
@@ -48,8 +49,11 @@ def read(body: bytes, kind: Kind, namespace: str, version: str) -> Submitted:
     spec = value.get("spec")
     if not isinstance(spec, dict):
         raise _invalid(kind, metadata.get("name") or "", [Cause("spec", "FieldValueRequired", "Required value: spec must be an object")])
+    name = _name(metadata, kind)
+    if faults := rendering.faults_of(kind, spec):
+        raise _invalid(kind, name, faults)
     return Submitted(
-        _name(metadata, kind),
+        name,
         version,
         spec,
         _texts(metadata, "labels"),
@@ -114,7 +118,7 @@ def _name(metadata: dict[str, Any], kind: Kind) -> str:
 def admit(submitted: Submitted, kind: Kind, namespace: str, settings: AdmissionSettings) -> resources.Write:
     """Checks an object by its kind's model and rules. Raises Invalid with one cause a fault."""
     spec = submitted.spec
-    draft = Draft(submitted.name, namespace, spec, submitted.labels, submitted.annotations)
+    draft = Draft(submitted.name, namespace, spec, submitted.labels, submitted.annotations, version=submitted.version)
     if kind.dns_name:
         check_object_name(submitted.name)
     if kind.spec is not None:
@@ -129,7 +133,7 @@ def admit(submitted: Submitted, kind: Kind, namespace: str, settings: AdmissionS
         kind,
         submitted.name,
         write_json(draft.spec).decode(),
-        submitted.version,
+        rendering.stored_version(kind, submitted.version, extract),
         extract=extract,
         labels=draft.labels,
         annotations=draft.annotations,

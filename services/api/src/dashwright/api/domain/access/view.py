@@ -1,13 +1,11 @@
 """What a caller may do with the objects of a namespace that lie in folders."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
 
 from dashwright.common.errors import Forbidden
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.kind import Kind
+from dashwright.common.kinds.scope import EVERYTHING, NOTHING, Scope
 
 
 class Level(IntEnum):
@@ -17,25 +15,6 @@ class Level(IntEnum):
     VIEW = 1
     EDIT = 2
     ADMIN = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Which objects of a kind a caller may read, as a statement asks for them.
-
-    An object is in it where ``everything`` is set, where its folder is one of ``folders``, where it lies at the root, ``root`` is set and
-    it is none of ``hidden``, or where it is one of ``names``. Of folders themselves only ``names`` count.
-    """
-
-    everything: bool = False
-    folders: Sequence[str] = ()
-    root: bool = False
-    hidden: Sequence[str] = ()
-    names: Sequence[str] = ()
-
-
-EVERYTHING: Final = Scope(everything=True)
-NOTHING: Final = Scope()
 
 
 class View:
