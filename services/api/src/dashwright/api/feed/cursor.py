@@ -80,14 +80,17 @@ class Cursor:
             return True
         return change.moves_access and (self.kind.in_folder or self.kind.is_tree)
 
-    async def wait(self) -> Wake:
-        """Waits for a reason to go on, or for several. Only a watcher that is caught up may wait."""
+    async def wait(self) -> None:
+        """Waits for a reason to go on. Only a watcher that is caught up may wait."""
         if not self._pending:
             self._waiter = asyncio.get_running_loop().create_future()
             try:
                 await self._waiter
             finally:
                 self._waiter = None
+
+    def take(self) -> Wake:
+        """Why it was woken since it last asked."""
         woken, self._pending = self._pending, Wake.NOTHING
         return woken
 

@@ -102,7 +102,13 @@ class Half:
             except BaseException:
                 self.ring.clear(self.boundary)
                 raise
-        return self._move_to(head, concerned, moved) if self._is_following else self._pass_over(head)
+        if not self._is_following:
+            self._pass_over(head)
+            return None
+        for cursor in concerned | self._newcomers:
+            cursor.wake(Wake.CHANGES)
+        self.boundary = head
+        return moved
 
     async def look_back(self, cursor: Cursor, until: int) -> tuple[Sequence[Change], int]:
         """A page of what a cursor looks for, from the database, and the version that it then stands at."""
@@ -118,12 +124,6 @@ class Half:
                 name=cursor.name,
             )
         return found, found[-1].resource_version if len(found) == PAGE else until
-
-    def _move_to(self, head: int, concerned: set[Cursor], moved: set[str]) -> set[str]:
-        for cursor in concerned | self._newcomers:
-            cursor.wake(Wake.CHANGES)
-        self.boundary = head
-        return moved
 
     def _begin_anew(self) -> None:
         """The database is an older one: what was told is not so any more."""
