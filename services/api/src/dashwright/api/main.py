@@ -38,6 +38,7 @@ from dashwright.api.routes import (
     auth_keys,
     data_source_health,
     description,
+    discovery,
     frontend,
     health,
     org_users,
@@ -62,6 +63,7 @@ from dashwright.common import process
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.kinds import kind as kinds
+from dashwright.common.kinds.registry import KINDS
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.broker import Broker
@@ -149,6 +151,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
     classic = ClassicObjects(database, clock, services.admission, settings.quota_rules)
     served = [
         *health.routes(probes, reported_version=settings.reported_version),
+        *discovery.routes(KINDS),
         *resource_routes.routes(services),
         *provisioning.routes(jobs),
         *evaluation_routes.routes(database),
