@@ -98,7 +98,7 @@ class Gateway:
         self._feed = Feed(database)
         services = _services(settings, database, jobs, self._feed, clock)
         self.routes = _routes(services, self.gate, broker, self._rpc, self._box)
-        self._server = Server(self.routes, self.gate.authenticator, limits, refusals, Addresses(settings.trusted_proxies))
+        self._server = Server(self.routes, self.gate.authenticator, limits, refusals, Addresses(settings.trusted_proxies), services.guard)
         self._tls = tls.context_of(settings, clock.now())
 
     async def start(self) -> str:
@@ -160,7 +160,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
         *_key_routes(settings, database, gate, clock),
         *quotas.routes(database, settings.quota_rules),
         *audit.routes(database),
-        *teams.routes(database),
+        *teams.routes(database, Rights(database, gate.memory)),
         *preferences.routes(database),
         *search.routes(database, services.guard),
         *home.routes(database, services.guard),
