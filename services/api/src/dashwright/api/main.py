@@ -1,11 +1,11 @@
 """The gateway, composed: every part is made here, explicitly, and started and stopped in order."""
 
 import asyncio
-import ssl
 import sys
 
 import structlog
 
+from dashwright.api import tls
 from dashwright.api.access.guard import Guard
 from dashwright.api.accounts.grants import Grants
 from dashwright.api.accounts.members import Members
@@ -71,7 +71,7 @@ from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.observability.probes import Probes
 from dashwright.common.relay import Relay
 from dashwright.common.secrets import SecretBox
-from dashwright.common.settings import Settings, SettingsError, listening_at, require
+from dashwright.common.settings import Settings, listening_at, require
 from dashwright.common.stores import data_sources
 
 log = structlog.get_logger()
@@ -100,8 +100,8 @@ class Gateway:
         self._feed = Feed(database)
         services = _services(settings, database, jobs, self._feed, clock)
         self.routes = _routes(services, self.gate, broker, self._rpc, self._box)
-        self._server = Server(self.routes, self.gate.authenticator, limits, refusals, Addresses(settings.trusted_proxies))
-        self._tls = _tls(settings)
+        self._server = Server(self.routes, self.gate.authenticator, limits, refusals, Addresses(settings.trusted_proxies), services.guard)
+        self._tls = tls.context_of(settings, clock.now())
 
     async def start(self) -> str:
         """Serves; answers the address."""
@@ -163,7 +163,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
         *_key_routes(settings, database, gate, clock),
         *quotas.routes(database, settings.quota_rules),
         *audit.routes(database),
-        *teams.routes(database),
+        *teams.routes(database, Rights(database, gate.memory)),
         *preferences.routes(database),
         *search.routes(database, services.guard),
         *home.routes(database, services.guard),
@@ -199,19 +199,6 @@ def _key_routes(settings: Settings, database: Database, gate: Gate, clock: Clock
         *service_accounts.routes(database, accounts, clock),
         *service_account_tokens.routes(database, accounts, clock),
     ]
-
-
-def _tls(settings: Settings) -> ssl.SSLContext | None:
-    if settings.tls:
-        raise SettingsError("DASHWRIGHT_TLS=self-signed is not served yet; give DASHWRIGHT_TLS_CERT and DASHWRIGHT_TLS_KEY")
-    if settings.tls_cert is None or settings.tls_key is None:
-        return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(settings.tls_cert, settings.tls_key)
-    except (OSError, ssl.SSLError) as error:
-        raise SettingsError(f"DASHWRIGHT_TLS_CERT and DASHWRIGHT_TLS_KEY cannot be used: {error}") from error
-    return context
 
 
 async def serve(settings: Settings) -> None:

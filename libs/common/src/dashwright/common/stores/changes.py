@@ -1,5 +1,7 @@
 """The change feed: what happened to any object, in the order of resource versions."""
 
+import uuid
+from collections.abc import Sequence
 from datetime import timedelta
 from enum import IntEnum
 
@@ -22,6 +24,6 @@ async def head(connection: Connection, book: Book) -> int:
     return position
 
 
-async def trim(connection: Connection, *, older_than: timedelta) -> None:
-    """Drops changes that nobody is expected to resume from any more."""
-    await connection.execute(_sql.trim, older_than)
+async def trim(connection: Connection, *, older_than: timedelta) -> Sequence[uuid.UUID]:
+    """Drops changes that nobody is expected to resume from any more; answers the objects that they were of."""
+    return [row["uid"] for row in await connection.fetch(_sql.trim, older_than)]

@@ -6,6 +6,7 @@ from dashwright.api.http.routing import Operation
 from dashwright.api.resources import described, formats
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
+from dashwright.common.stores.resources import Stored
 
 
 def operation(target: Target) -> Operation:
@@ -13,6 +14,9 @@ def operation(target: Target) -> Operation:
 
 
 async def handle(target: Target, services: Services, call: Call) -> Answer:
+    kind, namespace = target.kind, call.parameters["namespace"]
     form = formats.format_of(call)
-    found = await services.shelves[target.kind.shelf].get(target.kind, call.parameters["namespace"], call.parameters["name"])
-    return formats.one(form, target.kind, target.version, found)
+    found = await services.shelves[kind.shelf].get(kind, namespace, call.parameters["name"])
+    if isinstance(found, Stored):
+        await services.guard.demand(call.identity, kind.actions["get"], found)
+    return formats.one(form, kind, target.version, found)
