@@ -18,7 +18,9 @@ from dashwright.common.identity import Role
 READING: Final = frozenset({"GET", "HEAD"})
 
 # These ask for an answer, or are gone, and change nothing.
-CHANGES_NOTHING: Final = frozenset({"POST /api/ds/query", "POST /api/panels/query", "POST /api/panels/validate", "POST /api/auth/keys"})
+CHANGES_NOTHING: Final = frozenset(
+    {"POST /api/ds/query", "POST /api/panels/query", "POST /api/panels/validate", "POST /api/auth/keys", "POST /api/search"}
+)
 
 Made = dict[str, Any]
 Maker = Callable[[Api, Made], Awaitable[Any]]

@@ -62,6 +62,14 @@ def write_json(tree: Any) -> bytes:
         raise Invalid(f"cannot be kept as JSON: {fault}") from fault
 
 
+def canonical(tree: Any) -> bytes:
+    """The same bytes for trees that are equal: keys in order, numbers by value. Raises Invalid for a number beyond all reason."""
+    try:
+        return orjson.dumps(_by_value(tree), option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError as fault:
+        raise Invalid(f"cannot be kept as JSON: {fault}") from fault
+
+
 def check_depth(tree: Any) -> None:
     """Raises Invalid where objects and lists are nested deeper than 128 levels."""
     level = [tree]
@@ -86,6 +94,31 @@ def check_texts(tree: Any) -> None:
 def check_text(text: str) -> None:
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
         raise Invalid(f"the text {text[:40]!r} holds a character that cannot be stored: NUL, or half of a surrogate pair")
+
+
+def _by_value(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {key: _by_value(value) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_by_value(value) for value in node]
+    if isinstance(node, bool) or not isinstance(node, int | float):
+        return node
+    return orjson.Fragment(_digits(str(node)))
+
+
+def _digits(text: str) -> str:
+    """A number as digits times a power of ten, without zeros at the end: ``1.10`` is ``11e-1``."""
+    mantissa, _, power = text.lower().partition("e")
+    whole, _, fraction = mantissa.lstrip("+-").partition(".")
+    digits = (whole + fraction).lstrip("0")
+    kept = digits.rstrip("0")
+    if not kept:
+        return "0"
+    try:
+        shift = int(power or 0)
+    except ValueError as fault:
+        raise Invalid(f"the exponent of the number {text[:20]}… has too many digits") from fault
+    return f"{'-' if text[0] == '-' else ''}{kept}e{shift - len(fraction) + len(digits) - len(kept)}"
 
 
 def _children(node: Any) -> Sequence[Any]:

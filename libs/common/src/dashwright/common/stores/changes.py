@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import IntEnum
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection
@@ -79,6 +79,13 @@ class Change:
         return self.kind.is_tree and self.old is not None and self.old.folder != self.state.folder
 
 
+class Trimmed(NamedTuple):
+    """The uids of the objects that dropped changes were of, and whether there may be more to drop."""
+
+    objects: Sequence[uuid.UUID]
+    is_more: bool
+
+
 def book_of(kind: Kind) -> Book:
     """The half of the feed that tells of a kind."""
     return Book.JOBS if kind.shelf is Shelf.JOBS else Book.OBJECTS
@@ -138,16 +145,11 @@ async def bodies(connection: Connection, wanted: Sequence[tuple[uuid.UUID, int]]
     return {(row["uid"], row["generation"]): row["spec"] for row in rows}
 
 
-async def trim(connection: Connection, *, older_than: timedelta, most: int = MOST_CHANGES) -> int:
-    """Drops changes that nobody is expected to resume from any more, in small steps; answers how many. Outside any transaction."""
+async def trim(connection: Connection, *, older_than: timedelta, most: int = MOST_CHANGES) -> Trimmed:
+    """Drops some of the changes that nobody is expected to resume from any more: those that are older, and the oldest beyond ``most``."""
     bound = await connection.fetchval(_sql.due, older_than, most, SETTLED)
-    dropped = 0
-    while bound is not None:
-        number = await connection.fetchval(_sql.trim, bound, _DROPPED_AT_ONCE)
-        dropped += number
-        if number < _DROPPED_AT_ONCE:
-            break
-    return dropped
+    rows = () if bound is None else await connection.fetch(_sql.trim, bound, _DROPPED_AT_ONCE)
+    return Trimmed([row["uid"] for row in rows if row["feed"] == Book.OBJECTS], sum(row["number"] for row in rows) == _DROPPED_AT_ONCE)
 
 
 def _change(row: Any) -> Change:

@@ -61,14 +61,15 @@ select greatest(
 )
 
 -- name: trim
--- Drops some of the oldest changes up to a version and remembers the newest dropped, so that whoever stood below it is told to list again.
+-- Drops at most $2 of the oldest changes up to a version and remembers the newest dropped, so that whoever stood below it is told to list
+-- again.
 with dropped as (
     delete from change
     where resource_version in (select resource_version from change where resource_version <= $1 order by resource_version limit $2)
-    returning resource_version
+    returning resource_version, uid, feed
 ), newest as (
-    select max(resource_version) as resource_version, count(*) as number from dropped
+    select max(resource_version) as resource_version from dropped
 ), moved as (
     update change_horizon h set resource_version = n.resource_version from newest n where n.resource_version > h.resource_version
 )
-select number from newest
+select feed, uid, count(*) as number from dropped group by feed, uid

@@ -10,8 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from dashwright.api.http.routing import Content, Operation
 from dashwright.api.resources.target import Target
 from dashwright.common.kinds.kind import Kind
+from dashwright.common.media import JSON, YAML
 
 STATUS: Final = Content({"$ref": "#/components/schemas/Status"})
+INCLUDED: Final = {"includeObject": "what the rows of a table hold beside their cells: None, Metadata or Object"}
 DRY_RUN: Final = {"dryRun": "not served: refused"}
 
 _OPEN: Final = ConfigDict(extra="allow")
@@ -63,6 +65,12 @@ def shown(kind: Kind) -> type[BaseModel]:
     elif kind.shown_status is not None:
         fields["status"] = (kind.shown_status, None)
     return create_model(kind.kind, __config__=_OPEN, **fields)
+
+
+@cache
+def in_formats(kind: Kind) -> Content:
+    """An object as it is answered, by the media types it comes in; as a table, or its metadata alone, on request."""
+    return Content(shown(kind), (JSON, YAML))
 
 
 @cache

@@ -20,10 +20,9 @@ class JobObjects:
         self._database = database
         self._commands = commands
 
-    async def get(self, kind: Kind, namespace: str, name: str, version: str) -> bytes:
+    async def get(self, kind: Kind, namespace: str, name: str) -> StoredJob:
         async with self._database.connection() as connection:
-            job = await jobs.get(connection, kind, namespace, name)
-        return job.encode()
+            return await jobs.get(connection, kind, namespace, name)
 
     async def list_page(self, kind: Kind, namespace: str, version: str, after: str, limit: int) -> ListedPage:
         async with self._database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
