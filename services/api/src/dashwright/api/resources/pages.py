@@ -48,8 +48,6 @@ class Asked:
 
 def asked_of(call: Call) -> Asked:
     """Reads the query. Raises BadRequest for what cannot be read, and Invalid for parameters that exclude one another."""
-    if call.switch("watch"):
-        raise BadRequest("watch is not served yet; list without it")
     limit, token = _number(call, "limit"), call.query.get("continue", "")
     version, match = _number(call, "resourceVersion"), call.query.get("resourceVersionMatch", "")
     if match:
