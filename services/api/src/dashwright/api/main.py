@@ -41,6 +41,7 @@ from dashwright.api.routes import (
     discovery,
     frontend,
     health,
+    openapi_v3,
     org_users,
     orgs,
     panels,
@@ -152,6 +153,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
     served = [
         *health.routes(probes, reported_version=settings.reported_version),
         *discovery.routes(KINDS),
+        *openapi_v3.routes(KINDS, product=health.PRODUCT_VERSION),
         *resource_routes.routes(services),
         *provisioning.routes(jobs),
         *evaluation_routes.routes(database),
