@@ -147,6 +147,12 @@ async def evaluation(api: Api, _: Made) -> str:
     return str(found["metadata"]["name"])
 
 
+def renamed(made: Made) -> Any:
+    """A repository under another title."""
+    spec = repository_named(made["name"], made["data"])["spec"]
+    return {"spec": {**spec, "title": "Other"}}
+
+
 @dataclass(frozen=True)
 class Ask:
     """A call that succeeds. ``body`` may be made from what was made; ``own`` is made by the person who was made for it."""
@@ -175,6 +181,7 @@ ADDRESS: Final = {"address1": "Street 1"}
 VIEWER: Final = {"role": "Viewer"}
 GRANTS: Final = {"permissions": [{"action": "teams:read"}]}
 TITLED: Final = {"spec": {"title": "T"}}
+OTHER: Final = {"spec": {"title": "Other"}}
 THEME: Final = {"theme": "dark"}
 
 
@@ -193,6 +200,12 @@ ASKS: Final[Mapping[str, Ask]] = {
     **{f"DELETE {PANELS.format(version)}/{{name}}": ask(name=panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
     f"POST {FOLDERS}": ask(named),
     f"DELETE {FOLDERS}/{{name}}": ask(name=folder),
+    **{f"PUT {DASHBOARDS.format(version)}/{{name}}": ask(TITLED, name=dashboard) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
+    **{f"PUT {PANELS.format(version)}/{{name}}": ask(OTHER, name=panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
+    f"PUT {FOLDERS}/{{name}}": ask(TITLED, name=folder),
+    f"PUT {REPOSITORY}": kept(
+        "name", repository, lambda made: {"spec": {**repository_named(made["name"], made["data"])["spec"], "title": "T"}}
+    ),
     f"POST {REPOSITORY.removesuffix('/{name}')}": ask(lambda made: repository_named(fresh("repository"), made["data"])),
     f"DELETE {REPOSITORY}": ask(name=repository),
     f"POST {REPOSITORY}/sync": ask(name=repository),

@@ -259,17 +259,6 @@ async def test_annotations_are_bounded(session: aiohttp.ClientSession) -> None:
     assert (await call(session, "POST", DASHBOARDS, json=body))[0] == 413
 
 
-async def test_a_dry_run_writes_nothing(session: aiohttp.ClientSession) -> None:
-    """Until dry runs are served they are refused, and neither create nor delete."""
-    body = {"metadata": {"name": "d"}, "spec": {"title": "T"}}
-    assert (await call(session, "POST", f"{DASHBOARDS}?dryRun=All", json=body))[0] == 400
-    assert (await call(session, "GET", f"{DASHBOARDS}/d"))[0] == 404
-    await call(session, "POST", DASHBOARDS, json=body)
-    assert (await call(session, "DELETE", f"{DASHBOARDS}/d?dryRun=All"))[0] == 400
-    assert (await call(session, "DELETE", f"{DASHBOARDS}/d", json={"dryRun": ["All"]}))[0] == 400
-    assert (await call(session, "GET", f"{DASHBOARDS}/d"))[0] == 200
-
-
 async def test_a_delete_keeps_its_preconditions(session: aiohttp.ClientSession) -> None:
     """A delete that names another uid or resourceVersion is 409; one that names the right ones deletes."""
     made = (await call(session, "POST", DASHBOARDS, json={"metadata": {"name": "d"}, "spec": {"title": "T"}}))[1]["metadata"]

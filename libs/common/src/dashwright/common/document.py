@@ -62,6 +62,19 @@ def write_json(tree: Any) -> bytes:
         raise Invalid(f"cannot be kept as JSON: {fault}") from fault
 
 
+def same(one: Any, other: Any) -> bool:
+    """Whether two trees are equal, numbers by value: ``1.10`` is ``1.1``, and true is not ``1``."""
+    return one == other and canonical(one) == canonical(other)
+
+
+def canonical(tree: Any) -> bytes:
+    """The same bytes for trees that are equal: keys in order, numbers by value. Raises Invalid for what JSON cannot hold."""
+    try:
+        return orjson.dumps(_by_value(tree), option=orjson.OPT_SORT_KEYS)
+    except (orjson.JSONEncodeError, ValueError) as fault:
+        raise Invalid(f"cannot be compared as JSON: {fault}") from fault
+
+
 def check_depth(tree: Any) -> None:
     """Raises Invalid where objects and lists are nested deeper than 128 levels."""
     level = [tree]
@@ -105,6 +118,27 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _integer(text: str) -> int | Exact:
     return int(text) if len(text) <= _EXACT_DIGITS and text != "-0" else Exact(text)
+
+
+def _by_value(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {key: _by_value(value) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_by_value(value) for value in node]
+    if isinstance(node, bool) or not isinstance(node, int | float):
+        return node
+    return orjson.Fragment(_digits(str(node)))
+
+
+def _digits(text: str) -> str:
+    """A number as digits times a power of ten, without zeros at the end: ``1.10`` is ``11e-1``."""
+    mantissa, _, power = text.lower().partition("e")
+    whole, _, fraction = mantissa.lstrip("+-").partition(".")
+    digits = (whole + fraction).lstrip("0")
+    kept = digits.rstrip("0")
+    if not kept:
+        return "0"
+    return f"{'-' if text[0] == '-' else ''}{kept}e{int(power or 0) - len(fraction) + len(digits) - len(kept)}"
 
 
 def _as_sent(value: Any) -> orjson.Fragment:

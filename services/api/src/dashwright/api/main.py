@@ -30,6 +30,7 @@ from dashwright.api.resources.jobs import JobObjects
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.shelves import Shelf
 from dashwright.api.resources.stored import StoredObjects
+from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.routes import (
     access_control,
     admin_server,
@@ -134,10 +135,12 @@ def _services(settings: Settings, database: Database, jobs: Jobs, feed: Feed, cl
     permitted = tuple(str(path) for path in settings.local_paths)
     admission = AdmissionSettings(permitted_paths=permitted, min_refresh_seconds=settings.min_refresh)
     shelves: dict[kinds.Shelf, Shelf] = {
-        kinds.Shelf.RESOURCES: StoredObjects(database, clock, admission, settings.quota_rules),
-        kinds.Shelf.JOBS: JobObjects(database, jobs),
+        kinds.Shelf.RESOURCES: StoredObjects(database),
+        kinds.Shelf.JOBS: JobObjects(database),
     }
-    return Services(settings, database, clock, admission, jobs, shelves, feed, Guard(database, feed))
+    guard = Guard(database, feed)
+    writer = Writer(database, clock, admission, settings.quota_rules, guard)
+    return Services(settings, database, clock, admission, jobs, shelves, feed, guard, writer)
 
 
 def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box: SecretBox) -> list[Route]:
