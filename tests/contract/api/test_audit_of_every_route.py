@@ -18,7 +18,9 @@ from dashwright.common.identity import Role
 READING: Final = frozenset({"GET", "HEAD"})
 
 # These ask for an answer, or are gone, and change nothing.
-CHANGES_NOTHING: Final = frozenset({"POST /api/ds/query", "POST /api/panels/query", "POST /api/panels/validate", "POST /api/auth/keys"})
+CHANGES_NOTHING: Final = frozenset(
+    {"POST /api/ds/query", "POST /api/panels/query", "POST /api/panels/validate", "POST /api/auth/keys", "POST /api/search"}
+)
 
 Made = dict[str, Any]
 Maker = Callable[[Api, Made], Awaitable[Any]]
@@ -103,7 +105,7 @@ async def dashboard(api: Api, _: Made) -> str:
 
 async def panel(api: Api, _: Made) -> str:
     name = fresh("panel")
-    made = {"metadata": {"name": name}, **TITLED}
+    made = {"metadata": {"name": name}, "spec": PANEL}
     assert (await api("POST", PANELS.format("v2alpha1").format(namespace="default"), made))[0] == 201
     return name
 
@@ -181,12 +183,17 @@ ADDRESS: Final = {"address1": "Street 1"}
 VIEWER: Final = {"role": "Viewer"}
 GRANTS: Final = {"permissions": [{"action": "teams:read"}]}
 TITLED: Final = {"spec": {"title": "T"}}
-OTHER: Final = {"spec": {"title": "Other"}}
+PANEL: Final = {"title": "P", "type": "text", "options": {}, "fieldConfig": {}}
+OTHER: Final = {"spec": {**PANEL, "title": "Other"}}
 THEME: Final = {"theme": "dark"}
 
 
 def named(_: Made) -> Any:
     return {"metadata": {"name": fresh("object")}, **TITLED}
+
+
+def named_panel(_: Made) -> Any:
+    return {"metadata": {"name": fresh("object")}, "spec": PANEL}
 
 
 def source(_: Made) -> Any:
@@ -196,7 +203,7 @@ def source(_: Made) -> Any:
 ASKS: Final[Mapping[str, Ask]] = {
     **{f"POST {DASHBOARDS.format(version)}": ask(named) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
     **{f"DELETE {DASHBOARDS.format(version)}/{{name}}": ask(name=dashboard) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
-    **{f"POST {PANELS.format(version)}": ask(named) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
+    **{f"POST {PANELS.format(version)}": ask(named_panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
     **{f"DELETE {PANELS.format(version)}/{{name}}": ask(name=panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
     f"POST {FOLDERS}": ask(named),
     f"DELETE {FOLDERS}/{{name}}": ask(name=folder),

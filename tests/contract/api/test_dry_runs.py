@@ -49,7 +49,7 @@ async def test_a_tried_removal_removes_nothing(api: Api, body: Any) -> None:
 
 async def test_what_would_be_refused_is_refused(start_api: StartApi) -> None:
     """Folder, name, version, rules and quota are checked as ever."""
-    api = await start_api(quota_org_dashboard=1)
+    api = await start_api(quota_defaults="org_dashboard=1")
     await made(api, dashboard())
     asked = [
         ("POST", DASHBOARDS, dashboard("e", annotations={"grafana.app/folder": "unknown"}), 404),

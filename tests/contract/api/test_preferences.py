@@ -49,6 +49,16 @@ async def test_a_put_replaces_all_and_a_patch_what_is_given(api: Api, paths: lis
         assert await api("GET", path) == (200, {})
 
 
+async def test_the_home_dashboard_may_be_chosen_by_number(api: Api, paths: list[str]) -> None:
+    """It is shown by its uid, which wins where both are given."""
+    number = (await api("GET", "/api/dashboards/uid/home"))[1]["dashboard"]["id"]
+    for path in paths:
+        assert await api("PATCH", path, {"homeDashboardId": number}) == UPDATED
+        assert await api("GET", path) == (200, {"homeDashboardUID": "home"})
+        assert await api("PUT", path, {"homeDashboardId": number, "homeDashboardUID": ""}) == UPDATED
+        assert await api("GET", path) == (200, {})
+
+
 async def test_the_home_dashboard_must_exist(api: Api, paths: list[str]) -> None:
     """An unknown uid or number is 404 and changes nothing; the empty uid and 0 take it back; one that was deleted is shown no more."""
     for path in paths:
@@ -73,6 +83,7 @@ async def test_the_home_dashboard_must_exist(api: Api, paths: list[str]) -> None
         ({"navbar": {"deep": ["a\0b"]}}, "bad request data"),
         ({"queryHistory": {"deep": [2**63, 2**64]}}, "bad request data"),
         ({"homeDashboardId": "7"}, "bad request data"),
+        ({"homeDashboardId": 2**64}, "bad request data"),
         ({"language": "x" * 191}, "bad request data"),
         ([], "bad request data"),
     ],

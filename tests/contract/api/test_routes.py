@@ -53,7 +53,8 @@ async def session(settings: Settings, database: Database, broker: MemoryBroker) 
 
 
 async def call(session: aiohttp.ClientSession, method: str, path: str, **options: Any) -> tuple[int, Any]:
-    async with session.request(method, path, headers=CREDENTIALS, **options) as answer:
+    headers = CREDENTIALS if "json" in options else {**CREDENTIALS, "Content-Type": "application/json"}
+    async with session.request(method, path, headers=headers, **options) as answer:
         return answer.status, await answer.json()
 
 
@@ -121,7 +122,7 @@ async def test_a_dashboard_is_created_read_and_deleted(session: aiohttp.ClientSe
 async def test_numbers_of_a_spec_stay_as_they_were_sent(session: aiohttp.ClientSession) -> None:
     """Integers beyond 64 bits and long fractions come back digit for digit."""
     text = '{"metadata":{"name":"n"},"spec":{"title":"N","big":123456789012345678901234567890,"exact":0.1000000000000000055,"zero":-0.0}}'
-    async with session.post(DASHBOARDS, data=text, headers=CREDENTIALS) as answer:
+    async with session.post(DASHBOARDS, data=text, headers={**CREDENTIALS, "Content-Type": "application/json"}) as answer:
         assert answer.status == 201
     async with session.get(f"{DASHBOARDS}/n", headers=CREDENTIALS) as answer:
         body = await answer.text()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dashwright.api.domain.access import permissions_of, queue_identity
 from dashwright.api.domain.access.assignment import beyond, may_assign
 from dashwright.api.domain.access.metadata import Subject, access_control
-from dashwright.api.domain.access.scopes import KNOWN, Grant, normalise, with_grants
+from dashwright.api.domain.access.scopes import KNOWN, Grant, grants_of, normalise, with_grants
 from dashwright.common.errors import BadRequest
 from dashwright.common.identity import Caller, Identity, Role, covers
 
@@ -65,6 +65,12 @@ def test_the_numbers_of_a_list_are_those_that_may_be_read_one_by_one(granted: se
         ("users.logout", "*", ("users:logout", "*")),
         ("teams:read", "teams:id:9223372036854775807", ("teams:read", "teams:id:9223372036854775807")),
         ("dashboards:read", "*", ("dashboards:read", "*")),
+        ("dashboards:read", "dashboards:uid:*", ("dashboards:read", "dashboards:*")),
+        ("dashboards:write", "dashboards:uid:a_B-9", ("dashboards:write", "dashboards:uid:a_B-9")),
+        ("dashboards:create", "folders:uid:general", ("dashboards:create", "folders:uid:general")),
+        ("dashboards.permissions:write", "folders:uid:*", ("dashboards.permissions:write", "folders:*")),
+        ("folders:delete", "folders:uid:x", ("folders:delete", "folders:uid:x")),
+        ("library.panels:read", "library.panels:uid:x", ("library.panels:read", "library.panels:uid:x")),
         ("datasources:query", "datasources:uid:*", ("datasources:query", "datasources:*")),
         ("datasources:query", "datasources:name:*", ("datasources:query", "datasources:*")),
         ("datasources:read", "datasources:uid:a_B-9", ("datasources:read", "datasources:uid:a_B-9")),
@@ -90,7 +96,9 @@ def test_a_grant_is_stored_by_its_canonical_names(action: str, scope: str, grant
         ("teams:read", "teams:id:1*", "teams:id:1*"),
         ("teams:read", "serviceaccounts:id:1", "serviceaccounts:id:1"),
         ("teams:read", "teams:id:" + "1" * 5000, "111"),
-        ("dashboards:read", "dashboards:uid:x", "dashboards:uid:x"),
+        ("dashboards:read", "dashboards:uid:", "dashboards:uid:UID, folders:*, folders:uid:UID"),
+        ("folders:read", "dashboards:uid:x", "folders:uid:UID"),
+        ("library.panels:read", "dashboards:uid:x", "library.panels:uid:UID"),
         ("datasources:read", "datasources:uid:", "datasources:uid:"),
         ("datasources:read", "datasources:uid:a b", "datasources:uid:a b"),
         ("datasources:read", "datasources:uid:" + "x" * 41, "xxx"),
@@ -112,11 +120,11 @@ def test_explicit_grants_add_to_a_role() -> None:
     """Rows of unknown actions are ignored, old names count, and the role's own table stays as it was."""
     role = permissions_of(Role.VIEWER)
     rows = [("users.quotas:read", "global.users:id:7"), ("perm:orgs:invalid", "*"), ("dashboards:read", "*"), ("teams:read", "teams:id:1")]
-    merged = with_grants(role, rows)
+    merged = with_grants(role, grants_of(rows))
     assert merged["users.quotas:list"] == {"global.users:7"}
     assert merged["teams:read"] == {"teams:id:1"}
     assert set(merged) - set(role) == {"users.quotas:list", "teams:read"}
-    assert with_grants(role, [("nothing:known", "*")]) is role
+    assert with_grants(role, grants_of([("nothing:known", "*")])) is role
     assert isinstance(role, MappingProxyType)
 
 

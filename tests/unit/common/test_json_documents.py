@@ -3,13 +3,14 @@
 import copy
 import json
 import pickle
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.common.document import check_depth, read_json, write_json
+from dashwright.common.document import canonical, check_depth, read_json, write_json
 from dashwright.common.errors import Invalid
 
 TREES = st.recursive(
@@ -96,3 +97,34 @@ def test_depth_is_bounded(depth: int, fits: bool) -> None:
     else:
         with pytest.raises(Invalid, match="at most 128 levels"):
             check_depth(tree)
+
+
+NUMBERS = st.from_regex(r"-?(0|[1-9][0-9]{0,24})(\.[0-9]{1,6})?([eE][+-]?[0-9]{1,3})?", fullmatch=True)
+
+
+@given(NUMBERS, NUMBERS | st.none(), st.integers(0, 3))
+def test_canonical_numbers_are_equal_by_value(one: str, other: str | None, zeros: int) -> None:
+    """Two numbers have the same canonical text exactly when they are the same number, at any length."""
+    second = other or (one + "0" * zeros if "." in one and "e" not in one.lower() else one)
+    agree = canonical(read_json(one)) == canonical(read_json(second))
+    assert agree == (Fraction(one) == Fraction(second))
+
+
+@given(TREES)
+def test_canonical_text_knows_no_order(tree: Any) -> None:
+    """The order of keys does not matter, and the text says the same tree."""
+    written = canonical(tree)
+    assert canonical(_turned(tree)) == written
+    assert canonical(read_json(written.decode())) == written
+
+
+def _turned(tree: Any) -> Any:
+    if isinstance(tree, dict):
+        return {key: _turned(tree[key]) for key in reversed(tree)}
+    return [_turned(item) for item in tree] if isinstance(tree, list) else tree
+
+
+def test_canonical_refuses_an_endless_exponent() -> None:
+    """A number that nobody could reckon with is refused, not a failure of ours."""
+    with pytest.raises(Invalid, match="exponent"):
+        canonical(read_json("1e" + "9" * 5000))

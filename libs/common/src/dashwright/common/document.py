@@ -68,11 +68,11 @@ def same(one: Any, other: Any) -> bool:
 
 
 def canonical(tree: Any) -> bytes:
-    """The same bytes for trees that are equal: keys in order, numbers by value. Raises Invalid for what JSON cannot hold."""
+    """The same bytes for trees that are equal: keys in order, numbers by value. Raises Invalid for a number beyond all reason."""
     try:
         return orjson.dumps(_by_value(tree), option=orjson.OPT_SORT_KEYS)
-    except (orjson.JSONEncodeError, ValueError) as fault:
-        raise Invalid(f"cannot be compared as JSON: {fault}") from fault
+    except orjson.JSONEncodeError as fault:
+        raise Invalid(f"cannot be kept as JSON: {fault}") from fault
 
 
 def check_depth(tree: Any) -> None:
@@ -101,25 +101,6 @@ def check_text(text: str) -> None:
         raise Invalid(f"the text {text[:40]!r} holds a character that cannot be stored: NUL, or half of a surrogate pair")
 
 
-def _children(node: Any) -> Sequence[Any]:
-    if isinstance(node, dict):
-        return list(node.values())
-    return node if isinstance(node, list) else ()
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    tree = dict(pairs)
-    if len(tree) != len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise Invalid(f"duplicate key {twice!r}: an object may hold each key once")
-    return tree
-
-
-def _integer(text: str) -> int | Exact:
-    return int(text) if len(text) <= _EXACT_DIGITS and text != "-0" else Exact(text)
-
-
 def _by_value(node: Any) -> Any:
     if isinstance(node, dict):
         return {key: _by_value(value) for key, value in node.items()}
@@ -138,7 +119,30 @@ def _digits(text: str) -> str:
     kept = digits.rstrip("0")
     if not kept:
         return "0"
-    return f"{'-' if text[0] == '-' else ''}{kept}e{int(power or 0) - len(fraction) + len(digits) - len(kept)}"
+    try:
+        shift = int(power or 0)
+    except ValueError as fault:
+        raise Invalid(f"the exponent of the number {text[:20]}… has too many digits") from fault
+    return f"{'-' if text[0] == '-' else ''}{kept}e{shift - len(fraction) + len(digits) - len(kept)}"
+
+
+def _children(node: Any) -> Sequence[Any]:
+    if isinstance(node, dict):
+        return list(node.values())
+    return node if isinstance(node, list) else ()
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    tree = dict(pairs)
+    if len(tree) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise Invalid(f"duplicate key {twice!r}: an object may hold each key once")
+    return tree
+
+
+def _integer(text: str) -> int | Exact:
+    return int(text) if len(text) <= _EXACT_DIGITS and text != "-0" else Exact(text)
 
 
 def _as_sent(value: Any) -> orjson.Fragment:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 
 class Role(StrEnum):
@@ -12,6 +13,13 @@ class Role(StrEnum):
     VIEWER = "Viewer"
     EDITOR = "Editor"
     ADMIN = "Admin"
+
+    def holds(self, other: "Role") -> bool:
+        """Whether this role may what the other may."""
+        return _RANK[self] >= _RANK[other]
+
+
+_RANK: Final = {role: rank for rank, role in enumerate(Role)}
 
 
 class Caller(StrEnum):
@@ -29,8 +37,10 @@ class Identity:
     """A verified caller, in the organization the request is about; ``org_id`` 0 is the caller as seen globally.
 
     ``permissions`` maps an action (``dashboards:read``) to the scopes it is granted on; the scope ``*`` is every object of the
-    organization. ``uid`` is what ``createdBy`` annotations hold (``user:1``, ``service-account:7``, ``api-key:3``). ``user_id`` is the
-    row of a user or service account, ``key_id`` that of the key or token they came with, ``expires_at`` its end in Unix seconds.
+    organization. ``granted`` are those of them that somebody granted by hand: what the role gives on folders and what lies in them is
+    for the rules of access to say. ``teams`` are the numbers of the caller's teams in the organization. ``uid`` is what ``createdBy``
+    annotations hold (``user:1``, ``service-account:7``, ``api-key:3``). ``user_id`` is the row of a user or service account, ``key_id``
+    that of the key or token they came with, ``expires_at`` its end in Unix seconds.
     """
 
     uid: str
@@ -40,6 +50,8 @@ class Identity:
     user_id: int = 0
     is_server_admin: bool = False
     permissions: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    granted: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    teams: frozenset[int] = frozenset()
     kind: Caller = Caller.USER
     key_id: int = 0
     expires_at: int | None = None

@@ -1,26 +1,38 @@
-"""The media types that frames are answered in, and which of them an ``Accept`` header asks for."""
+"""Media types: what an ``Accept`` header asks for, and whether a client of frames gets them as Arrow."""
 
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
 
 ARROW: Final = "application/vnd.apache.arrow.stream"
 JSON: Final = "application/json"
+YAML: Final = "application/yaml"
+
+
+class MediaRange(NamedTuple):
+    """What a client takes. Name and parameters' names are in lower case; the weight is 1 where none is given, 0 where it is unreadable."""
+
+    name: str
+    parameters: Mapping[str, str]
+    weight: float
+
+
+def ranges(accept: str) -> Iterator[MediaRange]:
+    """The media ranges of an ``Accept`` header in their order."""
+    for part in accept.split(","):
+        name, *pieces = (piece.strip() for piece in part.split(";"))
+        parameters = {key.strip().lower(): value.strip().strip('"') for key, _, value in (piece.partition("=") for piece in pieces)}
+        yield MediaRange(name.lower(), parameters, _weight(parameters.pop("q", "1")))
 
 
 def wants_arrow(accept: str) -> bool:
     """Whether a client with this ``Accept`` header gets Arrow: it names it, and no lower than JSON."""
-    weights = dict(_weight(part) for part in accept.lower().split(","))
+    weights = {item.name: item.weight for item in ranges(accept)}
     weight = weights.get(ARROW, 0.0)
     return weight > 0 and weight >= weights.get(JSON, 0.0)
 
 
-def _weight(part: str) -> tuple[str, float]:
-    """A media range and its weight; one that cannot be read is none."""
-    name, *parameters = (piece.strip() for piece in part.split(";"))
-    for parameter in parameters:
-        key, _, value = parameter.partition("=")
-        if key.strip() == "q":
-            try:
-                return name, float(value)
-            except ValueError:
-                return name, 0.0
-    return name, 1.0
+def _weight(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0

@@ -1,15 +1,26 @@
-"""YAML from strangers, over ryaml: YAML 1.2 types, no aliases that explode, no key twice, one document.
+"""YAML from strangers and for them. Read over ryaml: YAML 1.2 types, no aliases that explode, no key twice, one document.
 
-The binding is behind this door so that it can be exchanged; the tests hold one case for each hazard it is chosen for.
+The binding is behind this door so that it can be exchanged; the tests hold one case for each hazard it is chosen for. What is written
+means the same to readers of YAML 1.1, to whom ``no`` is false and ``12:30`` a number.
 """
 
 import math
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
+import orjson
 import ryaml
 
 from dashwright.common.errors import Invalid
+
+_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
+_WORDS: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+_ESCAPED: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+"""Breaks of lines, and what readers take for no text."""
+
+_LONGEST_KEY: Final = 1000
+"""Characters of a key before the mark that says so: readers look no further than 1024 for its colon."""
 
 
 def read_yaml(text: str) -> Any:
@@ -37,3 +48,68 @@ def _faults(tree: Any) -> Iterator[str]:
             yield from _faults(value)
     elif isinstance(tree, float) and not math.isfinite(tree):
         yield f"{tree} is not a JSON number: leave the field out or write null"
+
+
+def write_yaml(tree: Any) -> str:
+    """Plain JSON data in block style, each text on one line, numbers as they print. Raises Invalid for a text that is none."""
+    return "\n".join(_lines(tree)) + "\n"
+
+
+def _lines(node: Any) -> Iterator[str]:
+    if isinstance(node, dict) and node:
+        for key, value in node.items():
+            yield from _member(_text(key), value)
+    elif isinstance(node, list) and node:
+        for item in node:
+            yield from _after("- ", _lines(item))
+    else:
+        yield _scalar(node)
+
+
+def _member(key: str, value: Any) -> Iterator[str]:
+    if len(key) > _LONGEST_KEY:
+        yield f"? {key}"
+        yield from _after(": ", _lines(value))
+    elif value and isinstance(value, dict | list):
+        yield f"{key}:"
+        indent = "  " if isinstance(value, dict) else ""
+        for line in _lines(value):
+            yield indent + line
+    else:
+        yield f"{key}: {_scalar(value)}"
+
+
+def _after(mark: str, lines: Iterator[str]) -> Iterator[str]:
+    """A block that begins on the line of a mark of two characters."""
+    yield mark + next(lines)
+    for line in lines:
+        yield "  " + line
+
+
+def _scalar(node: Any) -> str:
+    if isinstance(node, str):
+        return _text(node)
+    if isinstance(node, float):
+        return _number(repr(node))
+    try:
+        return orjson.dumps(node).decode()
+    except orjson.JSONEncodeError as fault:
+        raise Invalid(f"cannot be written as YAML: {fault}") from fault
+
+
+def _text(text: str) -> str:
+    if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
+        return text
+    try:
+        quoted = orjson.dumps(text).decode()
+    except orjson.JSONEncodeError as fault:
+        raise Invalid(f"cannot be written as YAML: {fault}") from fault
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
+
+
+def _number(text: str) -> str:
+    """A number as readers of YAML 1.1 know it for one: before an exponent there is a point, and in it a sign."""
+    mantissa, mark, power = text.lower().partition("e")
+    if not mark:
+        return text
+    return f"{mantissa if '.' in mantissa else mantissa + '.0'}e{power if power[0] in '+-' else '+' + power}"

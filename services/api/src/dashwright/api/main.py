@@ -57,7 +57,7 @@ from dashwright.api.routes import (
 from dashwright.api.routes import data_sources as data_source_routes
 from dashwright.api.routes import evaluations as evaluation_routes
 from dashwright.api.routes import resources as resource_routes
-from dashwright.api.routes.classic import dashboards, folders, search
+from dashwright.api.routes.classic import dashboards, folders, home, search, tags
 from dashwright.api.stores.users import ensure_first_user
 from dashwright.common import process
 from dashwright.common.clock import Clock
@@ -99,7 +99,7 @@ class Gateway:
         self._feed = Feed(database)
         services = _services(settings, database, jobs, self._feed, clock)
         self.routes = _routes(services, self.gate, broker, self._rpc, self._box)
-        self._server = Server(self.routes, self.gate.authenticator, limits, refusals, Addresses(settings.trusted_proxies))
+        self._server = Server(self.routes, self.gate.authenticator, limits, refusals, Addresses(settings.trusted_proxies), services.guard)
         self._tls = _tls(settings)
 
     async def start(self) -> str:
@@ -163,9 +163,11 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
         *_key_routes(settings, database, gate, clock),
         *quotas.routes(database, settings.quota_rules),
         *audit.routes(database),
-        *teams.routes(database),
+        *teams.routes(database, Rights(database, gate.memory)),
         *preferences.routes(database),
-        *search.routes(database),
+        *search.routes(database, services.guard),
+        *home.routes(database, services.guard),
+        *tags.routes(database, services.guard),
         *folders.routes(database, classic),
         *dashboards.routes(database, classic),
     ]

@@ -105,7 +105,8 @@ class _Checkouts:
 
 
 def _sync_runner(settings: Settings, database: Database, prober: Prober, clock: Clock, checkouts: _Checkouts) -> SyncRunner:
-    admission = AdmissionSettings(permitted_paths=tuple(str(path) for path in settings.local_paths))
+    permitted = tuple(str(path) for path in settings.local_paths)
+    admission = AdmissionSettings(permitted_paths=permitted, min_refresh_seconds=settings.min_refresh)
 
     def open_resources(job: StoredJob, execution: Execution) -> StoredResources:
         assert job.repository is not None, "a sync job names its repository"

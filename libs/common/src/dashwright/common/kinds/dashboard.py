@@ -1,18 +1,23 @@
 """Admission of dashboards and folders. A dashboard's spec is any JSON object; its title is read where either layout keeps it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any, Final
 
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.annotations import MESSAGE
+from dashwright.common.kinds.classic_schema import check_classic
+from dashwright.common.kinds.conversion import STUB_SCHEMA
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.kind import Extract, extract_title
-from dashwright.common.kinds.naming import check_dashboard_name
+from dashwright.common.kinds.naming import check_dashboard_name, is_dashboard_name
+from dashwright.common.kinds.refresh import check_refresh, refresh_of
 from dashwright.common.kinds.settings import AdmissionSettings
 
 LONGEST_TITLE = 5000
 LONGEST_MESSAGE = 500
 
+_CHECKED_VERSION: Final = "v1beta1"
 _LAYOUT_MARKS: Final = frozenset({"elements", "layout"})
 
 
@@ -20,15 +25,44 @@ def extract_dashboard(spec: Mapping[str, Any]) -> Extract:
     """A tag that the database cannot hold is none."""
     tags = spec.get("tags")
     listed = [tag for tag in tags if isinstance(tag, str) and "\0" not in tag] if isinstance(tags, list) else ()
-    return extract_title(spec)._replace(layout=not _LAYOUT_MARKS.isdisjoint(spec), tags=listed)
+    refs = list(dict.fromkeys(uid for uid in _library_panels(spec) if isinstance(uid, str) and is_dashboard_name(uid)))
+    return extract_title(spec)._replace(layout=not _LAYOUT_MARKS.isdisjoint(spec), tags=listed, refs=refs)
 
 
-def admit_dashboard(draft: Draft, _settings: AdmissionSettings) -> None:
-    """Raises BadRequest with the texts that existing clients show."""
+def _library_panels(spec: Mapping[str, Any]) -> Iterator[Any]:
+    """The names of the library panels that a dashboard shows, where either layout keeps them: rows hold panels, old and new ones."""
+    level = [spec, *_objects(spec.get("rows"))]
+    panels = [panel for holder in level for panel in _objects(holder.get("panels"))]
+    for panel in chain(panels, *(_objects(panel.get("panels")) for panel in panels)):
+        yield _member(panel, "libraryPanel", "uid")
+    elements = spec.get("elements")
+    for element in _objects(list(elements.values()) if isinstance(elements, dict) else None):
+        yield _member(element, "spec", "libraryPanel", "uid")
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _member(value: Any, *path: str) -> Any:
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def admit_dashboard(draft: Draft, settings: AdmissionSettings) -> None:
+    """Raises BadRequest with the texts that existing clients show; faults of the classic schema are causes."""
     check_dashboard_name(draft.name)
     _check_title(draft, "Dashboard")
     if len(draft.annotations.get(MESSAGE, "")) > LONGEST_MESSAGE:
         raise BadRequest(f"message too long, max {LONGEST_MESSAGE} characters")
+    refresh = refresh_of(draft.spec)
+    if draft.old_spec is None or refresh != refresh_of(draft.old_spec):
+        check_refresh(refresh, shortest=settings.min_refresh_seconds)
+    if draft.spec.get("schemaVersion") == STUB_SCHEMA:
+        draft.invalid("spec.schemaVersion", STUB_SCHEMA, "it marks what is shown in place of a dashboard; read the dashboard in v2alpha1")
+    if draft.version == _CHECKED_VERSION and _LAYOUT_MARKS.isdisjoint(draft.spec):
+        check_classic(draft)
 
 
 def admit_folder(draft: Draft, _settings: AdmissionSettings) -> None:

@@ -1,13 +1,31 @@
-"""Admission of library panels. The stored body is the panel's JSON as it was sent."""
+"""Library panels: the stored body is the panel's JSON as it was sent, the spec what all panels have of it."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final, NamedTuple
 
+from pydantic import TypeAdapter, ValidationError
+
+from dashwright.common.document import read_json, write_json
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.draft import Draft
-from dashwright.common.kinds.kind import Extract, extract_title
+from dashwright.common.kinds.kind import Body, Extract, Kind, Rendered, extract_title
 from dashwright.common.kinds.naming import check_dashboard_name
 from dashwright.common.kinds.settings import AdmissionSettings
+from dashwright.common.models.library_panel import LibraryPanelSpec
+
+_MEMBERS: Final[Mapping[str, TypeAdapter[Any]]] = {
+    field.alias or name: TypeAdapter(field.annotation)  # type: ignore[arg-type]  # a declared field has an annotation
+    for name, field in LibraryPanelSpec.model_fields.items()
+}
+_ALWAYS: Final[Mapping[str, Any]] = {"type": "", "options": {}, "fieldConfig": {}}
+
+
+class _Parts(NamedTuple):
+    """A body taken apart: what the spec has a place for, and what it has not; ``unfit`` are members of another shape than the spec's."""
+
+    spec: dict[str, Any]
+    missing: dict[str, Any]
+    unfit: list[str]
 
 
 def extract_library_panel(spec: Mapping[str, Any]) -> Extract:
@@ -19,5 +37,53 @@ def extract_library_panel(spec: Mapping[str, Any]) -> Extract:
 def admit_library_panel(draft: Draft, _settings: AdmissionSettings) -> None:
     """Raises BadRequest for a name against the rules."""
     check_dashboard_name(draft.name)
-    if not isinstance(draft.spec.get("title", ""), str):
-        raise BadRequest("the title of a library panel must be a text")
+    for name in ("title", "type"):
+        text = draft.spec.get(name) or ""
+        if not isinstance(text, str) or "\0" in text:
+            raise BadRequest(f"the {name} of a library panel must be a text without the character U+0000")
+
+
+def render_library_panel(_kind: Kind, body: Body, _version: str) -> Rendered:
+    """In the status stands what the spec has no place for, and a warning for each member that the store has otherwise.
+
+    A title or type that the body lacks is the store's.
+    """
+    spec, missing, unfit = _parts(read_json(body.spec))
+    warnings = [f"{name} has another shape than the spec's, and stands in missing" for name in unfit]
+    for name, known in (("title", body.title), ("type", body.subtype)):
+        if not known or name in missing:
+            continue
+        if not spec.get(name):
+            spec[name] = known
+        elif spec[name] != known:
+            warnings.append(f"{name} in the body is {spec[name]!r}, but the panel is known by {known!r}")
+    told = {"warnings": warnings, "missing": missing}
+    status = {name: value for name, value in told.items() if value}
+    return Rendered(write_json({**_ALWAYS, **spec}).decode(), write_json(status).decode() if status else None)
+
+
+def absorb_library_panel(old: dict[str, Any] | None, spec: dict[str, Any]) -> dict[str, Any]:
+    """The spec, and of the old body what the spec has no place for."""
+    return spec if old is None else {**_parts(old).missing, **spec}
+
+
+def _parts(body: Mapping[str, Any]) -> _Parts:
+    parts = _Parts({}, {}, [])
+    for name, value in body.items():
+        if name not in _MEMBERS:
+            parts.missing[name] = value
+        elif value is not None:
+            if _fits(_MEMBERS[name], value):
+                parts.spec[name] = value
+            else:
+                parts.missing[name] = value
+                parts.unfit.append(name)
+    return parts
+
+
+def _fits(member: TypeAdapter[Any], value: Any) -> bool:
+    try:
+        member.validate_python(value, strict=True)
+    except ValidationError:
+        return False
+    return True

@@ -19,6 +19,10 @@ def check_dashboard_name(name: str) -> None:
         raise BadRequest(f"uid contains illegal characters: {name!r} may hold letters, digits, hyphens and underscores only")
 
 
+def is_dashboard_name(name: str) -> bool:
+    return len(name) <= DASHBOARD_NAME_LENGTH and _DASHBOARD.match(name) is not None
+
+
 def check_object_name(name: str) -> None:
     """Every other kind follows Kubernetes: lower case letters, digits, hyphens and dots."""
     if len(name) > OBJECT_NAME_LENGTH or not _OBJECT.match(name):

@@ -1,11 +1,14 @@
 """Every kind that is served."""
 
+from dashwright.common.kinds.conversion import render_dashboard
 from dashwright.common.kinds.dashboard import admit_dashboard, admit_folder, extract_dashboard
 from dashwright.common.kinds.kind import Column, Kind, Shelf, SubResource
-from dashwright.common.kinds.library_panel import admit_library_panel, extract_library_panel
+from dashwright.common.kinds.library_panel import absorb_library_panel, admit_library_panel, extract_library_panel, render_library_panel
 from dashwright.common.kinds.repository import admit_repository
+from dashwright.common.models.dashboard import DashboardStatus
 from dashwright.common.models.evaluation import EvaluationSpec
 from dashwright.common.models.folder import FolderSpec
+from dashwright.common.models.library_panel import LibraryPanelSpec, LibraryPanelStatus
 from dashwright.common.models.provisioning import JobSpec, JobStatus, RepositorySpec, RepositoryStatus
 
 _NAME = Column("Name", ("metadata", "name"), format="name", description="Name must be unique within a namespace", source="name")
@@ -42,6 +45,8 @@ DASHBOARD = Kind(
     columns=(_NAME, _TITLE, _CREATED),
     admit=admit_dashboard,
     extract=extract_dashboard,
+    render=render_dashboard,
+    shown_status=DashboardStatus,
     short_names=("dash",),
     in_folder=True,
     history=True,
@@ -84,6 +89,10 @@ LIBRARY_PANEL = Kind(
     columns=(_NAME, _TITLE, Column("Type", ("spec", "type"), description="The type of the panel", source="subtype"), _CREATED),
     admit=admit_library_panel,
     extract=extract_library_panel,
+    render=render_library_panel,
+    absorb=absorb_library_panel,
+    shown_spec=LibraryPanelSpec,
+    shown_status=LibraryPanelStatus,
     short_names=("libpanel",),
     in_folder=True,
     area="library.panels",

@@ -97,6 +97,7 @@ class DashboardMeta(Shape):
     version: int
     has_acl: bool = False
     is_folder: bool = False
+    is_home: bool | None = None
     folder_id: int
     folder_uid: str
     folder_title: str
@@ -117,3 +118,14 @@ class DashboardDeleted(Shape):
     message: str
     uid: str
     id: int
+
+
+class HomeShape(Shape):
+    """Where to begin."""
+
+    redirect_uri: str
+
+
+class TagCount(Shape):
+    term: str
+    count: int

@@ -71,9 +71,12 @@ class StoredJob:
         """The job as JSON, in its kind's version."""
         return (
             f'{{"kind":"{self.kind.kind}","apiVersion":"{self.kind.api_version()}",'
-            f'"metadata":{{"resourceVersion":"{self.resource_version}","generation":{self.generation},{self.metadata[1:]},'
-            f'"spec":{self.spec},"status":{self.status}}}'
+            f'"metadata":{self.whole_metadata()},"spec":{self.spec},"status":{self.status}}}'
         ).encode()
+
+    def whole_metadata(self) -> str:
+        """The metadata as JSON text, its version and generation in it."""
+        return f'{{"resourceVersion":"{self.resource_version}","generation":{self.generation},{self.metadata[1:]}'
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ import orjson
 from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import AlreadyExists, NotFound
+from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import FOLDER, GRANT_PERMISSIONS, MESSAGE, NUMBER_LABEL, REPOSITORY, SET_BY_STORE
-from dashwright.common.kinds.kind import Extract, Kind
+from dashwright.common.kinds.kind import Body, Extract, Kind
 from dashwright.common.stores import changes
 from dashwright.common.stores.changes import Book
 
@@ -59,16 +60,24 @@ class Stored:
     number: int = 0
     title: str = ""
     folder: str | None = None
+    layout: bool = False
+    subtype: str = ""
+
+    @property
+    def body(self) -> Body:
+        return Body(self.name, self.title, self.subtype, self.stored_version, self.layout, self.spec, self.status)
 
     def encode(self, version: str) -> bytes:
         """The object as JSON in one of the kind's versions."""
+        spec, status = rendering.shown(self.kind, self.body, version)
         head = f'{{"kind":"{self.kind.kind}","apiVersion":"{self.kind.api_version(version)}",'
-        parts = [head, '"metadata":', self._metadata(), ',"spec":', self.spec]
-        if self.status is not None:
-            parts += [',"status":', self.status]
+        parts = [head, '"metadata":', self.whole_metadata(), ',"spec":', spec]
+        if status is not None:
+            parts += [',"status":', status]
         return "".join([*parts, "}"]).encode()
 
-    def _metadata(self) -> str:
+    def whole_metadata(self) -> str:
+        """The metadata as JSON text, its version and generation in it."""
         version = f'"resourceVersion":"{self.resource_version}",' if self.resource_version else ""
         return f'{{{version}"generation":{self.generation},{self.metadata[1:]}'
 
@@ -250,12 +259,12 @@ async def get(connection: Connection, kind: Kind, namespace: str, name: str) -> 
     row = await connection.fetchrow(_sql.get, namespace, kind.group, kind.plural, name)
     if row is None:
         raise not_found(kind, name)
-    return _stored(kind, row)
+    return stored_of(kind, row)
 
 
 async def get_many(connection: Connection, kind: Kind, namespace: str, names: Sequence[str]) -> Sequence[Stored]:
     """Those of the named objects that exist."""
-    return [_stored(kind, row) for row in await connection.fetch(_sql.get_many, namespace, kind.group, kind.plural, list(names))]
+    return [stored_of(kind, row) for row in await connection.fetch(_sql.get_many, namespace, kind.group, kind.plural, list(names))]
 
 
 def not_found(kind: Kind, name: str) -> NotFound:
@@ -266,7 +275,7 @@ async def list_page(connection: Connection, kind: Kind, namespace: str, *, after
     """A page of objects in the order of their names. The connection's transaction should be repeatable read: one snapshot."""
     position = await changes.head(connection, Book.OBJECTS)
     rows = await connection.fetch(_sql.list_page, namespace, kind.group, kind.plural, after, limit + 1)
-    items = [_stored(kind, row) for row in rows[:limit]]
+    items = [stored_of(kind, row) for row in rows[:limit]]
     if len(rows) <= limit:
         return Page(items, position, None, 0)
     remaining = await connection.fetchval(_sql.count_after, namespace, kind.group, kind.plural, items[-1].name)
@@ -313,7 +322,8 @@ async def count_managed(connection: Connection, namespace: str, repository: str)
     return [(row["api_group"], row["resource"], row["count"]) for row in await connection.fetch(_sql.count_managed, namespace, repository)]
 
 
-def _stored(kind: Kind, row: Any) -> Stored:
+def stored_of(kind: Kind, row: Any) -> Stored:
+    """What a row of a statement that tells of objects says."""
     return Stored(
         kind,
         row["uid"],
@@ -328,4 +338,6 @@ def _stored(kind: Kind, row: Any) -> Stored:
         row["number"],
         row["title"],
         row["folder"],
+        row["layout"],
+        row["subtype"],
     )

@@ -5,10 +5,11 @@ from typing import Any, Final
 
 from dashwright.api.accounts.teams import not_found as team_not_found
 from dashwright.api.domain.actor import Actor
-from dashwright.api.stores import preferences, teams
+from dashwright.api.stores import preferences, teams, titles
 from dashwright.api.stores.preferences import Owner, Preferences
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import BadRequest, NotFound
+from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.stores import audit
 
 UPDATE: Final = "preferences.update"
@@ -64,8 +65,11 @@ async def _home(connection: Connection, org_id: int, given: Mapping[str, Any], b
         if uid and not await preferences.dashboard_exists(connection, org_id, uid):
             raise NotFound("Dashboard not found")
         return uid or None
-    if given.get("homeDashboardId"):
-        raise NotFound("Dashboard not found")  # dashboards are found by their uid only
+    if number := given.get("homeDashboardId"):
+        found = await titles.named(connection, DASHBOARD, org_id, number)
+        if found is None:
+            raise NotFound("Dashboard not found")
+        return found
     return None if "homeDashboardId" in given else before
 
 

@@ -1,7 +1,8 @@
-"""Teams: made, changed and removed, and who is in them. A team carries no rights of its own, so nobody's identity changes here."""
+"""Teams: made, changed and removed, and who is in them. Rules of access name teams, so membership is part of who somebody is."""
 
 from typing import Final
 
+from dashwright.api.accounts.rights import Rights
 from dashwright.api.domain.actor import Actor
 from dashwright.api.stores import teams
 from dashwright.common.database.pool import Connection, Database
@@ -22,13 +23,14 @@ ADMIN: Final = 4
 class Teams:
     """The changes to the teams of the actor's current organization."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, rights: Rights) -> None:
         self._database = database
+        self._rights = rights
 
     async def create(self, actor: Actor, name: str, email: str, *, creator: int) -> tuple[int, str]:
         """Answers number and uid. ``creator``, the number of a user, becomes an admin of the team; 0: nobody does. Raises AlreadyExists."""
         taken = AlreadyExists("Team name taken")
-        async with self._database.transaction() as connection:
+        async with self._rights.changing(_subject(creator)) as connection:
             team_id, uid = await teams.insert(connection, actor.org_id, name, email, taken=taken)
             if creator:
                 await teams.insert_member(connection, actor.org_id, team_id, creator, ADMIN, taken=taken)
@@ -46,7 +48,7 @@ class Teams:
 
     async def remove(self, actor: Actor, team_id: int) -> None:
         """Raises NotFound."""
-        async with self._database.transaction() as connection:
+        async with self._rights.changing(f"org:{actor.org_id}") as connection:
             name = await teams.delete(connection, actor.org_id, team_id)
             if name is None:
                 raise not_found()
@@ -55,7 +57,7 @@ class Teams:
     async def add_member(self, actor: Actor, team_id: int, user_id: int, permission: int) -> None:
         """Raises NotFound for the team, or a user who is nobody of the organization, and BadRequest for a member."""
         taken = BadRequest("User is already added to this team")
-        async with self._database.transaction() as connection:
+        async with self._rights.changing(_subject(user_id)) as connection:
             await _hold(connection, actor.org_id, team_id)
             if not await teams.insert_member(connection, actor.org_id, team_id, user_id, permission, taken=taken):
                 raise NotFound("User not found")
@@ -73,7 +75,7 @@ class Teams:
 
     async def remove_member(self, actor: Actor, team_id: int, user_id: int) -> None:
         """Raises NotFound."""
-        async with self._database.transaction() as connection:
+        async with self._rights.changing(_subject(user_id)) as connection:
             await _hold(connection, actor.org_id, team_id)
             if not await teams.delete_member(connection, team_id, user_id):
                 raise NotFound("Team member not found")
@@ -82,6 +84,10 @@ class Teams:
 
 def not_found() -> NotFound:
     return NotFound("Team not found")
+
+
+def _subject(user_id: int) -> str:
+    return f"user:{user_id}"
 
 
 def _object(team_id: int) -> str:

@@ -45,6 +45,14 @@ class Refusals(Protocol):
     def note(self, actor: Actor, action: str, *, org_id: int, status: int) -> None: ...
 
 
+class Objects(Protocol):
+    """Knows the rules of access to single objects."""
+
+    async def holds(self, identity: Identity, action: str) -> bool:
+        """Whether a caller may do ``action`` on any object of their organization."""
+        ...
+
+
 @dataclass(slots=True)
 class _Outcome:
     """What the log and the metrics tell of a request, filled in as it becomes known."""
@@ -69,8 +77,10 @@ class Exchange:
         running: Running,
         refusals: Refusals | None = None,
         addresses: Addresses = PEERS,
+        objects: Objects | None = None,
     ) -> None:
         self._refusals = refusals
+        self._objects = objects
         self._addresses = addresses
         self._running = running
         self._dispatcher = dispatcher
@@ -201,8 +211,10 @@ class Exchange:
             evaluated = await self._authenticator.seen_in(identity, 0)
         else:
             evaluated = await self._authenticator.seen_in(identity, where.org_of(match.parameters))
-        if needs.any_scope:
+        if needs.any_scope or needs.by_object:
             is_allowed = evaluated.holds(needs.action)
+            if not is_allowed and needs.by_object and self._objects is not None:
+                is_allowed = await self._objects.holds(evaluated, needs.action)
         else:
             is_allowed = evaluated.may(needs.action, needs.scope_for(match.parameters, identity.org_id))
         if not is_allowed:

@@ -58,12 +58,14 @@ class Permission:
 
     In a template (``dashboards:uid:{uid}``) ``{current_org}`` is the caller's organization. ``where`` is the organization whose view
     of the caller counts. ``any_scope``: the action on anything will do, and the handler narrows down what it shows or changes.
+    ``by_object``: so will a rule of access that allows it on some folder or what lies in one.
     """
 
     action: str
     scope: str = "*"
     where: Where | InPath = Where.CURRENT
     any_scope: bool = False
+    by_object: bool = False
 
     def scope_for(self, parameters: Mapping[str, str], current_org: int) -> str:
         return self.scope.format_map({**parameters, CURRENT_ORG: current_org}) if "{" in self.scope else self.scope

@@ -15,7 +15,7 @@ from dashwright.api.http.authentication import Authenticator
 from dashwright.api.http.deadlines import Deadlines
 from dashwright.api.http.dispatch import Dispatcher
 from dashwright.api.http.errors import error_answer
-from dashwright.api.http.exchange import SERVER, Exchange, Refusals
+from dashwright.api.http.exchange import SERVER, Exchange, Objects, Refusals
 from dashwright.api.http.routing import Route
 from dashwright.api.http.running import Running
 from dashwright.api.http.shapes import Shape
@@ -57,12 +57,15 @@ class Server:
         limits: Limits = Limits(),
         refusals: Refusals | None = None,
         addresses: Addresses = PEERS,
+        objects: Objects | None = None,
     ) -> None:
         self._limits = limits
         self._streams = Streams()
         self._deadlines = Deadlines(limits.request_seconds)
         self._running = Running()
-        self._exchange = Exchange(Dispatcher(routes), authenticator, self._streams, self._deadlines, self._running, refusals, addresses)
+        self._exchange = Exchange(
+            Dispatcher(routes), authenticator, self._streams, self._deadlines, self._running, refusals, addresses, objects
+        )
         self._runner: web.ServerRunner | None = None
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:

@@ -11,8 +11,10 @@ from pydantic.alias_generators import to_camel
 from dashwright.api.http.routing import Content, Operation
 from dashwright.api.resources.target import Target
 from dashwright.common.kinds.kind import Kind
+from dashwright.common.media import JSON, YAML
 
 STATUS: Final = Content({"$ref": "#/components/schemas/Status"})
+INCLUDED: Final = {"includeObject": "what the rows of a table hold beside their cells: None, Metadata or Object"}
 DRY_RUN: Final = {"dryRun": "All: everything is checked and nothing kept"}
 WRITING: Final = {
     **DRY_RUN,
@@ -64,17 +66,25 @@ class DeleteOptions(BaseModel):
 @cache
 def sent(kind: Kind) -> type[BaseModel]:
     """An object as a client sends it."""
-    spec: Any = dict[str, Any] if kind.spec is None else kind.spec
+    spec: Any = kind.spec or kind.shown_spec or dict[str, Any]
     return create_model(f"New{kind.kind}", __config__=_OPEN, apiVersion=(str, ""), kind=(str, ""), metadata=(dict[str, Any], {}), spec=spec)
 
 
 @cache
 def shown(kind: Kind) -> type[BaseModel]:
-    """An object as it is answered. The spec is as it was stored, in whichever version that was."""
-    fields: dict[str, Any] = {"apiVersion": str, "kind": str, "metadata": dict[str, Any], "spec": dict[str, Any]}
+    """An object as it is answered. The spec is as it was stored, in whichever version that was, but where the kind says what is shown."""
+    fields: dict[str, Any] = {"apiVersion": str, "kind": str, "metadata": dict[str, Any], "spec": kind.shown_spec or dict[str, Any]}
     if kind.status is not None:
         fields["status"] = (dict[str, Any], {})
+    elif kind.shown_status is not None:
+        fields["status"] = (kind.shown_status, None)
     return create_model(kind.kind, __config__=_OPEN, **fields)
+
+
+@cache
+def in_formats(kind: Kind) -> Content:
+    """An object as it is answered, by the media types it comes in; as a table, or its metadata alone, on request."""
+    return Content(shown(kind), (JSON, YAML))
 
 
 @cache

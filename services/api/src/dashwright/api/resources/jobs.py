@@ -21,10 +21,9 @@ class JobObjects:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def get(self, kind: Kind, namespace: str, name: str, version: str) -> bytes:
+    async def get(self, kind: Kind, namespace: str, name: str) -> StoredJob:
         async with self._database.connection() as connection:
-            job = await jobs.get(connection, kind, namespace, name)
-        return job.encode()
+            return await jobs.get(connection, kind, namespace, name)
 
     async def list_page(self, kind: Kind, namespace: str, version: str, after: str, limit: int) -> ListedPage:
         async with self._database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):

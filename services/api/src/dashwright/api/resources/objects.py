@@ -7,8 +7,8 @@ from typing import Any
 from dashwright.api.resources.unknown import Validation, unknown_fields
 from dashwright.api.resources.writing.admission import invalid, require_texts
 from dashwright.api.resources.writing.wanted import Expect, Wanted
-from dashwright.common.document import check_depth, read_json
-from dashwright.common.errors import BadRequest, Cause, Invalid, TooLarge
+from dashwright.common.errors import BadRequest, Cause, TooLarge
+from dashwright.common.kinds import rendering
 from dashwright.common.kinds.kind import Kind
 
 LARGEST_METADATA = 256 * 1024
@@ -23,18 +23,6 @@ class Sent:
 
     wanted: Wanted
     expect: Expect
-
-
-def read_tree(body: bytes) -> Any:
-    """The JSON of a body. Raises BadRequest where it is none."""
-    try:
-        tree = read_json(body.decode())
-        check_depth(tree)
-    except UnicodeDecodeError as error:
-        raise BadRequest("the body is not UTF-8 text") from error
-    except Invalid as error:
-        raise BadRequest(f"the body cannot be read: {error.message}") from error
-    return tree
 
 
 def read_new(tree: Any, kind: Kind, namespace: str, version: str, validation: Validation = Validation.IGNORE) -> Wanted:
@@ -62,6 +50,8 @@ def _wanted(tree: dict[str, Any], metadata: dict[str, Any], kind: Kind, name: st
     spec = tree.get("spec")
     if not isinstance(spec, dict):
         raise invalid(kind, name, [Cause("spec", "FieldValueRequired", "Required value: spec must be an object")])
+    if faults := rendering.faults_of(kind, spec):
+        raise invalid(kind, name, faults)
     finalizers = _list(metadata, "finalizers")
     if not all(isinstance(text, str) for text in finalizers):
         raise BadRequest("metadata.finalizers must be a list of text")

@@ -10,10 +10,9 @@ class StoredObjects:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def get(self, kind: Kind, namespace: str, name: str, version: str) -> bytes:
+    async def get(self, kind: Kind, namespace: str, name: str) -> resources.Stored:
         async with self._database.connection() as connection:
-            stored = await resources.get(connection, kind, namespace, name)
-        return stored.encode(version)
+            return await resources.get(connection, kind, namespace, name)
 
     async def list_page(self, kind: Kind, namespace: str, version: str, after: str, limit: int) -> ListedPage:
         async with self._database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):

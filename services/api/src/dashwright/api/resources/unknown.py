@@ -17,6 +17,9 @@ _METADATA: Final = _NAMING | _LIFE | {"labels", "annotations", "ownerReferences"
 _MOST: Final = 20
 """Fields named in one answer."""
 
+_LONGEST: Final = 4096
+"""Characters of all warnings of one answer."""
+
 
 class Validation(Enum):
     """What becomes of unknown fields: they are dropped, told, or refused."""
@@ -44,6 +47,17 @@ def unknown_fields(tree: Mapping[str, Any], kind: Kind) -> Iterator[str]:
     for part, model in (("spec", kind.spec), ("status", kind.status)):
         if model is not None:
             yield from _unknown(model, tree.get(part), part)
+
+
+def headers_of(warnings: Sequence[str]) -> Mapping[str, str]:
+    """Warnings as Kubernetes' clients print them; those that do not fit are left out."""
+    texts: list[str] = []
+    for warning in warnings:
+        escaped = warning.encode("ascii", "backslashreplace").decode().replace("\\", "\\\\").replace('"', '\\"')
+        texts.append(f'299 - "{"".join(character for character in escaped if character.isprintable())}"')
+    while sum(map(len, texts)) > _LONGEST:
+        texts.pop()
+    return {"Warning": ", ".join(texts)} if texts else {}
 
 
 def _unknown(annotation: Any, value: Any, path: str) -> Iterator[str]:

@@ -47,7 +47,7 @@ class PreferencesBody(ClassicBody):
 
     theme: Name | None = None
     home_dashboard_uid: Name | None = Field(default=None, alias="homeDashboardUID")
-    home_dashboard_id: int | None = None
+    home_dashboard_id: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     timezone: Name | None = None
     week_start: Name | None = None
     language: Name | None = None

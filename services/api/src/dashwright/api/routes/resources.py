@@ -67,7 +67,7 @@ def _route(door: _Door, target: Target, services: Services) -> Route:
         door.method,
         f"/apis/{kind.group}/{target.version}/namespaces/{{namespace}}/{kind.plural}{door.path}",
         functools.partial(door.handle, target, services),
-        Permission(kind.actions[door.verb] if target.sub is None else target.sub.action),
+        Permission(kind.actions[door.verb] if target.sub is None else target.sub.action, by_object=kind.in_folder),
         door.operation(target),
         body_limit=OBJECT_LIMIT,
         audit=None if door.verb in _READING else event_of(kind, door.verb),

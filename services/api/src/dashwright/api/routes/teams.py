@@ -4,6 +4,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, StringConstraints
 
+from dashwright.api.accounts.rights import Rights
 from dashwright.api.accounts.teams import ADD_MEMBER, CREATE, DELETE, REMOVE_MEMBER, UPDATE, UPDATE_MEMBER, Teams, not_found
 from dashwright.api.domain.access.metadata import Subject, access_control
 from dashwright.api.domain.avatars import avatar_url
@@ -80,9 +81,9 @@ async def find(database: Database, call: Call, action: str) -> teams.Team:
 
 
 class _Handlers:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, rights: Rights) -> None:
         self._database = database
-        self._teams = Teams(database)
+        self._teams = Teams(database, rights)
 
     async def search(self, call: Call) -> Answer:
         page = call.number("page", 1, least=1, most=_MOST_PAGES)
@@ -176,9 +177,9 @@ class _Handlers:
         return message_answer("Team Member removed")
 
 
-def routes(database: Database) -> list[Route]:
+def routes(database: Database, rights: Rights) -> list[Route]:
     """``/api/teams``: search, create, read, change, delete; and the members of one."""
-    handlers = _Handlers(database)
+    handlers = _Handlers(database, rights)
     teams_at, one, members, member = (
         "/api/teams",
         "/api/teams/{team_id}",

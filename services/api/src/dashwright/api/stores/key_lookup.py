@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from dashwright.api.domain.access.roles import permissions_of
-from dashwright.api.domain.access.scopes import with_grants
+from dashwright.api.domain.access.scopes import grants_of, with_grants
 from dashwright.common.database.pool import Database
 from dashwright.common.database.queries import load
 from dashwright.common.identity import Caller, Identity, Role
@@ -45,13 +45,15 @@ class KeyLookup:
             kind, holder, login, role = Caller.API_KEY, row["id"], row["name"], Role(row["role"])
         else:
             kind, holder, login, role = Caller.SERVICE_ACCOUNT, account_id, row["login"], Role(row["account_role"] or Role.NONE)
+        granted = grants_of(zip(row["actions"] or (), row["scopes"] or (), strict=True))
         identity = Identity(
             uid=f"{kind}:{holder}",
             login=login,
             org_id=row["org_id"],
             role=role,
             user_id=account_id or 0,
-            permissions=with_grants(permissions_of(role), zip(row["actions"] or (), row["scopes"] or (), strict=True)),
+            permissions=with_grants(permissions_of(role), granted),
+            granted=granted,
             kind=kind,
             key_id=row["id"],
             expires_at=row["expires"],

@@ -1,8 +1,8 @@
 """What a user, a team or an organization prefers. None: nothing was chosen."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -32,6 +32,14 @@ class Preferences:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
+class Home(NamedTuple):
+    """A dashboard that somebody chose to begin with; ``folder`` is None at the root."""
+
+    name: str
+    title: str
+    folder: str | None
+
+
 async def get(connection: Connection, owner: Owner) -> Preferences:
     """A home dashboard that does not exist any more is left out."""
     row = await connection.fetchrow(_sql.get, owner.org_id, owner.user_id, owner.team_id)
@@ -54,3 +62,8 @@ async def put(connection: Connection, owner: Owner, wanted: Preferences) -> None
 
 async def dashboard_exists(connection: Connection, org_id: int, uid: str) -> bool:
     return bool(await connection.fetchval(_sql.dashboard_exists, org_id, uid))
+
+
+async def homes(connection: Connection, org_id: int, user_id: int) -> Sequence[Home]:
+    """What a user begins with: their own choice, those of their teams, the organization's. ``user_id`` 0: nobody's but the last."""
+    return [Home(*row) for row in await connection.fetch(_sql.homes, org_id, user_id)]

@@ -22,3 +22,13 @@ select exists (
     select from resource
     where namespace = namespace_of($1) and api_group = 'dashboard.grafana.app' and resource = 'dashboards' and name = $2
 )
+
+-- name: homes
+-- The dashboards that are chosen as home by a user ($2), by their teams, and by the organization, in this order; those that exist.
+select r.name, r.title, r.folder
+from preferences p
+join resource r on r.namespace = namespace_of(p.org_id) and r.api_group = 'dashboard.grafana.app' and r.resource = 'dashboards'
+               and r.name = p.home_dashboard_uid
+where p.org_id = $1
+  and ($2 > 0 and p.user_id = $2 or p.user_id = 0 and (p.team_id = 0 or p.team_id in (select team_id from team_member where user_id = $2)))
+order by p.user_id = 0, p.team_id = 0, p.team_id

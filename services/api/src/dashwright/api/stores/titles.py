@@ -1,4 +1,4 @@
-"""Dashboards and folders as they are searched for: by title, tags, folder and stars, without their bodies."""
+"""Dashboards and folders as they are searched for: by title, tags, numbers, folder and stars, without their bodies."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,9 @@ from typing import Any
 from dashwright.common.database.pool import Connection
 from dashwright.common.database.queries import load
 from dashwright.common.identity import namespace_of
+from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import FOLDER
+from dashwright.common.kinds.scope import EVERYTHING, Scope
 
 _sql = load(__package__, "titles.sql")
 
@@ -29,41 +31,64 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What is looked for in an organization; empty collections ask for nothing. In ``folders`` the empty text is the root."""
+    """What is looked for in an organization; empty collections ask for nothing.
+
+    ``dashboards`` are those that may be found, ``containers`` the folders that may be told, and found where ``folders_too`` is set.
+    In ``folders`` the empty text is the root, in ``folder_numbers`` 0; where ``by_own_number`` is set, folders that have one of these
+    numbers themselves are found, too.
+    """
 
     org_id: int
     viewer: int
-    dashboards: bool = True
+    dashboards: Scope = EVERYTHING
+    containers: Scope = EVERYTHING
     folders_too: bool = True
     containing: str = ""
     names: Collection[str] = ()
     numbers: Collection[int] = ()
     folders: Collection[str] = ()
     folder_numbers: Collection[int] = ()
+    by_own_number: bool = False
     tags: Collection[str] = ()
     starred: bool = False
+    descending: bool = False
 
 
 async def search(connection: Connection, wanted: Search, *, limit: int, offset: int) -> Sequence[Item]:
-    """By title."""
+    """Folders first, then by title."""
     rows = await connection.fetch(
         _sql.search,
         namespace_of(wanted.org_id),
-        wanted.dashboards,
-        wanted.folders_too,
+        wanted.viewer,
+        wanted.org_id,
+        *_scope(wanted.dashboards),
+        *_scope(wanted.containers),
         wanted.containing,
         _some(wanted.names),
         _some(wanted.numbers),
         _some(wanted.folders),
         _some(wanted.folder_numbers),
+        wanted.by_own_number,
         _some(wanted.tags),
         wanted.starred,
-        wanted.viewer,
-        wanted.org_id,
+        wanted.descending,
         limit,
         offset,
+        wanted.folders_too,
     )
     return [_item(row) for row in rows]
+
+
+async def tags(connection: Connection, org_id: int, dashboards: Scope) -> Sequence[tuple[str, int]]:
+    """The tags of those dashboards, in order, each with the number of dashboards that have it."""
+    rows = await connection.fetch(_sql.tags, namespace_of(org_id), *_scope(dashboards))
+    return [(row["term"], row["count"]) for row in rows]
+
+
+async def named(connection: Connection, kind: Kind, org_id: int, number: int) -> str | None:
+    """The name of the object that has a number."""
+    name: str | None = await connection.fetchval(_sql.named, namespace_of(org_id), kind.group, kind.plural, number)
+    return name
 
 
 async def folder_exists(connection: Connection, org_id: int, name: str) -> bool:
@@ -73,6 +98,10 @@ async def folder_exists(connection: Connection, org_id: int, name: str) -> bool:
 async def logins(connection: Connection, numbers: Collection[int]) -> dict[int, str]:
     """The logins of those users and service accounts that exist."""
     return {row["id"]: row["login"] for row in await connection.fetch(_sql.logins, list(numbers))}
+
+
+def _scope(scope: Scope) -> tuple[bool, list[str], bool, list[str], list[str]]:
+    return scope.everything, list(scope.folders), scope.root, list(scope.hidden), list(scope.names)
 
 
 def _some(values: Collection[Any]) -> list[Any] | None:

@@ -1,23 +1,43 @@
 -- name: search
--- Dashboards ($2) and folders ($3) of a namespace by title, those starred by a user ($11) in an organization ($12) marked. Empty or
--- null asks for nothing: $4 part of the title, $5 names, $6 numbers, $7 folders by name, '' the root, $8 folders by number,
--- $9 tags that all must be there, $10 only starred. $13 limit, $14 offset.
+-- Dashboards and folders of a namespace: folders first, then by title, from the end where $22 is set. Those starred by a user ($2) in an
+-- organization ($3) are marked. What the caller may read: of dashboards everything ($4), what lies in folders ($5) or at the root ($6) but
+-- for some ($7), and some by name ($8); of folders the same ($9 to $13). A folder that may not be read is not told, and none is found
+-- unless $25 is set. Null or empty asks for nothing: $14 part of the title, $15 names, $16 numbers, $17 folders by name, '' the root,
+-- $18 folders by number, 0 the root, $19 folders by their own numbers as well, $20 tags that all must be there, $21 only starred.
+-- $23 limit, $24 offset.
 select r.number, r.name, r.resource, r.title, r.tags, f.number as folder_number, f.name as folder, f.title as folder_title,
-       exists (select from star s where s.user_id = $11 and s.org_id = $12 and s.dashboard_uid = r.name) as starred
+       exists (select from star s where s.user_id = $2 and s.org_id = $3 and s.dashboard_uid = r.name) as starred
 from resource r
 left join resource f on f.namespace = r.namespace and f.api_group = 'folder.grafana.app' and f.resource = 'folders' and f.name = r.folder
+    and ($9 or f.folder = any($10::text[]) or f.folder is null and $11 and f.name <> all($12::text[]) or f.name = any($13::text[]))
 where r.namespace = $1
-  and ($2 and r.api_group = 'dashboard.grafana.app' and r.resource = 'dashboards'
-       or $3 and r.api_group = 'folder.grafana.app' and r.resource = 'folders')
-  and ($4 = '' or position(lower($4) in lower(r.title)) > 0)
-  and ($5::text[] is null or r.name = any($5))
-  and ($6::bigint[] is null or r.number = any($6))
-  and ($7::text[] is null or coalesce(r.folder, '') = any($7))
-  and ($8::bigint[] is null or coalesce(f.number, 0) = any($8))
-  and ($9::text[] is null or r.tags @> $9)
-  and (not $10 or exists (select from star s where s.user_id = $11 and s.org_id = $12 and s.dashboard_uid = r.name))
-order by lower(r.title), r.name
-limit $13 offset $14
+  and (r.api_group = 'dashboard.grafana.app' and r.resource = 'dashboards'
+           and ($4 or r.folder = any($5::text[]) or r.folder is null and $6 and r.name <> all($7::text[]) or r.name = any($8::text[]))
+       or r.api_group = 'folder.grafana.app' and r.resource = 'folders' and $25
+           and ($9 or r.folder = any($10::text[]) or r.folder is null and $11 and r.name <> all($12::text[]) or r.name = any($13::text[])))
+  and ($14 = '' or position(lower($14) in lower(r.title)) > 0)
+  and ($15::text[] is null or r.name = any($15))
+  and ($16::bigint[] is null or r.number = any($16))
+  and ($17::text[] is null or coalesce(r.folder, '') = any($17))
+  and ($18::bigint[] is null or coalesce(f.number, case when r.folder is null then 0 end) = any($18) or $19 and r.number = any($18))
+  and ($20::text[] is null or r.tags @> $20)
+  and (not $21 or exists (select from star s where s.user_id = $2 and s.org_id = $3 and s.dashboard_uid = r.name))
+order by r.resource <> 'folders', case when $22 then lower(r.title) end desc, case when not $22 then lower(r.title) end, r.name
+limit $23 offset $24
+
+-- name: tags
+-- The tags of the dashboards of a namespace that a caller may read, as above: everything ($2), folders ($3), the root ($4) but for some
+-- ($5), some by name ($6).
+select term, count(*) as count
+from resource r, lateral (select distinct unnest(r.tags) as term) tag
+where r.namespace = $1 and r.api_group = 'dashboard.grafana.app' and r.resource = 'dashboards'
+  and ($2 or r.folder = any($3::text[]) or r.folder is null and $4 and r.name <> all($5::text[]) or r.name = any($6::text[]))
+group by term
+order by term
+
+-- name: named
+-- The object of a kind that has a number.
+select name from resource where namespace = $1 and api_group = $2 and resource = $3 and number = $4
 
 -- name: folder_exists
 select exists (select from resource where namespace = $1 and api_group = 'folder.grafana.app' and resource = 'folders' and name = $2)

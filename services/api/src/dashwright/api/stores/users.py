@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 from dashwright.api.domain.access.assignment import Reach
 from dashwright.api.domain.access.roles import permissions_of
-from dashwright.api.domain.access.scopes import with_grants
+from dashwright.api.domain.access.scopes import grants_of, with_grants
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.database.queries import load
 from dashwright.common.errors import Unauthorized
@@ -53,15 +53,15 @@ class UserAccounts:
         Unauthorized for who has gone meanwhile, and Unavailable.
         """
         if identity.kind not in (Caller.USER, Caller.SERVICE_ACCOUNT):
-            return replace(identity, org_id=org_id, role=Role.NONE, permissions=permissions_of(Role.NONE))
+            return replace(identity, org_id=org_id, role=Role.NONE, permissions=permissions_of(Role.NONE), granted={}, teams=frozenset())
         async with self._database.connection() as connection:
             row = await connection.fetchrow(_queries.seen_in, identity.user_id, org_id, identity.kind is Caller.SERVICE_ACCOUNT)
         if row is None:
             raise Unauthorized("Unauthorized")
         role = Role(row["role"] or Role.NONE)
         is_server_admin = row["is_admin"] and identity.kind is Caller.USER
-        permissions = _permissions(role, row, is_server_admin=is_server_admin)
-        return replace(identity, org_id=org_id, role=role, is_server_admin=is_server_admin, permissions=permissions)
+        rights = _rights(role, row, is_server_admin=is_server_admin)
+        return replace(identity, org_id=org_id, role=role, is_server_admin=is_server_admin, teams=_teams(row), **rights)
 
 
 async def find_for_login(connection: Connection, login_or_email: str, org_id: int | None = None) -> Account | None:
@@ -82,7 +82,8 @@ async def find_for_login(connection: Connection, login_or_email: str, org_id: in
             role=role,
             user_id=row["id"],
             is_server_admin=row["is_admin"],
-            permissions=_permissions(role, row, is_server_admin=row["is_admin"]),
+            teams=_teams(row),
+            **_rights(role, row, is_server_admin=row["is_admin"]),
         )
     return Account(row["id"], row["login"], row["password"], row["salt"], row["is_disabled"], identity)
 
@@ -90,13 +91,23 @@ async def find_for_login(connection: Connection, login_or_email: str, org_id: in
 async def reach(connection: Connection, account_id: int) -> Reach:
     """What a user or service account may do, wherever they may do anything; of nobody that it is nothing."""
     rows = await connection.fetch(_queries.reach, account_id)
-    return {row["org_id"]: _permissions(Role(row["role"] or Role.NONE), row, is_server_admin=row["is_admin"]) for row in rows}
+    rights = {row["org_id"]: _rights(Role(row["role"] or Role.NONE), row, is_server_admin=row["is_admin"]) for row in rows}
+    return {org_id: held["permissions"] for org_id, held in rights.items()}
 
 
-def _permissions(role: Role, row: Any, *, is_server_admin: bool) -> Mapping[str, frozenset[str]]:
+class _Rights(TypedDict):
+    permissions: Mapping[str, frozenset[str]]
+    granted: Mapping[str, frozenset[str]]
+
+
+def _rights(role: Role, row: Any, *, is_server_admin: bool) -> _Rights:
     """Of a role and a row's ``actions`` and ``scopes``."""
-    grants = zip(row["actions"] or (), row["scopes"] or (), strict=True)
-    return with_grants(permissions_of(role, is_server_admin=is_server_admin), grants)
+    granted = grants_of(zip(row["actions"] or (), row["scopes"] or (), strict=True))
+    return {"permissions": with_grants(permissions_of(role, is_server_admin=is_server_admin), granted), "granted": granted}
+
+
+def _teams(row: Any) -> frozenset[int]:
+    return frozenset(row["teams"])
 
 
 async def role_in(connection: Connection, org_id: int, user_id: int) -> Role | None:

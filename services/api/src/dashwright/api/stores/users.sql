@@ -21,9 +21,10 @@ insert into org_user (org_id, user_id, role) select org_id, id, 'Admin' from fir
 select setval(pg_get_serial_sequence('org', 'id'), 1), setval(pg_get_serial_sequence('"user"', 'id'), 1);
 
 -- name: find_for_login
--- The person of a login or e-mail, their membership in the wanted organization ($2), or in the current or else the first one, and what
--- they were granted there and everywhere. A login wins over another account's e-mail.
-select u.id, u.login, u.password, u.salt, u.is_admin, u.is_disabled, m.org_id, m.role, g.actions, g.scopes
+-- The person of a login or e-mail, their membership in the wanted organization ($2), or in the current or else the first one, their teams
+-- there, and what they were granted there and everywhere. A login wins over another account's e-mail.
+select u.id, u.login, u.password, u.salt, u.is_admin, u.is_disabled, m.org_id, m.role, g.actions, g.scopes,
+       array(select team_id from team_member t where t.user_id = u.id and t.org_id = m.org_id) as teams
 from person u
 left join lateral (
     select org_id, role from org_user
@@ -40,9 +41,10 @@ order by lower(u.login) = lower($1) desc
 limit 1;
 
 -- name: seen_in
--- Somebody's role in an organization ($2) and what they were granted there and everywhere; of a service account ($3) what it was granted
+-- Somebody's role and teams in an organization ($2) and what they were granted there and everywhere; of a service account ($3) what it was granted
 -- everywhere only. No row where they have gone or are disabled.
-select u.is_admin, m.role, g.actions, g.scopes
+select u.is_admin, m.role, g.actions, g.scopes,
+       array(select team_id from team_member t where t.user_id = u.id and t.org_id = $2) as teams
 from "user" u
 left join org_user m on m.user_id = u.id and m.org_id = $2 and not $3
 cross join lateral (

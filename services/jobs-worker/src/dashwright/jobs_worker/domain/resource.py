@@ -7,6 +7,7 @@ from typing import Any
 from dashwright.common.document import check_depth, read_json, write_json
 from dashwright.common.errors import Invalid, TooLarge
 from dashwright.common.jobs.names import object_name
+from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import NUMBER_LABEL
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.kind import Extract
@@ -84,7 +85,7 @@ class Reader:
     def _admit(self, version: str, name: str, spec: dict[str, Any], labels: dict[str, str], annotations: dict[str, str]) -> Resource:
         if not DASHBOARD.extract(spec).layout:
             spec = {key: value for key, value in spec.items() if key not in _KEPT_BY_THE_STORE}
-        draft = Draft(name, self.namespace, spec, labels, annotations)
+        draft = Draft(name, self.namespace, spec, labels, annotations, version=version)
         if DASHBOARD.admit:
             DASHBOARD.admit(draft, self.admission)
         if draft.causes:
@@ -92,7 +93,8 @@ class Reader:
         extract = DASHBOARD.extract(spec)
         _refuse_nul(extract.title, *draft.labels.items(), *draft.annotations.items())
         key = Key(DASHBOARD.group, DASHBOARD.plural, name)
-        return Resource(key, DASHBOARD.kind, version, extract, write_json(spec), draft.labels, draft.annotations)
+        stored_version = rendering.stored_version(DASHBOARD, version, extract)
+        return Resource(key, DASHBOARD.kind, stored_version, extract, write_json(spec), draft.labels, draft.annotations)
 
 
 def check_size(size: int, largest: int) -> None:

@@ -36,6 +36,10 @@ _EDITOR: Final = _VIEWER | {
     "jobs:create",
 }
 _ADMIN: Final = _EDITOR | {
+    "dashboards.permissions:read",
+    "dashboards.permissions:write",
+    "folders.permissions:read",
+    "folders.permissions:write",
     "orgs:read",
     "orgs:write",
     "orgs.preferences:read",

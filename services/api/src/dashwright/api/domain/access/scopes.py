@@ -43,6 +43,9 @@ _WHOLE: Final[Mapping[str, str]] = {
     "datasources:uid:*": "datasources:*",
     "datasources:id:*": "datasources:*",
     "datasources:name:*": "datasources:*",
+    "dashboards:uid:*": "dashboards:*",
+    "folders:uid:*": "folders:*",
+    "library.panels:uid:*": "library.panels:*",
 }
 # What stands before an object's number, or uid, in a scope, by the part of the action before its colon. The others are granted on * only.
 _PREFIX_OF: Final[Mapping[str, str]] = {
@@ -61,6 +64,14 @@ _PREFIX_OF: Final[Mapping[str, str]] = {
     "teams.permissions": "teams:id:",
     "datasources": "datasources:uid:",
 }
+# What lies in folders is granted by its own uid or by that of a folder above it.
+_BY_FOLDER: Final[Mapping[str, tuple[str, ...]]] = {
+    "dashboards": ("dashboards:uid:", "folders:uid:"),
+    "dashboards.permissions": ("dashboards:uid:", "folders:uid:"),
+    "folders": ("folders:uid:",),
+    "folders.permissions": ("folders:uid:",),
+    "library.panels": ("library.panels:uid:", "folders:uid:"),
+}
 _UID: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _DATA_SOURCE: Final = "datasources:uid:"
 _DATA_SOURCE_ID: Final = "datasources:id:"
@@ -76,12 +87,18 @@ def normalise(action: str, scope: str) -> Grant:
     if known not in KNOWN:
         raise BadRequest(f"There is no action {action[:LONGEST]!r} to grant")
     wanted = _canonical(scope or "*")
-    prefix = _PREFIX_OF.get(known.rpartition(":")[0])
+    prefixes = _prefixes_of(known)
     fits = len(scope) <= LONGEST
-    if wanted == "*" or (fits and prefix is not None and (wanted == _all_of(prefix) or _names_one(wanted, prefix))):
+    if wanted == "*" or (fits and any(wanted == _all_of(prefix) or _names_one(wanted, prefix) for prefix in prefixes)):
         return Grant(known, wanted)
-    scopes = "*" if prefix is None else f"*, {_all_of(prefix)} and {prefix}{'UID' if prefix == _DATA_SOURCE else 'N'}"
+    alike = (f"{_all_of(prefix)}, {prefix}{'UID' if prefix.endswith(':uid:') else 'N'}" for prefix in prefixes)
+    scopes = ", ".join(("*", *alike))
     raise BadRequest(f"{known} cannot be granted on the scope {scope[:LONGEST]!r}; it is granted on {scopes}")
+
+
+def is_by_folder(action: str) -> bool:
+    """Whether an action is one on folders or what lies in them."""
+    return action.rpartition(":")[0] in _BY_FOLDER
 
 
 def alias_of(scope: str) -> tuple[int | None, str | None]:
@@ -91,16 +108,29 @@ def alias_of(scope: str) -> tuple[int | None, str | None]:
     return None, scope.removeprefix(_DATA_SOURCE_NAME) if scope.startswith(_DATA_SOURCE_NAME) else None
 
 
-def with_grants(permissions: Mapping[str, frozenset[str]], grants: Iterable[tuple[str, str]]) -> Mapping[str, frozenset[str]]:
-    """``permissions`` and what explicit grants add to them. Rows whose action is not known are ignored."""
-    added: dict[str, set[str]] = {}
-    for action, scope in grants:
+def grants_of(rows: Iterable[tuple[str, str]]) -> Mapping[str, frozenset[str]]:
+    """The scopes of each action that rows of (action, scope) grant. Rows whose action is not known are ignored."""
+    found: dict[str, set[str]] = {}
+    for action, scope in rows:
         known = _ACTIONS.get(action, action)
         if known in KNOWN:
-            added.setdefault(known, set()).add(_canonical(scope))
-    if not added:
+            found.setdefault(known, set()).add(_canonical(scope))
+    return MappingProxyType({action: frozenset(scopes) for action, scopes in found.items()})
+
+
+def with_grants(permissions: Mapping[str, frozenset[str]], granted: Mapping[str, frozenset[str]]) -> Mapping[str, frozenset[str]]:
+    """``permissions`` and what explicit grants add to them."""
+    if not granted:
         return permissions
-    return MappingProxyType({**permissions, **{action: permissions.get(action, frozenset()) | scopes for action, scopes in added.items()}})
+    return MappingProxyType(
+        {**permissions, **{action: permissions.get(action, frozenset()) | scopes for action, scopes in granted.items()}}
+    )
+
+
+def _prefixes_of(action: str) -> tuple[str, ...]:
+    """What may stand before the number or uid in the scopes of an action; nothing where it is granted on ``*`` only."""
+    area = action.rpartition(":")[0]
+    return _BY_FOLDER.get(area) or ((_PREFIX_OF[area],) if area in _PREFIX_OF else ())
 
 
 def _canonical(scope: str) -> str:
@@ -117,9 +147,11 @@ def _all_of(prefix: str) -> str:
 
 
 def _names_one(scope: str, prefix: str) -> bool:
-    if prefix != _DATA_SOURCE:
+    if not prefix.endswith(":uid:"):
         return _has_number(scope, prefix)
-    by_uid = scope.startswith(_DATA_SOURCE) and _UID.fullmatch(scope.removeprefix(_DATA_SOURCE)) is not None
+    by_uid = scope.startswith(prefix) and _UID.fullmatch(scope.removeprefix(prefix)) is not None
+    if prefix != _DATA_SOURCE:
+        return by_uid
     by_name = scope.startswith(_DATA_SOURCE_NAME) and scope != _DATA_SOURCE_NAME
     return by_uid or by_name or _has_number(scope, _DATA_SOURCE_ID)
 

@@ -1,71 +1,135 @@
 """What a caller may do with the objects of a namespace that lie in folders."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import IntEnum
+from collections.abc import Collection, Mapping, Set
 from typing import Final
 
+from dashwright.api.domain.access.tree import EMPTY, Level, Rules, Tree
 from dashwright.common.errors import Forbidden
-from dashwright.common.identity import Identity
+from dashwright.common.identity import Identity, Role
 from dashwright.common.kinds.kind import Kind
+from dashwright.common.kinds.registry import FOLDER, KINDS
+from dashwright.common.kinds.scope import EVERYTHING, NOTHING, Scope
 
-
-class Level(IntEnum):
-    """How much a rule allows; each holds those below it."""
-
-    NONE = 0
-    VIEW = 1
-    EDIT = 2
-    ADMIN = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Which objects of a kind a caller may read, as a statement asks for them.
-
-    An object is in it where ``everything`` is set, where its folder is one of ``folders``, where it lies at the root, ``root`` is set and
-    it is none of ``hidden``, or where it is one of ``names``. Of folders themselves only ``names`` count.
-    """
-
-    everything: bool = False
-    folders: Sequence[str] = ()
-    root: bool = False
-    hidden: Sequence[str] = ()
-    names: Sequence[str] = ()
-
-
-EVERYTHING: Final = Scope(everything=True)
-NOTHING: Final = Scope()
+_AT_ROOT: Final[Mapping[Role, Level]] = {Role.NONE: Level.NONE, Role.VIEWER: Level.VIEW, Role.EDITOR: Level.EDIT, Role.ADMIN: Level.ADMIN}
+_FOLDERS: Final = "folders:uid:"
+_ALL_FOLDERS: Final = "folders:*"
+_ROOT: Final = "folders:uid:general"
+_PERMISSIONS: Final = ".permissions"
 
 
 class View:
-    """A caller's rights in one namespace."""
+    """A caller's rights in one namespace, of their role, the rules of access and explicit grants.
 
-    def __init__(self, identity: Identity) -> None:
+    What lies at the root without rules of its own is as the role has it: Viewers read, Editors change. Rules of its own replace that at
+    the root, and add below it to what the folders above give: the highest level counts. Explicit grants add to all that, each its
+    own action. Admins may do everything. Of kinds that lie in no folder the permissions alone decide.
+    """
+
+    def __init__(self, identity: Identity, tree: Tree = EMPTY) -> None:
+        self.tree = tree
         self._identity = identity
+        self._is_admin = is_above_rules(identity)
+        self._default = _AT_ROOT[identity.role]
+        self._granted = identity.granted
+        self._scopes: dict[str, Scope] = {}
 
     @property
     def is_whole(self) -> bool:
-        """Whether no rule and no folder has a say: the caller may read all, or nothing."""
-        return True
+        """Whether no rule and no folder has a say: the caller may read all of a kind, or nothing."""
+        return all(self.scope(kind) in (EVERYTHING, NOTHING) for kind in KINDS)
 
     def level(self, kind: Kind, name: str, folder: str | None) -> Level:
-        """The highest level that the caller has on an object."""
-        if self._identity.may(kind.actions["update"]):
-            return Level.ADMIN if self._identity.may(kind.actions["delete"]) else Level.EDIT
-        return Level.VIEW if self._identity.may(kind.actions["get"]) else Level.NONE
+        """The highest level that role and rules give on an object; ADMIN or NONE on one of a kind that lies in no folder."""
+        if self._is_admin:
+            return Level.ADMIN
+        if not kind.in_folder:
+            return Level.ADMIN if self._identity.may(kind.actions["update"]) else Level.NONE
+        if not self.tree.lists:
+            return self._default
+        own = self.tree.lists.get((kind.plural, name))
+        if folder is None:
+            return self._default if own is None else self._of(own)
+        path = self.tree.path(folder)
+        if not path:
+            return Level.NONE if own is None else self._of(own)
+        lists = [self.tree.lists.get((FOLDER.plural, above)) for above in path]
+        top = self._default if lists[-1] is None else Level.NONE
+        return max(top, *(self._of(rules) for rules in (own, *lists) if rules is not None), Level.NONE)
 
     def may(self, action: str, kind: Kind, name: str, folder: str | None) -> bool:
         """Whether the caller may do ``action`` on an object; of a create the name is empty and the folder the one it is to lie in."""
-        return self._identity.may(action)
+        if self._is_admin:
+            return True
+        if not kind.in_folder:
+            return self._identity.may(action)
+        return self._is_granted(action, kind, name, folder) or self.level(kind, name, folder) >= _needed(action)
+
+    def holds(self, action: str) -> bool:
+        """Whether the caller may do ``action`` on any object, be it one that is still to come."""
+        if self._is_admin or self._granted.get(action) or self._default >= _needed(action):
+            return True
+        plurals = {FOLDER.plural, _area(action)}
+        return any(plural in plurals and self._of(rules) >= _needed(action) for (plural, _), rules in self.tree.lists.items())
 
     def scope(self, kind: Kind) -> Scope:
         """The objects of a kind that the caller may read."""
-        return EVERYTHING if self._identity.may(kind.actions["get"]) else NOTHING
+        found = self._scopes.get(kind.key)
+        if found is None:
+            found = self._scopes[kind.key] = self._scope(kind)
+        return found
 
     def agrees(self, other: "View") -> bool:
-        """Whether both see the same objects, as far as folders and rules decide it."""
-        return True
+        """Whether no object that both know of is seen by one only, as far as folders and rules decide it. May be False where that is so."""
+        if self.tree is other.tree:
+            return True
+        known = self.tree.parents.keys() & other.tree.parents.keys()
+        return all(_as_known(self.scope(kind), known) == _as_known(other.scope(kind), known) for kind in KINDS if kind.in_folder)
+
+    def _scope(self, kind: Kind) -> Scope:
+        action = kind.actions["get"]
+        if not kind.in_folder:
+            return EVERYTHING if self._identity.may(action) else NOTHING
+        granted = self._granted.get(action, frozenset())
+        is_default = self._default >= Level.VIEW
+        if self._is_admin or _covers_all(granted, kind) or (is_default and not self.tree.lists):
+            return EVERYTHING
+        by_name = {scope.removeprefix(f"{kind.area}:uid:") for scope in granted if scope.startswith(f"{kind.area}:uid:")}
+        listed = {name: self._of(rules) >= Level.VIEW for (plural, name), rules in self.tree.lists.items() if plural == kind.plural}
+        is_root_granted = _ROOT in granted
+        return Scope(
+            folders=tuple(self._visible() | self.tree.below({scope.removeprefix(_FOLDERS) for scope in granted})),
+            root=is_default or is_root_granted,
+            hidden=tuple(name for name, is_seen in listed.items() if not is_seen) if is_default and not is_root_granted else (),
+            names=tuple(by_name | {name for name, is_seen in listed.items() if is_seen}),
+        )
+
+    def _visible(self) -> set[str]:
+        """The folders that role and rules let the caller look into."""
+        found: set[str] = set()
+        for name in self.tree.downwards:
+            parent, own = self.tree.parents[name], self.tree.lists.get((FOLDER.plural, name))
+            is_given = parent in found if parent is not None else own is None and self._default >= Level.VIEW
+            if is_given or (own is not None and self._of(own) >= Level.VIEW):
+                found.add(name)
+        return found
+
+    def _of(self, rules: Rules) -> Level:
+        return max((rule.level for rule in rules if rule.is_about(self._identity)), default=Level.NONE)
+
+    def _is_granted(self, action: str, kind: Kind, name: str, folder: str | None) -> bool:
+        granted = self._granted.get(action)
+        if not granted:
+            return False
+        if _covers_all(granted, kind) or f"{kind.area}:uid:{name}" in granted:
+            return True
+        if folder is None:
+            return _ROOT in granted
+        return any(f"{_FOLDERS}{above}" in granted for above in self.tree.path(folder))
+
+
+def is_above_rules(identity: Identity) -> bool:
+    """Whether the caller may do everything in their organization, whatever the rules of access say."""
+    return identity.is_server_admin or identity.role is Role.ADMIN
 
 
 def demand(view: View, action: str, kind: Kind, name: str, folder: str | None, *, login: str) -> None:
@@ -73,3 +137,24 @@ def demand(view: View, action: str, kind: Kind, name: str, folder: str | None, *
     if not view.may(action, kind, name, folder):
         what = f'{kind.key} "{name}"' if name else kind.key
         raise Forbidden(f"{what} is forbidden: {login} needs {action}", details={"name": name, "group": kind.group, "kind": kind.plural})
+
+
+def _area(action: str) -> str:
+    return action.rpartition(":")[0].removesuffix(_PERMISSIONS)
+
+
+def _needed(action: str) -> Level:
+    area, _, verb = action.rpartition(":")
+    if area.endswith(_PERMISSIONS):
+        return Level.ADMIN
+    return Level.VIEW if verb == "read" else Level.EDIT
+
+
+def _covers_all(granted: Collection[str], kind: Kind) -> bool:
+    return "*" in granted or _ALL_FOLDERS in granted or f"{kind.area}:*" in granted
+
+
+def _as_known(scope: Scope, known: Set[str]) -> tuple[object, ...]:
+    """What a scope says of the folders ``known`` and of what lies at the root or is named, in a form that can be compared."""
+    folders = known if scope.everything else known & frozenset(scope.folders)
+    return folders, scope.everything or scope.root, frozenset(scope.hidden), frozenset(scope.names)

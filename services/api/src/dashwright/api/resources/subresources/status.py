@@ -9,4 +9,6 @@ handle = get.handle
 
 
 def operation(target: Target) -> Operation:
-    return described.operation("get", target, below="Status", answers={200: described.shown(target.kind)}, errors=(404,))
+    return described.operation(
+        "get", target, below="Status", query=described.INCLUDED, answers={200: described.in_formats(target.kind)}, errors=(404, 406)
+    )

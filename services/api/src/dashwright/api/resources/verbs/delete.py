@@ -5,7 +5,7 @@ import orjson
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation
-from dashwright.api.resources import answers, described, jobs, options
+from dashwright.api.resources import described, formats, jobs, options
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
 from dashwright.common.kinds import kind as kinds
@@ -18,18 +18,19 @@ def operation(target: Target) -> Operation:
         query=described.DELETING,
         request=described.DeleteOptions,
         answers={200: described.STATUS},
-        errors=(404, 409, 413, 415),
+        errors=(404, 406, 409, 413, 415),
     )
 
 
 async def handle(target: Target, services: Services, call: Call) -> Answer:
     kind, namespace, name = target.kind, call.parameters["namespace"], call.parameters["name"]
+    form = formats.format_of(call)
     wanted = await options.delete_options_of(call)
     if kind.shelf is kinds.Shelf.JOBS:
         return _gone(target, name, str(await jobs.delete(services.jobs, kind, namespace, name, wanted, call.actor)))
     by = options.writer_of(call, dry_run=wanted.dry_run)
     deleted = await services.writer.delete(kind, namespace, name, by, expect=wanted.expect, cascade=wanted.cascade, grace=wanted.grace)
-    return _gone(target, name, str(deleted.stored.uid)) if deleted.is_gone else answers.one(target, deleted.stored)
+    return _gone(target, name, str(deleted.stored.uid)) if deleted.is_gone else formats.one(form, kind, target.version, deleted.stored)
 
 
 def _gone(target: Target, name: str, uid: str) -> Answer:

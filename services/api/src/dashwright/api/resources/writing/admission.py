@@ -7,6 +7,7 @@ from pydantic import BaseModel, ValidationError
 from dashwright.api.resources.writing.wanted import Wanted
 from dashwright.common.document import check_texts, read_json, same, write_json
 from dashwright.common.errors import BadRequest, Cause, Invalid
+from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import FOLDER, MANAGED_BY, REPOSITORY, SET_BY_MANAGER
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.kind import Kind
@@ -24,28 +25,18 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
     """
     kind = wanted.kind
     old: dict[str, Any] | None = None if stored is None else read_json(stored.spec)
-    kept = stored if stored is not None and same(wanted.spec, _shown(wanted, stored, old)) else None
-    draft = Draft(
-        wanted.name,
-        namespace,
-        wanted.spec if kept is None or old is None else old,
-        dict(wanted.labels),
-        _annotations(wanted),
-        old,
-        wanted.version if kept is None else kept.stored_version,
-    )
+    body = rendering.body_of(kind, None if stored is None else stored.body, wanted.version, wanted.spec)
+    if kind.spec is not None:
+        body = _shaped(kind, kind.spec, wanted.name, body)
+    kept = stored if stored is not None and same(body, old) else None
+    version = wanted.version if kept is None else kept.stored_version
+    draft = Draft(wanted.name, namespace, body, dict(wanted.labels), _annotations(wanted), old, version)
     if kind.dns_name:
         check_object_name(wanted.name)
-    if kept is None and kind.absorb is not None:
-        draft.spec = kind.absorb(old, draft.spec)
-    if kept is None and kind.spec is not None:
-        draft.spec = _shaped(kind, kind.spec, wanted.name, draft.spec)
     if kind.admit is not None:
         kind.admit(draft, settings)
     if draft.causes:
         raise invalid(kind, wanted.name, draft.causes)
-    if kept is None and stored is not None and same(draft.spec, old):
-        kept = stored
     extract = kind.extract(draft.spec)
     if wanted.title is not None:
         extract = extract._replace(title=wanted.title)
@@ -54,7 +45,7 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
         kind,
         wanted.name,
         write_json(draft.spec).decode() if kept is None else kept.spec,
-        wanted.version if kept is None else kept.stored_version,
+        rendering.stored_version(kind, version, extract),
         extract=extract,
         labels=draft.labels,
         annotations=draft.annotations,
@@ -83,11 +74,6 @@ def invalid(kind: Kind, name: str, causes: list[Cause]) -> Invalid:
         causes=causes,
         details={"name": name, "group": kind.group, "kind": kind.kind},
     )
-
-
-def _shown(wanted: Wanted, stored: Stored, old: Any) -> Any:
-    """The spec that a client is shown of the stored object."""
-    return old if wanted.kind.render is None else read_json(stored.encode(wanted.version).decode())["spec"]
 
 
 def _annotations(wanted: Wanted) -> dict[str, str]:

@@ -194,9 +194,7 @@ async def aside(size: int, work: Callable[[], Result]) -> Result:
 
 
 def _demand(view: View, by: By, kind: Kind, verb: str, name: str, folder: str | None) -> None:
-    """Of what lies in no folder the route has asked already."""
-    if kind.in_folder:
-        demand(view, kind.actions[verb], kind, name, folder, login=by.identity.login)
+    demand(view, kind.actions[verb], kind, name, folder, login=by.identity.login)
 
 
 async def _record(connection: Connection, by: By, kind: Kind, name: str, verb: str, status: int = 200) -> None:

@@ -13,6 +13,7 @@ from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
 from dashwright.common.kinds.annotations import repository_of
 from dashwright.common.kinds.registry import FOLDER
+from dashwright.common.kinds.scope import NOTHING
 from dashwright.common.models.classic import ClassicBody, Text
 from dashwright.common.models.classic_objects import FolderDeleted, FolderItem, FolderShape
 from dashwright.common.stores.resources import Stored
@@ -37,7 +38,7 @@ class _Handlers:
         limit = call.number("limit", _PAGE, least=1, most=_PAGE)
         page = call.number("page", 1, least=1, most=_MOST_PAGES)
         parent = call.query.get("parentUid", "")
-        wanted = titles.Search(call.identity.org_id, 0, dashboards=False, folders=[parent])
+        wanted = titles.Search(call.identity.org_id, 0, dashboards=NOTHING, folders=[parent])
         async with self._database.connection() as connection:
             if parent and not await titles.folder_exists(connection, call.identity.org_id, parent):
                 raise not_found(FOLDER)

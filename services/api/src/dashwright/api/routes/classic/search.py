@@ -1,22 +1,31 @@
-"""``GET /api/search``: dashboards and folders of the current organization by title, those that the caller may read."""
+"""``/api/search``: dashboards and folders by title, tags, folder and stars. Whoever may read neither finds nothing."""
 
-from typing import Final
+from typing import Annotated, Final, Literal
 
+from pydantic import Field
+
+from dashwright.api.access.guard import Guard
 from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
 from dashwright.api.http.routing import SIGNED_IN, Operation, Route
+from dashwright.api.routes.expected_failures import answered_500
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import Caller
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
+from dashwright.common.kinds.scope import NOTHING
+from dashwright.common.models.answering import Message
+from dashwright.common.models.classic import ClassicBody, Text
 from dashwright.common.models.classic_objects import FoundItem
 
 _PAGE: Final = 1000
 _LARGEST_PAGE: Final = 5000
 _MOST_PAGES: Final = 1_000_000_000
-_TYPES: Final = {"dash-db", "dash-folder"}
+_DASHBOARDS: Final = "dash-db"
+_FOLDERS: Final = "dash-folder"
+_TYPES: Final = frozenset({_DASHBOARDS, _FOLDERS})
 _ROOT: Final = frozenset({"general", ""})
 _QUERY: Final = {
     "query": "part of the title",
@@ -25,59 +34,115 @@ _QUERY: Final = {
     "dashboardUIDs": "only these; may be repeated",
     "dashboardIds": "only these; may be repeated",
     "folderUIDs": "only what lies in these folders, general is the root; may be repeated",
-    "folderIds": "the same by number, 0 is the root; may be repeated",
+    "folderIds": "the same by number, 0 is the root; where only folders are asked for, also these folders themselves; may be repeated",
     "starred": "only the caller's starred dashboards",
+    "sort": "alpha-asc, or alpha-desc: by title from the end",
     "limit": "at most 5000; 1000",
     "page": "from 1",
 }
+_MANY: Final = Field(max_length=10_000)
+
+Numbers = Annotated[list[Annotated[int, Field(ge=-(2**63), lt=2**63)]], _MANY]
+Texts = Annotated[list[Text], _MANY]
 
 
-def routes(database: Database) -> list[Route]:
-    async def search(call: Call) -> Answer:
-        limit = call.number("limit", _PAGE, least=1, most=_LARGEST_PAGE)
-        page = call.number("page", 1, least=1, most=_MOST_PAGES)
-        async with database.connection() as connection:
-            found = await titles.search(connection, _wanted(call), limit=limit, offset=(page - 1) * limit)
-        return json_answer([_shown(item, call.identity.org_id) for item in found])
+class Asked(ClassicBody):
+    """A search, as the body of a POST has it and as a query means it; what is empty asks for nothing."""
 
-    operation = Operation(
+    query: Text = ""
+    tag: Texts = Field(default_factory=list)
+    type: Texts = Field(default_factory=list)
+    dashboard_uids: Texts = Field(default_factory=list, alias="dashboardUIDs")
+    dashboard_ids: Numbers = Field(default_factory=list)
+    folder_uids: Texts = Field(default_factory=list, alias="folderUIDs")
+    folder_ids: Numbers = Field(default_factory=list)
+    starred: bool = False
+    sort: Literal["", "alpha-asc", "alpha-desc"] = ""
+    limit: int = _PAGE
+    page: int = 1
+
+
+class _Handlers:
+    def __init__(self, database: Database, guard: Guard) -> None:
+        self._database = database
+        self._guard = guard
+
+    async def by_query(self, call: Call) -> Answer:
+        return await self._search(call, _asked(call))
+
+    async def by_body(self, call: Call) -> Answer:
+        return await self._search(call, await call.fields(Asked, fault="bad request data"))
+
+    async def _search(self, call: Call, asked: Asked) -> Answer:
+        if not _TYPES.issuperset(asked.type):
+            return answered_500(f"Search failed: type must be {_DASHBOARDS} or {_FOLDERS}")
+        caller = call.identity
+        view = await self._guard.view(caller, caller.namespace)
+        types = frozenset(asked.type) or _TYPES
+        wanted = titles.Search(
+            caller.org_id,
+            caller.user_id if caller.kind is Caller.USER else 0,
+            dashboards=view.scope(DASHBOARD) if _DASHBOARDS in types else NOTHING,
+            containers=view.scope(FOLDER),
+            folders_too=_FOLDERS in types,
+            containing=asked.query,
+            names=asked.dashboard_uids,
+            numbers=asked.dashboard_ids,
+            folders=["" if uid in _ROOT else uid for uid in asked.folder_uids],
+            folder_numbers=asked.folder_ids,
+            by_own_number=types == {_FOLDERS},
+            tags=asked.tag,
+            starred=asked.starred,
+            descending=asked.sort == "alpha-desc",
+        )
+        limit = min(asked.limit, _LARGEST_PAGE) if asked.limit > 0 else _PAGE
+        offset = (min(max(asked.page, 1), _MOST_PAGES) - 1) * limit
+        async with self._database.connection() as connection:
+            found = await titles.search(connection, wanted, limit=limit, offset=offset)
+        return json_answer([_shown(item, caller.org_id) for item in found])
+
+
+def routes(database: Database, guard: Guard) -> list[Route]:
+    handlers = _Handlers(database, guard)
+    answers = {200: list[FoundItem], 500: Message}
+    search = Operation(
         "search",
         "dashboards and folders, by title",
         "search",
-        answers={200: list[FoundItem]},
+        answers=answers,
         query=_QUERY,
         parameters={"starred": bool, "limit": int, "page": int},
     )
-    return [Route("GET", "/api/search", search, SIGNED_IN, operation)]
+    post = Operation("searchByBody", "the same, for more names than an address holds", "search", Asked, answers)
+    return [
+        Route("GET", "/api/search", handlers.by_query, SIGNED_IN, search),
+        Route("POST", "/api/search", handlers.by_body, SIGNED_IN, post),
+    ]
 
 
-def _wanted(call: Call) -> titles.Search:
-    caller = call.identity
-    types = (_TYPES & set(_all(call, "type"))) or _TYPES
-    return titles.Search(
-        caller.org_id,
-        caller.user_id if caller.kind is Caller.USER else 0,
-        dashboards="dash-db" in types and caller.may(DASHBOARD.actions["list"]),
-        folders_too="dash-folder" in types and caller.may(FOLDER.actions["list"]),
-        containing=call.query.get("query", ""),
-        names=_all(call, "dashboardUIDs") or _all(call, "dashboardUID"),
-        numbers=_numbers(call, "dashboardIds"),
-        folders=["" if uid in _ROOT else uid for uid in _all(call, "folderUIDs")],
-        folder_numbers=_numbers(call, "folderIds"),
-        tags=_all(call, "tag"),
+def _asked(call: Call) -> Asked:
+    def texts(name: str) -> list[str]:
+        return call.query.getall(name, [])
+
+    def numbers(name: str) -> list[int]:
+        """What is no number is left out, as clients' servers do; where nothing is left, no object has the number."""
+        given = texts(name)
+        return [number for text in given if (number := integer_of(text)) is not None] or ([-1] if given else [])
+
+    sort = call.query.get("sort", "")
+    return Asked(
+        query=call.query.get("query", ""),
+        tag=texts("tag"),
+        type=texts("type"),
+        dashboardUIDs=texts("dashboardUIDs") or texts("dashboardUID"),
+        dashboardIds=numbers("dashboardIds"),
+        folderUIDs=texts("folderUIDs"),
+        folderIds=numbers("folderIds"),
         starred=call.switch("starred"),
+        sort="alpha-desc" if sort == "alpha-desc" else "",
+        limit=call.number("limit", _PAGE, least=1, most=_LARGEST_PAGE),
+        page=call.number("page", 1, least=1, most=_MOST_PAGES),
     )
-
-
-def _all(call: Call, name: str) -> list[str]:
-    return call.query.getall(name, [])
-
-
-def _numbers(call: Call, name: str) -> list[int]:
-    """What is no number is left out, as clients' servers do; where nothing is left, no object has the number."""
-    given = _all(call, name)
-    numbers = [number for text in given if (number := integer_of(text)) is not None]
-    return numbers or [-1] if given else []
 
 
 def _shown(item: titles.Item, org_id: int) -> FoundItem:

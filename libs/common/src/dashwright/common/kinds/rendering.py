@@ -1,0 +1,57 @@
+"""Stored bodies and the specs that clients see: from one to the other, by what the kind says of it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import ValidationError
+
+from dashwright.common.document import read_json, write_json
+from dashwright.common.errors import Cause
+from dashwright.common.kinds.kind import Body, Extract, Kind, Rendered
+from dashwright.common.models.causes import causes_of
+
+
+def shown(kind: Kind, body: Body, version: str) -> Rendered:
+    """What a version of a kind shows of a stored body."""
+    return Rendered(body.spec, body.status) if kind.render is None else kind.render(kind, body, version)
+
+
+def body_of(kind: Kind, old: Body | None, version: str, spec: dict[str, Any]) -> dict[str, Any]:
+    """The body to store for a spec that came in a version; ``old`` is the stored one, None at a creation.
+
+    What the version shows in place of the old body stands for that body: sent back, it changes nothing.
+    """
+    if old is not None and kind.render is not None:
+        seen = kind.render(kind, old, version).spec
+        if seen is not old.spec and read_json(seen) == spec:
+            kept: dict[str, Any] = read_json(old.spec)
+            return kept
+    if kind.absorb is not None:
+        return kind.absorb(None if old is None else read_json(old.spec), spec)
+    return spec
+
+
+def faults_of(kind: Kind, spec: dict[str, Any]) -> list[Cause]:
+    """Where a spec that a client sent has not the shape of what is shown, or names an item of a set twice."""
+    try:
+        if kind.shown_spec is not None:
+            kind.shown_spec.model_validate(spec)
+    except ValidationError as error:
+        return [Cause(f"spec.{cause.field}", cause.reason, cause.message) for cause in causes_of(error) or ()]
+    return [fault for path in kind.set_lists for fault in _doubled({"spec": spec}, path)]
+
+
+def _doubled(tree: Any, path: tuple[str, ...]) -> Iterator[Cause]:
+    for name in path:
+        tree = tree.get(name) if isinstance(tree, dict) else None
+    seen: set[bytes] = set()
+    for index, item in enumerate(tree if isinstance(tree, list) else ()):
+        text = write_json(item)
+        if text in seen:
+            yield Cause(f"{'.'.join(path)}[{index}]", "FieldValueDuplicate", f"Duplicate value: {text[:200].decode(errors='replace')}")
+        seen.add(text)
+
+
+def stored_version(kind: Kind, version: str, extract: Extract) -> str:
+    """The version that a body which came in ``version`` is stored as: one of elements and a layout belongs to the newest."""
+    return kind.version if extract.layout else version

@@ -1,0 +1,15 @@
+"""Dashboards: ``dashboard.grafana.app``. The spec is open; the status says how reading it in a version went."""
+
+from dashwright.common.models.shape import Shape
+
+
+class ConversionStatus(Shape):
+    """``stored_version`` is the version that shows the dashboard whole."""
+
+    failed: bool | None = None
+    stored_version: str | None = None
+    error: str | None = None
+
+
+class DashboardStatus(Shape):
+    conversion: ConversionStatus | None = None

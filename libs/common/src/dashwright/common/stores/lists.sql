@@ -1,0 +1,97 @@
+-- name: page
+-- Objects as they were at version $4, in the order of their names after $5, $6 of them at most, with $7 bytes of
+-- bodies at most. What has not been changed since stands in resource; of the rest the first change after that version says what came
+-- before. Conditions on the object o are put in place of the notes, with parameters of their own. One of the two ends below completes it;
+-- where there is no object, one row tells the horizon.
+with later as (
+    select distinct on (name) *
+    from change
+    where namespace = $1 and api_group = $2 and resource = $3 and resource_version > $4 and name > $5
+    order by name, resource_version
+), former as (
+    select uid, name, namespace, metadata, status, labels, folder, stored_version, layout, title, subtype, generation,
+           old_resource_version as resource_version
+    from later where type = 'DELETED'
+    union all
+    select uid, name, namespace, old_metadata, old_status, old_labels, old_folder, old_stored_version, old_layout, old_title, old_subtype,
+           old_generation, old_resource_version
+    from later where type = 'MODIFIED'
+), page as (
+    (select o.uid, o.name, o.namespace, o.resource_version, o.generation, o.stored_version, o.number, o.title, o.folder, o.layout, o.subtype,
+            o.metadata, o.status
+     from resource o
+     where o.namespace = $1 and o.api_group = $2 and o.resource = $3 and o.resource_version <= $4 and o.name > $5 and true /* narrowed */
+     order by o.name limit $6)
+    union all
+    (select o.uid, o.name, o.namespace, o.resource_version, o.generation, o.stored_version, o.number, o.title, o.folder, o.layout, o.subtype,
+            o.metadata, o.status
+     from (select *, coalesce((metadata::jsonb #>> '{labels,grafana.app/deprecatedInternalID}')::bigint, 0) as number from former) o
+     where true /* narrowed */
+     order by o.name limit $6)
+    order by name limit $6
+)
+
+-- name: with_bodies
+-- How the page is told.
+, told as (
+    select p.*, h.spec, octet_length(h.spec) as size, sum(octet_length(h.spec)) over (order by p.name) as total
+    from page p left join resource_history h using (uid, generation)
+)
+select s.resource_version as horizon, t.uid, t.name, t.namespace, t.resource_version, t.generation, t.stored_version, t.number, t.title,
+       t.folder, t.layout, t.subtype, t.metadata, t.status, t.size, case when t.total <= $7 then t.spec else '' end as spec
+from change_horizon s left join told t on true
+order by t.name
+
+-- name: without_bodies
+-- How it is told where nobody wants to see bodies.
+select s.resource_version as horizon, p.*, 0 as size, '' as spec
+from change_horizon s left join page p on true
+where $7::bigint is not null
+order by p.name
+
+-- name: named
+o.name = $1
+
+-- name: not_named
+o.name <> all($1::text[])
+
+-- name: numbered
+o.number = $1
+
+-- name: labelled
+-- Each of the labels $1, a JSON object, has the value that it has there.
+o.labels @> $1::jsonb
+
+-- name: required
+-- Every one of the requirements $1 is met.
+not exists (
+    select from jsonb_to_recordset($1::jsonb) as q(key text, operator text, "values" text[])
+    where not coalesce(case q.operator
+        when 'in' then o.labels ->> q.key = any(q."values")
+        when 'notin' then o.labels ->> q.key is null or o.labels ->> q.key <> all(q."values")
+        when 'exists' then o.labels ? q.key
+        when 'absent' then not o.labels ? q.key
+    end, false)
+)
+
+-- name: in_scope
+-- Sub-selects, not arrays: they are looked up by hash whatever plan is kept. $1 folders, $2 whether the root, $3 what is hidden there,
+-- $4 names.
+(o.folder in (select unnest($1::text[]))
+ or (o.folder is null and $2::boolean and o.name not in (select unnest($3::text[])))
+ or o.name in (select unnest($4::text[])))
+
+-- name: bodies
+-- The bodies of generations of objects.
+select uid, generation, spec
+from resource_history join unnest($1::uuid[], $2::bigint[]) as wanted(uid, generation) using (uid, generation)
+
+-- name: count
+select count(*) from resource where namespace = $1 and api_group = $2 and resource = $3
+
+-- name: namespaces
+-- Those that held objects of a kind at version $3, and perhaps others.
+select namespace from resource where api_group = $1 and resource = $2
+union
+select namespace from change where api_group = $1 and resource = $2 and resource_version > $3
+order by namespace

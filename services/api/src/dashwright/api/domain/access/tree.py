@@ -1,0 +1,85 @@
+"""The folders of a namespace, and the rules of access that somebody set on them and on dashboards."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from enum import IntEnum
+from functools import cached_property
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeAlias
+
+from dashwright.common.identity import Identity, Role
+
+
+class Level(IntEnum):
+    """How much a rule allows; each holds those below it."""
+
+    NONE = 0
+    VIEW = 1
+    EDIT = 2
+    ADMIN = 4
+
+
+class Rule(NamedTuple):
+    """What one user, one team, or everybody who has at least a role may do. The other two are 0 and None."""
+
+    level: Level
+    user_id: int = 0
+    team_id: int = 0
+    role: Role | None = None
+
+    def is_about(self, identity: Identity) -> bool:
+        if self.role is not None:
+            return identity.role.holds(self.role)
+        return self.team_id in identity.teams if self.team_id else self.user_id == identity.user_id != 0
+
+
+Rules: TypeAlias = Sequence[Rule]
+Listed: TypeAlias = tuple[str, str]
+"""The plural of a kind and the name of one of its objects."""
+
+_NONE: Final[Mapping[str, None]] = MappingProxyType({})
+_NO_LISTS: Final[Mapping[Listed, Rules]] = MappingProxyType({})
+
+
+class Tree:
+    """``parents`` has every folder and the one above it, None at the root; ``lists`` the objects with rules of their own, even none."""
+
+    def __init__(self, parents: Mapping[str, str | None] = _NONE, lists: Mapping[Listed, Rules] = _NO_LISTS) -> None:
+        self.parents = parents
+        self.lists = lists
+
+    def __len__(self) -> int:
+        return len(self.parents) + len(self.lists)
+
+    def path(self, folder: str) -> Sequence[str]:
+        """The folder and those above it, up to the root; nothing where the way does not end there."""
+        found: dict[str, None] = {}
+        at: str | None = folder
+        while at is not None:
+            if at in found or at not in self.parents:
+                return ()
+            found[at] = None
+            at = self.parents[at]
+        return tuple(found)
+
+    @cached_property
+    def downwards(self) -> Sequence[str]:
+        """Every folder that a way leads to from the root, none before the one above it."""
+        children: defaultdict[str | None, list[str]] = defaultdict(list)
+        for name, parent in self.parents.items():
+            children[parent].append(name)
+        found = list(children[None])
+        for name in found:
+            found.extend(children.get(name, ()))
+        return found
+
+    def below(self, tops: Collection[str]) -> frozenset[str]:
+        """Those of the folders ``tops`` that there are, and all below them."""
+        found: set[str] = set()
+        for name in self.downwards:
+            if name in tops or self.parents[name] in found:
+                found.add(name)
+        return frozenset(found)
+
+
+EMPTY: Final = Tree()

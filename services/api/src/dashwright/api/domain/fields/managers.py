@@ -1,0 +1,139 @@
+"""The entries of ``metadata.managedFields``: who owns which fields, and since when."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from dashwright.api.domain.fields.sets import FieldSet, union
+from dashwright.common.document import write_json
+from dashwright.common.errors import TooLarge
+
+BEFORE_FIRST_APPLY = "before-first-apply"
+"""Owns what an object had when it was first applied and nobody was known to own it."""
+
+ANCIENT_CHANGES = "ancient-changes"
+"""Owns what the oldest of too many managers owned."""
+
+MOST_UPDATERS = 20
+LARGEST_ENTRY = 50 * 1024
+"""Characters of one entry's fields as JSON; a larger set is told in less detail."""
+LARGEST_TOGETHER = 1024 * 1024
+
+_MEMBER, _ITEM, _ITSELF = "f:", "v:", "."
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One manager's fields. ``version`` is group and version, ``time`` RFC 3339, ``subresource`` the one that was written through."""
+
+    manager: str
+    operation: Literal["Apply", "Update"]
+    version: str
+    time: str
+    fields: FieldSet
+    subresource: str = ""
+
+    def is_of(self, other: "Entry") -> bool:
+        """Whether both tell of the same manager and way of writing."""
+        return (self.manager, self.operation, self.subresource) == (other.manager, other.operation, other.subresource)
+
+
+def managers_of(stored: object, sent: object = None) -> tuple[Entry, ...]:
+    """The entries that a write starts from: those it sends, else the stored ones. ``[{}]`` sends that there are none.
+
+    Entries that cannot be read, as those of a client that knows nothing of them, count as not sent.
+    """
+    if sent == [{}]:
+        return ()
+    return _read(sent) or _read(stored)
+
+
+def _read(entries: object) -> tuple[Entry, ...]:
+    if not isinstance(entries, list):
+        return ()
+    found = [_entry(item) for item in entries]
+    return tuple(entry for entry in found if entry is not None) if all(found) else ()
+
+
+def _entry(item: object) -> Entry | None:
+    if not isinstance(item, Mapping) or item.get("fieldsType") != "FieldsV1" or not _is_set(item.get("fieldsV1")):
+        return None
+    operation = item.get("operation")
+    texts = [item.get(name, "") for name in ("manager", "apiVersion", "time", "subresource")]
+    if operation not in ("Apply", "Update") or not all(isinstance(text, str) and len(text) <= 256 for text in texts):
+        return None
+    manager, version, time, subresource = texts
+    return Entry(manager, operation, version, time, _without_itself(item["fieldsV1"]), subresource)
+
+
+def _is_set(fields: object) -> bool:
+    return isinstance(fields, Mapping) and all(_is_name(name) and _is_set(below) for name, below in fields.items())
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and (name == _ITSELF or name.startswith((_MEMBER, _ITEM)))
+
+
+def _without_itself(fields: Mapping[str, Any]) -> FieldSet:
+    """Other servers also tell who made an object within the object; here it belongs to whoever owns something in it."""
+    return {name: _without_itself(below) for name, below in fields.items() if name != _ITSELF}
+
+
+def written(entries: Iterable[Entry]) -> list[dict[str, Any]]:
+    """``managedFields`` of entries; those that own nothing are left out."""
+    return [_written(entry) for entry in entries if entry.fields]
+
+
+def _written(entry: Entry) -> dict[str, Any]:
+    told = {
+        "manager": entry.manager,
+        "operation": entry.operation,
+        "apiVersion": entry.version,
+        "time": entry.time,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": _in_order(entry.fields),
+    }
+    return told | {"subresource": entry.subresource} if entry.subresource else told
+
+
+def _in_order(fields: FieldSet) -> FieldSet:
+    return {name: _in_order(fields[name]) for name in sorted(fields)}
+
+
+def is_same(one: Iterable[Entry], other: Iterable[Entry]) -> bool:
+    """Whether they say the same, whatever the times."""
+    return _timeless(one) == _timeless(other)
+
+
+def _timeless(entries: Iterable[Entry]) -> list[Entry]:
+    known = [replace(entry, time="") for entry in entries if entry.fields]
+    return sorted(known, key=lambda entry: (entry.manager, entry.operation, entry.subresource))
+
+
+def bounded(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """No more updating managers than are kept apart, and no set larger than an entry may be. Raises TooLarge for too much in all."""
+    updaters = sorted((entry for entry in entries if entry.operation == "Update"), key=lambda entry: entry.time)
+    surplus = updaters[: len(updaters) - MOST_UPDATERS + 1] if len(updaters) > MOST_UPDATERS else []
+    kept = [entry for entry in entries if not any(entry is old for old in surplus)]
+    if surplus:
+        fields: FieldSet = {}
+        for old in surplus:
+            fields = union(fields, old.fields)
+        kept.insert(0, replace(surplus[-1], manager=ANCIENT_CHANGES, fields=fields))
+    told = tuple(replace(entry, fields=_told_shorter(entry.fields)) for entry in kept)
+    if sum(len(write_json(entry.fields)) for entry in told) > LARGEST_TOGETHER:
+        raise TooLarge(f"the fields of all managers take more than {LARGEST_TOGETHER} characters; let fewer managers own the object")
+    return told
+
+
+def _told_shorter(fields: FieldSet) -> FieldSet:
+    """The set itself, or one that reaches less deep and so holds whole objects instead of their members."""
+    depth = 8
+    while depth and len(write_json(fields)) > LARGEST_ENTRY:
+        fields = _cut(fields, depth)
+        depth -= 1
+    return fields
+
+
+def _cut(fields: FieldSet, depth: int) -> FieldSet:
+    return {name: _cut(below, depth - 1) for name, below in fields.items()} if depth else {}

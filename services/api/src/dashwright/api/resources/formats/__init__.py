@@ -1,0 +1,13 @@
+"""The formats that objects are answered in, and read from: JSON and YAML; whole, as the rows of a table, or their metadata alone.
+
+A verb asks ``format_of`` before it does anything, since a client that takes none of them is refused, and hands what it found to ``one``,
+``Listing``, ``event`` or ``bookmark``.
+"""
+
+from dashwright.api.resources.formats.bodies import read_body
+from dashwright.api.resources.formats.events import bookmark, event
+from dashwright.api.resources.formats.lists import Listing, one
+from dashwright.api.resources.formats.negotiation import Form, Format, Included, format_of
+from dashwright.api.resources.formats.parts import Item
+
+__all__ = ["Form", "Format", "Included", "Item", "Listing", "bookmark", "event", "format_of", "one", "read_body"]

@@ -1,0 +1,48 @@
+"""Objects as clients send them: JSON or YAML."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+
+from dashwright.api.http.call import Call
+from dashwright.common.document import check_depth, read_json
+from dashwright.common.errors import BadRequest, Invalid, UnsupportedMediaType
+from dashwright.common.media import JSON, YAML, ranges
+from dashwright.common.yaml import read_yaml
+
+_AS_JSON: Final = frozenset({"", JSON, "text/json", "application/x-www-form-urlencoded"})
+"""A program that names no type sends what it is told to; the last is what ``curl -d`` calls it."""
+
+_AS_YAML: Final = frozenset({YAML, "application/x-yaml", "text/yaml", "text/x-yaml"})
+_LARGE: Final = 64 * 1024
+"""Bytes of a body whose parsing is noticed by others."""
+
+
+async def read_body(call: Call) -> Any:
+    """The tree of a body in JSON or YAML, its numbers as they were sent; nested no deeper than 128 levels.
+
+    Raises UnsupportedMediaType for another type, BadRequest for what cannot be read, and what ``call.body`` does.
+    """
+    parse = _parser_of(call)
+    body = await call.body()
+    return _read(parse, body) if len(body) < _LARGE else await asyncio.to_thread(_read, parse, body)
+
+
+def _parser_of(call: Call) -> Callable[[str], Any]:
+    name = next(ranges(call.headers.get("Content-Type", ""))).name
+    if name in _AS_YAML:
+        return read_yaml
+    if name in _AS_JSON:
+        return read_json
+    raise UnsupportedMediaType(f"the body is of type {name[:80]!r}, which is not read here; send {JSON} or {YAML}")
+
+
+def _read(parse: Callable[[str], Any], body: bytes) -> Any:
+    try:
+        tree = parse(body.decode())
+        check_depth(tree)
+    except UnicodeDecodeError as error:
+        raise BadRequest("the body is not UTF-8 text") from error
+    except Invalid as error:
+        raise BadRequest(f"the body cannot be read: {error.message}") from error
+    return tree

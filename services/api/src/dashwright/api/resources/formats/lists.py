@@ -1,0 +1,88 @@
+"""Answers: one object, and lists, which are written piece by piece."""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+import orjson
+
+from dashwright.api.http.answer import Answer
+from dashwright.api.resources.formats.negotiation import Form, Format
+from dashwright.api.resources.formats.parts import Item, columns, encode, version_of
+from dashwright.common.document import read_json
+from dashwright.common.kinds.kind import Kind
+from dashwright.common.yaml import write_yaml
+
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+def one(form: Format, kind: Kind, version: str, item: Item, status: int = 200, headers: Mapping[str, str] = _NONE) -> Answer:
+    """The answer that shows one object; as a table, one with a single row."""
+    if form.form is Form.TABLE:
+        body = table(form, kind, version, {"resourceVersion": version_of(item)}, [item])
+    else:
+        body = encode(form, kind, version, item)
+    return Answer(status, _yaml(body).encode() if form.is_yaml else body, form.content_type, {**form.headers, **headers})
+
+
+def table(
+    form: Format, kind: Kind, version: str, metadata: Mapping[str, Any], items: Iterable[Item], *, with_columns: bool = True
+) -> bytes:
+    """A table in JSON."""
+    rows = b",".join(encode(form, kind, version, item) for item in items)
+    return _table_head(form, kind, metadata, with_columns=with_columns) + rows + b"]}"
+
+
+class Listing:
+    """One list as it is written: its head, any number of pieces, its tail."""
+
+    def __init__(self, form: Format, kind: Kind, version: str) -> None:
+        self._form = form
+        self._kind = kind
+        self._version = version
+        self._is_empty = True
+
+    def head(self, metadata: Mapping[str, Any]) -> bytes:
+        """``metadata`` is that of the list: its ``resourceVersion`` and, of a page, how to go on."""
+        head = self._head(metadata)
+        if not self._form.is_yaml:
+            return head
+        return _yaml(head + b"]}").removesuffix(" []\n").encode()
+
+    def items(self, items: Iterable[Item]) -> bytes:
+        """Some of the objects, in order. YAML takes its time: write a long piece in a thread."""
+        written = [encode(self._form, self._kind, self._version, item) for item in items]
+        if not written:
+            return b""
+        was_empty, self._is_empty = self._is_empty, False
+        if self._form.is_yaml:
+            return ("\n" if was_empty else "").encode() + b"".join(_item(text) for text in written)
+        return (b"" if was_empty else b",") + b",".join(written)
+
+    def tail(self) -> bytes:
+        if self._form.is_yaml:
+            return b" []\n" if self._is_empty else b""
+        return b"]}"
+
+    def _head(self, metadata: Mapping[str, Any]) -> bytes:
+        if self._form.form is Form.TABLE:
+            return _table_head(self._form, self._kind, metadata)
+        if self._form.form is Form.METADATA:
+            kind, api_version = "PartialObjectMetadataList", self._form.meta_version
+        else:
+            kind, api_version = f"{self._kind.kind}List", self._kind.api_version(self._version)
+        return f'{{"kind":"{kind}","apiVersion":"{api_version}","metadata":'.encode() + orjson.dumps(dict(metadata)) + b',"items":['
+
+
+def _table_head(form: Format, kind: Kind, metadata: Mapping[str, Any], *, with_columns: bool = True) -> bytes:
+    head = f'{{"kind":"Table","apiVersion":"{form.meta_version}","metadata":'.encode() + orjson.dumps(dict(metadata))
+    return head + b',"columnDefinitions":' + (columns(kind) if with_columns else b"null") + b',"rows":['
+
+
+def _yaml(text: bytes) -> str:
+    return write_yaml(read_json(text.decode()))
+
+
+def _item(text: bytes) -> bytes:
+    """One item of a list in YAML; no text in it goes over a line."""
+    return b"- " + _yaml(text).rstrip("\n").replace("\n", "\n  ").encode() + b"\n"

@@ -1,0 +1,260 @@
+"""Lists at one version over a real PostgreSQL: every page belongs to the version that the first one was read at."""
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.errors import Gone
+from dashwright.common.kinds.kind import Extract
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER
+from dashwright.common.kinds.scope import NOTHING, Scope
+from dashwright.common.stores import changes, lists, resources
+from dashwright.common.stores.changes import Book
+from dashwright.common.stores.resources import Stored, Write
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+NAMES = ["a", "B", "c-1", "c.2", "Z", "ä"]
+"""In an order that differs from collation to collation."""
+
+
+async def put(connection: Connection, name: str, title: str = "T", *, folder: str = "", **labels: str) -> None:
+    annotations = {"grafana.app/folder": folder} if folder else {}
+    spec = orjson.dumps({"title": title}).decode()
+    write = Write(DASHBOARD, name, spec, "v2alpha1", extract=Extract(title), labels=labels, annotations=annotations)
+    async with connection.transaction():
+        await resources.put(connection, "default", write, actor="user:1", now=NOW)
+
+
+async def write(connection: Connection, statement: str, *values: Any) -> None:
+    async with connection.transaction():
+        await resources.lock(connection)
+        await connection.execute(statement, *values)
+
+
+async def remove(connection: Connection, name: str) -> None:
+    await write(connection, "delete from resource where resource = 'dashboards' and name = $1", name)
+
+
+async def everything(connection: Connection, **options: Any) -> list[Stored]:
+    """All pages of one object each at the newest version, or the one given."""
+    at = options.pop("at", None) or await changes.head(connection, Book.OBJECTS)
+    found: list[Stored] = []
+    after: str | None = ""
+    while after is not None:
+        page = await lists.page(connection, DASHBOARD, "default", at=at, after=after, limit=1, **options)
+        found += page.items
+        after = page.after
+    return found
+
+
+async def names(connection: Connection, **options: Any) -> set[str]:
+    return {item.name for item in await everything(connection, **options)}
+
+
+_STEPS = st.one_of(
+    st.tuples(st.just("put"), st.sampled_from(NAMES), st.sampled_from(["T", "U"]), st.sampled_from(["", "f"]), st.sampled_from(["", "x"])),
+    st.tuples(st.just("remove"), st.sampled_from(NAMES)),
+    st.tuples(st.just("status"), st.sampled_from(NAMES), st.sampled_from(["1", "2"])),
+    st.tuples(st.just("read")),
+)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(before=st.lists(_STEPS, max_size=8), meanwhile=st.lists(_STEPS, max_size=20), limit=st.integers(1, 3))
+@example([("put", "a", "T", "", "")], [("put", "a", "T", "f", ""), ("status", "a", "1")], 1)
+@example([("put", "a", "T", "f", "x")], [("remove", "a"), ("put", "a", "T", "", "")], 1)
+def test_the_pages_together_are_the_store_as_it_was(
+    database_url: str, before: list[tuple[str, ...]], meanwhile: list[tuple[str, ...]], limit: int
+) -> None:
+    """Whatever is written between the pages, they equal what the feed replayed up to the version of the list says there was."""
+    asyncio.run(_walk(database_url, before, meanwhile, limit))
+
+
+async def _walk(url: str, before: list[tuple[str, ...]], meanwhile: list[tuple[str, ...]], limit: int) -> None:
+    database = await Database.open(url, application_name="walk", max_size=1)
+    try:
+        async with database.connection() as connection:
+            transaction = connection.transaction()
+            await transaction.start()
+            for step in before:
+                await _do(connection, step)
+            at = await changes.head(connection, Book.OBJECTS)
+            found: list[Stored] = []
+            after: str | None = ""
+            for step in (*meanwhile, *[("read",)] * (len(NAMES) + 1)):
+                if step[0] != "read":
+                    await _do(connection, step)
+                elif after is not None:
+                    page = await lists.page(connection, DASHBOARD, "default", at=at, after=after, limit=limit)
+                    found += page.items
+                    after = page.after
+            assert after is None
+            assert [_told(item) for item in found] == await _replayed(connection, at)
+            selected = await everything(connection, at=at, labels=[("label", "in", ["x"])], scope=Scope(folders=["f"]))
+            assert selected == [item for item in found if item.folder == "f" and '"label":"x"' in item.metadata.replace(" ", "")]
+            await transaction.rollback()
+    finally:
+        await database.close()
+
+
+async def _do(connection: Connection, step: tuple[str, ...]) -> None:
+    match step:
+        case ("put", name, title, folder, label):
+            await put(connection, name, title, folder=folder, **({"label": label} if label else {}))
+        case ("remove", name):
+            await remove(connection, name)
+        case ("status", name, status):
+            await write(connection, "update resource set status = $2 where resource = 'dashboards' and name = $1", name, status)
+
+
+def _told(item: Stored) -> tuple[Any, ...]:
+    return (item.name, item.uid, item.resource_version, item.generation, item.metadata, item.spec, item.status, item.title, item.folder)
+
+
+async def _replayed(connection: Connection, at: int) -> list[tuple[Any, ...]]:
+    """The objects in the order of their names, from every change up to a version one after the other."""
+    objects: dict[str, tuple[Any, ...]] = {}
+    statement = (
+        "select c.*, h.spec as body from change c left join resource_history h using (uid, generation) where c.resource_version <= $1"
+    )
+    for row in await connection.fetch(f"{statement} order by c.resource_version", at):
+        objects.pop(row["name"], None)
+        if row["type"] != "DELETED":
+            told = ("name", "uid", "resource_version", "generation", "metadata", "body", "status", "title", "folder")
+            objects[row["name"]] = tuple(row[column] for column in told)
+    order = await connection.fetch("select n from unnest($1::text[]) n order by n", list(objects))
+    return [objects[row["n"]] for row in order]
+
+
+@pytest.fixture
+async def connection(database: Database) -> Any:
+    async with database.connection() as connection:
+        yield connection
+
+
+async def test_a_version_that_the_feed_has_dropped_is_gone(connection: Connection) -> None:
+    """Below the horizon nobody can say what there was; at the horizon it still stands."""
+    await put(connection, "a")
+    at = await changes.head(connection, Book.OBJECTS)
+    await connection.execute("update change_horizon set resource_version = $1", at)
+    assert await names(connection, at=at) == {"a"}
+    with pytest.raises(Gone):
+        await lists.page(connection, DASHBOARD, "default", at=at - 1, after="", limit=10)
+    await remove(connection, "a")
+    with pytest.raises(Gone):
+        await lists.page(connection, FOLDER, "default", at=at - 1, after="", limit=10)
+
+
+async def test_a_body_that_is_not_kept_any_more_hides_no_object(connection: Connection) -> None:
+    """A page without one of its objects would be taken for the truth."""
+    await put(connection, "a")
+    at = await changes.head(connection, Book.OBJECTS)
+    await put(connection, "a", "U")
+    (without,) = (await lists.page(connection, DASHBOARD, "default", at=at, after="", limit=1, bodies=False)).items
+    await connection.execute("delete from resource_history where generation = 1")
+    with pytest.raises(Gone):
+        await lists.page(connection, DASHBOARD, "default", at=at, after="", limit=1)
+    with pytest.raises(Gone):
+        await lists.read_bodies(connection, [without])
+
+
+@pytest.mark.parametrize(
+    ("requirement", "selected"),
+    [
+        (("tier", "in", ["gold"]), "ab"),
+        (("tier", "in", ["gold", "lead"]), "abc"),
+        (("tier", "in", [""]), ""),
+        (("tier", "notin", ["gold"]), "cd"),
+        (("tier", "notin", ["gold", "lead"]), "d"),
+        (("team", "exists", []), "ad"),
+        (("team", "absent", []), "bc"),
+        (("other", "exists", []), ""),
+    ],
+    ids=str,
+)
+async def test_labels_narrow_a_list_down(connection: Connection, requirement: tuple[str, str, list[str]], selected: str) -> None:
+    """Each kind of requirement, on what is there and on what was there before it changed."""
+    await put(connection, "a", tier="gold", team="x")
+    await put(connection, "b", tier="gold")
+    await put(connection, "c", tier="lead")
+    await put(connection, "d", team="")
+    at = await changes.head(connection, Book.OBJECTS)
+    assert await names(connection, labels=[requirement]) == set(selected)
+    assert await names(connection, labels=[requirement, ("tier", "in", ["gold"])]) == set(selected) & {"a", "b"}
+    for name in "abcd":
+        await put(connection, name, tier="none", team="none", other="1")
+    await remove(connection, "a")
+    assert await names(connection, labels=[requirement], at=at) == set(selected)
+
+
+async def test_contradicting_labels_select_nothing(connection: Connection) -> None:
+    """Two values for one label are both asked for."""
+    await put(connection, "a", tier="gold")
+    both = [("tier", "in", ["gold"]), ("tier", "in", ["lead"])]
+    assert await names(connection, labels=both) == set()
+    assert await names(connection, labels=both[::-1]) == set()
+
+
+async def test_names_and_numbers_find_one_object(connection: Connection) -> None:
+    """Now, and as it was when it is gone."""
+    for name in ("a", "b", "c"):
+        await put(connection, name)
+    number = (await everything(connection, name="b"))[0].number
+    at = await changes.head(connection, Book.OBJECTS)
+    for _ in range(2):
+        assert await names(connection, at=at, name="b") == {"b"}
+        assert await names(connection, at=at, number=number) == {"b"}
+        assert await names(connection, at=at, other_names=["b", "x"]) == {"a", "c"}
+        assert await names(connection, at=at, number=number, name="a") == set()
+        await remove(connection, "b")
+    assert (await everything(connection, at=at, name="b"))[0].number == number
+
+
+async def test_a_scope_shows_what_lies_in_it(connection: Connection) -> None:
+    """By folder, at the root but for what is hidden there, or by name; an empty one shows nothing."""
+    await put(connection, "a", folder="f")
+    await put(connection, "b", folder="g")
+    await put(connection, "c")
+    await put(connection, "d")
+    at = await changes.head(connection, Book.OBJECTS)
+    for _ in range(2):
+        assert await names(connection, at=at, scope=NOTHING) == set()
+        assert await names(connection, at=at, scope=Scope(folders=["f", "x"])) == {"a"}
+        assert await names(connection, at=at, scope=Scope(root=True)) == {"c", "d"}
+        assert await names(connection, at=at, scope=Scope(root=True, hidden=["c"])) == {"d"}
+        assert await names(connection, at=at, scope=Scope(hidden=["c"], names=["c", "b"])) == {"b", "c"}
+        for name, folder in zip("abcd", ["", "f", "f", "g"], strict=True):
+            await put(connection, name, folder=folder)
+
+
+async def test_bodies_come_along_up_to_a_size(connection: Connection) -> None:
+    """The first of them that fit; the rest is had by name and generation, and nothing where none is wanted."""
+    for name in ("a", "b", "c"):
+        await put(connection, name, name)
+    at = await changes.head(connection, Book.OBJECTS)
+    size = len('{"title":"a"}')
+    page = await lists.page(connection, DASHBOARD, "default", at=at, after="", limit=3, most=2 * size)
+    assert [item.spec for item in page.items] == ['{"title":"a"}', '{"title":"b"}', ""]
+    assert page.sizes == [size] * 3
+    assert await lists.read_bodies(connection, page.items[2:]) == {page.items[2].uid: '{"title":"c"}'}
+    bare = await lists.page(connection, DASHBOARD, "default", at=at, after="", limit=3, bodies=False)
+    assert [(item.name, item.spec) for item in bare.items] == [("a", ""), ("b", ""), ("c", "")]
+
+
+async def test_objects_are_counted_by_kind_and_namespace(connection: Connection) -> None:
+    """What remains of a list is told by it."""
+    await put(connection, "a")
+    await put(connection, "b")
+    assert await lists.count(connection, DASHBOARD, "default") == 2
+    assert await lists.count(connection, FOLDER, "default") == 0
+    assert await lists.count(connection, DASHBOARD, "org-2") == 0
+    at = await changes.head(connection, Book.OBJECTS)
+    await write(connection, "delete from resource")
+    assert await lists.namespaces(connection, DASHBOARD, at=at) == ["default"]
+    assert await lists.namespaces(connection, DASHBOARD, at=await changes.head(connection, Book.OBJECTS)) == []

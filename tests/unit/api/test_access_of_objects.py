@@ -1,0 +1,258 @@
+"""Who may do what with which folder and dashboard: roles, rules on objects and on the folders above them, explicit grants."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.api.domain.access import permissions_of
+from dashwright.api.domain.access.scopes import grants_of, with_grants
+from dashwright.api.domain.access.tree import Level, Rule, Rules, Tree
+from dashwright.api.domain.access.view import View, demand
+from dashwright.common.errors import Forbidden
+from dashwright.common.identity import Caller, Identity, Role
+from dashwright.common.kinds.kind import Kind
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER, LIBRARY_PANEL, REPOSITORY
+from dashwright.common.kinds.scope import EVERYTHING, NOTHING
+
+KINDS = (DASHBOARD, FOLDER, LIBRARY_PANEL)
+
+
+def caller(role: Role, *grants: tuple[str, str], user_id: int = 1, teams: tuple[int, ...] = (), **members: Any) -> Identity:
+    granted = grants_of(grants)
+    permissions = with_grants(permissions_of(role), granted)
+    return Identity("user:1", "vic", 1, role, user_id, permissions=permissions, granted=granted, teams=frozenset(teams), **members)
+
+
+# a: no rules; b: below a, team 7 edits; closed: an empty list of its own; inner: below it, Viewers view.
+TREE = Tree(
+    {"a": None, "b": "a", "c": "b", "closed": None, "inner": "closed", "lost": "gone", "round": "circle", "circle": "round"},
+    {
+        ("folders", "b"): [Rule(Level.EDIT, team_id=7)],
+        ("folders", "closed"): [],
+        ("folders", "inner"): [Rule(Level.VIEW, role=Role.VIEWER)],
+        ("dashboards", "d"): [Rule(Level.ADMIN, user_id=1), Rule(Level.EDIT, role=Role.EDITOR)],
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("who", "kind", "name", "folder", "level"),
+    [
+        (caller(Role.VIEWER), DASHBOARD, "x", None, Level.VIEW),
+        (caller(Role.EDITOR), DASHBOARD, "x", None, Level.EDIT),
+        (caller(Role.NONE), DASHBOARD, "x", None, Level.NONE),
+        (caller(Role.VIEWER), DASHBOARD, "x", "a", Level.VIEW),
+        (caller(Role.VIEWER), DASHBOARD, "x", "c", Level.VIEW),
+        (caller(Role.VIEWER, teams=(7,)), DASHBOARD, "x", "c", Level.EDIT),
+        (caller(Role.NONE, teams=(7,)), FOLDER, "b", "a", Level.EDIT),
+        (caller(Role.NONE, teams=(7,)), FOLDER, "a", None, Level.NONE),
+        (caller(Role.EDITOR), FOLDER, "closed", None, Level.NONE),
+        (caller(Role.EDITOR), DASHBOARD, "x", "closed", Level.NONE),
+        (caller(Role.EDITOR), DASHBOARD, "x", "inner", Level.VIEW),
+        (caller(Role.ADMIN), FOLDER, "closed", None, Level.ADMIN),
+        (caller(Role.NONE, is_server_admin=True), DASHBOARD, "x", "closed", Level.ADMIN),
+        (caller(Role.VIEWER), DASHBOARD, "d", None, Level.ADMIN),
+        (caller(Role.VIEWER, user_id=2), DASHBOARD, "d", None, Level.NONE),
+        (caller(Role.VIEWER, user_id=2), DASHBOARD, "d", "a", Level.VIEW),
+        (caller(Role.EDITOR, user_id=0, kind=Caller.API_KEY), DASHBOARD, "d", None, Level.EDIT),
+        (caller(Role.VIEWER, user_id=0, kind=Caller.API_KEY), DASHBOARD, "d", None, Level.NONE),
+        (caller(Role.EDITOR), LIBRARY_PANEL, "d", None, Level.EDIT),
+        (caller(Role.EDITOR), LIBRARY_PANEL, "p", "closed", Level.NONE),
+        (caller(Role.EDITOR), DASHBOARD, "x", "lost", Level.NONE),
+        (caller(Role.EDITOR), DASHBOARD, "x", "unknown", Level.NONE),
+        (caller(Role.EDITOR), DASHBOARD, "x", "round", Level.NONE),
+    ],
+)
+def test_the_highest_level_counts(who: Identity, kind: Kind, name: str, folder: str | None, level: Level) -> None:
+    """Rules of an object's own replace what the role gives at the root only; below it they add. A role's rule is one for higher roles."""
+    view = View(who, TREE)
+    assert view.level(kind, name, folder) == level
+    for verb, needed in (("read", Level.VIEW), ("create", Level.EDIT), ("write", Level.EDIT), ("delete", Level.EDIT)):
+        assert view.may(f"{kind.area}:{verb}", kind, name, folder) is (level >= needed)
+    assert view.may(f"{kind.area}.permissions:write", kind, name, folder) is (level >= Level.ADMIN)
+
+
+@pytest.mark.parametrize(
+    ("scope", "kind", "name", "folder", "is_covered"),
+    [
+        ("dashboards:uid:x", DASHBOARD, "x", "closed", True),
+        ("dashboards:uid:x", DASHBOARD, "y", "closed", False),
+        ("folders:uid:closed", DASHBOARD, "y", "inner", True),
+        ("folders:uid:inner", DASHBOARD, "y", "closed", False),
+        ("folders:uid:general", DASHBOARD, "d", None, True),
+        ("folders:uid:general", DASHBOARD, "d", "closed", False),
+        ("folders:*", DASHBOARD, "d", "closed", True),
+        ("dashboards:*", DASHBOARD, "d", "lost", True),
+        ("*", DASHBOARD, "d", "lost", True),
+    ],
+)
+def test_an_explicit_grant_adds_its_own_action_whatever_the_rules_say(
+    scope: str, kind: Kind, name: str, folder: str | None, is_covered: bool
+) -> None:
+    """On the object, on all below a folder, on what lies at the root, or on everything; no other action comes with it."""
+    view = View(caller(Role.NONE, ("dashboards:read", scope), user_id=2), TREE)
+    assert view.may("dashboards:read", kind, name, folder) is is_covered
+    assert view.scope(kind).holds(name, folder) is is_covered
+    assert not view.may("dashboards:write", kind, name, folder)
+    assert view.level(kind, name, folder) == Level.NONE
+
+
+def test_what_lies_in_no_folder_is_for_permissions_alone() -> None:
+    """Nobody sets rules on a repository."""
+    assert View(caller(Role.EDITOR), TREE).scope(REPOSITORY) == EVERYTHING
+    assert View(caller(Role.VIEWER), TREE).scope(REPOSITORY) == NOTHING
+    assert View(caller(Role.EDITOR), TREE).may("repositories:read", REPOSITORY, "r", None)
+    assert not View(caller(Role.EDITOR), TREE).may("repositories:write", REPOSITORY, "r", None)
+
+
+@pytest.mark.parametrize(
+    ("who", "action", "is_held"),
+    [
+        (caller(Role.VIEWER), "dashboards:read", True),
+        (caller(Role.VIEWER, user_id=2), "dashboards:write", False),
+        (caller(Role.VIEWER), "dashboards:write", True),
+        (caller(Role.VIEWER), "folders:write", False),
+        (caller(Role.VIEWER, teams=(7,)), "folders:create", True),
+        (caller(Role.VIEWER, teams=(7,)), "library.panels:delete", True),
+        (caller(Role.VIEWER), "dashboards.permissions:write", True),
+        (caller(Role.VIEWER), "folders.permissions:write", False),
+        (caller(Role.NONE, user_id=2), "dashboards:read", False),
+        (caller(Role.NONE, ("dashboards:read", "dashboards:uid:y"), user_id=2), "dashboards:read", True),
+        (caller(Role.ADMIN), "folders.permissions:write", True),
+    ],
+)
+def test_a_right_on_anything_leads_past_the_first_door(who: Identity, action: str, is_held: bool) -> None:
+    """By role, by a rule on some object, or by a grant; the object itself is looked at behind it."""
+    assert View(who, TREE).holds(action) is is_held
+
+
+def test_without_rules_all_is_as_the_role_has_it() -> None:
+    """Everything or nothing, whatever folders there are; one list in the namespace ends that for who is no Admin."""
+    bare = Tree({"a": None, "b": "a"})
+    for who, scope in ((caller(Role.VIEWER), EVERYTHING), (caller(Role.NONE), NOTHING), (caller(Role.ADMIN), EVERYTHING)):
+        view = View(who, bare)
+        assert view.is_whole
+        assert {view.scope(kind) for kind in KINDS} == {scope}
+    assert not View(caller(Role.VIEWER), TREE).is_whole
+    assert View(caller(Role.ADMIN), TREE).is_whole
+
+
+def test_a_refusal_names_object_caller_and_action() -> None:
+    with pytest.raises(Forbidden, match=r'^dashboards.dashboard.grafana.app "x" is forbidden: vic needs dashboards:write$') as refusal:
+        demand(View(caller(Role.VIEWER), TREE), "dashboards:write", DASHBOARD, "x", None, login="vic")
+    assert refusal.value.details == {"name": "x", "group": "dashboard.grafana.app", "kind": "dashboards"}
+    with pytest.raises(Forbidden, match=r"^folders.folder.grafana.app is forbidden: vic needs folders:create$"):
+        demand(View(caller(Role.VIEWER), TREE), "folders:create", FOLDER, "", None, login="vic")
+
+
+FOLDERS = [f"f{number}" for number in range(6)]
+rules = st.lists(
+    st.builds(
+        lambda level, whom: Rule(level, **whom),
+        st.sampled_from([Level.VIEW, Level.EDIT, Level.ADMIN]),
+        st.sampled_from([{"user_id": 1}, {"user_id": 2}, {"team_id": 7}, {"team_id": 8}, *({"role": role} for role in list(Role)[1:])]),
+    ),
+    max_size=3,
+)
+scopes = st.sampled_from(["*", "dashboards:uid:d1", "folders:uid:general", "folders:*", *(f"folders:uid:{name}" for name in FOLDERS)])
+actions = st.sampled_from([f"{kind.area}:{verb}" for kind in KINDS for verb in ("read", "write")])
+callers = st.builds(
+    lambda role, grants, teams: caller(role, *grants, teams=teams),
+    st.sampled_from(list(Role)),
+    st.lists(st.tuples(actions, scopes), max_size=2),
+    st.sampled_from([(), (7,), (7, 8)]),
+)
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> Tree:
+    """Folders each of which lies in one before it or at the root; some that do not end there; lists on any of them and on dashboards."""
+    parents: dict[str, str | None] = {}
+    for index, name in enumerate(FOLDERS):
+        parents[name] = draw(st.sampled_from([None, *FOLDERS[:index], *(["missing", name] if index == 5 else [])]))
+    listed = st.sampled_from([*(("folders", name) for name in FOLDERS), ("dashboards", "d1"), ("dashboards", "d2")])
+    return Tree(parents, draw(st.dictionaries(listed, rules, max_size=5)))
+
+
+def walked(who: Identity, tree: Tree, kind: Kind, name: str, folder: str | None) -> Level:
+    """The same, said naively: from the root down, adding what each list gives."""
+
+    def given_by(listed: Rules) -> Level:
+        about = [
+            rule.level
+            for rule in listed
+            if (rule.user_id and rule.user_id == who.user_id)
+            or rule.team_id in who.teams
+            or (rule.role and list(Role).index(who.role) >= list(Role).index(rule.role))
+        ]
+        return max(about, default=Level.NONE)
+
+    if who.role is Role.ADMIN:
+        return Level.ADMIN
+    way: list[tuple[str, str]] = [(kind.plural, name)]
+    while folder is not None:
+        if ("folders", folder) in way[1:] or folder not in tree.parents:
+            return given_by(tree.lists.get((kind.plural, name), []))
+        way.append(("folders", folder))
+        folder = tree.parents[folder]
+    defaults: Mapping[Role, Level] = {Role.NONE: Level.NONE, Role.VIEWER: Level.VIEW, Role.EDITOR: Level.EDIT}
+    level = Level.NONE if way[-1] in tree.lists else defaults[who.role]
+    for step in reversed(way):
+        level = max(level, given_by(tree.lists.get(step, [])))
+    return level
+
+
+def places(tree: Tree) -> list[tuple[Kind, str, str | None]]:
+    """Every folder where it lies, and dashboards and panels, with lists and without, at the root and in every folder."""
+    found: list[tuple[Kind, str, str | None]] = [(FOLDER, name, tree.parents[name]) for name in FOLDERS]
+    for kind in (DASHBOARD, LIBRARY_PANEL):
+        found += [(kind, name, folder) for name in ("d1", "d2", "d3") for folder in (None, *FOLDERS)]
+    return found
+
+
+@given(who=callers, tree=trees())
+def test_levels_are_what_a_naive_walk_finds(who: Identity, tree: Tree) -> None:
+    """Without any list the role decides alone; with one, the way to the root does."""
+    view = View(who, tree)
+    for kind, name, folder in places(tree):
+        if tree.lists or view.level(kind, name, folder) == Level.ADMIN:
+            assert view.level(kind, name, folder) == walked(who, tree, kind, name, folder), (kind.plural, name, folder)
+
+
+@given(who=callers, tree=trees())
+def test_a_list_holds_exactly_what_may_be_read_one_by_one(who: Identity, tree: Tree) -> None:
+    """The scope that a statement asks for, and the question about a single object, agree; and so does the first door."""
+    view = View(who, tree)
+    for kind, name, folder in places(tree):
+        seen = view.may(kind.actions["get"], kind, name, folder)
+        assert view.scope(kind).holds(name, folder) is seen, (kind.plural, name, folder)
+        if seen:
+            assert view.holds(kind.actions["get"])
+
+
+@given(who=callers, before=trees(), after=trees())
+def test_views_that_agree_show_the_same(who: Identity, before: Tree, after: Tree) -> None:
+    """What one shows of a folder that both know, or at the root, the other shows too; the same tree agrees with itself."""
+    first, second = View(who, before), View(who, after)
+    assert View(who, before).agrees(first)
+    assert first.agrees(second) is second.agrees(first)
+    if first.agrees(second):
+        for kind, name, folder in places(before):
+            if kind is not FOLDER or before.parents[name] == after.parents[name]:
+                seen = first.may(kind.actions["get"], kind, name, folder)
+                assert second.may(kind.actions["get"], kind, name, folder) is seen, (kind.plural, name, folder)
+
+
+def test_what_comes_and_goes_does_not_end_a_watch() -> None:
+    """A new folder, or one less, is no disagreement; a move to where somebody does not look is, and so is a new rule."""
+    who = caller(Role.VIEWER)
+    lists = {("folders", "closed"): ()}
+    view = View(who, Tree({"a": None, "closed": None}, lists))
+    assert view.agrees(View(who, Tree({"a": None, "closed": None, "new": "a"}, lists)))
+    assert view.agrees(View(who, Tree({"closed": None}, lists)))
+    assert not view.agrees(View(who, Tree({"a": "closed", "closed": None}, lists)))
+    assert not view.agrees(View(who, Tree({"a": None, "closed": None}, {**lists, ("folders", "a"): ()})))
+    assert View(caller(Role.ADMIN), Tree({"a": None})).agrees(View(caller(Role.ADMIN), Tree({"a": "closed", "closed": None}, lists)))

@@ -1,0 +1,248 @@
+"""Which format a client gets, and what objects look like in it."""
+
+import json
+import uuid
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from dashwright.api.http.call import Call
+from dashwright.api.resources import formats
+from dashwright.api.resources.formats import Form, Format, Included, format_of
+from dashwright.common.errors import BadRequest, NotAcceptable
+from dashwright.common.kinds.registry import DASHBOARD, JOB, LIBRARY_PANEL, REPOSITORY
+from dashwright.common.stores.resources import Stored
+from dashwright.common.yaml import read_yaml
+
+JSON = Format()
+YAML = Format(is_yaml=True)
+TABLE = Format(Form.TABLE)
+METADATA = Format(Form.METADATA)
+AS_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+AS_METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+STORED = Stored(
+    DASHBOARD,
+    uuid.UUID(int=1),
+    "cpu",
+    "default",
+    7,
+    2,
+    "v2alpha1",
+    '{"name": "cpu", "creationTimestamp": "2026-11-21T10:00:00Z"}',
+    '{"title":"in the body","rate":1.10}',
+    None,
+    title="CPU",
+    subtype="timeseries",
+)
+WITHOUT_BODY = replace(STORED, spec="")
+
+
+class Asked:
+    """As much of a request as negotiation looks at."""
+
+    def __init__(self, accept: str, include: str = "") -> None:
+        self.accept = accept
+        self.query = {"includeObject": include}
+
+
+def asked(accept: str, include: str = "", *, streamed: bool = False) -> Format:
+    return format_of(cast("Call", Asked(accept, include)), streamed=streamed)
+
+
+@pytest.mark.parametrize(
+    ("accept", "wanted"),
+    [
+        ("", JSON),
+        ("*/*", JSON),
+        ("text/html,application/*;q=0.9", JSON),
+        ("application/json", JSON),
+        ("application/json;stream=watch", JSON),
+        ("Application/YAML", YAML),
+        ("application/yaml;q=0.5, application/json;q=0.4", YAML),
+        ("application/yaml;q=0.5, application/json", JSON),
+        ("application/yaml;q=x, application/json;q=0.1", JSON),
+        (f"{PROTOBUF},application/json", JSON),
+        (f"{AS_TABLE},application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", TABLE),
+        ("application/json;as=Table;v=v1beta1;g=meta.k8s.io", replace(TABLE, meta="v1beta1")),
+        ("application/yaml;as=Table;v=v1;g=meta.k8s.io", replace(TABLE, is_yaml=True)),
+        (f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{AS_METADATA},application/json", METADATA),
+        ("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", METADATA),
+        ("application/json;as=Table;v=v2;g=meta.k8s.io,application/json;q=0.1", JSON),
+        ("application/json;as=Chart;v=v1;g=meta.k8s.io,application/yaml", YAML),
+    ],
+)
+def test_the_heaviest_range_that_there_is_wins(accept: str, wanted: Format) -> None:
+    """Of equal weights the first; what is unknown, or has weight 0, counts as not named."""
+    assert asked(accept) == wanted
+
+
+@pytest.mark.parametrize(
+    "accept", [PROTOBUF, "text/html", "application/json;q=0", "application/json;as=Table", AS_TABLE.replace("meta", "m")]
+)
+def test_a_client_that_takes_nothing_of_what_there_is_is_told_what_there_is(accept: str) -> None:
+    """406, and the text names the types."""
+    with pytest.raises(NotAcceptable, match=r"application/json, application/yaml.*as=Table"):
+        asked(accept)
+
+
+def test_a_watch_knows_json_only() -> None:
+    """There is no stream of YAML documents; a client that takes both gets JSON."""
+    assert asked("application/yaml, application/json;q=0.1", streamed=True) == JSON
+    with pytest.raises(NotAcceptable, match=r"accepted: application/json;"):
+        asked("application/yaml", streamed=True)
+
+
+@pytest.mark.parametrize("included", Included)
+def test_rows_hold_what_was_asked_for(included: Included) -> None:
+    """``includeObject`` counts for tables, in its three words."""
+    assert asked(AS_TABLE, included.value).included is included
+    assert asked("application/json", "rubbish") == JSON
+    with pytest.raises(BadRequest, match="None, Metadata, Object"):
+        asked(AS_TABLE, "none")
+
+
+@pytest.mark.parametrize(
+    ("form", "kind", "needed"),
+    [
+        (JSON, DASHBOARD, True),
+        (METADATA, REPOSITORY, False),
+        (TABLE, DASHBOARD, False),
+        (TABLE, LIBRARY_PANEL, False),
+        (TABLE, JOB, False),
+        (TABLE, REPOSITORY, True),
+        (replace(TABLE, included=Included.OBJECT), DASHBOARD, True),
+    ],
+)
+def test_bodies_are_read_only_where_they_are_shown(form: Format, kind: Any, *, needed: bool) -> None:
+    """Names, titles, types, times and states of columns are known without the spec."""
+    assert form.needs_body(kind) is needed
+
+
+def told(body: bytes | Any) -> Any:
+    return json.loads(body)
+
+
+def test_an_object_is_shown_as_it_is_stored() -> None:
+    """The numbers of a body are those that were sent, in JSON and in YAML."""
+    answer = formats.one(JSON, DASHBOARD, "v1beta1", STORED, 201, {"Warning": "x"})
+    assert (answer.status, answer.content_type) == (201, "application/json")
+    assert dict(answer.headers) == {"Vary": "Accept", "Warning": "x"}
+    assert answer.body == STORED.encode("v1beta1")
+    in_yaml = formats.one(YAML, DASHBOARD, "v1beta1", STORED)
+    assert in_yaml.content_type == "application/yaml"
+    assert b"rate: 1.10\n" in cast("bytes", in_yaml.body)
+    assert read_yaml(cast("bytes", in_yaml.body).decode()) == told(answer.body)
+
+
+def test_a_table_is_told_without_the_body() -> None:
+    """Cells come from the columns of the store; the row holds the metadata, with the version."""
+    table = told(formats.one(TABLE, DASHBOARD, "v2alpha1", WITHOUT_BODY).body)
+    assert (table["kind"], table["apiVersion"], table["metadata"]) == ("Table", "meta.k8s.io/v1", {"resourceVersion": "7"})
+    assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Title", "Created At"]
+    assert [(column["type"], column["format"]) for column in table["columnDefinitions"]] == [
+        ("string", "name"),
+        ("string", ""),
+        ("date", ""),
+    ]
+    (row,) = table["rows"]
+    assert row["cells"] == ["cpu", "CPU", "2026-11-21T10:00:00Z"]
+    assert row["object"]["kind"] == "PartialObjectMetadata"
+    assert row["object"]["metadata"] == {
+        "name": "cpu",
+        "resourceVersion": "7",
+        "generation": 2,
+        "creationTimestamp": "2026-11-21T10:00:00Z",
+    }
+
+
+def test_the_type_of_a_panel_is_a_column() -> None:
+    """Library panels show it between title and time."""
+    table = told(formats.one(TABLE, LIBRARY_PANEL, "v2alpha1", replace(WITHOUT_BODY, kind=LIBRARY_PANEL)).body)
+    assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Title", "Type", "Created At"]
+    assert table["rows"][0]["cells"] == ["cpu", "CPU", "timeseries", "2026-11-21T10:00:00Z"]
+
+
+def test_cells_without_a_source_are_read_from_the_object() -> None:
+    """A path leads through spec and status; what is missing there is null."""
+    repository = replace(STORED, kind=REPOSITORY, spec='{"title":"R","type":"local"}', status='{"health":{"healthy":true}}')
+    row = told(formats.one(TABLE, REPOSITORY, "v0alpha1", repository).body)["rows"][0]
+    assert row["cells"] == ["cpu", "CPU", "local", True, "2026-11-21T10:00:00Z"]
+    row = told(formats.one(TABLE, REPOSITORY, "v0alpha1", replace(repository, status=None)).body)["rows"][0]
+    assert row["cells"][3] is None
+
+
+def test_rows_without_and_with_their_objects() -> None:
+    """Nothing beside the cells, or the whole object in the version asked for."""
+    bare = told(formats.one(replace(TABLE, included=Included.NONE), DASHBOARD, "v2alpha1", WITHOUT_BODY).body)
+    assert bare["rows"] == [{"cells": ["cpu", "CPU", "2026-11-21T10:00:00Z"]}]
+    full = told(formats.one(replace(TABLE, included=Included.OBJECT), DASHBOARD, "v0alpha1", STORED).body)
+    assert full["rows"][0]["object"] == told(STORED.encode("v0alpha1"))
+
+
+def test_encoded_objects_are_shown_in_every_form() -> None:
+    """What a sub-resource made is a table and metadata, too; its columns are read by their paths."""
+    made = STORED.encode("v2alpha1")
+    assert formats.one(JSON, DASHBOARD, "v2alpha1", made).body == made
+    table = told(formats.one(TABLE, DASHBOARD, "v2alpha1", made).body)
+    assert table["rows"][0]["cells"] == ["cpu", "in the body", "2026-11-21T10:00:00Z"]
+    assert table["metadata"]["resourceVersion"] == "7"
+    assert told(formats.one(METADATA, DASHBOARD, "v2alpha1", made).body) == told(formats.one(METADATA, DASHBOARD, "v2alpha1", STORED).body)
+
+
+@pytest.mark.parametrize("form", [JSON, YAML, METADATA, TABLE, replace(TABLE, is_yaml=True)], ids=str)
+@pytest.mark.parametrize("pieces", [[], [[]], [[STORED]], [[], [STORED, STORED], [STORED]]], ids=["none", "empty", "one", "three"])
+def test_a_list_is_one_document_however_it_is_cut(form: Format, pieces: list[list[Stored]]) -> None:
+    """Head, pieces and tail join to a readable list of all objects, with the metadata at the top."""
+    listing = formats.Listing(form, DASHBOARD, "v2alpha1")
+    text = listing.head({"resourceVersion": "9"}) + b"".join(listing.items(piece) for piece in pieces) + listing.tail()
+    read = read_yaml(text.decode()) if form.is_yaml else told(text)
+    found = read["rows" if form.form is Form.TABLE else "items"]
+    assert len(found) == sum(map(len, pieces))
+    assert read["metadata"] == {"resourceVersion": "9"}
+    names = {Form.WHOLE: "DashboardList", Form.TABLE: "Table", Form.METADATA: "PartialObjectMetadataList"}
+    assert read["kind"] == names[form.form]
+    if found and form.form is Form.WHOLE:
+        assert found[0] == told(STORED.encode("v2alpha1"))
+
+
+@pytest.mark.parametrize(
+    ("form", "kind"), [(JSON, "Dashboard"), (METADATA, "PartialObjectMetadata"), (TABLE, "Table")], ids=["whole", "metadata", "table"]
+)
+def test_an_event_is_a_line(form: Format, kind: str) -> None:
+    """Its object has the form that was asked for."""
+    line = formats.event(form, DASHBOARD, "v2alpha1", "MODIFIED", STORED, with_columns=True)
+    assert line.endswith(b"}\n")
+    assert line.count(b"\n") == 1
+    assert (told(line)["type"], told(line)["object"]["kind"]) == ("MODIFIED", kind)
+
+
+def test_columns_come_once() -> None:
+    """A watch of a table tells its columns with the first event; the later ones say null."""
+    first, later = (formats.event(TABLE, DASHBOARD, "v2alpha1", "ADDED", STORED, with_columns=is_first) for is_first in (True, False))
+    assert len(told(first)["object"]["columnDefinitions"]) == 3
+    assert told(later)["object"]["columnDefinitions"] is None
+    assert told(later)["object"]["metadata"] == {"resourceVersion": "7"}
+
+
+def test_an_error_stays_a_status() -> None:
+    """Nobody wants the end of a watch as a table."""
+    status = b'{"kind":"Status"}'
+    assert told(formats.event(TABLE, DASHBOARD, "v2alpha1", "ERROR", status, with_columns=True)) == {
+        "type": "ERROR",
+        "object": told(status),
+    }
+
+
+@pytest.mark.parametrize(("form", "path"), [(JSON, ()), (METADATA, ()), (TABLE, ("rows", 0, "object"))], ids=["whole", "metadata", "table"])
+def test_a_bookmark_names_a_version(form: Format, path: tuple[Any, ...]) -> None:
+    """In the metadata of an object without content; the annotation is there at the end of the initial events only."""
+    for ends in (False, True):
+        line = told(formats.bookmark(form, DASHBOARD, "v2alpha1", 12, ends_initial=ends))
+        assert line["type"] == "BOOKMARK"
+        found = line["object"]
+        assert found["metadata"]["resourceVersion"] == "12"
+        for step in path:
+            found = found[step]
+        assert found["metadata"].get("annotations") == ({"k8s.io/initial-events-end": "true"} if ends else None)

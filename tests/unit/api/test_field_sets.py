@@ -1,0 +1,120 @@
+"""Sets of fields: what a tree opens into, and the reckoning with such sets."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.api.domain.fields.nodes import closed, merged, opened
+from dashwright.api.domain.fields.sets import changed, common, covered, leaves, minus, paths, union, within, without
+
+_SCALARS = st.none() | st.booleans() | st.integers(-2, 2) | st.text("ab", max_size=2)
+TREES = st.dictionaries(
+    st.sampled_from("abc"),
+    st.recursive(
+        _SCALARS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3), max_leaves=8
+    ),
+    max_size=3,
+)
+SETS = frozenset({("a",), ("b", "c")})
+
+
+def _paths(tree: object) -> list[str]:
+    return list(paths(leaves(opened(tree, SETS))))
+
+
+@pytest.mark.parametrize(
+    ("tree", "told"),
+    [
+        pytest.param({"b": {"x": 1, "y": None}}, [".b.x", ".b.y"], id="members"),
+        pytest.param({"b": [1, {"x": 1}]}, [".b"], id="a list is whole"),
+        pytest.param({"b": {}, "c": []}, [".b", ".c"], id="what is empty is a field"),
+        pytest.param({"a": ["q", {"x": 1}]}, ['.a[="q"]', '.a[={"x":1e0}]'], id="items of a set"),
+        pytest.param({"a": ["q", "q"]}, [".a"], id="a set with an item twice is a list"),
+        pytest.param({"b": {"x\0": 1, "y": 1}}, [".b"], id="a key that cannot be stored makes its object whole"),
+        pytest.param({}, [], id="nothing"),
+    ],
+)
+def test_fields_of_a_tree(tree: object, told: list[str]) -> None:
+    """Objects and sets open into what they hold; all else is one field."""
+    assert _paths(tree) == told
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        pytest.param({"b": 1}, {"b": 1.0}, [], id="numbers by value"),
+        pytest.param({"b": 1}, {"b": True}, [".b"], id="true is no number"),
+        pytest.param({"b": {"x": 1}}, {"b": {"x": 2, "y": 3}}, [".b.x", ".b.y"], id="members"),
+        pytest.param({}, {"b": {"x": 1}}, [".b"], id="a new object as a whole"),
+        pytest.param({"b": {"x": 1}}, {"b": 5}, [".b"], id="another kind of value"),
+        pytest.param({"b": {}}, {"b": {"x": 1}}, [".b.x"], id="what was empty changes in its members"),
+        pytest.param({"b": {"x": 1}}, {"b": {}}, [".b.x"], id="what becomes empty too"),
+        pytest.param({"a": [1, 2]}, {"a": [2, 3]}, [".a[=1e0]", ".a[=3e0]"], id="items of a set"),
+        pytest.param({"a": [1, 2]}, {"a": [2, 1]}, [], id="a set has no order"),
+        pytest.param({"c": [1, 2]}, {"c": [2, 1]}, [".c"], id="a list has"),
+    ],
+)
+def test_changed_fields(old: object, new: object, told: list[str]) -> None:
+    """A difference is told where it is, once, and as high as all below it differs."""
+    assert list(paths(changed(opened(old, SETS), opened(new, SETS)))) == told
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "left"),
+    [
+        pytest.param({"f:a": {"f:x": {}, "f:y": {}}}, {"f:a": {"f:x": {}}}, {"f:a": {"f:y": {}}}, id="a part"),
+        pytest.param({"f:a": {"f:x": {}}}, {"f:a": {}}, {}, id="a whole takes its parts"),
+        pytest.param({"f:a": {}}, {"f:a": {"f:x": {}}}, {}, id="a part takes the whole"),
+        pytest.param({"f:a": {}}, {"f:b": {}}, {"f:a": {}}, id="apart"),
+    ],
+)
+def test_minus(one: dict[str, object], other: dict[str, object], left: dict[str, object]) -> None:
+    """What one set has left when another has spoken of some of it."""
+    assert minus(one, other) == left
+
+
+def test_items_are_added_to_a_set_in_order() -> None:
+    """The items of a set stay in their order, new ones come last, none comes twice."""
+    assert closed(merged(opened({"a": [3, 1]}, SETS), opened({"a": [1, 2]}, SETS))) == {"a": [3, 1, 2]}
+
+
+def test_an_object_that_loses_all_goes() -> None:
+    """Taking the last field of an object takes the object; one that was empty stays."""
+    node = opened({"b": {"c": {"x": 1}}, "c": {}})
+    assert closed(without(node, {"f:b": {"f:c": {"f:x": {}}}}) or opened(None)) == {"c": {}}
+
+
+@given(TREES)
+def test_opening_loses_nothing(tree: object) -> None:
+    """A tree that was opened closes to itself."""
+    assert closed(opened(tree, SETS)) == tree
+
+
+@given(TREES, TREES)
+def test_nothing_changed_means_equal(old: object, new: object) -> None:
+    """Without a changed field, trees hold the same, but for the order of sets; and a tree differs from itself nowhere."""
+    one, other = opened(old, SETS), opened(new, SETS)
+    assert changed(one, one) == {}
+    if not changed(one, other):
+        assert leaves(one) == leaves(other)
+
+
+@given(TREES, TREES)
+def test_merging_is_done_at_once(live: object, config: object) -> None:
+    """What was merged once holds what was merged in, and a second time changes nothing."""
+    base, wanted = opened(live, SETS), opened(config, SETS)
+    once = merged(base, wanted)
+    assert changed(once, merged(once, wanted)) == {}
+
+
+@given(TREES, TREES)
+def test_sets_of_one_tree_reckon_like_sets(tree: object, other: object) -> None:
+    """Leaves of one tree behave as a set of paths does."""
+    node = opened(tree, SETS)
+    every = leaves(node)
+    part = within(leaves(opened(other, SETS)), node)
+    assert within(every, node) == every
+    assert set(paths(minus(every, part))) == set(paths(every)) - set(paths(part))
+    assert set(paths(common(every, part))) == set(paths(part))
+    assert set(paths(covered(every, part))) == set(paths(part))
+    assert union(minus(every, part), part) == every

@@ -1,0 +1,202 @@
+"""Laws of selectors: what is read of a text, what is refused and where, and which objects are selected."""
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.api.domain.selectors import EVERYTHING, Operator, Requirement, Selection, Special, matches, parse_selection
+from dashwright.common.errors import BadRequest
+
+IN, NOT_IN, EXISTS, ABSENT = Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.ABSENT
+
+_LABELS = [
+    ("", ()),
+    ("  ", ()),
+    ("a=b", (Requirement("a", IN, ("b",)),)),
+    ("a==b", (Requirement("a", IN, ("b",)),)),
+    ("a!=b", (Requirement("a", NOT_IN, ("b",)),)),
+    ("a=", (Requirement("a", IN, ("",)),)),
+    ("a=,b", (Requirement("a", IN, ("",)), Requirement("b", EXISTS))),
+    ("a in (b, c)", (Requirement("a", IN, ("b", "c")),)),
+    ("a in(b,b)", (Requirement("a", IN, ("b",)),)),
+    ("a notin (b,)", (Requirement("a", NOT_IN, ("b", "")),)),
+    ("a in (,)", (Requirement("a", IN, ("",)),)),
+    ("a", (Requirement("a", EXISTS),)),
+    ("!a", (Requirement("a", ABSENT),)),
+    (" ! a , in , notin in (in)", (Requirement("a", ABSENT), Requirement("in", EXISTS), Requirement("notin", IN, ("in",)))),
+    ("example.com/tier.x_y-z=1", (Requirement("example.com/tier.x_y-z", IN, ("1",)),)),
+]
+
+
+@pytest.mark.parametrize(("text", "requirements"), _LABELS, ids=[text for text, _ in _LABELS])
+def test_label_selectors_read_as_kubernetes_reads_them(text: str, requirements: tuple[Requirement, ...]) -> None:
+    """Every form of a requirement, and where blanks and empty values may stand."""
+    assert parse_selection(text, "", "default") == Selection(requirements)
+
+
+@pytest.mark.parametrize(
+    ("text", "position"),
+    [
+        ("a=b,", 5),
+        (",a", 1),
+        ("=b", 1),
+        ("a b", 3),
+        ("a=b c", 5),
+        ("a=b=c", 4),
+        ("!", 2),
+        ("!a=b", 3),
+        ("a in", 5),
+        ("a in b", 6),
+        ("a in ()", 7),
+        ("a in (b", 8),
+        ("a in (b c)", 9),
+        ("a>1", 2),
+        ("a<1", 2),
+        ("(a)", 1),
+    ],
+    ids=str,
+)
+def test_a_label_selector_that_cannot_be_read_is_refused_with_the_place(text: str, position: int) -> None:
+    """A client learns which selector it was, and at which character."""
+    with pytest.raises(BadRequest, match=rf"labelSelector: found .* at character {position}, expected"):
+        parse_selection(text, "", "default")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("", EVERYTHING),
+        (",", EVERYTHING),
+        ("metadata.name=a", Selection(name="a")),
+        ("metadata.name==a", Selection(name="a")),
+        ("metadata.name=a,metadata.name=a", Selection(name="a")),
+        ("metadata.name=test-dashboard-", Selection(name="test-dashboard-")),
+        ("metadata.name=", Selection(name="")),
+        ("metadata.name!=a,metadata.name!=b", Selection(other_names=("a", "b"))),
+        (r"metadata.name=a\,b\=c\\", Selection(name=r"a,b=c" + "\\")),
+        ("metadata.namespace=default", EVERYTHING),
+        ("metadata.namespace!=org-2", EVERYTHING),
+    ],
+    ids=str,
+)
+def test_field_selectors_name_objects_and_namespaces(text: str, wanted: Selection) -> None:
+    """Equal and unequal names, with the escapes that Kubernetes has; a namespace that is that of the path says nothing more."""
+    assert parse_selection("", text, "default") == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "metadata.name=a,metadata.name=b",
+        "metadata.name=a,metadata.name!=a",
+        "metadata.namespace=org-2",
+        "metadata.namespace!=default",
+        "metadata.namespace=default,metadata.namespace=org-2",
+    ],
+)
+def test_fields_that_exclude_one_another_select_nothing(text: str) -> None:
+    """Such a selection is no fault of the request, and nothing is in it."""
+    selection = parse_selection("", text, "default")
+    assert selection.is_empty
+    assert not matches(selection, {}, "a")
+
+
+def test_a_request_that_spans_namespaces_keeps_those_it_names() -> None:
+    """Without a namespace in the path the selector is the one to say it."""
+    assert parse_selection("", "metadata.namespace=org-2", "").namespace == "org-2"
+    assert parse_selection("", "metadata.namespace!=org-2", "").other_namespaces == ("org-2",)
+    assert parse_selection("", "metadata.namespace=org-2,metadata.namespace!=org-2", "").is_empty
+
+
+@pytest.mark.parametrize(
+    ("text", "position"),
+    [
+        ("spec.title=x", 1),
+        ("metadata.name=a,status.phase=b", 17),
+        ("metadata.name", 1),
+        ("metadata.name=a=b", 16),
+        (r"metadata.name=a\b", 16),
+    ],
+    ids=str,
+)
+def test_another_field_is_refused_naming_those_there_are(text: str, position: int) -> None:
+    """Nothing is selected by a field that is not looked at: a client would take the answer for what it asked for."""
+    with pytest.raises(BadRequest, match=rf"fieldSelector: found .* at character {position}, expected"):
+        parse_selection("", text, "default")
+
+
+def test_special_labels_ask_for_a_number_the_history_or_the_trash() -> None:
+    """They are no labels of objects; whatever else is required stays."""
+    number = parse_selection("grafana.app/deprecatedInternalID=17,a=b", "", "default")
+    assert (number.number, number.labels) == (17, (Requirement("a", IN, ("b",)),))
+    assert parse_selection("grafana.app/get-history=true", "metadata.name=x", "default") == Selection(name="x", special=Special.HISTORY)
+    assert parse_selection("grafana.app/get-trash in (true)", "", "default").special is Special.TRASH
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "grafana.app/deprecatedInternalID=x",
+        "grafana.app/deprecatedInternalID=-1",
+        "grafana.app/deprecatedInternalID=9223372036854775808",
+        "grafana.app/deprecatedInternalID!=1",
+        "grafana.app/deprecatedInternalID in (1,2)",
+        "grafana.app/deprecatedInternalID=1,grafana.app/deprecatedInternalID=2",
+        "grafana.app/get-history=false",
+        "!grafana.app/get-trash",
+        "grafana.app/get-history=true,grafana.app/get-trash=true",
+    ],
+)
+def test_special_labels_are_asked_for_in_one_form_only(text: str) -> None:
+    """What would mean something else than it says is refused."""
+    with pytest.raises(BadRequest, match="the labelSelector "):
+        parse_selection(text, "", "default")
+
+
+def test_a_number_is_found_among_the_labels_that_are_shown() -> None:
+    """A watch by number looks at the labels that hold it."""
+    selection = parse_selection("grafana.app/deprecatedInternalID=17", "", "default")
+    assert matches(selection, {"grafana.app/deprecatedInternalID": "17"}, "a")
+    assert not matches(selection, {"grafana.app/deprecatedInternalID": "18"}, "a")
+    assert not matches(selection, {}, "a")
+
+
+_KEYS = st.sampled_from(["a", "b", "x.y/c", "in"])
+_VALUES = st.sampled_from(["", "1", "2", "prod"])
+_SETS = st.lists(_VALUES, min_size=1, max_size=3)
+_WRITTEN: st.SearchStrategy[tuple[str, str, list[str]]] = st.one_of(
+    st.tuples(_KEYS, st.sampled_from(["=", "==", "!="]), _VALUES.map(lambda value: [value])),
+    st.tuples(_KEYS, st.sampled_from([" in ", " notin "]), _SETS),
+    st.tuples(_KEYS, st.just(""), st.just([])),
+    st.tuples(_KEYS, st.just("!"), st.just([])),
+)
+
+
+@given(st.lists(_WRITTEN, max_size=4), st.dictionaries(_KEYS, _VALUES))
+def test_an_object_is_selected_when_it_meets_every_requirement(written: list[tuple[str, str, list[str]]], labels: dict[str, str]) -> None:
+    """Judged by a naive evaluator of what was written, one requirement at a time."""
+
+    def text(key: str, operator: str, values: list[str]) -> str:
+        if operator.strip() in ("in", "notin"):
+            return f"{key}{operator}({','.join(values) or ','})"
+        return f"!{key}" if operator == "!" else key + operator + "".join(values)
+
+    def holds(key: str, operator: str, values: list[str]) -> bool:
+        if operator == "":
+            return key in labels
+        if operator == "!":
+            return key not in labels
+        is_one = key in labels and labels[key] in values
+        return is_one if operator.strip() in ("=", "==", "in") else not is_one
+
+    selection = parse_selection(",".join(text(*item) for item in written), "", "default")
+    assert matches(selection, labels, "anything") == all(holds(*item) for item in written)
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_any_text_is_read_or_refused(labels: str, fields: str) -> None:
+    """No selector brings the reader down."""
+    with contextlib.suppress(BadRequest):
+        matches(parse_selection(labels, fields, "default"), {}, "a")
