@@ -11,6 +11,7 @@ from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.resources.shelves import Shelf
 from dashwright.api.resources.target import Target
+from dashwright.api.resources.watching.lines import Lines
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -31,6 +32,7 @@ class Services:
     shelves: Mapping[kinds.Shelf, Shelf]
     feed: Feed
     guard: Guard
+    lines: Lines
     writer: Writer
 
 
