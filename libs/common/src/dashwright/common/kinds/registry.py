@@ -155,6 +155,8 @@ EVALUATION = Kind(
     dns_name=True,
     spec=EvaluationSpec,
     status=JobStatus,
+    # As a job it may ask every data source of its organization.
+    create_needs=(("datasources:query", "datasources:uid:*"),),
     columns=(_NAME, Column("State", ("status", "state")), Column("Message", ("status", "message")), _CREATED),
 )
 
