@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import orjson
 
+from dashwright.api.domain.selectors import Special
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.resources import formats
@@ -27,6 +28,12 @@ from dashwright.common.stores.resources import Stored
 
 LARGEST_PAGE: Final = 1000
 """Objects of one page, whatever limit a client names."""
+
+
+async def answer(target: Target, services: Services, call: Call, special: Special, name: str | None) -> Answer:
+    """The list that a selector asks for in place of the objects; ``name`` is that of the only object asked for."""
+    read = history if special is Special.HISTORY else trash
+    return await read(target, services, call, name)
 
 
 async def history(target: Target, services: Services, call: Call, name: str | None) -> Answer:

@@ -51,7 +51,7 @@ def access(view: View, caller: Identity, stored: Stored) -> DashboardAccess:
         can_admin=view.level(stored.kind, stored.name, stored.folder) >= Level.ADMIN,
         can_star=caller.kind is Caller.USER,
         can_delete=may("delete"),
-        annotations_permissions=AnnotationPermission(dashboard=_all(can_save), organization=_all(caller.role >= Role.EDITOR)),
+        annotations_permissions=AnnotationPermission(dashboard=_all(can_save), organization=_all(caller.role.holds(Role.EDITOR))),
     )
 
 

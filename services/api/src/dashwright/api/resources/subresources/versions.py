@@ -3,11 +3,10 @@
 from dataclasses import replace
 from typing import Final
 
-from dashwright.api.domain import times
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
-from dashwright.api.http.routing import Content, Operation
+from dashwright.api.http.routing import Operation
 from dashwright.api.resources import described, formats, past
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
@@ -76,7 +75,7 @@ def _info(version: Version) -> DashboardVersionInfo:
     return DashboardVersionInfo(
         version=version.generation,
         parent_version=version.parent_version,
-        created=times.milliseconds(version.created_at),
+        created=int(version.created_at.timestamp() * 1000),
         created_by=version.created_by,
         message=version.message,
     )
