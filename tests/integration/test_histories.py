@@ -46,7 +46,7 @@ async def throw_away(database: Database, name: str) -> None:
 async def clean(database: Database, *, keep: int = 2, changes_for: timedelta = AT_ONCE, trash_for: timedelta = timedelta(days=1)) -> None:
     """A round of the cleaner, as far as it is about generations."""
     async with database.transaction() as connection:
-        await histories.trim(connection, await changes.trim(connection, older_than=changes_for), keep=keep)
+        await histories.trim(connection, (await changes.trim(connection, older_than=changes_for)).objects, keep=keep)
         await histories.empty_trash(connection, older_than=trash_for)
 
 

@@ -30,6 +30,7 @@ from dashwright.api.resources.jobs import JobObjects
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.shelves import Shelf
 from dashwright.api.resources.stored import StoredObjects
+from dashwright.api.resources.watching.lines import Lines
 from dashwright.api.routes import (
     access_control,
     admin_server,
@@ -98,6 +99,7 @@ class Gateway:
         self._door = SubmissionDoor(broker, jobs, self.gate.authenticator, queue_identity=settings.queue_identity)
         limits = Limits(request_seconds=settings.query_seconds + 5, drain_seconds=settings.shutdown_seconds)
         self._feed = Feed(database)
+        self.gate.memory.on_forgotten(self._feed.forget)
         services = _services(settings, database, jobs, self._feed, clock)
         self.routes = _routes(services, self.gate, broker, self._rpc, self._box)
         self._server = Server(self.routes, self.gate.authenticator, limits, refusals, Addresses(settings.trusted_proxies), services.guard)
@@ -139,7 +141,7 @@ def _services(settings: Settings, database: Database, jobs: Jobs, feed: Feed, cl
         kinds.Shelf.RESOURCES: StoredObjects(database, clock, admission, settings.quota_rules),
         kinds.Shelf.JOBS: JobObjects(database, jobs),
     }
-    return Services(settings, database, clock, admission, jobs, shelves, feed, Guard(database, feed))
+    return Services(settings, database, clock, admission, jobs, shelves, feed, Guard(database, feed), Lines(database))
 
 
 def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box: SecretBox) -> list[Route]:
