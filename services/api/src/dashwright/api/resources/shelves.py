@@ -1,9 +1,7 @@
-"""The tables that objects lie in, behind one face: what the verbs of the resource API need of them."""
+"""The tables that objects lie in, behind one face: what the reading verbs of the resource API need of them."""
 
 from typing import Protocol
 
-from dashwright.api.domain.actor import Actor
-from dashwright.api.resources.options import Preconditions
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.stores.resources import Stored
@@ -13,9 +11,3 @@ class Shelf(Protocol):
     """Objects of the kinds of one table."""
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Stored | StoredJob: ...
-
-    async def create(self, kind: Kind, namespace: str, version: str, body: bytes, actor: Actor) -> bytes: ...
-
-    async def delete(self, kind: Kind, namespace: str, name: str, preconditions: Preconditions, actor: Actor) -> str:
-        """Answers the uid of what was removed."""
-        ...

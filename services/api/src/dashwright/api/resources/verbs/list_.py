@@ -6,11 +6,10 @@ from dashwright.api.domain.selectors import Selection, parse_selection
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation
-from dashwright.api.resources import described, formats, listing, pages, sources
+from dashwright.api.resources import described, formats, listing, pages, past, sources
 from dashwright.api.resources.formats import Format
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
-from dashwright.common.errors import BadRequest
 from dashwright.common.kinds import kind as kinds
 
 QUERY: Final = {
@@ -31,8 +30,10 @@ def operation(target: Target) -> Operation:
 
 
 async def handle(target: Target, services: Services, call: Call) -> Answer:
-    form, asked, namespace = formats.format_of(call), pages.asked_of(call), call.parameters["namespace"]
-    selection = parse_selection(call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""), namespace)
+    selection = parse_selection(call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""), call.parameters["namespace"])
+    if selection.special is not None:
+        return await past.answer(target, services, call, selection.special, selection.name)
+    form, asked = formats.format_of(call), pages.asked_of(call)
     await sources.check_version(services.database, asked.version)
     source = await _source(target, services, call, form, asked, selection)
     return await listing.answer(target, form, asked, source, services.database)
@@ -40,8 +41,6 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
 
 async def _source(target: Target, services: Services, call: Call, form: Format, asked: pages.Asked, selection: Selection) -> listing.Source:
     kind, namespace = target.kind, call.parameters["namespace"]
-    if selection.special is not None:
-        raise BadRequest(f"{kind.plural} have no {selection.special.value} that could be listed")
     if kind.shelf is kinds.Shelf.JOBS:
         return sources.Jobs(services.database, kind, namespace, selection, asked)
     view = await services.guard.view(call.identity, namespace)
