@@ -40,13 +40,13 @@ async def throw_away(database: Database, name: str) -> None:
         from resource where name = $1"""
     async with database.transaction() as connection:
         await connection.execute(statement, name)
-        await resources.delete(connection, DASHBOARD, "default", [name])
+        await resources.delete(connection, DASHBOARD, "default", [name], actor="user:1")
 
 
 async def clean(database: Database, *, keep: int = 2, changes_for: timedelta = AT_ONCE, trash_for: timedelta = timedelta(days=1)) -> None:
     """A round of the cleaner, as far as it is about generations."""
     async with database.transaction() as connection:
-        await histories.trim(connection, await changes.trim(connection, older_than=changes_for), keep=keep)
+        await histories.trim(connection, (await changes.trim(connection, older_than=changes_for)).objects, keep=keep)
         await histories.empty_trash(connection, older_than=trash_for)
 
 
@@ -161,7 +161,7 @@ async def test_the_history_of_what_is_gone_goes_with_the_feed(database: Database
     gone, trashed = await save(database, "gone", "one"), await save(database, "trashed", "one", "two", "three")
     await throw_away(database, "trashed")
     async with database.transaction() as connection:
-        await resources.delete(connection, DASHBOARD, "default", ["gone"])
+        await resources.delete(connection, DASHBOARD, "default", ["gone"], actor="user:1")
     await clean(database, changes_for=timedelta(hours=1))
     async with database.connection() as connection:
         assert (await kept(connection, gone), await kept(connection, trashed)) == ([1], [3, 2, 1])

@@ -30,6 +30,8 @@ from dashwright.api.resources.jobs import JobObjects
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.shelves import Shelf
 from dashwright.api.resources.stored import StoredObjects
+from dashwright.api.resources.watching.lines import Lines
+from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.routes import (
     access_control,
     admin_server,
@@ -38,6 +40,7 @@ from dashwright.api.routes import (
     auth_keys,
     data_source_health,
     description,
+    discovery,
     frontend,
     health,
     org_users,
@@ -62,6 +65,7 @@ from dashwright.common import process
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.kinds import kind as kinds
+from dashwright.common.kinds.registry import KINDS
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.broker import Broker
@@ -96,6 +100,7 @@ class Gateway:
         self._door = SubmissionDoor(broker, jobs, self.gate.authenticator, queue_identity=settings.queue_identity)
         limits = Limits(request_seconds=settings.query_seconds + 5, drain_seconds=settings.shutdown_seconds)
         self._feed = Feed(database)
+        self.gate.memory.on_forgotten(self._feed.forget)
         services = _services(settings, database, jobs, self._feed, clock)
         self.routes = _routes(services, self.gate, broker, self._rpc, self._box)
         self._server = Server(self.routes, self.gate.authenticator, limits, refusals, Addresses(settings.trusted_proxies), services.guard)
@@ -134,10 +139,12 @@ def _services(settings: Settings, database: Database, jobs: Jobs, feed: Feed, cl
     permitted = tuple(str(path) for path in settings.local_paths)
     admission = AdmissionSettings(permitted_paths=permitted, min_refresh_seconds=settings.min_refresh)
     shelves: dict[kinds.Shelf, Shelf] = {
-        kinds.Shelf.RESOURCES: StoredObjects(database, clock, admission, settings.quota_rules),
-        kinds.Shelf.JOBS: JobObjects(database, jobs),
+        kinds.Shelf.RESOURCES: StoredObjects(database),
+        kinds.Shelf.JOBS: JobObjects(database),
     }
-    return Services(settings, database, clock, admission, jobs, shelves, feed, Guard(database, feed))
+    guard = Guard(database, feed)
+    writer = Writer(database, clock, admission, settings.quota_rules, guard)
+    return Services(settings, database, clock, admission, jobs, shelves, feed, guard, Lines(database), writer)
 
 
 def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box: SecretBox) -> list[Route]:
@@ -149,6 +156,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
     classic = ClassicObjects(database, clock, services.admission, settings.quota_rules)
     served = [
         *health.routes(probes, reported_version=settings.reported_version),
+        *discovery.routes(KINDS),
         *resource_routes.routes(services),
         *provisioning.routes(jobs),
         *evaluation_routes.routes(database),

@@ -57,11 +57,16 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class SubResource:
-    """What is served below an object. ``kind`` is the kind of its answer, ``action`` the permission that reading it needs."""
+    """What is served below an object.
+
+    ``kind`` is the kind of its answer, ``action`` the permission that it needs, ``model`` the answer's shape where that is no kind's.
+    """
 
     name: str
     kind: str
     action: str
+    verbs: tuple[str, ...] = ("get",)
+    model: type[BaseModel] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +102,9 @@ class Kind:
 
     ``in_folder``: objects lie in folders, and access to them follows from the folder. ``is_tree``: they are the folders. ``history``:
     older generations and what was deleted can be had again. ``area`` is what stands before the names in scopes and actions
-    (``dashboards``: ``dashboards:read`` on ``dashboards:uid:N``). ``render`` shows a stored body in a version, None as it is stored;
-    ``shown_spec`` and ``shown_status`` are the models of what it makes, where they are not those of what is stored.
+    (``dashboards``: ``dashboards:read`` on ``dashboards:uid:N``). ``create_needs`` are actions, and the scopes they are needed on, that
+    making an object takes besides its own. ``render`` shows a stored body in a version, None as it is stored; ``shown_spec`` and
+    ``shown_status`` are the models of what it makes, where they are not those of what is stored.
     ``absorb`` makes a body to store of the old one (None at a creation) and the spec that was sent. ``set_lists`` are paths of lists
     whose items are a set.
     """
@@ -129,6 +135,12 @@ class Kind:
     shown_status: type[BaseModel] | None = None
     absorb: Callable[[dict[str, Any] | None, dict[str, Any]], dict[str, Any]] | None = None
     set_lists: tuple[tuple[str, ...], ...] = ()
+    create_needs: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def creating(self) -> tuple[tuple[str, str], ...]:
+        """Every action, and the scope it is needed on, that making an object takes."""
+        return ((self.actions["create"], "*"), *self.create_needs)
 
     @property
     def version(self) -> str:

@@ -35,9 +35,12 @@ class Cleaner:
             dropped = await jobs.trim(connection, keep=self._history)
             await jobs.forget_submissions(connection, older_than=_REMEMBER_SUBMISSIONS)
             expired = await evaluations.expire(connection)
+        generations, is_more = 0, True
+        while is_more:
+            async with self._database.transaction() as connection:
+                changed, is_more = await changes.trim(connection, older_than=self._changes)
+                generations += await histories.trim(connection, changed, keep=self._versions)
         async with self._database.transaction() as connection:
-            changed = await changes.trim(connection, older_than=self._changes)
-            generations = await histories.trim(connection, changed, keep=self._versions)
             generations += await histories.empty_trash(connection, older_than=self._trash)
         if dropped or expired or generations:
             log.info("history_trimmed", jobs=dropped, results=expired, generations=generations)
