@@ -18,7 +18,7 @@ async def run(python: Path, tests: Path, file: str, options: Sequence[str], envi
     process = await asyncio.create_subprocess_exec(
         *(str(python), "-m", "pytest", *plain, *told, *options, file),
         cwd=tests,
-        env=kept | {"PYTHONDONTWRITEBYTECODE": "1"} | environment,
+        env={**kept, "PYTHONDONTWRITEBYTECODE": "1", **environment},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,

@@ -12,7 +12,7 @@ SHA256: Final = "3783261a9600e7104b8bf6243cfa71f548f3ee13456753510cf2c109124aa23
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A file of tests, within the archive. ``reported`` is the version that its gateway tells, for the suite expects other answers of others."""
+    """A file of tests, within the archive; ``reported`` is the version its gateway tells: of others the suite expects other answers."""
 
     file: str
     reported: str = "12.0.0"

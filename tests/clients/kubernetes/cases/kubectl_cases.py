@@ -38,11 +38,13 @@ class Ran:
 
     def asked(self, *wanted: str) -> None:
         """Each of the texts begins a request, in this order; others may come between."""
-        told = iter(str(request) for request in self.requests)
+        told = iter(self.calls)
         for text in wanted:
-            assert any(line.startswith(text) for line in told), (
-                f"{text} was not asked, or not then: {[str(each) for each in self.requests]}"
-            )
+            assert any(line.startswith(text) for line in told), f"{text} was not asked, or not then: {self.calls}"
+
+    @property
+    def calls(self) -> list[str]:
+        return [str(request) for request in self.requests]
 
     @property
     def json(self) -> Any:
@@ -64,9 +66,8 @@ class Kubectl:
             self.command(*arguments, "-v=8"), input=text, env=self.environment, check=False, capture_output=True, text=True, timeout=50
         )
         ran = Ran(done.returncode, done.stdout, _plain(done.stderr), list(_requests(done.stderr)))
-        assert status is None or ran.status == status, (
-            f"{arguments}: {ran.status}\n{ran.out}\n{ran.err}\n{[str(each) for each in ran.requests]}"
-        )
+        told = f"{arguments}: {ran.status}\n{ran.out}\n{ran.err}\n{ran.calls}"
+        assert status in (None, ran.status), told
         return ran
 
 
@@ -95,7 +96,7 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
 @pytest.fixture
 def name(request: pytest.FixtureRequest) -> str:
     """Of an object that the case has for itself."""
-    return request.node.name.removeprefix("test_").replace("_", "-")[:36].strip("-")
+    return str(request.node.name).removeprefix("test_").replace("_", "-")[:36].strip("-")
 
 
 def dashboard(name: str, title: str = "One", /, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
@@ -311,7 +312,7 @@ def test_conflicts_of_managers(kubectl: Kubectl, name: str) -> None:
 
 
 def test_from_client_side_to_server_side_apply(kubectl: Kubectl, name: str) -> None:
-    """What was applied by the client is the same manager's when the server applies: no conflict, fields left out go, nothing is left over."""
+    """What was applied by the client is the same manager's when the server applies: no conflict, and fields left out go."""
     kubectl("apply", "-f", "-", sent=dashboard(name, "One", refresh="1m"))
     kubectl("apply", "--server-side", "-f", "-", sent=dashboard(name, "Two", refresh="1m"))
     kubectl("apply", "--server-side", "-f", "-", sent=dashboard(name, "Three"))

@@ -62,9 +62,8 @@ def test_pages_and_selectors(objects: client.CustomObjectsApi) -> None:
         objects.create_namespaced_custom_object(*WHERE, dashboard(f"page-{at}", case="pages"))
     found, token, versions = [], None, set()
     while True:
-        page = objects.list_namespaced_custom_object(
-            *WHERE, limit=2, label_selector="case=pages", **({"_continue": token} if token else {})
-        )
+        further: dict[str, Any] = {"_continue": token} if token else {}
+        page = objects.list_namespaced_custom_object(*WHERE, limit=2, label_selector="case=pages", **further)
         found += [item["metadata"]["name"] for item in page["items"]]
         versions.add(page["metadata"]["resourceVersion"])
         token = page["metadata"].get("continue")
