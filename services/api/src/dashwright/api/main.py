@@ -7,6 +7,7 @@ import sys
 import structlog
 
 from dashwright.api.access.guard import Guard
+from dashwright.api.access.permissions import Permissions
 from dashwright.api.accounts.grants import Grants
 from dashwright.api.accounts.members import Members
 from dashwright.api.accounts.organizations import Organizations
@@ -32,6 +33,7 @@ from dashwright.api.resources.shelves import Shelf
 from dashwright.api.resources.stored import StoredObjects
 from dashwright.api.routes import (
     access_control,
+    access_rules,
     admin_server,
     admin_users,
     audit,
@@ -165,6 +167,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
         *search.routes(database, services.guard),
         *home.routes(database, services.guard),
         *tags.routes(database, services.guard),
+        *access_rules.routes(Permissions(database, services.guard)),
         *folders.routes(database, classic),
         *dashboards.routes(database, classic),
     ]
