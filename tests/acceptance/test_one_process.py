@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import signal
+import ssl
 import stat
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 import pytest
+from aiohttp import ClientSession
 from tests.acceptance import trees
 from tests.acceptance.client import Client
 from tests.acceptance.conftest import MakeStack
@@ -144,6 +146,18 @@ async def test_data_outlives_a_restart(home: Home) -> None:
     assert not second.logged("secrets_of_another_key")
     for service in (first, second):
         check_lines(service)
+
+
+async def test_it_speaks_tls_by_itself(home: Home) -> None:
+    """With a certificate of its own making, the address it prints is an https one, and whoever trusts that file is served there."""
+    service = await home.serving(TLS="self-signed")
+    address = service.logged(LISTENING)[0]["address"]
+    assert address.startswith("https://")
+    assert service.said[0].startswith(f"Dashwright serves at {address} ")
+    trusting = ssl.create_default_context(cafile=home.data / "tls" / "certificate.pem")
+    async with ClientSession() as session, session.get(f"{address}/api/health", ssl=trusting) as response:
+        assert response.status == 200
+    assert await service.stop() == 0
 
 
 async def test_a_killed_system_goes_on_where_it_was(home: Home) -> None:

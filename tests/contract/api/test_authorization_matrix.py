@@ -129,6 +129,7 @@ PUBLIC_ROUTES: Final = frozenset(
         "POST /api/auth/keys",
         "GET /openapi.json",
         "GET /docs",
+        "GET /bootdata",
     }
 )
 SIGNED_IN_ROUTES: Final = frozenset(
@@ -153,6 +154,10 @@ SIGNED_IN_ROUTES: Final = frozenset(
         "POST /api/search",
         "GET /api/dashboards/home",
         "GET /api/dashboards/tags",
+        "GET /api",
+        "GET /apis",
+        "GET /apis/{group}",
+        "GET /apis/{group}/{version}",
     }
 )
 

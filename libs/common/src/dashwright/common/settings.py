@@ -171,6 +171,8 @@ class Settings(BaseSettings):
     def _check_together(self) -> "Settings":
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ValueError(f"{PREFIX}TLS_CERT and {PREFIX}TLS_KEY go together: set both or neither")
+        if self.tls and self.tls_cert:
+            raise ValueError(f"{PREFIX}TLS=self-signed and {PREFIX}TLS_CERT exclude one another: leave one out")
         if (
             self.admin_password.get_secret_value() == DEFAULT_PASSWORD
             and not self.allow_default_password

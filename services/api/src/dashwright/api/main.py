@@ -1,11 +1,11 @@
 """The gateway, composed: every part is made here, explicitly, and started and stopped in order."""
 
 import asyncio
-import ssl
 import sys
 
 import structlog
 
+from dashwright.api import tls
 from dashwright.api.access.guard import Guard
 from dashwright.api.access.permissions import Permissions
 from dashwright.api.accounts.grants import Grants
@@ -31,6 +31,7 @@ from dashwright.api.resources.jobs import JobObjects
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.shelves import Shelf
 from dashwright.api.resources.stored import StoredObjects
+from dashwright.api.resources.watching.lines import Lines
 from dashwright.api.routes import (
     access_control,
     access_rules,
@@ -40,6 +41,7 @@ from dashwright.api.routes import (
     auth_keys,
     data_source_health,
     description,
+    discovery,
     frontend,
     health,
     org_users,
@@ -64,6 +66,7 @@ from dashwright.common import process
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.kinds import kind as kinds
+from dashwright.common.kinds.registry import KINDS
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.broker import Broker
@@ -71,7 +74,7 @@ from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.observability.probes import Probes
 from dashwright.common.relay import Relay
 from dashwright.common.secrets import SecretBox
-from dashwright.common.settings import Settings, SettingsError, listening_at, require
+from dashwright.common.settings import Settings, listening_at, require
 from dashwright.common.stores import data_sources
 
 log = structlog.get_logger()
@@ -98,10 +101,11 @@ class Gateway:
         self._door = SubmissionDoor(broker, jobs, self.gate.authenticator, queue_identity=settings.queue_identity)
         limits = Limits(request_seconds=settings.query_seconds + 5, drain_seconds=settings.shutdown_seconds)
         self._feed = Feed(database)
+        self.gate.memory.on_forgotten(self._feed.forget)
         services = _services(settings, database, jobs, self._feed, clock)
         self.routes = _routes(services, self.gate, broker, self._rpc, self._box)
         self._server = Server(self.routes, self.gate.authenticator, limits, refusals, Addresses(settings.trusted_proxies), services.guard)
-        self._tls = _tls(settings)
+        self._tls = tls.context_of(settings, clock.now())
 
     async def start(self) -> str:
         """Serves; answers the address."""
@@ -139,7 +143,7 @@ def _services(settings: Settings, database: Database, jobs: Jobs, feed: Feed, cl
         kinds.Shelf.RESOURCES: StoredObjects(database, clock, admission, settings.quota_rules),
         kinds.Shelf.JOBS: JobObjects(database, jobs),
     }
-    return Services(settings, database, clock, admission, jobs, shelves, feed, Guard(database, feed))
+    return Services(settings, database, clock, admission, jobs, shelves, feed, Guard(database, feed), Lines(database))
 
 
 def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box: SecretBox) -> list[Route]:
@@ -151,6 +155,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
     classic = ClassicObjects(database, clock, services.admission, settings.quota_rules)
     served = [
         *health.routes(probes, reported_version=settings.reported_version),
+        *discovery.routes(KINDS),
         *resource_routes.routes(services),
         *provisioning.routes(jobs),
         *evaluation_routes.routes(database),
@@ -199,19 +204,6 @@ def _key_routes(settings: Settings, database: Database, gate: Gate, clock: Clock
         *service_accounts.routes(database, accounts, clock),
         *service_account_tokens.routes(database, accounts, clock),
     ]
-
-
-def _tls(settings: Settings) -> ssl.SSLContext | None:
-    if settings.tls:
-        raise SettingsError("DASHWRIGHT_TLS=self-signed is not served yet; give DASHWRIGHT_TLS_CERT and DASHWRIGHT_TLS_KEY")
-    if settings.tls_cert is None or settings.tls_key is None:
-        return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(settings.tls_cert, settings.tls_key)
-    except (OSError, ssl.SSLError) as error:
-        raise SettingsError(f"DASHWRIGHT_TLS_CERT and DASHWRIGHT_TLS_KEY cannot be used: {error}") from error
-    return context
 
 
 async def serve(settings: Settings) -> None:

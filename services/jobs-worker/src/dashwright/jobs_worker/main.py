@@ -55,7 +55,13 @@ class JobsWorker:
         self._dead_letters = DeadLetters(database, broker, self._relay, clock)
         self._probes = RpcServer(broker, broker.topology.probe, prober.answer, prefetch=_PROBE_SLOTS)
         self._rescuer = Rescuer(database, self._relay, clock, attempts=settings.job_attempts, stale=_STALE)
-        cleaner = Cleaner(database, history=settings.job_history)
+        cleaner = Cleaner(
+            database,
+            history=settings.job_history,
+            versions=settings.versions_kept,
+            changes=timedelta(seconds=settings.change_seconds),
+            trash=timedelta(days=settings.trash_days),
+        )
         self._chores = [
             Chore("rescuer", self._rescuer.rescue, seconds=lease.total_seconds() / 3),
             Chore("cleaner", cleaner.clean, seconds=_CLEAN_SECONDS),

@@ -37,6 +37,10 @@ def migrate() -> int:
 
 app.command("dashwright.standalone.evaluate:evaluate", name="eval")
 
+admin = App(name="admin", help="What whoever runs the server needs now and then.")
+admin.command("dashwright.standalone.importing.command:import_grafana", name="import-grafana")
+app.command(admin)
+
 
 def main() -> None:
     sys.exit(app())

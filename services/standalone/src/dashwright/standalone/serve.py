@@ -4,7 +4,6 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import structlog
 from pydantic import SecretStr
@@ -22,7 +21,7 @@ from dashwright.common.settings import Settings
 from dashwright.expressions.main import ExpressionsWorker
 from dashwright.jobs_worker.main import JobsWorker
 from dashwright.standalone import secret_key
-from dashwright.standalone.postgres import EmbeddedPostgres
+from dashwright.standalone.database import database_of
 
 log = structlog.get_logger()
 
@@ -33,7 +32,7 @@ async def serve(settings: Settings) -> None:
     """Everything, until a signal stops it. Prints one line with the address when it serves."""
     stopped = process.stop_signal()
     settings = reaching_this_machine(settings)
-    async with _database(settings) as (url, folder):
+    async with database_of(settings) as (url, folder):
         if not settings.secret_key:
             settings = settings.model_copy(update={"secret_key": SecretStr(secret_key.keep(folder))})
         await schema.migrate(url)
@@ -53,20 +52,6 @@ async def serve(settings: Settings) -> None:
 def reaching_this_machine(settings: Settings) -> Settings:
     """Whoever runs everything on one machine has their data sources there, too, unless they say otherwise."""
     return settings if "allowed_hosts" in settings.model_fields_set else settings.model_copy(update={"allowed_hosts": LOOPBACK})
-
-
-@asynccontextmanager
-async def _database(settings: Settings) -> AsyncIterator[tuple[str, Path]]:
-    """Its address, and the folder for what belongs to it."""
-    if settings.database_url is not None:
-        yield settings.database_url.get_secret_value(), settings.data_dir
-        return
-    postgres = EmbeddedPostgres(settings.data_dir)
-    url = await postgres.start()
-    try:
-        yield url, postgres.folder
-    finally:
-        await postgres.stop()
 
 
 @asynccontextmanager

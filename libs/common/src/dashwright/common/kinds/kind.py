@@ -57,11 +57,16 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class SubResource:
-    """What is served below an object. ``kind`` is the kind of its answer, ``action`` the permission that reading it needs."""
+    """What is served below an object.
+
+    ``kind`` is the kind of its answer, ``action`` the permission that it needs, ``model`` the answer's shape where that is no kind's.
+    """
 
     name: str
     kind: str
     action: str
+    verbs: tuple[str, ...] = ("get",)
+    model: type[BaseModel] | None = None
 
 
 @dataclass(frozen=True, slots=True)

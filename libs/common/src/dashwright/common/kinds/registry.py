@@ -6,6 +6,8 @@ from dashwright.common.kinds.kind import Column, Kind, Shelf, SubResource
 from dashwright.common.kinds.library_panel import absorb_library_panel, admit_library_panel, extract_library_panel, render_library_panel
 from dashwright.common.kinds.repository import admit_repository
 from dashwright.common.models.dashboard import DashboardStatus
+from dashwright.common.models.dashboard_access import DashboardWithAccessInfo
+from dashwright.common.models.dashboard_versions import DashboardVersionList
 from dashwright.common.models.evaluation import EvaluationSpec
 from dashwright.common.models.folder import FolderSpec
 from dashwright.common.models.library_panel import LibraryPanelSpec, LibraryPanelStatus
@@ -52,8 +54,8 @@ DASHBOARD = Kind(
     history=True,
     area="dashboards",
     subresources=(
-        SubResource("dto", "DashboardWithAccessInfo", "dashboards:read"),
-        SubResource("versions", "DashboardVersionList", "dashboards:read"),
+        SubResource("dto", "DashboardWithAccessInfo", "dashboards:read", model=DashboardWithAccessInfo),
+        SubResource("versions", "DashboardVersionList", "dashboards:read", model=DashboardVersionList),
     ),
 )
 
@@ -113,6 +115,11 @@ REPOSITORY = Kind(
     columns=(_NAME, _TITLE, Column("Type", ("spec", "type")), Column("Healthy", ("status", "health", "healthy"), type="boolean"), _CREATED),
     admit=admit_repository,
     short_names=("repo",),
+    subresources=(
+        SubResource("sync", "Job", "jobs:create", verbs=("create",)),
+        SubResource("export", "Job", "jobs:create", verbs=("create",)),
+        SubResource("jobs", "Job", "jobs:create", verbs=("create", "get")),
+    ),
 )
 
 JOB = Kind(

@@ -5,11 +5,71 @@ select greatest(
     1
 )
 
+-- name: horizon
+select resource_version from change_horizon
+
+-- name: latest
+select last_value from resource_version
+
+-- name: after
+-- What follows a version in one half of the feed. The horizon is read by the same snapshot: whoever stands below it would miss something.
+select h.resource_version as horizon, c.*
+from change_horizon h left join lateral (
+    select * from change where feed = $1 and resource_version > $2 and resource_version <= $3 order by resource_version limit $4
+) c on true
+order by c.resource_version
+
+-- name: after_of_kind
+-- The same of one kind in a namespace, or of one object; with $8 also what changes who may see objects there: rules, and moved folders.
+select h.resource_version as horizon, c.*
+from change_horizon h left join lateral (
+    select * from (
+        (select * from change
+         where feed = $1 and resource_version > $2 and resource_version <= $3 and namespace = $5 and api_group = $6 and resource = $7
+           and ($9::text is null or name = $9)
+         order by resource_version limit $4)
+        union all
+        (select * from change
+         where $8 and feed = $1 and resource_version > $2 and resource_version <= $3 and namespace = $5 and api_group = 'access'
+         order by resource_version limit $4)
+        union all
+        (select * from change
+         where $8 and feed = $1 and resource_version > $2 and resource_version <= $3 and namespace = $5
+           and api_group = 'folder.grafana.app' and resource = 'folders' and type = 'MODIFIED' and folder is distinct from old_folder
+           and ($7 <> 'folders' or name <> $9)
+         order by resource_version limit $4)
+    ) each_one
+    order by resource_version limit $4
+) c on true
+order by c.resource_version
+
+-- name: bodies
+-- Those of the generations that are still kept.
+select h.uid, h.generation, h.spec
+from unnest($1::uuid[], $2::bigint[]) as wanted (uid, generation) join resource_history h using (uid, generation)
+
+-- name: due
+-- Up to which version the feed may be dropped: what is older than $1, and beyond $2 changes what is older than $3. A change of a
+-- transaction that has not ended yet must not be dropped before it is seen: $3 is longer than any lasts.
+select greatest(
+    (select max(resource_version) from change where changed_at < now() - $1::interval),
+    case when (select max(resource_version) - min(resource_version) from change) >= $2 then
+        (select resource_version
+         from (select resource_version, changed_at from change order by resource_version desc offset $2 limit 1) beyond
+         where changed_at < now() - $3::interval)
+    end
+)
+
 -- name: trim
--- Drops old changes and remembers the newest dropped, so that whoever stood below it is told to list again.
+-- Drops at most $2 of the oldest changes up to a version and remembers the newest dropped, so that whoever stood below it is told to list
+-- again.
 with dropped as (
-    delete from change where changed_at < now() - $1::interval returning resource_version
+    delete from change
+    where resource_version in (select resource_version from change where resource_version <= $1 order by resource_version limit $2)
+    returning resource_version, uid, feed
 ), newest as (
     select max(resource_version) as resource_version from dropped
+), moved as (
+    update change_horizon h set resource_version = n.resource_version from newest n where n.resource_version > h.resource_version
 )
-update change_horizon h set resource_version = n.resource_version from newest n where n.resource_version > h.resource_version
+select feed, uid, count(*) as number from dropped group by feed, uid

@@ -48,6 +48,7 @@ class Memory:
         self._monotonic = monotonic
         self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
         self._by_subject: dict[str, set[bytes]] = {}
+        self._forgotten: list[Callable[[str], None]] = []
         self.epoch = 0
         self.is_listening = False
 
@@ -82,17 +83,23 @@ class Memory:
             if not digests:
                 del self._by_subject[subject]
 
+    def on_forgotten(self, heard: Callable[[str], None]) -> None:
+        """``heard`` is told each subject that is forgotten, remembered or not."""
+        self._forgotten.append(heard)
+
     def forget(self, subject: str) -> None:
         """Forgets every identity the subject is part of."""
         if subject == EVERYBODY:
             self.forget_all()
             return
         self.epoch += 1
+        self._tell(subject)
         for digest in tuple(self._by_subject.get(subject, ())):
             self.drop(digest)
 
     def forget_all(self) -> None:
         self.epoch += 1
+        self._tell(EVERYBODY)
         self._entries.clear()
         self._by_subject.clear()
 
@@ -108,6 +115,10 @@ class Memory:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def _tell(self, subject: str) -> None:
+        for heard in self._forgotten:
+            heard(subject)
 
     def _fresh(self, digest: bytes) -> Identity | None:
         entry = self._entries.get(digest)

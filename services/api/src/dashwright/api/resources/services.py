@@ -11,6 +11,7 @@ from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.resources.shelves import Shelf
 from dashwright.api.resources.target import Target
+from dashwright.api.resources.watching.lines import Lines
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.kinds import kind as kinds
@@ -30,6 +31,7 @@ class Services:
     shelves: Mapping[kinds.Shelf, Shelf]
     feed: Feed
     guard: Guard
+    lines: Lines
 
 
 Handle: TypeAlias = Callable[[Target, Services, Call], Awaitable[Answer]]

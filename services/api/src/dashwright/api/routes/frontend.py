@@ -5,9 +5,10 @@ from typing import Any, Final
 
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
-from dashwright.api.http.routing import SIGNED_IN, Operation, Route
+from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Operation, Route
 from dashwright.api.routes.data_sources import readable
 from dashwright.common.database.pool import Database
+from dashwright.common.identity import namespace_of
 from dashwright.common.settings import Settings
 from dashwright.common.stores import data_sources
 from dashwright.common.stores.data_sources import Stored
@@ -57,7 +58,15 @@ def routes(database: Database, settings: Settings, *, commit: str = "unknown") -
         answers={200: dict[str, Any]},
         description="Data sources, by name, are those that the caller may query or read.",
     )
-    return [Route("GET", "/api/frontend/settings", frontend, SIGNED_IN, operation)]
+    return [Route("GET", "/api/frontend/settings", frontend, SIGNED_IN, operation), Route("GET", "/bootdata", _bootdata, PUBLIC, _BOOTDATA)]
+
+
+async def _bootdata(_: Call) -> Answer:
+    """Its readers look for the namespace of a cloud here, and take another for the one of an organization."""
+    return json_answer({"settings": {"namespace": namespace_of(1)}})
+
+
+_BOOTDATA: Final = Operation("getBootData", "which namespace a client starts in", TAG, answers={200: dict[str, Any]})
 
 
 def _source(stored: Stored) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.resources.services import Handle, Services
 from dashwright.api.resources.subresources import status
 from dashwright.api.resources.target import Target
-from dashwright.api.resources.verbs import create, delete, get, list_
+from dashwright.api.resources.verbs import create, delete, get, list_, watch
 from dashwright.common.kinds.registry import KINDS
 
 OBJECT_LIMIT: Final = 5 * 1024 * 1024
@@ -32,7 +32,7 @@ class _Door:
 
 
 _DOORS: Final = (
-    _Door("list", "GET", "", list_.operation, list_.handle),
+    _Door("list", "GET", "", list_.operation, watch.or_else(list_.handle)),
     _Door("create", "POST", "", create.operation, create.handle),
     _Door("get", "GET", "/{name}", get.operation, get.handle),
     _Door("delete", "DELETE", "/{name}", delete.operation, delete.handle),

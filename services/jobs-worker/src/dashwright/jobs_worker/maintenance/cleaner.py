@@ -1,24 +1,33 @@
-"""Drops what has served its time: finished jobs beyond the history's length, remembered message ids, old changes of the feed."""
+"""Drops what has served its time.
+
+That is finished jobs beyond the history's length, remembered message ids, old changes of the feed, old generations that neither the
+feed nor anybody's history of versions holds, and what has lain in the trash too long.
+"""
 
 from datetime import timedelta
 
 import structlog
 
 from dashwright.common.database.pool import Database
-from dashwright.common.stores import changes, evaluations, jobs
+from dashwright.common.stores import changes, evaluations, histories, jobs
 
 log = structlog.get_logger()
 
 _REMEMBER_SUBMISSIONS = timedelta(days=1)
-_KEEP_CHANGES = timedelta(hours=1)
 
 
 class Cleaner:
-    """``history``: finished jobs kept for each repository."""
+    """``history``: finished jobs kept for each repository; ``versions``: newest generations kept of each object.
 
-    def __init__(self, database: Database, *, history: int) -> None:
+    ``changes``: how long the feed tells of a change; ``trash``: how long what was deleted can be made again.
+    """
+
+    def __init__(self, database: Database, *, history: int, versions: int, changes: timedelta, trash: timedelta) -> None:
         self._database = database
         self._history = history
+        self._versions = versions
+        self._changes = changes
+        self._trash = trash
 
     async def clean(self) -> None:
         """One round."""
@@ -26,7 +35,12 @@ class Cleaner:
             dropped = await jobs.trim(connection, keep=self._history)
             await jobs.forget_submissions(connection, older_than=_REMEMBER_SUBMISSIONS)
             expired = await evaluations.expire(connection)
+        generations, is_more = 0, True
+        while is_more:
+            async with self._database.transaction() as connection:
+                changed, is_more = await changes.trim(connection, older_than=self._changes)
+                generations += await histories.trim(connection, changed, keep=self._versions)
         async with self._database.transaction() as connection:
-            await changes.trim(connection, older_than=_KEEP_CHANGES)
-        if dropped or expired:
-            log.info("history_trimmed", jobs=dropped, results=expired)
+            generations += await histories.empty_trash(connection, older_than=self._trash)
+        if dropped or expired or generations:
+            log.info("history_trimmed", jobs=dropped, results=expired, generations=generations)

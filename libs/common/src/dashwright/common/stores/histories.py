@@ -1,0 +1,165 @@
+"""What was: older generations of objects, and the last state of what was deleted."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from dashwright.common.database import queries
+from dashwright.common.database.pool import Connection
+from dashwright.common.document import read_json
+from dashwright.common.kinds.annotations import FOLDER, MESSAGE, UPDATED_AT, UPDATED_BY
+from dashwright.common.kinds.kind import Kind
+from dashwright.common.kinds.scope import EVERYTHING, Scope
+from dashwright.common.stores.resources import Stored
+
+_sql = queries.load(__package__, "histories.sql")
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One generation. ``created_by`` and ``message`` are of the write that made it, ``spec`` is JSON text.
+
+    ``parent_version`` is the generation before, ``restored_from`` the one whose body it took.
+    """
+
+    generation: int
+    resource_version: int
+    created_at: datetime
+    created_by: str
+    message: str | None
+    parent_version: int | None
+    restored_from: int | None
+    metadata: str
+    stored_version: str
+    layout: bool
+    spec: str
+
+    def of(self, current: Stored) -> Stored:
+        """The object as it was, with the message; ``current`` is as it is."""
+        metadata = orjson.loads(self.metadata)
+        annotations = metadata.setdefault("annotations", {})
+        if self.message:
+            annotations[MESSAGE] = self.message
+        return Stored(
+            current.kind,
+            current.uid,
+            current.name,
+            current.namespace,
+            # Version 1 is nobody's; generations older than the column are at 0, which stands for any.
+            max(self.resource_version, 1),
+            self.generation,
+            self.stored_version,
+            orjson.dumps(metadata).decode(),
+            self.spec,
+            None,
+            current.number,
+            _title(current.kind, self.spec) if self.layout else "",
+            annotations.get(FOLDER),
+            self.layout,
+        )
+
+
+class TrashPosition(NamedTuple):
+    """Where a page of the trash ended."""
+
+    name: str = ""
+    uid: uuid.UUID = uuid.UUID(int=0)
+
+
+START: Final = TrashPosition()
+
+
+class TakenBack(NamedTuple):
+    """What was in the trash: its identity, and the generation it had."""
+
+    uid: uuid.UUID
+    generation: int
+    number: int
+
+
+async def versions(
+    connection: Connection, uid: uuid.UUID, *, before: int | None = None, limit: int, bodies: bool = False
+) -> Sequence[Version]:
+    """Generations of an object, the newest first; ``before`` is the one that the page before ended with."""
+    return [Version(**row) for row in await connection.fetch(_sql.versions, uid, before, limit, bodies)]
+
+
+async def version(connection: Connection, uid: uuid.UUID, generation: int) -> Version | None:
+    """One generation; None where it is none, or is not kept any more."""
+    row = await connection.fetchrow(_sql.version, uid, generation)
+    return None if row is None else Version(**row)
+
+
+async def trashed(
+    connection: Connection,
+    kind: Kind,
+    namespace: str,
+    *,
+    name: str | None = None,
+    after: TrashPosition = START,
+    limit: int,
+    scope: Scope = EVERYTHING,
+) -> Sequence[Stored]:
+    """What was deleted and can be made again, by name: the last state, with when and by whom it was deleted."""
+    seen = (scope.everything, list(scope.folders), scope.root, list(scope.hidden), list(scope.names))
+    rows = await connection.fetch(_sql.trashed, namespace, kind.group, kind.plural, name, *after, limit, *seen)
+    return [_trashed(kind, row) for row in rows]
+
+
+async def take_back(connection: Connection, kind: Kind, namespace: str, name: str, uid: uuid.UUID) -> TakenBack | None:
+    """Removes from the trash what the caller is about to make again, in the caller's transaction; None where it is not there."""
+    row = await connection.fetchrow(_sql.take_back, namespace, kind.group, kind.plural, name, uid)
+    return None if row is None else TakenBack(**row)
+
+
+async def trim(connection: Connection, uids: Sequence[uuid.UUID], *, keep: int) -> int:
+    """Drops the generations of objects beyond the ``keep`` newest, and all of those that are gone; answers how many.
+
+    Never what the feed still tells of: call it with the objects whose changes have just left the feed, in the same transaction.
+    """
+    if not uids:
+        return 0
+    dropped: int = await connection.fetchval(_sql.trim, uids, keep)
+    return dropped + await _forget(connection, uids)
+
+
+async def empty_trash(connection: Connection, *, older_than: timedelta) -> int:
+    """Drops what was deleted longer ago, in the caller's transaction; answers how many generations went with it."""
+    return await _forget(connection, [row["uid"] for row in await connection.fetch(_sql.expire, older_than)])
+
+
+async def _forget(connection: Connection, uids: Sequence[uuid.UUID]) -> int:
+    gone = [row["uid"] for row in await connection.fetch(_sql.gone, uids)]
+    dropped: int = await connection.fetchval(_sql.forget, gone) if gone else 0
+    return dropped
+
+
+def _title(kind: Kind, spec: str) -> str:
+    return kind.extract(read_json(spec)).title
+
+
+def _trashed(kind: Kind, row: Any) -> Stored:
+    metadata = orjson.loads(row["metadata"])
+    deleted_at = row["deleted_at"].astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    metadata["deletionTimestamp"] = deleted_at
+    metadata.setdefault("annotations", {}).update({UPDATED_BY: row["deleted_by"], UPDATED_AT: deleted_at})
+    return Stored(
+        kind,
+        row["uid"],
+        row["name"],
+        row["namespace"],
+        row["resource_version"],
+        row["generation"],
+        row["stored_version"],
+        orjson.dumps(metadata).decode(),
+        row["spec"],
+        None,
+        row["number"],
+        row["title"],
+        row["folder"],
+        row["layout"],
+    )

@@ -1,0 +1,20 @@
+"""Answers that a client may keep: their tags, and ``304 Not Modified`` for who has them already."""
+
+import hashlib
+from collections.abc import Mapping
+
+from dashwright.api.http.answer import JSON, Answer
+from dashwright.api.http.call import Call
+
+
+def tag_of(body: bytes) -> str:
+    """The tag of a text: equal for equal texts only."""
+    return hashlib.sha256(body).hexdigest()[:32]
+
+
+def tagged(call: Call, body: bytes, tag: str, headers: Mapping[str, str], content_type: str = JSON) -> Answer:
+    """The body with its tag, or nothing where the client names the tag as one that it has."""
+    quoted = f'"{tag}"'
+    known = {part.strip().removeprefix("W/") for part in ",".join(call.headers.getall("If-None-Match", ())).split(",")}
+    headers = {**headers, "ETag": quoted}
+    return Answer(304, b"", headers=headers) if known & {quoted, "*"} else Answer(200, body, content_type, headers)

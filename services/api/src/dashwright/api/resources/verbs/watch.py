@@ -1,0 +1,59 @@
+"""Watch: what happens to the objects of a namespace, as it happens."""
+
+from collections.abc import AsyncIterator
+
+from dashwright.api.domain.selectors import parse_selection
+from dashwright.api.http.answer import Answer
+from dashwright.api.http.call import Call
+from dashwright.api.resources.services import Handle, Services
+from dashwright.api.resources.target import Target
+from dashwright.api.resources.watching import initial
+from dashwright.api.resources.watching import plain as formats
+from dashwright.api.resources.watching.options import Options, is_watch, options_of
+from dashwright.api.resources.watching.stream import Asked, Watch, refusal
+from dashwright.common.errors import BadRequest, Gone, TooManyRequests
+from dashwright.common.stores import changes
+
+_RETRY_SECONDS = 5.0
+
+
+def or_else(listed: Handle) -> Handle:
+    """Answers a GET of a collection: a watch where it asks for one, else a list."""
+
+    async def handled(target: Target, services: Services, call: Call) -> Answer:
+        return await (handle if is_watch(call) else listed)(target, services, call)
+
+    return handled
+
+
+async def handle(target: Target, services: Services, call: Call) -> Answer:
+    feed, limit = services.feed, services.settings.watches
+    options, form, namespace = options_of(call), formats.format_of(call, streamed=True), call.parameters["namespace"]
+    selection = parse_selection(call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""), namespace)
+    if selection.special is not None:
+        raise BadRequest(f"what is selected by {selection.special.value} does not change, and cannot be watched; list it")
+    view = await services.guard.view(call.identity, namespace)
+    if feed.watchers >= limit:
+        raise TooManyRequests(
+            f"{limit} watches are open here, which is all DASHWRIGHT_WATCHES allows; try again", retry_after=_RETRY_SECONDS
+        )
+    if await _is_ahead(services, options):
+        return Answer(200, _refused(changes.gone(options.after)), form.content_type, endless=True)
+    asked = Asked(target, namespace, selection, options, form, with_columns=True)
+    watch = Watch(asked, feed, services.guard, services.lines, call.identity, view)
+    if options.is_initial:
+        watch.begin_with(initial.objects(services, asked, watch))
+    return Answer(200, watch, form.content_type, endless=True)
+
+
+async def _is_ahead(services: Services, options: Options) -> bool:
+    """Whether the version asked for was never drawn here: it is another database's, or from before this one was restored."""
+    if not options.after:
+        return False
+    async with services.database.connection() as connection:
+        return options.after > await changes.latest(connection)
+
+
+async def _refused(error: Gone) -> AsyncIterator[bytes]:
+    """The one event of a watch that cannot begin where it wants to."""
+    yield refusal(error)

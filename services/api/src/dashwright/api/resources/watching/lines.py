@@ -1,0 +1,72 @@
+"""The lines of a watch, written once for all who want them alike."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from dashwright.api.http.sharing import Shared
+from dashwright.api.resources.watching import plain as formats
+from dashwright.api.resources.watching.plain import Format
+from dashwright.api.resources.watching.transitions import Told
+from dashwright.common.database.pool import Database
+from dashwright.common.kinds.kind import Kind
+from dashwright.common.stores import changes
+
+_BYTES: Final = 16 * 1024 * 1024
+_AT_ONCE: Final = 4
+"""Pieces whose bodies are read at the same time."""
+
+
+class Piece(NamedTuple):
+    """What tells pieces apart: the events in them by their keys, and the shape that they have."""
+
+    events: tuple[tuple[int, str], ...]
+    kind: Kind
+    version: str
+    form: Format
+    with_columns: bool
+
+
+class Lines:
+    """Pieces of watches, each of some lines. The newest are kept, up to some bytes of them: many watchers hear the same at once."""
+
+    def __init__(self, database: Database, *, size: int = _BYTES) -> None:
+        self._database = database
+        self._room = size
+        self._written: OrderedDict[Piece, bytes] = OrderedDict()
+        self._under_way: Shared[Piece, bytes] = Shared()
+        self._reading = asyncio.Semaphore(_AT_ONCE)
+
+    async def of(self, events: Sequence[Told], kind: Kind, version: str, form: Format, *, with_columns: bool) -> bytes:
+        """The lines of some events in order. Raises Unavailable."""
+        piece = Piece(tuple(event.key for event in events), kind, version, form, with_columns)
+        written = self._written.get(piece)
+        return written if written is not None else await self._under_way.once(piece, lambda: self._write(piece, events))
+
+    async def _write(self, piece: Piece, events: Sequence[Told]) -> bytes:
+        specs = await self._specs(piece, events)
+        lines = [
+            formats.event(piece.form, piece.kind, piece.version, event.type, event.item(piece.kind, spec), with_columns=first)
+            for event, spec, first in zip(events, specs, [piece.with_columns] + [False] * len(events), strict=False)
+        ]
+        return self._kept(piece, b"".join(lines))
+
+    async def _specs(self, piece: Piece, events: Sequence[Told]) -> Sequence[str]:
+        """The bodies of events, where they are shown. One that is not kept any more is empty."""
+        if not piece.form.needs_body(piece.kind):
+            return ["{}"] * len(events)
+        wanted = [(event.change.uid, event.state.generation) for event in events if event.change.spec is None]
+        found = {}
+        if wanted:
+            async with self._reading, self._database.connection() as connection:
+                found = await changes.bodies(connection, wanted)
+        return [event.change.spec or found.get((event.change.uid, event.state.generation), "{}") for event in events]
+
+    def _kept(self, piece: Piece, lines: bytes) -> bytes:
+        self._written[piece] = lines
+        self._room -= len(lines)
+        while self._room < 0:
+            _, dropped = self._written.popitem(last=False)
+            self._room += len(dropped)
+        return lines

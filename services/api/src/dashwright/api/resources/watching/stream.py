@@ -1,0 +1,185 @@
+"""One watch, as it is sent."""
+
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import orjson
+import structlog
+
+from dashwright.api.access.guard import Guard
+from dashwright.api.domain.access.view import View
+from dashwright.api.domain.selectors import Selection, matches
+from dashwright.api.feed.cursor import Cursor, Wake
+from dashwright.api.feed.feed import Feed
+from dashwright.api.http.errors import error_answer
+from dashwright.api.http.shapes import Shape
+from dashwright.api.resources.target import Target
+from dashwright.api.resources.watching import plain as formats
+from dashwright.api.resources.watching.lines import Lines
+from dashwright.api.resources.watching.options import Options
+from dashwright.api.resources.watching.plain import Format
+from dashwright.api.resources.watching.transitions import Told, told
+from dashwright.common.errors import Gone, Unavailable
+from dashwright.common.identity import Identity
+from dashwright.common.stores.changes import Change, State
+
+log = structlog.get_logger()
+
+_EVENTS: Final = 16
+"""Events sent at once: their bodies are in memory together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a watch is about."""
+
+    target: Target
+    namespace: str
+    selection: Selection
+    options: Options
+    form: Format
+    with_columns: bool
+
+
+class Watch:
+    """The lines of one watch, piece by piece: what was there, what has changed, how far it is. It is in the feed until it is closed.
+
+    It begins anew for its client (410) where the feed does not reach back to where it stands, and where its caller may see others than
+    before.
+    """
+
+    __slots__ = (
+        *("_asked", "_cursor", "_feed", "_guard", "_initial", "_is_over", "_lines"),
+        *("_resumes", "_to_tell", "_view", "_with_columns", "_woken"),
+    )
+
+    def __init__(self, asked: Asked, feed: Feed, guard: Guard, lines: Lines, caller: Identity, view: View) -> None:
+        kind, selection, options = asked.target.kind, asked.selection, asked.options
+        self._asked = asked
+        self._feed = feed
+        self._guard = guard
+        self._lines = lines
+        self._view = view
+        self._to_tell: deque[Told] = deque()
+        self._woken = Wake.NOTHING
+        self._initial: AsyncIterator[bytes] | None = None
+        self._with_columns = True
+        self._is_over = False
+        self._resumes = not options.is_initial
+        name = "" if selection.is_empty else selection.name
+        self._cursor: Cursor = feed.watch(kind, asked.namespace, name, caller, seconds=options.seconds, bookmarks=options.bookmarks)
+        self._cursor.version = options.after
+
+    def begin_with(self, initial: AsyncIterator[bytes]) -> None:
+        """Sends this first."""
+        self._initial = initial
+
+    def stand_at(self, version: int) -> None:
+        """Goes on from there: what there was is told."""
+        self._cursor.version = version
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._is_over:
+            raise StopAsyncIteration
+        try:
+            piece = await self._next()
+        except Gone as error:
+            self._is_over = True
+            return refusal(error)
+        except Unavailable as error:
+            log.info("watch_ended", error=error.message)
+            raise StopAsyncIteration from error
+        if piece is None:
+            raise StopAsyncIteration
+        return piece
+
+    async def aclose(self) -> None:
+        self._is_over = True
+        self._feed.leave(self._cursor)
+
+    async def _next(self) -> bytes | None:
+        """The next piece; None at the end."""
+        cursor = self._cursor
+        while True:
+            self._woken |= cursor.take()
+            if Wake.AGAIN in self._woken:
+                raise Gone("what this caller may see has changed; list again, and go on from there")
+            if self._initial is not None:
+                if (piece := await anext(self._initial, None)) is not None:
+                    return piece
+                self._initial = None
+            elif Wake.TIME in self._woken:
+                self._is_over = True
+                is_whole = cursor.is_caught_up and not self._to_tell
+                return self._bookmark() if self._asked.options.bookmarks and is_whole else None
+            elif self._to_tell:
+                return await self._events()
+            elif not cursor.is_caught_up:
+                await self._read()
+            elif Wake.BOOKMARK in self._woken:
+                self._woken = Wake.NOTHING
+                return self._bookmark()
+            else:
+                self._resumes = False
+                self._woken = Wake.NOTHING
+                await cursor.wait()
+
+    async def _read(self) -> None:
+        """Takes in some changes. The view is asked for after they were read, so that it is never older than they are."""
+        found = await self._cursor.read()
+        if not found:
+            return
+        view = await self._guard.view(self._cursor.caller, self._asked.namespace)
+        if not self._view.agrees(view):
+            raise Gone("what this caller may see has changed; list again, and go on from there")
+        self._view = view
+        for change in found:
+            if change.moves_access:
+                self._check_resumed(change)
+            if self._is_asked_for(change) and (event := told(change, partial(self._shows, change.name))) is not None:
+                self._to_tell.append(event)
+
+    def _is_asked_for(self, change: Change) -> bool:
+        return change.kind is self._asked.target.kind and self._cursor.name in (None, change.name)
+
+    def _check_resumed(self, change: Change) -> None:
+        """What this caller saw where the watch resumed is not known: it may be less or more than now."""
+        if self._resumes and (change.kind is None or not self._view.is_whole):
+            raise Gone(f"who may see objects has changed at resource version {change.resource_version}; list again, and go on from there")
+
+    def _shows(self, name: str, state: State) -> bool:
+        selection, kind = self._asked.selection, self._asked.target.kind
+        if not selection.is_everything and not matches(selection, _labels(state, selection), name):
+            return False
+        return self._view.may(kind.actions["watch"], kind, name, state.folder)
+
+    async def _events(self) -> bytes:
+        events = [self._to_tell.popleft() for _ in range(min(_EVENTS, len(self._to_tell)))]
+        target, with_columns = self._asked.target, self._asked.with_columns and self._with_columns
+        self._with_columns = False
+        return await self._lines.of(events, target.kind, target.version, self._asked.form, with_columns=with_columns)
+
+    def _bookmark(self) -> bytes:
+        asked = self._asked
+        return formats.bookmark(asked.form, asked.target.kind, asked.target.version, self._cursor.position, ends_initial=False)
+
+
+def _labels(state: State, selection: Selection) -> dict[str, str]:
+    """The number is a label of the metadata only."""
+    if selection.number is None:
+        labels: dict[str, str] = orjson.loads(state.labels)
+        return labels
+    return orjson.loads(state.metadata).get("labels") or {}
+
+
+def refusal(error: Gone) -> bytes:
+    """The event after which a client has to list again."""
+    status = error_answer(error, Shape.STATUS, "").body
+    assert isinstance(status, bytes)
+    return b'{"type":"ERROR","object":' + status + b"}\n"

@@ -1,0 +1,108 @@
+"""Discovery: which groups, versions and resources there are, for clients that ask before they do anything else."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from dashwright.api.http.answer import JSON, Answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.etags import tag_of, tagged
+from dashwright.api.http.routing import SIGNED_IN, Content, Handler, Operation, Route
+from dashwright.api.http.shapes import Shape
+from dashwright.api.resources import discovery
+from dashwright.common.errors import NotFound
+from dashwright.common.kinds.kind import Kind
+from dashwright.common.media import ranges
+
+_TAG: Final = "discovery"
+_AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
+_META_VERSIONS: Final = ("v2", "v2beta1")
+_HEADERS: Final = {"Vary": "Accept", "Cache-Control": "no-cache"}
+"""Clients keep what they got, and ask each time whether it still holds."""
+
+_ANSWERS: Final = {200: Content(dict[str, Any]), 304: None}
+_AGGREGATED_TOO: Final = {
+    200: Content(dict[str, Any], (JSON, *(_AGGREGATED.format(version) for version in _META_VERSIONS))),
+    304: None,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    body: bytes
+    tag: str
+    content_type: str = JSON
+
+
+def routes(kinds: Sequence[Kind]) -> list[Route]:
+    """What is told is what ``kinds`` say of themselves."""
+    groups = {group: _text(discovery.api_group(kinds, group)) for group in discovery.groups_of(kinds)}
+    resources = {
+        (group, version): _text(discovery.api_resource_list(kinds, group, version))
+        for group in groups
+        for version in discovery.versions_of(kinds, group)
+    }
+
+    async def group(call: Call) -> Answer:
+        name = call.parameters["group"]
+        return _answer(call, groups.get(name), f"there is no API group {name!r}; /apis lists those that are served")
+
+    async def version(call: Call) -> Answer:
+        name = f"{call.parameters['group']}/{call.parameters['version']}"
+        found = resources.get((call.parameters["group"], call.parameters["version"]))
+        return _answer(call, found, f"there is no API version {name!r}; /apis lists those that are served")
+
+    return [
+        _route("/api", _either(discovery.api_versions(), ()), "getApiVersions", "the versions of the group without a name: none"),
+        _route("/apis", _either(discovery.api_group_list(kinds), kinds), "getApiGroups", "the groups of the resource API"),
+        Route("GET", "/apis/{group}", group, SIGNED_IN, Operation("getApiGroup", "one group", _TAG, answers=_ANSWERS, errors=(404,))),
+        Route(
+            "GET",
+            "/apis/{group}/{version}",
+            version,
+            SIGNED_IN,
+            Operation("getApiResources", "the resources of a version of a group", _TAG, answers=_ANSWERS, errors=(404,)),
+        ),
+    ]
+
+
+def _route(path: str, handler: Handler, identifier: str, summary: str) -> Route:
+    operation = Operation(
+        identifier, summary, _TAG, answers=_AGGREGATED_TOO, description="Aggregated, everything in one document, where Accept says so."
+    )
+    return Route("GET", path, handler, SIGNED_IN, operation, shape=Shape.STATUS)
+
+
+def _either(plain: discovery.Document, kinds: Sequence[Kind]) -> Handler:
+    """The plain document, or the aggregated one of ``kinds`` to a client that names it first."""
+    texts = {version: _text(discovery.aggregated(kinds, version), _AGGREGATED.format(version)) for version in _META_VERSIONS}
+    texts[""] = _text(plain)
+
+    async def answer(call: Call) -> Answer:
+        return _answer(call, texts[_meta_version(call.accept)], "")
+
+    return answer
+
+
+def _meta_version(accept: str) -> str:
+    """The version of the aggregated document that a client wants; "" where it wants the plain one."""
+    found, weight = "", 0.0
+    for asked in ranges(accept):
+        wanted = asked.parameters.get("v", "") if asked.parameters.get("as") == "APIGroupDiscoveryList" else ""
+        is_served = asked.name == JSON and (wanted in _META_VERSIONS or not asked.parameters.get("as"))
+        if is_served and asked.weight > weight:
+            found, weight = wanted, asked.weight
+    return found
+
+
+def _text(document: discovery.Document, content_type: str = JSON) -> _Text:
+    body = orjson.dumps(document)
+    return _Text(body, tag_of(body), content_type)
+
+
+def _answer(call: Call, found: _Text | None, missing: str) -> Answer:
+    if found is None:
+        raise NotFound(missing)
+    return tagged(call, found.body, found.tag, _HEADERS, found.content_type)

@@ -1,0 +1,125 @@
+"""The certificate that the gateway shows: one that was given, or one of its own making."""
+
+import os
+import socket
+import ssl
+import tempfile
+from datetime import datetime, timedelta
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from pathlib import Path
+
+import structlog
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from dashwright.common.settings import Settings, SettingsError
+
+log = structlog.get_logger()
+
+PAIR, CERTIFICATE = "pair.pem", "certificate.pem"
+"""In ``DATA_DIR/tls``: key and certificate for the gateway alone, and the certificate for clients to trust."""
+
+_LIFE = timedelta(days=825)
+_RENEWED_BEFORE = timedelta(days=30)
+_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104
+
+
+def context_of(settings: Settings, now: datetime) -> ssl.SSLContext | None:
+    """What the listener speaks TLS with; None where it does not. Raises SettingsError for files that cannot be used."""
+    if settings.tls:
+        return _self_signed(settings, now)
+    if settings.tls_cert is None or settings.tls_key is None:
+        return None
+    try:
+        return _loaded(settings.tls_cert, settings.tls_key)
+    except (OSError, ssl.SSLError) as error:
+        raise SettingsError(f"DASHWRIGHT_TLS_CERT and DASHWRIGHT_TLS_KEY cannot be used: {error}") from error
+
+
+def _loaded(certificate: Path, key: Path | None = None) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    return context
+
+
+def _self_signed(settings: Settings, now: datetime) -> ssl.SSLContext:
+    folder = settings.data_dir / "tls"
+    try:
+        return _loaded(_kept(folder, _names(settings.http_host), now))
+    except (OSError, ValueError, ssl.SSLError) as error:
+        advice = f"remove {folder} to have new ones made, or give DASHWRIGHT_TLS_CERT and DASHWRIGHT_TLS_KEY"
+        raise SettingsError(f"the certificate and key in {folder} can be neither used nor made: {error}; {advice}") from error
+
+
+def _names(host: str) -> list[str]:
+    """What clients on this machine and, where it listens to them, on others call the gateway."""
+    outside = socket.gethostname() if host in _EVERYWHERE else host
+    return sorted({"localhost", "127.0.0.1", "::1", outside})
+
+
+def _kept(folder: Path, names: list[str], now: datetime) -> Path:
+    """The pair in ``folder``; makes it where there is none, or one for other names, or one that soon ends."""
+    pair = folder / PAIR
+    if not pair.exists() or not _serves(x509.load_pem_x509_certificate(pair.read_bytes()), names, now):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        key, certificate = _made(names, now)
+        _replace(folder / CERTIFICATE, certificate)
+        _replace(pair, key + certificate)
+        log.info("certificate_made", file=str(folder / CERTIFICATE), names=names)
+    return pair
+
+
+def _serves(certificate: x509.Certificate, names: list[str], now: datetime) -> bool:
+    shown = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return set(shown) == set(_alternatives(names)) and certificate.not_valid_after_utc - now > _RENEWED_BEFORE
+
+
+def _alternatives(names: list[str]) -> list[x509.GeneralName]:
+    addresses = {name: _address(name) for name in names}
+    return [x509.IPAddress(address) if address else x509.DNSName(name) for name, address in addresses.items()]
+
+
+def _address(name: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(name)
+    except ValueError:
+        return None
+
+
+def _made(names: list[str], now: datetime) -> tuple[bytes, bytes]:
+    """A new key and its own certificate, as PEM. Clients may name it as the authority they trust."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    public = key.public_key()
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Dashwright")])
+    usage = x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        crl_sign=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+    certificate = (
+        x509.CertificateBuilder(name, name, public, x509.random_serial_number(), now - timedelta(hours=1), now + _LIFE)
+        .add_extension(x509.SubjectAlternativeName(_alternatives(names)), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return private, certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _replace(file: Path, content: bytes) -> None:
+    """Whole or not at all, and for the owner's eyes only."""
+    handle, unfinished = tempfile.mkstemp(prefix=f"{file.name}.", dir=file.parent)
+    with os.fdopen(handle, "wb") as opened:
+        opened.write(content)
+    Path(unfinished).replace(file)

@@ -1,0 +1,96 @@
+"""``dashwright admin import-grafana``: brings a Grafana database here."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import orjson
+from cyclopts import Parameter
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from dashwright.common.database import schema
+from dashwright.common.database.pool import Database, Timeouts
+from dashwright.common.errors import DashwrightError
+from dashwright.common.observability import logging
+from dashwright.common.settings import Settings, SettingsError, load
+from dashwright.standalone.database import database_of
+from dashwright.standalone.importing import run as importing
+from dashwright.standalone.importing.report import Report
+from dashwright.standalone.importing.run import Wishes
+from dashwright.standalone.importing.source import opened
+
+REFUSED, NOT_RUN = 1, 2
+_PATIENT: Final = Timeouts(statement=3600, idle=3600)
+
+
+class _DryRun(Exception):
+    """Everything was tried; nothing of it shall stay."""
+
+
+def import_grafana(
+    database: str,
+    /,
+    *,
+    dry_run: bool = False,
+    org: Annotated[int, Parameter(name="--org")] = 0,
+    report: Path | None = None,
+) -> int:
+    """Bring organizations, users, keys, teams, quotas, data sources, folders, dashboards and library panels from a Grafana database.
+
+    It is read only, and may be read again later: what changed there since is brought, what changed here stays. All of it is written or,
+    where something breaks, nothing. The exit status is 0 when every row could be brought, 1 when some were refused, 2 when nothing was
+    done.
+
+    Parameters
+    ----------
+    database
+        The path of an SQLite file (grafana.db), or postgres://user:password@host/name.
+    dry_run
+        Try everything and write nothing.
+    org
+        Only this organization, with its members.
+    report
+        A file for the whole report, as JSON.
+    """
+    logging.configure("dashwright-import")
+    console = Console(stderr=True, highlight=False)
+    told = Report()
+    try:
+        settings = load()
+        asyncio.run(_import(database, settings, Wishes(org, settings.versions_kept), told, console, is_dry=dry_run))
+    except (DashwrightError, SettingsError) as error:
+        console.print(f"dashwright admin import-grafana: {error}", markup=False)
+        return NOT_RUN
+    told.show(Console(width=None if sys.stdout.isatty() else 160, highlight=False))
+    if report is not None:
+        report.write_bytes(orjson.dumps(told.to_plain(), option=orjson.OPT_INDENT_2))
+    if dry_run:
+        console.print("Dry run: nothing was written.")
+    return REFUSED if told.has_refused else 0
+
+
+async def _import(source: str, settings: Settings, wishes: Wishes, report: Report, console: Console, *, is_dry: bool) -> None:
+    async with opened(source) as origin, database_of(settings) as (url, _):
+        counts = await importing.tables(origin)
+        await schema.migrate(url)
+        target = await Database.open(url, application_name="dashwright-import", max_size=1, timeouts=_PATIENT)
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        try:
+            with Progress(*columns, console=console) as progress:
+                bars = {table: progress.add_task(table, total=count) for table, count in counts.items()}
+                async with target.transaction() as connection:
+                    await importing.run(
+                        origin,
+                        connection,
+                        wishes,
+                        report,
+                        lambda table, done: progress.advance(bars[table], done) if table in bars else None,
+                    )
+                    if is_dry:
+                        raise _DryRun  # noqa: TRY301 - it is what rolls back
+        except _DryRun:
+            return
+        finally:
+            await target.close()

@@ -1,0 +1,53 @@
+"""The values of a row, whatever the database behind it makes of them. A column that an older layout lacks is as one without a value."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, TypeAlias
+
+Row: TypeAlias = Mapping[str, Any]
+"""A row as the database behind it gives it."""
+
+_MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?\s*(Z|[+-]\d\d:?\d\d)?.*")
+
+
+def whole(row: Row, column: str) -> int:
+    """A whole number, 0 where there is none."""
+    found = row.get(column)
+    return int(found) if isinstance(found, int | float | str) and str(found).lstrip("-").isdigit() else int(found is True)
+
+
+def flag(row: Row, column: str) -> bool:
+    """A boolean, which SQLite keeps as 0 or 1."""
+    return whole(row, column) != 0
+
+
+def text(row: Row, column: str) -> str:
+    """A text without NUL characters, which none here may hold; empty where there is none."""
+    found = row.get(column)
+    if isinstance(found, bytes):
+        found = found.decode(errors="replace")
+    return "" if found is None else str(found).replace("\0", "")
+
+
+def some_text(row: Row, column: str) -> str | None:
+    """The same, None where there is none."""
+    return text(row, column) or None
+
+
+def moment(row: Row, column: str) -> datetime | None:
+    """A time in UTC. One without a zone is in UTC; what cannot be read is none."""
+    found = row.get(column)
+    if isinstance(found, datetime):
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    if isinstance(found, int):
+        return datetime.fromtimestamp(found, UTC)
+    match = _MOMENT.fullmatch(found.strip()) if isinstance(found, str) else None
+    if match is None:
+        return None
+    day, time, fraction, zone = match.groups()
+    try:
+        read = datetime.fromisoformat(f"{day}T{time}.{(fraction or '0')[:6]:0<6}{'+00:00' if zone in (None, 'Z') else zone}")
+    except ValueError:
+        return None
+    return None if read.year < 1971 else read.astimezone(UTC)

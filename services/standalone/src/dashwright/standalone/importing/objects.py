@@ -1,0 +1,209 @@
+"""Rows of folders, dashboards, their versions and library panels, as objects of the resource API. Pure."""
+
+import re
+import uuid
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from dashwright.common.document import check_depth, check_text, read_json, write_json
+from dashwright.common.errors import Invalid
+from dashwright.common.kinds.annotations import FOLDER as IN_FOLDER
+from dashwright.common.kinds.dashboard import LONGEST_MESSAGE
+from dashwright.common.kinds.kind import Extract, Kind
+from dashwright.common.kinds.naming import DASHBOARD_NAME_LENGTH
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER, LIBRARY_PANEL
+from dashwright.common.stores.resources import Write
+from dashwright.standalone.importing.fields import Row, moment, text, whole
+
+IMPORTED_BY: Final = "import:grafana"
+"""Who has changed what nobody is known to have changed."""
+
+CLASSIC: Final = "v0alpha1"
+_LAYOUT: Final = "v2alpha1"
+_KEPT_BY_THE_STORE: Final = frozenset({"id", "uid", "version"})
+_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,40}")
+_PANEL: Final = 1
+_LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A spec as JSON text, and what its kind extracts from it."""
+
+    spec: str
+    stored_version: str
+    extract: Extract
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One generation of a dashboard."""
+
+    generation: int
+    body: Body
+    created: datetime
+    created_by: str
+    message: str | None
+    parent: int | None
+    restored_from: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """An object to write. ``number`` is what older clients know it by, ``row`` its number at its origin."""
+
+    kind: Kind
+    org_id: int
+    name: str
+    number: int
+    row: int
+    folder: str
+    body: Body
+    generation: int
+    created: datetime
+    created_by: str
+    updated: datetime | None
+    updated_by: str | None
+    has_rules: bool = False
+    key: str = ""
+
+    @property
+    def uid(self) -> uuid.UUID:
+        """The same each time, so that a second run finds what the first one made."""
+        return uuid.uuid5(uuid.NAMESPACE_OID, f"grafana/{self.org_id}/{self.kind.plural}/{self.name}")
+
+    @property
+    def write(self) -> Write:
+        annotations = {IN_FOLDER: self.folder} if self.folder else {}
+        body = self.body
+        return Write(self.kind, self.name, body.spec, body.stored_version, extract=body.extract, annotations=annotations)
+
+
+@dataclass(slots=True)
+class Folders:
+    """How folders are referred to: by the number that dashboards of old give, and by their uid."""
+
+    by_number: dict[int, str] = field(default_factory=dict)
+    numbers: dict[tuple[int, str], int] = field(default_factory=dict)
+
+    def of(self, row: Row) -> str:
+        """The name of the folder that a row lies in, empty at the root."""
+        return _name(text(row, "folder_uid"), 0) or self.by_number.get(whole(row, "folder_id"), "")
+
+
+def name_of(row: Row) -> str:
+    """The row's uid where it is a name here, else one made of its number."""
+    return _name(text(row, "uid"), whole(row, "id"))
+
+
+def _name(uid: str, number: int) -> str:
+    if _NAME.fullmatch(uid) and uid != "general":
+        return uid
+    return f"row-{number}"[:DASHBOARD_NAME_LENGTH] if number else ""
+
+
+def folder(row: Row, folders: Folders) -> Object:
+    """A row of the table of folders. Raises Invalid for one without a title."""
+    name, org_id = name_of(row), whole(row, "org_id")
+    spec = {"title": _title(row), **({"description": text(row, "description")} if text(row, "description") else {})}
+    number = folders.numbers.get((org_id, text(row, "uid")), whole(row, "id"))
+    parent = _name(text(row, "parent_uid"), 0)
+    return _object(FOLDER, row, name, number, parent, _body(FOLDER, spec, FOLDER.version), 1)
+
+
+def folder_of_old(row: Row) -> Object:
+    """A folder as it stands among the dashboards, where the table of folders lacks it."""
+    spec = {"title": _title(row)}
+    return _object(FOLDER, row, name_of(row), whole(row, "id"), "", _body(FOLDER, spec, FOLDER.version), max(whole(row, "version"), 1))
+
+
+def dashboard(row: Row, folders: Folders) -> Object:
+    """Raises Invalid for a body that is no JSON object."""
+    body = dashboard_body(text(row, "data"), text(row, "title"))
+    return _object(DASHBOARD, row, name_of(row), whole(row, "id"), folders.of(row), body, max(whole(row, "version"), 1))
+
+
+def dashboard_body(content: str, title: str) -> Body:
+    tree = _tree(content)
+    is_layout = DASHBOARD.extract(tree).layout
+    spec = {key: value for key, value in tree.items() if is_layout or key not in _KEPT_BY_THE_STORE}
+    if not isinstance(spec.get("title"), str) or not spec["title"].strip():
+        spec["title"] = title or "Untitled"
+    return _body(DASHBOARD, spec, _LAYOUT if is_layout else CLASSIC)
+
+
+def version(row: Row, title: str) -> Version:
+    """Raises Invalid for a body that is no JSON object."""
+    return Version(
+        whole(row, "version"),
+        dashboard_body(text(row, "data"), title),
+        moment(row, "created") or _LONG_AGO,
+        _person(whole(row, "created_by")),
+        message_of(row),
+        whole(row, "parent_version") or None,
+        whole(row, "restored_from") or None,
+    )
+
+
+def message_of(row: Row) -> str | None:
+    return text(row, "message")[:LONGEST_MESSAGE] or None
+
+
+def library_panel(row: Row, folders: Folders) -> Object | None:
+    """Known by the name and type of its row, whatever its model says; None for what is no panel. Raises Invalid for a broken model."""
+    if whole(row, "kind") not in (0, _PANEL):
+        return None
+    model = _tree(text(row, "model"))
+    description = text(row, "description")
+    spec = model if model.get("description") or not description else {**model, "description": description}
+    body = _body(LIBRARY_PANEL, spec, CLASSIC)
+    known = Extract(title=text(row, "name"), subtype=text(row, "type"))
+    body = Body(body.spec, body.stored_version, known if known.title else body.extract)
+    return _object(LIBRARY_PANEL, row, name_of(row), whole(row, "id"), folders.of(row), body, max(whole(row, "version"), 1))
+
+
+def _object(kind: Kind, row: Row, name: str, number: int, parent: str, body: Body, generation: int) -> Object:
+    org_id, created = whole(row, "org_id"), moment(row, "created") or _LONG_AGO
+    updated = moment(row, "updated")
+    return Object(
+        kind,
+        org_id,
+        name,
+        number,
+        whole(row, "id"),
+        parent,
+        body,
+        generation,
+        created,
+        _person(whole(row, "created_by")),
+        updated if updated and updated > created else None,
+        _person(whole(row, "updated_by")) if updated and updated > created else None,
+        bool(whole(row, "has_acl")),
+        f"{org_id}/{name}",
+    )
+
+
+def _person(number: int) -> str:
+    return f"user:{number}" if number > 0 else IMPORTED_BY
+
+
+def _title(row: Row) -> str:
+    title = text(row, "title")
+    if not title.strip():
+        raise Invalid("it has no title")
+    return title
+
+
+def _tree(content: str) -> dict[str, Any]:
+    tree = read_json(content)
+    if not isinstance(tree, dict):
+        raise Invalid("its body is no JSON object")
+    check_depth(tree)
+    return tree
+
+
+def _body(kind: Kind, spec: dict[str, Any], version: str) -> Body:
+    extract = kind.extract(spec)
+    check_text(extract.title)
+    return Body(write_json(spec).decode(), version, extract)

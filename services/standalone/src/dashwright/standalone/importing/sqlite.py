@@ -1,0 +1,76 @@
+"""An SQLite file as the source of an import."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final, Self
+from urllib.parse import quote
+
+from dashwright.common.errors import BadRequest
+from dashwright.standalone.importing.fields import Row
+
+_BATCH: Final = 200
+
+
+class SqliteSource:
+    """One file, opened read-only; a server may go on writing to it. Everything is asked in threads, one question at a time."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    @classmethod
+    @asynccontextmanager
+    async def opened(cls, path: str) -> AsyncIterator[Self]:
+        """Raises BadRequest for what is no SQLite file that can be read."""
+        if not await asyncio.to_thread(Path(path).is_file):
+            raise BadRequest(f"there is no file {path}")
+        connection = await asyncio.to_thread(_connect, path)
+        try:
+            yield cls(connection)
+        except sqlite3.Error as error:
+            raise BadRequest(f"{path} cannot be read: {error}") from error
+        finally:
+            connection.close()
+
+    async def columns(self, table: str) -> frozenset[str]:
+        found = await asyncio.to_thread(self._all, f"pragma table_info({_named(table)})", ())
+        return frozenset(row["name"] for row in found)
+
+    async def count(self, table: str) -> int:
+        (row,) = await asyncio.to_thread(self._all, f"select count(*) as count from {_named(table)}", ())  # noqa: S608 - quoted
+        return int(row["count"])
+
+    async def rows(self, table: str, order: Sequence[str], among: tuple[str, Sequence[Any]] | None = None) -> AsyncIterator[Row]:
+        where, values = "", ()
+        if among is not None:
+            where, values = f"where {_named(among[0])} in ({', '.join('?' * len(among[1]))})", tuple(among[1])
+        listed = ", ".join(map(_named, order))
+        cursor = await asyncio.to_thread(
+            self._connection.execute,
+            f"select * from {_named(table)} {where} order by {listed}",  # noqa: S608 - names are quoted, values bound
+            values,
+        )
+        while batch := await asyncio.to_thread(cursor.fetchmany, _BATCH):
+            for row in batch:
+                yield dict(row)
+
+    def _all(self, statement: str, values: tuple[Any, ...]) -> list[sqlite3.Row]:
+        return self._connection.execute(statement, values).fetchall()
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    try:
+        connection = sqlite3.connect(f"file:{quote(str(Path(path).absolute()))}?mode=ro", uri=True, check_same_thread=False)
+        connection.row_factory = sqlite3.Row
+        connection.text_factory = lambda text: text.decode(errors="replace")
+        connection.execute("select count(*) from sqlite_master").fetchall()
+        connection.execute("begin")  # everything is read as of one moment
+    except sqlite3.Error as error:
+        raise BadRequest(f"{path} is no SQLite database that can be read: {error}") from error
+    return connection
+
+
+def _named(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,210 @@
+"""Where an import writes, in one transaction, and what it remembers of earlier ones."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache
+from typing import Any, Final
+
+import asyncpg
+import orjson
+
+from dashwright.common.database import queries
+from dashwright.common.database.pool import Connection
+from dashwright.common.identity import namespace_of
+from dashwright.common.kinds.registry import LIBRARY_PANEL
+from dashwright.common.stores import resources
+from dashwright.standalone.importing.access import Grantee, Subject
+from dashwright.standalone.importing.accounts import Record
+from dashwright.standalone.importing.objects import Object, Version
+from dashwright.standalone.importing.report import Outcome, Report
+
+_sql = queries.load(__package__, "target.sql")
+
+_KEYS: Final = {
+    "org_user": ("org_id", "user_id"),
+    "team_member": ("team_id", "user_id"),
+    "quota": ("org_id", "user_id", "target"),
+    "preferences": ("org_id", "user_id", "team_id"),
+    "star": ("user_id", "org_id", "dashboard_uid"),
+}
+_WITHOUT_TIME: Final = frozenset({"team_member", "star"})
+_ORIGIN_OF: Final = {"dashboards": "dashboard", "folders": "folder", LIBRARY_PANEL.plural: "library_element"}
+_GIVEN: Final = (
+    *("api_group", "resource", "name", "uid", "number", "generation", "created_at", "created_by", "updated_at", "updated_by", "message"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What was imported before, and its state then."""
+
+    digest: bytes
+    state: str
+
+
+class Target:
+    """A database of ours, within the transaction of an import."""
+
+    def __init__(self, connection: Connection, report: Report) -> None:
+        self._connection = connection
+        self._report = report
+        self._known: dict[str, dict[str, _Known]] = {}
+
+    async def prepare(self) -> None:
+        """Takes the lock of all who write objects, before anything else is locked."""
+        await self._connection.execute(_sql.prepare)
+        await resources.lock(self._connection)
+        await self._connection.execute(_sql.given)
+        self._staging = resources.Staging(self._connection)
+        await self._staging.open()
+
+    async def is_fresh(self) -> bool:
+        return bool(await self._connection.fetchval(_sql.is_fresh))
+
+    async def forget_first(self, *, user: bool, org: bool) -> None:
+        """Makes room for the first user and organization of the origin where those of a first start stand."""
+        if user:
+            await self._connection.execute(_sql.forget_first_user)
+        if org:
+            await self._connection.execute(_sql.forget_first_org)
+
+    async def put(self, record: Record) -> bool:
+        """Writes a row of an account; whether it is here now."""
+        columns = orjson.dumps(dict(record.columns), option=orjson.OPT_SORT_KEYS)
+        digest = hashlib.sha256(columns).digest()
+        known = (await self._earlier(record.table)).get(record.key)
+        if known is not None and known.digest == digest:
+            self._report.count(record.table, Outcome.UNCHANGED)
+            return True
+        since = None if known is None else record.updated if record.table in _WITHOUT_TIME else datetime.fromisoformat(known.state)
+        try:
+            async with self._connection.transaction():
+                written = await self._connection.fetchval(_statement(record.table, tuple(record.columns)), columns.decode(), since)
+        except asyncpg.ForeignKeyViolationError:
+            self._report.remark(record.table, record.key, Outcome.SKIPPED, "whom it belongs to is not here")
+            return False
+        except asyncpg.UniqueViolationError as error:
+            self._report.remark(record.table, record.key, Outcome.REFUSED, f"something here has the same place: {error.detail}")
+            return False
+        except (asyncpg.CheckViolationError, asyncpg.NotNullViolationError, asyncpg.DataError) as error:
+            self._report.remark(record.table, record.key, Outcome.REFUSED, f"a value of it is not taken here: {error}")
+            return False
+        if written is None and known is None:
+            self._report.remark(record.table, record.key, Outcome.REFUSED, "its number is taken here by another one")
+            return False
+        if written is None:
+            self._report.remark(record.table, record.key, Outcome.KEPT, "it was changed or removed here since it was imported")
+            return True
+        self._report.count(record.table, Outcome.IMPORTED if known is None else Outcome.UPDATED)
+        await self._connection.execute(_sql.note, record.table, record.key, digest, record.updated.isoformat())
+        return True
+
+    async def put_objects(self, org_id: int, objects: Sequence[Object], messages: dict[str, str | None]) -> Sequence[Object]:
+        """Writes objects of one kind and organization; answers those that were made or brought up to date."""
+        namespace, kind = namespace_of(org_id), objects[0].kind
+        origin = _ORIGIN_OF[kind.plural]
+        earlier = await self._earlier(origin)
+        rows = await self._connection.fetch(_sql.present, namespace, [kind.plural], [item.name for item in objects])
+        present = {row["name"]: row for row in rows}
+        wanted = [found for item in objects if (found := self._judge(item, origin, earlier.get(item.key), present.get(item.name)))]
+        if not wanted:
+            return []
+        digests = {item.key: _digest(item) for item in objects}
+        await self._staging.add([item.write for item in wanted])
+        await self._connection.copy_records_to_table("given", columns=_GIVEN, records=[_given(item, messages) for item in wanted])
+        await self._connection.execute(_sql.write, namespace)
+        await self._connection.execute(_sql.empty)
+        noted = [(item.key, digests[item.key], str(item.generation)) for item in wanted]
+        await self._connection.execute(_sql.note_all, origin, *map(list, zip(*noted, strict=True)))
+        return wanted
+
+    def _judge(self, item: Object, origin: str, known: _Known | None, present: Any) -> Object | None:
+        if known is not None and known.digest == _digest(item):
+            self._report.count(origin, Outcome.UNCHANGED)
+            return None
+        if known is None and present is not None:
+            self._report.remark(origin, item.key, Outcome.REFUSED, f"there is a {item.kind.singular} of that name here already")
+            return None
+        if known is not None and (present is None or str(present["generation"]) != known.state):
+            self._report.remark(origin, item.key, Outcome.KEPT, "it was changed or removed here since it was imported")
+            return None
+        self._report.count(origin, Outcome.IMPORTED if known is None else Outcome.UPDATED)
+        # What was moved, or edited in the database itself, has no newer version at its origin.
+        return item if known is None else replace(item, generation=max(item.generation, int(known.state) + 1))
+
+    async def put_versions(self, versions: Sequence[tuple[Object, Version]]) -> None:
+        """Earlier generations of objects that were just written."""
+        columns = zip(
+            *[
+                (
+                    item.uid,
+                    version.generation,
+                    version.body.stored_version,
+                    version.body.extract.layout,
+                    version.body.spec,
+                    version.created,
+                    version.created_by,
+                    version.message,
+                    version.parent,
+                    version.restored_from,
+                )
+                for item, version in versions
+            ],
+            strict=True,
+        )
+        await self._connection.execute(_sql.write_versions, *map(list, columns))
+
+    async def put_rules(self, subject: Subject, levels: dict[Grantee, int]) -> None:
+        """The rules of an object that has no list of its own here."""
+        namespace = namespace_of(subject.org_id)
+        uid = await self._connection.fetchval(_sql.write_list, namespace, subject.resource, subject.name)
+        if uid is None:
+            self._report.count("access", Outcome.UNCHANGED)
+            return
+        for grantee, level in levels.items():
+            await self._connection.execute(_sql.write_rule, uid, *grantee, level)
+        self._report.count("access", Outcome.IMPORTED)
+
+    async def pass_numbers(self) -> None:
+        await self._connection.execute(_sql.pass_numbers)
+
+    async def _earlier(self, origin: str) -> dict[str, _Known]:
+        if origin not in self._known:
+            rows = await self._connection.fetch(_sql.known, origin)
+            self._known[origin] = {row["key"]: _Known(row["digest"], row["state"]) for row in rows}
+        return self._known[origin]
+
+
+@cache
+def _statement(table: str, columns: tuple[str, ...]) -> str:
+    """Inserts a row of that table from JSON, or, given the time of its last change as it is known, brings it up to date.
+
+    The names are those of our own tables, never of what is read.
+    """
+    key = _KEYS.get(table, ("id",))
+    listed = ", ".join(f'"{name}"' for name in columns)
+    changed = ", ".join(f'"{name}" = excluded."{name}"' for name in columns if name not in key) or f'"{key[0]}" = excluded."{key[0]}"'
+    same = " and ".join(f't."{name}" = r."{name}"' for name in key)
+    at = "true" if table in _WITHOUT_TIME else "t.updated = $2"
+    return f"""
+        insert into "{table}" as t ({listed})
+        select {listed} from jsonb_populate_record(null::"{table}", $1::jsonb) as r
+        where $2::timestamptz is null or exists (select from "{table}" t where {same})
+        on conflict ({", ".join(key)}) do update set {changed} where $2::timestamptz is not null and {at}
+        returning 1
+    """  # noqa: S608 - see above
+
+
+def _digest(item: Object) -> bytes:
+    told = orjson.dumps([item.folder, item.generation, item.body.stored_version])
+    return hashlib.sha256(told + item.body.spec.encode()).digest()
+
+
+def _given(item: Object, messages: dict[str, str | None]) -> tuple[Any, ...]:
+    kind = item.kind
+    return (
+        *(kind.group, kind.plural, item.name, item.uid, item.number, item.generation, item.created, item.created_by),
+        *(item.updated, item.updated_by, messages.get(item.key)),
+    )

@@ -1,0 +1,104 @@
+-- name: prepare
+-- One long transaction: it may take its time, and what it changes of rights is told as one word.
+select set_config('statement_timeout', '0', true), set_config('lock_timeout', '60s', true),
+       set_config('idle_in_transaction_session_timeout', '0', true), set_config('dashwright.bulk', 'on', true)
+
+-- name: is_fresh
+-- Whether there is nothing but what a first start makes.
+select not exists (select from "user" where id <> 1) and not exists (select from org where id <> 1)
+   and not exists (select from resource) and not exists (select from imported)
+
+-- name: forget_first_user
+delete from "user" where id = 1
+
+-- name: forget_first_org
+delete from org where id = 1
+
+-- name: known
+select key, digest, state from imported where origin = $1
+
+-- name: note
+insert into imported (origin, key, digest, state) values ($1, $2, $3, $4)
+on conflict (origin, key) do update set digest = excluded.digest, state = excluded.state
+
+-- name: note_all
+insert into imported (origin, key, digest, state)
+select $1, key, digest, state from unnest($2::text[], $3::bytea[], $4::text[]) as wanted(key, digest, state)
+on conflict (origin, key) do update set digest = excluded.digest, state = excluded.state
+
+-- name: members
+-- The organizations of each member, to know whose rows are wanted.
+select user_id from org_user where org_id = any($1::bigint[])
+
+-- name: given
+-- What stands beside the staged objects: facts that an import knows and a new object has none of.
+create temporary table given (
+    api_group text, resource text, name text, uid uuid, number bigint, generation bigint, created_at timestamptz, created_by text,
+    updated_at timestamptz, updated_by text, message text
+) on commit drop
+
+-- name: empty
+truncate staged, given
+
+-- name: present
+select resource, name, uid, generation from resource where namespace = $1 and resource = any($2::text[]) and name = any($3::text[])
+
+-- name: write
+-- Makes what is staged, or brings what an import made to a newer generation.
+with written as (
+    insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, layout, tags, subtype,
+                          refs, labels, annotations, finalizers, created_at, created_by, updated_at, updated_by, content_hash, number, metadata)
+    select g.uid, s.api_group, s.resource, $1, s.name, 0, g.generation, s.stored_version, s.title, s.layout, s.tags, s.subtype, s.refs,
+           s.labels::jsonb, s.annotations::jsonb, s.finalizers, g.created_at, g.created_by, g.updated_at, g.updated_by, s.content_hash,
+           g.number, ''
+    from staged s join given g using (api_group, resource, name)
+    order by s.position
+    on conflict (namespace, api_group, resource, name) do update set
+        generation = excluded.generation, stored_version = excluded.stored_version, title = excluded.title, layout = excluded.layout,
+        tags = excluded.tags, subtype = excluded.subtype, refs = excluded.refs, annotations = excluded.annotations,
+        updated_at = excluded.updated_at, updated_by = excluded.updated_by, content_hash = excluded.content_hash
+    where resource.uid = excluded.uid
+    returning *
+)
+insert into resource_history (uid, generation, resource_version, metadata, stored_version, layout, spec, created_at, created_by, message)
+select w.uid, w.generation, w.resource_version, w.metadata, w.stored_version, w.layout, s.spec, coalesce(w.updated_at, w.created_at),
+       coalesce(w.updated_by, w.created_by), g.message
+from written w join staged s using (api_group, resource, name) join given g using (api_group, resource, name)
+on conflict do nothing
+
+-- name: write_versions
+-- Generations before the current one. Their metadata is the object's of today, changed by whom and when that generation was.
+insert into resource_history (uid, generation, resource_version, metadata, stored_version, layout, spec, created_at, created_by, message,
+                              parent_version, restored_from)
+select r.uid, v.generation, 0,
+       jsonb_set(r.metadata::jsonb, '{annotations}', (r.metadata::jsonb -> 'annotations') || jsonb_build_object(
+           'grafana.app/updatedBy', v.created_by,
+           'grafana.app/updatedTimestamp', to_char(v.created_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')))::text,
+       v.stored_version, v.layout, v.spec, v.created_at, v.created_by, v.message, v.parent, v.restored
+from resource r
+join unnest($1::uuid[], $2::bigint[], $3::text[], $4::boolean[], $5::text[], $6::timestamptz[], $7::text[], $8::text[], $9::bigint[],
+            $10::bigint[]) as v(uid, generation, stored_version, layout, spec, created_at, created_by, message, parent, restored)
+  on v.uid = r.uid and v.generation < r.generation
+on conflict do nothing
+
+-- name: write_list
+-- A list of rules of an object that has none yet.
+insert into access_list (uid, namespace, resource, name)
+select uid, namespace, resource, name from resource where namespace = $1 and resource = $2 and name = $3
+on conflict do nothing
+returning uid
+
+-- name: write_rule
+-- Left out where the user or team is not here.
+insert into access_rule (uid, user_id, team_id, role, permission)
+select $1, $2, $3, $4, $5
+where ($2::bigint is null or exists (select from "user" where id = $2)) and ($3::bigint is null or exists (select from team where id = $3))
+on conflict do nothing
+
+-- name: pass_numbers
+-- Whoever is made next gets a number beyond those that were imported.
+select setval(pg_get_serial_sequence('"user"', 'id'), greatest((select max(id) from "user"), 1)),
+       setval(pg_get_serial_sequence('org', 'id'), greatest((select max(id) from org), 1)),
+       setval(pg_get_serial_sequence('api_key', 'id'), greatest((select max(id) from api_key), 1)),
+       setval(pg_get_serial_sequence('team', 'id'), greatest((select max(id) from team), 1)),
+       setval(pg_get_serial_sequence('data_source', 'id'), greatest((select max(id) from data_source), 1))

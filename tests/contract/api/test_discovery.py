@@ -1,0 +1,158 @@
+"""Discovery over HTTP, as kubectl, client libraries and Grafana's own tools ask for it."""
+
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import ADMIN, Api
+
+from dashwright.common.identity import Role
+from dashwright.common.kinds.registry import KINDS
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
+KUBECTL = ",".join((AGGREGATED.format("v2"), AGGREGATED.format("v2beta1"), "application/json"))
+STORED = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+
+# group/version: (resource, kind, verbs, short names)
+GOLDEN: dict[str, list[tuple[str, str, list[str], list[str] | None]]] = {
+    **{
+        f"dashboard.grafana.app/{version}": [
+            ("dashboards", "Dashboard", STORED, ["dash"]),
+            ("dashboards/dto", "DashboardWithAccessInfo", ["get"], None),
+            ("dashboards/versions", "DashboardVersionList", ["get"], None),
+            ("librarypanels", "LibraryPanel", STORED, ["libpanel"]),
+        ]
+        for version in ("v2alpha1", "v1beta1", "v0alpha1")
+    },
+    "folder.grafana.app/v0alpha1": [
+        ("folders", "Folder", STORED, ["fold"]),
+        ("folders/parents", "FolderInfoList", ["get"], None),
+        ("folders/counts", "DescendantCounts", ["get"], None),
+    ],
+    "provisioning.grafana.app/v0alpha1": [
+        ("repositories", "Repository", STORED, ["repo"]),
+        ("repositories/status", "Repository", ["get", "patch", "update"], None),
+        ("repositories/sync", "Job", ["create"], None),
+        ("repositories/export", "Job", ["create"], None),
+        ("repositories/jobs", "Job", ["create", "get"], None),
+        ("jobs", "Job", ["create", "delete", "get", "list", "watch"], None),
+        ("jobs/status", "Job", ["get"], None),
+    ],
+    "expressions.dashwright.io/v0alpha1": [
+        ("evaluations", "Evaluation", ["create", "delete", "get", "list", "watch"], None),
+        ("evaluations/status", "Evaluation", ["get"], None),
+    ],
+}
+
+
+async def test_groups_and_versions(api: Api) -> None:
+    """Four groups; dashboards prefer v2alpha1. With a trailing slash as without."""
+    status, told = await api("GET", "/apis/")
+    assert (status, told["kind"]) == (200, "APIGroupList")
+    versions = [f"{group['name']}/{version['version']}" for group in told["groups"] for version in group["versions"]]
+    assert versions == list(GOLDEN)
+    assert told["groups"][0]["preferredVersion"] == {"groupVersion": "dashboard.grafana.app/v2alpha1", "version": "v2alpha1"}
+    status, group = await api("GET", "/apis/dashboard.grafana.app")
+    assert (status, group) == (200, {"kind": "APIGroup", "apiVersion": "v1", **told["groups"][0]})
+
+
+@pytest.mark.parametrize("group_version", GOLDEN)
+async def test_resources_of_a_version(api: Api, group_version: str) -> None:
+    """Kinds, verbs and short names, as they are written down here by hand."""
+    status, told = await api("GET", f"/apis/{group_version}")
+    assert (status, told["kind"], told["groupVersion"]) == (200, "APIResourceList", group_version)
+    found = [(item["name"], item["kind"], item["verbs"], item.get("shortNames")) for item in told["resources"]]
+    assert found == GOLDEN[group_version]
+    for item in told["resources"]:
+        is_whole = "/" not in item["name"]
+        assert item["namespaced"] is True
+        assert item["singularName"] == (next(kind.singular for kind in KINDS if kind.plural == item["name"]) if is_whole else "")
+        assert item.get("categories") == (["grafana"] if is_whole else None)
+
+
+@pytest.mark.parametrize(
+    ("accept", "api_version"),
+    [
+        (KUBECTL, "apidiscovery.k8s.io/v2"),
+        (AGGREGATED.format("v2beta1") + ",application/json", "apidiscovery.k8s.io/v2beta1"),
+        (AGGREGATED.format("v3") + ",application/json", "v1"),
+        (f"application/json,{AGGREGATED.format('v2')}", "v1"),
+        ("*/*", "v1"),
+        (f"application/vnd.kubernetes.protobuf,{KUBECTL}", "apidiscovery.k8s.io/v2"),
+    ],
+)
+async def test_everything_at_once_for_who_asks_so(api: Api, accept: str, api_version: str) -> None:
+    """The aggregated document says the same as the single ones, under the content type that clients recognise it by."""
+    async with api.session.get("/apis", headers={"Authorization": ADMIN, "Accept": accept}) as answer:
+        told = await answer.json(content_type=None)
+        assert told["apiVersion"] == api_version
+        assert answer.headers["Vary"] == "Accept"
+        if api_version == "v1":
+            assert answer.headers["Content-Type"] == "application/json"
+            return
+        meta = api_version.rpartition("/")[2]
+        assert answer.headers["Content-Type"] == AGGREGATED.format(meta)
+    assert flat(told) == {key: [(name, kind, verbs) for name, kind, verbs, _ in rows] for key, rows in GOLDEN.items()}
+
+
+def flat(told: Any) -> dict[str, list[tuple[str, str, list[str]]]]:
+    """An aggregated document as rows."""
+    rows: dict[str, list[tuple[str, str, list[str]]]] = {}
+    for group in told["items"]:
+        for version in group["versions"]:
+            found = rows.setdefault(f"{group['metadata']['name']}/{version['version']}", [])
+            for resource in version["resources"]:
+                found.append((resource["resource"], resource["responseKind"]["kind"], resource["verbs"]))
+                for part in resource.get("subresources", ()):
+                    found.append((f"{resource['resource']}/{part['subresource']}", part["responseKind"]["kind"], part["verbs"]))
+    return rows
+
+
+async def test_the_group_without_a_name_is_empty(api: Api) -> None:
+    """``/api`` answers, since clients ask it first; it holds nothing."""
+    assert await api("GET", "/api/") == (200, {"kind": "APIVersions", "versions": [], "serverAddressByClientCIDRs": []})
+    status, told = await api("GET", "/api", headers={"Accept": AGGREGATED.format("v2")})
+    assert (status, told["kind"], told["items"]) == (200, "APIGroupDiscoveryList", [])
+
+
+@pytest.mark.parametrize("path", ["/api", "/apis", "/apis/folder.grafana.app", "/apis/folder.grafana.app/v0alpha1"])
+async def test_what_a_client_has_is_not_sent_again(api: Api, path: str) -> None:
+    """304 without a body for the tag of what was sent; another form of the same has another tag."""
+    headers = {"Authorization": ADMIN}
+    async with api.session.get(path, headers=headers) as answer:
+        tag = answer.headers["ETag"]
+    for known in (tag, f'W/{tag}, "x"', "*"):
+        async with api.session.get(path, headers={**headers, "If-None-Match": known}) as answer:
+            assert (answer.status, await answer.read(), answer.headers["ETag"]) == (304, b"", tag)
+    async with api.session.get(path, headers={**headers, "If-None-Match": '"x"'}) as answer:
+        assert answer.status == 200
+    if path.count("/") == 1:
+        async with api.session.get(path, headers={**headers, "Accept": KUBECTL, "If-None-Match": tag}) as answer:
+            assert answer.status == 200
+            assert answer.headers["ETag"] != tag
+
+
+@pytest.mark.parametrize("path", ["/apis/apps", "/apis/folder.grafana.app/v1", "/apis/apps/v1"])
+async def test_what_is_not_served_is_not_found(api: Api, path: str) -> None:
+    """404 as a Status that says where to look."""
+    status, told = await api("GET", path)
+    assert (status, told["kind"], told["reason"]) == (404, "Status", "NotFound")
+    assert "/apis lists" in told["message"]
+
+
+async def test_discovery_is_for_those_who_are_let_in(api: Api) -> None:
+    """Anybody with credentials, whatever their role; strangers get 401 as a Status."""
+    viewer = await api.person("vic", Role.VIEWER)
+    for path in ("/api", "/apis", "/apis/folder.grafana.app", "/apis/folder.grafana.app/v0alpha1"):
+        assert (await api("GET", path, auth=viewer))[0] == 200
+        status, told = await api("GET", path, auth=None)
+        assert (status, told["kind"]) == (401, "Status")
+
+
+async def test_the_namespace_to_start_in(api: Api) -> None:
+    """Grafana's tools look for it before they have logged in; ``default`` is no cloud's, so that they go by the organization."""
+    assert await api("GET", "/bootdata", auth=None) == (200, {"settings": {"namespace": "default"}})
+
+
+async def test_there_is_no_second_version_of_the_description(api: Api) -> None:
+    """kubectl asks for OpenAPI 2 as well, and goes on without."""
+    assert (await api("GET", "/openapi/v2"))[0] == 404

@@ -1,0 +1,378 @@
+"""``dashwright admin import-grafana``: who was there can log in here, and what they had is here."""
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+from tests.contract.api.conftest import Api, StartApi, basic, legacy_text
+from tests.servers import grafana_layout
+from tests.servers.databases import Databases
+
+from dashwright.api.domain import key_material
+from dashwright.common.database.pool import Database
+from dashwright.standalone.importing import run as importing
+from dashwright.standalone.importing.report import Outcome, Report
+from dashwright.standalone.importing.run import Wishes
+from dashwright.standalone.importing.source import opened
+
+WHEN = "2024-03-01 10:00:00"
+LATER = "2024-04-01 10:00:00"
+DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/{}/dashboards"
+TOKEN = key_material.new_token()
+SECRET, CHECKSUM = TOKEN.split("_")[1:]
+Rows = dict[str, list[dict[str, Any]]]
+Import = Callable[..., Awaitable[Report]]
+
+
+def times(row: dict[str, Any]) -> dict[str, Any]:
+    return {"created": WHEN, "updated": WHEN, **row}
+
+
+def body(uid: str, title: str, **more: Any) -> str:
+    return json.dumps({"id": 99, "uid": uid, "version": 3, "title": title, "tags": ["prod"], "panels": [], **more})
+
+
+def rows() -> Rows:
+    """Two organizations, people, keys, a tree of two folders, dashboards with versions, rules, and what refers to them."""
+    return {
+        "org": [times({"id": 1, "version": 0, "name": "First"}), times({"id": 7, "version": 2, "name": "Seventh", "city": "Bonn"})],
+        "user": [
+            times(person(1, "root", is_admin=1)),
+            times(person(5, "vera", name="Vera", org_id=7)),
+            times(person(9, "sa-robot", is_service_account=1, password="", salt="")),
+        ],
+        "org_user": [
+            times({"id": 1, "org_id": 1, "user_id": 1, "role": "Admin"}),
+            times({"id": 2, "org_id": 7, "user_id": 5, "role": "Viewer"}),
+            times({"id": 3, "org_id": 1, "user_id": 5, "role": "Viewer"}),
+            times({"id": 4, "org_id": 1, "user_id": 9, "role": "Editor"}),
+            times({"id": 5, "org_id": 1, "user_id": 404, "role": "Editor"}),
+        ],
+        "team": [times({"id": 3, "uid": "team-three", "org_id": 1, "name": "Ops", "email": ""})],
+        "team_member": [times({"id": 1, "org_id": 1, "team_id": 3, "user_id": 5, "permission": 0})],
+        "api_key": [
+            times({"id": 11, "org_id": 1, "name": "old", "key": key_material.stored("s3cret", "old"), "role": "Viewer", "is_revoked": 0}),
+            times({"id": 12, "org_id": 1, "name": "t", "key": key_material.stored(SECRET, CHECKSUM), "role": "", "service_account_id": 9}),
+        ],
+        "quota": [
+            times({"id": 1, "org_id": 7, "user_id": 0, "target": "dashboard", "limit": 50}),
+            times({"id": 2, "org_id": 7, "user_id": 0, "target": "strange", "limit": 50}),
+        ],
+        "data_source": [
+            times(
+                {
+                    "id": 4,
+                    "org_id": 1,
+                    "version": 6,
+                    "type": "prometheus",
+                    "name": "Prom",
+                    "access": "proxy",
+                    "url": "http://p:9090",
+                    "uid": "prom",
+                    "is_default": 1,
+                    "json_data": '{"timeInterval":"30s"}',
+                    "secure_json_data": '{"token":"sealed"}',
+                }
+            )
+        ],
+        "folder": [
+            times({"id": 1, "uid": "inner", "org_id": 1, "title": "Inner", "parent_uid": "outer"}),
+            times({"id": 2, "uid": "outer", "org_id": 1, "title": "Outer", "description": "All of it"}),
+        ],
+        "dashboard": [
+            times({"id": 20, "version": 1, "title": "Outer", "org_id": 1, "is_folder": 1, "uid": "outer", "data": "{}", "has_acl": 1}),
+            times({"id": 21, "version": 1, "title": "Inner", "org_id": 1, "is_folder": 1, "uid": "inner", "data": "{}"}),
+            {
+                "id": 30,
+                "version": 3,
+                "title": "CPU",
+                "org_id": 1,
+                "is_folder": 0,
+                "uid": "cpu",
+                "folder_uid": "inner",
+                "data": body("cpu", "CPU", refresh="1s"),
+                "created": WHEN,
+                "updated": LATER,
+                "created_by": 1,
+                "updated_by": 5,
+            },
+            times(
+                {"id": 31, "version": 1, "title": "By number", "org_id": 1, "uid": "num", "folder_id": 20, "data": body("num", "By number")}
+            ),
+            times({"id": 32, "version": 1, "title": "Odd", "org_id": 7, "uid": "no good/uid", "data": body("x", "Odd")}),
+            times({"id": 33, "version": 1, "title": "Broken", "org_id": 7, "uid": "broken", "data": "{no json"}),
+            times({"id": 34, "version": 1, "title": "Gone", "org_id": 7, "uid": "gone", "data": body("gone", "Gone"), "deleted": WHEN}),
+        ],
+        "dashboard_version": [
+            version(1, 30, 1, "first", "CPU then"),
+            version(2, 30, 2, "second", "CPU between", restored_from=1, parent_version=1),
+            version(3, 30, 3, "third", "CPU"),
+        ],
+        "library_element": [
+            times(
+                {
+                    "id": 40,
+                    "org_id": 1,
+                    "folder_uid": "outer",
+                    "uid": "lib",
+                    "name": "Shared",
+                    "kind": 1,
+                    "type": "stat",
+                    "version": 2,
+                    "model": '{"type":"stat","title":"Shared","options":{"a":1.10}}',
+                }
+            ),
+            times({"id": 41, "org_id": 1, "uid": "var", "name": "Variable", "kind": 2, "type": "query", "version": 1, "model": "{}"}),
+        ],
+        "preferences": [
+            times({"id": 1, "org_id": 1, "user_id": 5, "team_id": 0, "home_dashboard_id": 30, "theme": "dark", "json_data": "{}"})
+        ],
+        "star": [{"id": 1, "user_id": 5, "dashboard_id": 30, "org_id": 1}, {"id": 2, "user_id": 5, "dashboard_id": 999, "org_id": 1}],
+        "role": [
+            times({"id": 1, "name": "managed:teams:3:permissions", "org_id": 1}),
+            times({"id": 2, "name": "managed:builtins:editor:permissions", "org_id": 1}),
+            times({"id": 3, "name": "basic:viewer", "org_id": 0}),
+        ],
+        "permission": [
+            times({"id": 1, "role_id": 1, "action": "folders:write", "scope": "folders:uid:outer"}),
+            times({"id": 2, "role_id": 1, "action": "folders:read", "scope": "folders:uid:outer"}),
+            times({"id": 3, "role_id": 2, "action": "dashboards:read", "scope": "dashboards:uid:num"}),
+            times({"id": 4, "role_id": 3, "action": "dashboards:read", "scope": "dashboards:uid:cpu"}),
+        ],
+    }
+
+
+def person(number: int, login: str, **more: Any) -> dict[str, Any]:
+    salt = f"salt of {login}"
+    hashed = key_material.stored(f"pw of {login}", salt)
+    common = {"id": number, "version": 0, "login": login, "email": f"{login}@example.org", "password": hashed, "salt": salt, "rands": "r"}
+    return {**common, "org_id": 1, "is_admin": 0, "is_disabled": 0, "is_service_account": 0, "uid": f"u{number}", **more}
+
+
+def version(number: int, dashboard: int, generation: int, message: str, title: str, **more: Any) -> dict[str, Any]:
+    told = {"id": number, "dashboard_id": dashboard, "version": generation, "message": message, "data": body("cpu", title)}
+    return {**told, "created": f"2024-03-0{generation} 10:00:00", "created_by": 1, **more}
+
+
+@pytest.fixture
+def bring(database: Database, tmp_path: Path) -> Import:
+    """Imports rows from an SQLite file of theirs; answers the report."""
+    files = iter(range(100))
+
+    async def bring(listed: Rows, **wishes: Any) -> Report:
+        return await imported(database, grafana_layout.make_sqlite(tmp_path / f"{next(files)}.db", listed), **wishes)
+
+    return bring
+
+
+async def imported(database: Database, source: str, **wishes: Any) -> Report:
+    report = Report()
+    async with opened(source) as origin, database.transaction() as connection:
+        await importing.run(origin, connection, Wishes(**wishes), report, lambda table, number: None)
+    return report
+
+
+@pytest.fixture
+async def other_database(_databases: Databases) -> AsyncIterator[str]:
+    """A second database, whose schema the test makes its own."""
+    async with _databases.lent() as url:
+        yield url
+
+
+@pytest.fixture
+async def api(start_api: StartApi) -> Api:
+    return await start_api()
+
+
+async def test_people_and_programs_log_in_with_what_they_had(api: Api, bring: Import) -> None:
+    """Passwords, a legacy key and a service account's token are valid here; ids carry over; the first start's admin gave way."""
+    report = await bring(rows())
+    status, found = await api("GET", "/api/user", auth=basic("vera", "pw of vera"))
+    assert (status, found["id"], found["name"], found["orgId"]) == (200, 5, "Vera", 7)
+    assert (await api("GET", "/api/user", auth=basic("vera", "another")))[0] == 401
+    assert (await api("GET", "/api/org", auth=basic("root", "pw of root")))[1]["name"] == "First"
+    assert (await api("GET", "/api/org", auth="Bearer " + legacy_text("old")))[0] in (200, 403)
+    assert (await api("GET", f"{DASHBOARDS.format('default')}/cpu", auth="Bearer " + legacy_text("old")))[0] == 200
+    assert (await api("GET", f"{DASHBOARDS.format('default')}/cpu", auth=f"Bearer {TOKEN}"))[0] == 200
+    assert (await api("GET", "/api/user"))[0] == 401
+    assert any("log in as an admin" in notice for notice in report.notices)
+    made = await api("POST", "/api/orgs", {"name": "New"}, auth=basic("root", "pw of root"))
+    assert made[1]["orgId"] == 8
+
+
+async def test_a_password_is_hashed_anew_at_the_first_login(api: Api, bring: Import) -> None:
+    """Afterwards the old hash is nowhere, and the password still fits."""
+    await bring(rows())
+    for _ in range(2):
+        assert (await api("GET", "/api/user", auth=basic("vera", "pw of vera")))[0] == 200
+    assert (await api.sql("""select password from "user" where id = 5""")).startswith("$argon2id$")
+
+
+async def test_objects_are_here_as_they_were(api: Api, bring: Import) -> None:
+    """Folders within one another, a dashboard's body, folder, number, generation and people, a library panel's model."""
+    await bring(rows())
+    auth = basic("root", "pw of root")
+    _, inner = await api("GET", "/api/folders/inner", auth=auth)
+    assert (inner["title"], inner["parentUid"], inner["id"]) == ("Inner", "outer", 21)
+    _, found = await api("GET", f"{DASHBOARDS.format('default')}/cpu", auth=auth)
+    meta = found["metadata"]
+    assert (meta["generation"], meta["creationTimestamp"]) == (3, "2024-03-01T10:00:00Z")
+    assert meta["labels"]["grafana.app/deprecatedInternalID"] == "30"
+    notes = meta["annotations"]
+    assert (notes["grafana.app/folder"], notes["grafana.app/createdBy"], notes["grafana.app/updatedBy"]) == ("inner", "user:1", "user:5")
+    assert found["spec"] == {"title": "CPU", "tags": ["prod"], "panels": [], "refresh": "1s"}
+    _, numbered = await api("GET", f"{DASHBOARDS.format('default')}/num", auth=auth)
+    assert numbered["metadata"]["annotations"]["grafana.app/folder"] == "outer"
+    assert await api.sql("select spec from resource_history h join resource r using (uid) where r.name = 'lib'") == (
+        '{"type":"stat","title":"Shared","options":{"a":1.10}}'
+    )
+
+
+async def test_earlier_versions_come_along(api: Api, bring: Import) -> None:
+    """Each with its message, time, author and where it came from; no more than asked for, the newest first."""
+    await bring(rows(), versions=1)
+    async with api.database.connection() as connection:
+        found = await connection.fetch(
+            "select h.generation, message, restored_from, parent_version, h.created_by, h.spec::json ->> 'title' as title "
+            "from resource_history h join resource r using (uid) where r.name = 'cpu' order by h.generation"
+        )
+    assert [tuple(row) for row in found] == [(2, "second", 1, 1, "user:1", "CPU between"), (3, "third", None, None, "user:5", "CPU")]
+
+
+async def test_rules_of_access_come_along(api: Api, bring: Import) -> None:
+    """What was managed for a team and a role is a rule here; roles that stand for nobody's rules are none."""
+    await bring(rows())
+    async with api.database.connection() as connection:
+        found = await connection.fetch(
+            "select l.name, r.team_id, r.role, r.permission from access_rule r join access_list l using (uid) order by l.name"
+        )
+    assert [tuple(row) for row in found] == [("num", None, "Editor", 1), ("outer", 3, None, 2)]
+
+
+async def test_rules_of_the_older_form_are_read_where_there_is_no_newer(api: Api, bring: Import) -> None:
+    """They name folders by number and people, teams or roles."""
+    listed = rows()
+    del listed["role"], listed["permission"]
+    listed["dashboard_acl"] = [
+        times({"id": 1, "org_id": 1, "dashboard_id": 20, "user_id": 5, "permission": 4}),
+        times({"id": 2, "org_id": -1, "dashboard_id": -1, "role": "Viewer", "permission": 1}),
+    ]
+    await bring(listed)
+    async with api.database.connection() as connection:
+        found = await connection.fetch("select l.name, r.user_id, r.permission from access_rule r join access_list l using (uid)")
+    assert [tuple(row) for row in found] == [("outer", 5, 4)]
+
+
+async def test_what_cannot_be_brought_is_told(api: Api, bring: Import) -> None:
+    """Every row that is not here has a reason; everything else is."""
+    report = await bring(rows())
+    told = {(item.table, item.key): (item.outcome, item.reason) for item in report.remarks}
+    assert told[("dashboard", "7/broken")][0] is Outcome.REFUSED
+    assert told[("dashboard", "7/gone")][0] is Outcome.SKIPPED
+    assert told[("quota", "7/0/strange")][0] is Outcome.SKIPPED
+    assert told[("org_user", "1/404")][0] is Outcome.SKIPPED
+    assert told[("library_element", "1/var")][0] is Outcome.SKIPPED
+    assert told[("star", "5/999")][0] is Outcome.SKIPPED
+    assert len(told) == 6
+    assert report.counts["dashboard"] == {Outcome.IMPORTED: 3, Outcome.REFUSED: 1, Outcome.SKIPPED: 1}
+    assert any("'Prom'" in notice and "1 secrets" in notice for notice in report.notices)
+    assert any("row-32" in notice for notice in report.notices)
+
+
+async def test_a_second_run_changes_nothing(api: Api, bring: Import) -> None:
+    """Not a row, not a version, not an event."""
+    await bring(rows())
+    before = await api.sql("select last_value from resource_version")
+    report = await bring(rows())
+    outcomes = {outcome for counter in report.counts.values() for outcome in counter}
+    assert outcomes == {Outcome.UNCHANGED, Outcome.SKIPPED, Outcome.REFUSED}
+    assert await api.sql("select last_value from resource_version") == before
+
+
+async def test_a_second_run_brings_what_changed_there(api: Api, bring: Import) -> None:
+    """Here untouched, there renamed, saved and moved: it is here as it is there now."""
+    await bring(rows())
+    listed = rows()
+    listed["user"][1] |= {"name": "Vera the Second", "updated": LATER}
+    listed["dashboard"][2] |= {"version": 4, "data": body("cpu", "CPU now")}
+    listed["dashboard_version"].append(version(4, 30, 4, "fourth", "CPU now"))
+    listed["dashboard"][3] |= {"folder_id": 21}
+    report = await bring(listed)
+    assert report.counts["dashboard"][Outcome.UPDATED] == 2
+    assert (await api("GET", "/api/user", auth=basic("vera", "pw of vera")))[1]["name"] == "Vera the Second"
+    auth = basic("root", "pw of root")
+    _, found = await api("GET", f"{DASHBOARDS.format('default')}/cpu", auth=auth)
+    assert (found["spec"]["title"], found["metadata"]["generation"]) == ("CPU now", 4)
+    _, moved = await api("GET", f"{DASHBOARDS.format('default')}/num", auth=auth)
+    assert (moved["metadata"]["annotations"]["grafana.app/folder"], moved["metadata"]["generation"]) == ("inner", 2)
+
+
+async def test_what_changed_here_stays(api: Api, bring: Import) -> None:
+    """A user renamed here, a dashboard saved here and one deleted here are left as they are, though they changed there as well."""
+    await bring(rows())
+    auth = basic("root", "pw of root")
+    assert (await api("PUT", "/api/users/5", {"login": "vera", "name": "Ours"}, auth=auth))[0] == 200
+    saved = {"dashboard": {"uid": "cpu", "title": "Ours"}, "overwrite": True}
+    assert (await api("POST", "/api/dashboards/db", saved, auth=auth))[0] == 200
+    assert (await api("DELETE", "/api/dashboards/uid/num", auth=auth))[0] == 200
+    listed = rows()
+    listed["user"][1] |= {"name": "Theirs", "updated": LATER}
+    listed["dashboard"][2] |= {"version": 9, "data": body("cpu", "Theirs")}
+    listed["dashboard"][3] |= {"version": 2, "data": body("num", "Theirs")}
+    report = await bring(listed)
+    assert report.counts["dashboard"][Outcome.KEPT] == 2
+    assert (await api("GET", "/api/users/5", auth=auth))[1]["name"] == "Ours"
+    assert (await api("GET", "/api/dashboards/uid/cpu", auth=auth))[1]["dashboard"]["title"] == "Ours"
+    assert (await api("GET", "/api/dashboards/uid/num", auth=auth))[0] == 404
+
+
+async def test_one_organization_comes_alone(api: Api, bring: Import) -> None:
+    """With its members and what it owns, and nothing of others."""
+    await bring(rows(), org_id=7)
+    assert await api.sql("select array_agg(id order by id) from org") == [1, 7]
+    assert await api.sql("""select array_agg(login order by login) from "user" """) == ["admin", "vera"]
+    assert await api.sql("select array_agg(name) from resource") == ["row-32"]
+
+
+async def test_a_database_of_postgres_is_read_the_same(api: Api, other_database: str, bring: Import) -> None:
+    """The same rows give the same report and the same store."""
+    source = await _emptied(other_database)
+    await grafana_layout.make_postgres(source, rows())
+    report = await imported(api.database, source)
+    assert report.counts["dashboard"] == {Outcome.IMPORTED: 3, Outcome.REFUSED: 1, Outcome.SKIPPED: 1}
+    assert (await api("GET", "/api/user", auth=basic("vera", "pw of vera")))[0] == 200
+    again = await bring(deepcopy(rows()))
+    assert not [counter for counter in again.counts.values() if counter[Outcome.IMPORTED] or counter[Outcome.UPDATED]]
+
+
+async def _emptied(url: str) -> str:
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute("drop schema public cascade; create schema public")
+    finally:
+        await connection.close()
+    return url
+
+
+async def test_what_stands_here_under_the_same_name_is_not_overwritten(api: Api, bring: Import) -> None:
+    """Into a database that is in use, rows whose number or name is taken are refused."""
+    assert (await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "cpu", "title": "Mine"}}))[0] == 200
+    report = await bring(rows())
+    refused = {(item.table, item.key) for item in report.remarks if item.outcome is Outcome.REFUSED}
+    assert {("org", "1"), ("user", "1"), ("dashboard", "1/cpu")} <= refused
+    assert (await api("GET", "/api/dashboards/uid/cpu"))[1]["dashboard"]["title"] == "Mine"
+
+
+async def test_what_is_no_database_of_grafana_is_refused(tmp_path: Path) -> None:
+    """Each with a sentence: no file, no database, other tables."""
+    text = tmp_path / "text"
+    text.write_text("no database " * 100)
+    other = grafana_layout.make_sqlite(tmp_path / "other.db", {"org": []})
+    for source, said in ((str(tmp_path / "none"), "there is no file"), (str(text), "no SQLite database"), (other, "no table user")):
+        with pytest.raises(Exception, match=said):
+            async with opened(source) as origin:
+                await importing.tables(origin)

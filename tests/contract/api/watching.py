@@ -1,0 +1,72 @@
+"""A client of watches: opens one, reads its events one by one."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import orjson
+from tests.contract.api.conftest import ADMIN, Api
+
+DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
+FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
+JOBS = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/jobs"
+
+_PATIENCE = 20.0
+
+
+class Watching:
+    """An open watch."""
+
+    def __init__(self, answer: aiohttp.ClientResponse) -> None:
+        self.answer = answer
+
+    async def event(self) -> Any:
+        """The next event; None at the end."""
+        async with asyncio.timeout(_PATIENCE):
+            line = await self.answer.content.readline()
+        assert not line or line.endswith(b"\n"), "an event is whole, or the connection broke off"
+        return orjson.loads(line) if line else None
+
+    async def told(self) -> tuple[str, str]:
+        """Type and name of the next event."""
+        event = await self.event()
+        return event["type"], event["object"]["metadata"].get("name", "")
+
+    async def rest(self) -> list[Any]:
+        """All events up to the end."""
+        events = []
+        while (event := await self.event()) is not None:
+            events.append(event)
+        return events
+
+
+@asynccontextmanager
+async def watching(
+    api: Api, path: str = DASHBOARDS, *, auth: str = ADMIN, headers: Mapping[str, str] = {}, **query: Any
+) -> AsyncIterator[Watching]:
+    """A watch of a collection. An underscore-free name is a parameter as it is."""
+    parameters = {"watch": "true", **{name: str(value) for name, value in query.items()}}
+    given = {"Authorization": auth, **headers}
+    async with api.session.get(path, params=parameters, headers=given, timeout=aiohttp.ClientTimeout(total=None)) as answer:
+        yield Watching(answer)
+
+
+def dashboard(name: str, title: str = "T", folder: str = "", **labels: str) -> dict[str, Any]:
+    annotations = {"grafana.app/folder": folder} if folder else {}
+    return {"metadata": {"name": name, "labels": labels, "annotations": annotations}, "spec": {"title": title}}
+
+
+async def position(api: Api, path: str = DASHBOARDS) -> str:
+    """The version that a list stands at."""
+    status, listed = await api("GET", f"{path}?limit=1")
+    assert status == 200, listed
+    version: str = listed["metadata"]["resourceVersion"]
+    return version
+
+
+async def create(api: Api, body: dict[str, Any], path: str = DASHBOARDS) -> Any:
+    status, made = await api("POST", path, body)
+    assert status == 201, made
+    return made

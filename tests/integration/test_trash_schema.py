@@ -1,0 +1,55 @@
+"""What the tables of the trash make of rows from before them."""
+
+import shutil
+from importlib.resources import as_file
+from pathlib import Path
+
+import asyncpg
+from tests.servers import databases
+
+from dashwright.common.database import schema
+
+SINCE = "0008_restorable.sql"
+
+BODIES = {
+    "classic": r'{"title":"T","panels":[{"libraryPanel":{"uid":"a"}},{"panels":[{"libraryPanel":{"uid":"b"}}]},{"libraryPanel":"c"},7]}',
+    "layout": r'{"title":"T","elements":{"e":{"kind":"LibraryPanel","spec":{"libraryPanel":{"uid":"a"}}},"f":[]}}',
+    "odd": r'{"title":"T","panels":{},"elements":[{"libraryPanel":{"uid":"not a name"}}]}',
+    "nul": r'{"title":"a\u0000","panels":[{"libraryPanel":{"uid":"a"}}]}',
+}
+
+
+async def test_objects_from_before_know_their_library_panels(postgres_dsn: str, tmp_path: Path) -> None:
+    """From their bodies; versions stay. Of what is gone, and told of by nobody, the history goes."""
+    with as_file(schema.MIGRATIONS) as folder:
+        for file in folder.iterdir():
+            if file.suffix == ".sql" and file.name < SINCE:
+                shutil.copy(file, tmp_path)
+    async with databases.fresh(postgres_dsn, "template0") as url:
+        await schema.migrate(url, tmp_path)
+        connection = await asyncpg.connect(url)
+        for name, body in BODIES.items():
+            await connection.execute(
+                """
+                with made as (
+                    insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title,
+                                          labels, annotations, created_at, created_by, content_hash, metadata)
+                    values (gen_random_uuid(), 'dashboard.grafana.app', 'dashboards', 'default', $1, 0, 1, 'v0alpha1', 'T', '{}', '{}',
+                            '2026-01-02', 'user:1', '', '')
+                    returning *
+                )
+                insert into resource_history (uid, generation, metadata, stored_version, spec, created_by)
+                select uid, 1, metadata, 'v0alpha1', $2, 'user:1' from made
+                union all select gen_random_uuid(), 1, '{}', 'v0alpha1', $2, 'user:1'""",
+                name,
+                body,
+            )
+        versions = await connection.fetch("select name, resource_version from resource order by name")
+        with as_file(schema.MIGRATIONS) as folder:
+            shutil.copy(folder / SINCE, tmp_path)
+        assert await schema.migrate(url, tmp_path) == [SINCE]
+        assert await connection.fetch("select name, resource_version from resource order by name") == versions
+        rows = await connection.fetch("select name, refs from resource")
+        assert {row["name"]: sorted(row["refs"]) for row in rows} == {"classic": ["a", "b"], "layout": ["a"], "odd": [], "nul": []}
+        assert await connection.fetchval("select count(*) from resource_history") == len(BODIES)
+        await connection.close()

@@ -1,0 +1,102 @@
+"""What is told of a kind that nobody has heard of: adding a kind is describing it."""
+
+from dashwright.api.resources import discovery
+from dashwright.common.kinds.kind import Kind, SubResource
+from dashwright.common.models.folder import FolderSpec
+
+GADGET = Kind(
+    group="things.example.org",
+    versions=("v2", "v1"),
+    kind="Gadget",
+    plural="gadgets",
+    singular="gadget",
+    verbs=frozenset({"list", "get", "update"}),
+    actions={"get": "gadgets:read", "list": "gadgets:read", "update": "gadgets:write"},
+    status=FolderSpec,
+    short_names=("gd", "gdg"),
+    categories=("toys",),
+    subresources=(SubResource("parts", "PartList", "gadgets:read"), SubResource("wind", "Gadget", "gadgets:write", verbs=("create",))),
+)
+WIDGET = Kind(
+    group="things.example.org",
+    versions=("v2",),
+    kind="Widget",
+    plural="widgets",
+    singular="widget",
+    verbs=frozenset({"get"}),
+    actions={"get": "widgets:read"},
+    categories=(),
+)
+OTHER = Kind(
+    group="a.example.org", versions=("v1",), kind="A", plural="as", singular="a", verbs=frozenset({"get"}), actions={"get": "as:read"}
+)
+KINDS = (GADGET, OTHER, WIDGET)
+GROUP = "things.example.org"
+
+
+def test_a_group_has_the_versions_of_its_kinds() -> None:
+    """In the order of the registry, the preferred one first."""
+    versions = [{"groupVersion": f"{GROUP}/v2", "version": "v2"}, {"groupVersion": f"{GROUP}/v1", "version": "v1"}]
+    group = {"name": GROUP, "versions": versions, "preferredVersion": versions[0]}
+    assert discovery.api_group(KINDS, GROUP) == {"kind": "APIGroup", "apiVersion": "v1", **group}
+    listed = discovery.api_group_list(KINDS)
+    assert (listed["kind"], listed["apiVersion"]) == ("APIGroupList", "v1")
+    assert listed["groups"][0] == group
+    assert [found["name"] for found in listed["groups"]] == [GROUP, "a.example.org"]
+
+
+def test_a_version_has_the_resources_that_are_served_in_it() -> None:
+    """With what is served below them; a kind that lacks the version is not told."""
+    status = {"name": "gadgets/status", "singularName": "", "namespaced": True, "kind": "Gadget", "verbs": ["get", "patch", "update"]}
+    expected = [
+        {
+            "name": "gadgets",
+            "singularName": "gadget",
+            "namespaced": True,
+            "kind": "Gadget",
+            "verbs": ["get", "list", "update"],
+            "shortNames": ["gd", "gdg"],
+            "categories": ["toys"],
+        },
+        status,
+        {"name": "gadgets/parts", "singularName": "", "namespaced": True, "kind": "PartList", "verbs": ["get"]},
+        {"name": "gadgets/wind", "singularName": "", "namespaced": True, "kind": "Gadget", "verbs": ["create"]},
+    ]
+    assert discovery.api_resource_list(KINDS, GROUP, "v1") == {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": f"{GROUP}/v1",
+        "resources": expected,
+    }
+    assert [entry["name"] for entry in discovery.api_resource_list(KINDS, GROUP, "v2")["resources"]][-1] == "widgets"
+
+
+def test_everything_is_told_in_one_document() -> None:
+    """Aggregated: groups, versions, resources and sub-resources, each with the kind that it answers."""
+    told = discovery.aggregated(KINDS, "v2")
+    assert (told["kind"], told["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")
+    things, other = told["items"]
+    assert (things["metadata"]["name"], other["metadata"]["name"]) == (GROUP, "a.example.org")
+    assert [(version["version"], version["freshness"]) for version in things["versions"]] == [("v2", "Current"), ("v1", "Current")]
+    gadgets, widgets = things["versions"][0]["resources"]
+    assert gadgets == {
+        "resource": "gadgets",
+        "responseKind": {"group": GROUP, "version": "v2", "kind": "Gadget"},
+        "scope": "Namespaced",
+        "singularResource": "gadget",
+        "verbs": ["get", "list", "update"],
+        "shortNames": ["gd", "gdg"],
+        "categories": ["toys"],
+        "subresources": [
+            {
+                "subresource": "status",
+                "responseKind": {"group": GROUP, "version": "v2", "kind": "Gadget"},
+                "verbs": ["get", "patch", "update"],
+            },
+            {"subresource": "parts", "responseKind": {"group": GROUP, "version": "v2", "kind": "PartList"}, "verbs": ["get"]},
+            {"subresource": "wind", "responseKind": {"group": GROUP, "version": "v2", "kind": "Gadget"}, "verbs": ["create"]},
+        ],
+    }
+    assert "subresources" not in widgets
+    assert "shortNames" not in widgets
+    assert "categories" not in widgets

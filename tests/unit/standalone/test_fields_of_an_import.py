@@ -1,0 +1,55 @@
+"""Values of rows, as SQLite and PostgreSQL give them."""
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from dashwright.standalone.importing import fields
+
+NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("2024-03-01 12:00:00", NOON),
+        ("2024-03-01T12:00:00Z", NOON),
+        ("2024-03-01T14:00:00+02:00", NOON),
+        ("2024-03-01 12:00:00.123456789 +0000 UTC", NOON.replace(microsecond=123456)),
+        (datetime(2024, 3, 1, 12), NOON),  # noqa: DTZ001 - as the database gives it
+        (datetime(2024, 3, 1, 13, tzinfo=timezone(timedelta(hours=1))), NOON),
+        (int(NOON.timestamp()), NOON),
+        ("0001-01-01 00:00:00", None),
+        ("2024-13-45 12:00:00", None),
+        ("yesterday", None),
+        ("", None),
+        (None, None),
+    ],
+    ids=str,
+)
+def test_a_time_is_in_utc_however_it_is_kept(value: Any, expected: datetime | None) -> None:
+    """What is none, or cannot be read, is none."""
+    assert fields.moment({"at": value}, "at") == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "number", "is_set", "text"),
+    [
+        (1, 1, True, "1"),
+        (True, 1, True, "True"),
+        (0, 0, False, "0"),
+        (False, 0, False, "False"),
+        (None, 0, False, ""),
+        ("7", 7, True, "7"),
+        ("-7", -7, True, "-7"),
+        ("seven", 0, False, "seven"),
+        (b"a\0b", 0, False, "ab"),
+    ],
+    ids=repr,
+)
+def test_numbers_switches_and_texts_are_read_from_whatever_stands_there(value: Any, number: int, is_set: bool, text: str) -> None:
+    """A missing column is as one without a value."""
+    row = {"x": value}
+    assert (fields.whole(row, "x"), fields.flag(row, "x"), fields.text(row, "x")) == (number, is_set, text)
+    assert (fields.whole({}, "x"), fields.flag({}, "x"), fields.text({}, "x")) == (0, False, "")
