@@ -9,12 +9,16 @@ from datetime import timedelta
 import orjson
 import pytest
 
+from dashwright.api.access.guard import Guard
+from dashwright.api.domain.access import permissions_of
 from dashwright.api.domain.actor import Actor
-from dashwright.api.resources.options import Preconditions
-from dashwright.api.resources.stored import StoredObjects
+from dashwright.api.feed.feed import Feed
+from dashwright.api.resources.writing.wanted import By, Wanted
+from dashwright.api.resources.writing.writer import Writer
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import AlreadyExists
+from dashwright.common.identity import Identity, Role, org_of
 from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID
 from dashwright.common.kinds.kind import Extract, Kind, Shelf
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB, KINDS, REPOSITORY
@@ -38,16 +42,21 @@ async def limited(database: Database) -> Database:
     return database
 
 
-def door(database: Database, rules: QuotaRules = NONE) -> StoredObjects:
-    return StoredObjects(database, Clock(), AdmissionSettings(permitted_paths=("/srv",)), rules)
+def door(database: Database, rules: QuotaRules = NONE) -> Writer:
+    return Writer(database, Clock(), AdmissionSettings(permitted_paths=("/srv",)), rules, Guard(database, Feed(database)))
+
+
+def admin_of(namespace: str) -> By:
+    org_id = org_of(namespace)
+    assert org_id is not None
+    return By(Identity("user:1", "admin", org_id, Role.ADMIN, permissions=permissions_of(Role.ADMIN)), ADMIN)
 
 
 async def create(database: Database, name: str, kind: Kind = DASHBOARD, namespace: str = "default", rules: QuotaRules = NONE) -> None:
     spec: dict[str, object] = {"title": name}
     if kind is REPOSITORY:
         spec |= {"workflows": [], "type": "local", "local": {"path": "/srv/r"}, "sync": {"enabled": True, "target": "folder"}}
-    body = orjson.dumps({"metadata": {"name": name}, "spec": spec})
-    await door(database, rules).create(kind, namespace, kind.version, body, ADMIN)
+    await door(database, rules).create(Wanted(kind, name, kind.version, spec), admin_of(namespace))
 
 
 async def sync(
@@ -101,7 +110,7 @@ async def test_the_api_stops_at_the_limit(limited: Database) -> None:
         assert await connection.fetchval("select count(*) from change where name = 'd'") == 0
     with pytest.raises(AlreadyExists):
         await create(limited, "a")
-    await door(limited).delete(DASHBOARD, "default", "a", Preconditions(), ADMIN)
+    await door(limited).delete(DASHBOARD, "default", "a", admin_of("default"))
     await create(limited, "d")
     assert await stored(limited) == {"b", "c", "d"}
 

@@ -123,7 +123,7 @@ async def test_a_deleted_object_is_gone_and_told(database: Database) -> None:
     """Deletion removes the object, leaves its history, and is the newest change of the feed."""
     await put(database, dashboard("a"), dashboard("b"))
     async with database.transaction() as connection:
-        assert await resources.delete(connection, DASHBOARD, "default", ["a", "unknown"]) == ["a"]
+        assert await resources.delete(connection, DASHBOARD, "default", ["a", "unknown"], actor="user:1") == ["a"]
     with pytest.raises(NotFound, match=r'dashboards\.dashboard\.grafana\.app "a" not found'):
         await read(database, "a")
     async with database.connection() as connection:
@@ -228,7 +228,7 @@ async def test_a_change_says_what_was_before(database: Database) -> None:
     await put(database, replace(dashboard("a", "old", folder="f"), labels={"n": "1"}))
     await put(database, replace(dashboard("a", "new"), labels={"n": "2"}))
     async with database.transaction() as connection:
-        await resources.delete(connection, DASHBOARD, "default", ["a"])
+        await resources.delete(connection, DASHBOARD, "default", ["a"], actor="user:1")
         made, changed, gone = await connection.fetch("select * from change order by resource_version")
     assert [row["feed"] for row in (made, changed, gone)] == [1, 1, 1]
     told = ("generation", "title", "folder", "labels", "stored_version", "layout", "metadata", "status")

@@ -109,7 +109,7 @@ async def dashboard_id(api: Api, made: Made) -> int:
 
 async def panel(api: Api, _: Made) -> str:
     name = fresh("panel")
-    made = {"metadata": {"name": name}, **TITLED}
+    made = {"metadata": {"name": name}, "spec": PANEL}
     assert (await api("POST", PANELS.format("v2alpha1").format(namespace="default"), made))[0] == 201
     return name
 
@@ -153,6 +153,12 @@ async def evaluation(api: Api, _: Made) -> str:
     return str(found["metadata"]["name"])
 
 
+def renamed(made: Made) -> Any:
+    """A repository under another title."""
+    spec = repository_named(made["name"], made["data"])["spec"]
+    return {"spec": {**spec, "title": "Other"}}
+
+
 @dataclass(frozen=True)
 class Ask:
     """A call that succeeds. ``body`` may be made from what was made; ``own`` is made by the person who was made for it."""
@@ -181,11 +187,17 @@ ADDRESS: Final = {"address1": "Street 1"}
 VIEWER: Final = {"role": "Viewer"}
 GRANTS: Final = {"permissions": [{"action": "teams:read"}]}
 TITLED: Final = {"spec": {"title": "T"}}
+PANEL: Final = {"title": "P", "type": "text", "options": {}, "fieldConfig": {}}
+OTHER: Final = {"spec": {**PANEL, "title": "Other"}}
 THEME: Final = {"theme": "dark"}
 
 
 def named(_: Made) -> Any:
     return {"metadata": {"name": fresh("object")}, **TITLED}
+
+
+def named_panel(_: Made) -> Any:
+    return {"metadata": {"name": fresh("object")}, "spec": PANEL}
 
 
 def source(_: Made) -> Any:
@@ -195,10 +207,16 @@ def source(_: Made) -> Any:
 ASKS: Final[Mapping[str, Ask]] = {
     **{f"POST {DASHBOARDS.format(version)}": ask(named) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
     **{f"DELETE {DASHBOARDS.format(version)}/{{name}}": ask(name=dashboard) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
-    **{f"POST {PANELS.format(version)}": ask(named) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
+    **{f"POST {PANELS.format(version)}": ask(named_panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
     **{f"DELETE {PANELS.format(version)}/{{name}}": ask(name=panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
     f"POST {FOLDERS}": ask(named),
     f"DELETE {FOLDERS}/{{name}}": ask(name=folder),
+    **{f"PUT {DASHBOARDS.format(version)}/{{name}}": ask(TITLED, name=dashboard) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
+    **{f"PUT {PANELS.format(version)}/{{name}}": ask(OTHER, name=panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
+    f"PUT {FOLDERS}/{{name}}": ask(TITLED, name=folder),
+    f"PUT {REPOSITORY}": kept(
+        "name", repository, lambda made: {"spec": {**repository_named(made["name"], made["data"])["spec"], "title": "T"}}
+    ),
     f"POST {REPOSITORY.removesuffix('/{name}')}": ask(lambda made: repository_named(fresh("repository"), made["data"])),
     f"DELETE {REPOSITORY}": ask(name=repository),
     f"POST {REPOSITORY}/sync": ask(name=repository),

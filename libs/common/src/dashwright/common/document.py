@@ -62,6 +62,11 @@ def write_json(tree: Any) -> bytes:
         raise Invalid(f"cannot be kept as JSON: {fault}") from fault
 
 
+def same(one: Any, other: Any) -> bool:
+    """Whether two trees are equal, numbers by value: ``1.10`` is ``1.1``, and true is not ``1``."""
+    return one == other and canonical(one) == canonical(other)
+
+
 def canonical(tree: Any) -> bytes:
     """The same bytes for trees that are equal: keys in order, numbers by value. Raises Invalid for a number beyond all reason."""
     try:

@@ -15,6 +15,7 @@ from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.probing import RepositoryProbe
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
+from dashwright.common.database.trial import trial
 from dashwright.common.errors import Cause
 from dashwright.common.jobs import names, routing, verdicts
 from dashwright.common.kinds.kind import Kind
@@ -59,9 +60,16 @@ class Jobs:
         self._clock = clock
 
     async def submit(
-        self, actor: Actor, namespace: str, specs: Sequence[JobSpec], *, is_list: bool = False, once: Idempotency | None = None
+        self,
+        actor: Actor,
+        namespace: str,
+        specs: Sequence[JobSpec],
+        *,
+        is_list: bool = False,
+        once: Idempotency | None = None,
+        dry_run: bool = False,
     ) -> Sequence[jobs.StoredJob]:
-        """Records jobs as pending and answers them in the order asked for.
+        """Records jobs as pending and answers them in the order asked for; a dry run records nothing.
 
         All or none: Invalid (of a list, with causes ``[i].field``), NotFound for an unknown repository, Unhealthy for one that
         failed its probe.
@@ -70,12 +78,18 @@ class Jobs:
         _check(specs, repositories, is_list=is_list)
         await self._probe.require_healthy(namespace, [repository.stored for repository in repositories.values()])
         wanted = [self._new_job(namespace, spec, repositories[spec.repository]) for spec in specs]
-        return await self._submit(actor, namespace, JOB, wanted, once)
+        return await self._submit(actor, namespace, JOB, wanted, once, dry_run=dry_run)
 
     async def evaluate(
-        self, actor: Actor, namespace: str, wanted: submissions.EvaluationSubmission, *, once: Idempotency | None = None
+        self,
+        actor: Actor,
+        namespace: str,
+        wanted: submissions.EvaluationSubmission,
+        *,
+        once: Idempotency | None = None,
+        dry_run: bool = False,
     ) -> Sequence[jobs.StoredJob]:
-        """Records an evaluation as pending. AlreadyExists when its name is taken."""
+        """Records an evaluation as pending; a dry run records nothing. AlreadyExists when its name is taken."""
         job = jobs.NewJob(
             name=wanted.name or f"evaluation-{secrets.token_hex(8)}",
             namespace=namespace,
@@ -88,17 +102,26 @@ class Jobs:
             lane=None,
             wake_key=routing.EVALUATE,
         )
-        return await self._submit(actor, namespace, EVALUATION, [job], once)
+        return await self._submit(actor, namespace, EVALUATION, [job], once, dry_run=dry_run)
 
     async def _submit(
-        self, actor: Actor, namespace: str, kind: Kind, wanted: Sequence[jobs.NewJob], once: Idempotency | None
+        self,
+        actor: Actor,
+        namespace: str,
+        kind: Kind,
+        wanted: Sequence[jobs.NewJob],
+        once: Idempotency | None,
+        *,
+        dry_run: bool,
     ) -> Sequence[jobs.StoredJob]:
         try:
-            async with self._database.connection() as connection:
+            async with self._database.connection() as connection, trial(connection, dry_run=dry_run):
                 submitted = await self._record(connection, actor, namespace, kind, wanted, once)
         except _AcceptedMeanwhile:
             assert once is not None
             return await self.accepted_before(actor, namespace, once) or []
+        if dry_run:
+            return submitted.jobs
         self._relay.publish_soon(submitted.wakeups)
         await asyncio.sleep(0)  # the wake-ups leave before the answer is encoded: the worker starts that much sooner
         for job in submitted.jobs:
@@ -117,13 +140,12 @@ class Jobs:
         trace = tracing.current()
         headers = {tracing.HEADER: trace.header} if trace is not None else {}
         submitted_by = {"uid": actor.uid, "login": actor.login}
-        async with connection.transaction():
-            submitted = await jobs.submit(connection, kind, wanted, submitted_by=submitted_by, headers=headers)
-            if once is not None:
-                uids = [job.uid for job in submitted.jobs]
-                if not await jobs.record_submission(connection, namespace, actor.uid, once.message_id, once.body_hash, uids):
-                    raise _AcceptedMeanwhile
-            await audit.record_all(connection, _events(actor, kind, submitted.jobs))
+        submitted = await jobs.submit(connection, kind, wanted, submitted_by=submitted_by, headers=headers)
+        if once is not None:
+            uids = [job.uid for job in submitted.jobs]
+            if not await jobs.record_submission(connection, namespace, actor.uid, once.message_id, once.body_hash, uids):
+                raise _AcceptedMeanwhile
+        await audit.record_all(connection, _events(actor, kind, submitted.jobs))
         return submitted
 
     async def accepted_before(self, actor: Actor, namespace: str, once: Idempotency) -> Sequence[jobs.StoredJob] | None:
@@ -138,16 +160,18 @@ class Jobs:
                 raise submissions.invalid([Cause("message_id", "FieldValueDuplicate", text)])
             return await jobs.get_many(connection, uids)
 
-    async def cancel(self, actor: Actor, kind: Kind, namespace: str, name: str) -> uuid.UUID:
+    async def cancel(self, actor: Actor, kind: Kind, namespace: str, name: str, *, dry_run: bool = False) -> uuid.UUID:
         """Ends a job that has not ended, as ``error``; drops one that has from history. NotFound when there is none."""
         now = self._clock.milliseconds()
-        async with self._database.transaction() as connection:
+        async with self._database.connection() as connection, trial(connection, dry_run=dry_run):
             await resources.lock(connection)
             job, wakeups = await jobs.cancel(connection, kind, namespace, name, now=now)
             if job.state in (State.PENDING, State.WORKING):
                 ended = JobStatus(state=State.ERROR, finished=now, message=verdicts.CANCELLED, errors=[verdicts.CANCELLED])
                 await mirror.mirror(connection, job, ended)
             await audit.record(connection, actor, event_of(kind, "delete"), subject_of(kind, name), org_id=actor.org_id)
+        if dry_run:
+            return job.uid
         self._relay.publish_soon(wakeups)
         log.info("job_cancelled", job=name)
         return job.uid

@@ -32,6 +32,7 @@ from dashwright.api.resources.services import Services
 from dashwright.api.resources.shelves import Shelf
 from dashwright.api.resources.stored import StoredObjects
 from dashwright.api.resources.watching.lines import Lines
+from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.routes import (
     access_control,
     access_rules,
@@ -44,6 +45,7 @@ from dashwright.api.routes import (
     discovery,
     frontend,
     health,
+    openapi_v3,
     org_users,
     orgs,
     panels,
@@ -140,10 +142,12 @@ def _services(settings: Settings, database: Database, jobs: Jobs, feed: Feed, cl
     permitted = tuple(str(path) for path in settings.local_paths)
     admission = AdmissionSettings(permitted_paths=permitted, min_refresh_seconds=settings.min_refresh)
     shelves: dict[kinds.Shelf, Shelf] = {
-        kinds.Shelf.RESOURCES: StoredObjects(database, clock, admission, settings.quota_rules),
-        kinds.Shelf.JOBS: JobObjects(database, jobs),
+        kinds.Shelf.RESOURCES: StoredObjects(database),
+        kinds.Shelf.JOBS: JobObjects(database),
     }
-    return Services(settings, database, clock, admission, jobs, shelves, feed, Guard(database, feed), Lines(database))
+    guard = Guard(database, feed)
+    writer = Writer(database, clock, admission, settings.quota_rules, guard)
+    return Services(settings, database, clock, admission, jobs, shelves, feed, guard, Lines(database), writer)
 
 
 def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box: SecretBox) -> list[Route]:
@@ -156,6 +160,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
     served = [
         *health.routes(probes, reported_version=settings.reported_version),
         *discovery.routes(KINDS),
+        *openapi_v3.routes(KINDS, product=health.PRODUCT_VERSION),
         *resource_routes.routes(services),
         *provisioning.routes(jobs),
         *evaluation_routes.routes(database),

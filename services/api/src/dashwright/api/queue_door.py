@@ -17,6 +17,7 @@ from dashwright.api.http.shapes import Shape
 from dashwright.api.resources.jobs import encode
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, Unauthorized
 from dashwright.common.identity import Identity, org_of
+from dashwright.common.kinds.registry import EVALUATION, JOB
 from dashwright.common.messaging.broker import Broker, Subscription
 from dashwright.common.messaging.message import Delivery, Message
 from dashwright.common.messaging.verdict import Dead, Done, Retry, Verdict
@@ -24,7 +25,6 @@ from dashwright.common.observability import tracing
 
 log = structlog.get_logger()
 
-_CREATE_JOBS = (("jobs:create", "*"),)
 _LATER = 5.0
 
 
@@ -68,8 +68,8 @@ class SubmissionDoor:
         namespace = delivery.routing_key.partition(".")[2]
         caller = await self._identify(message, namespace)
         wanted = submissions.read(message.body, namespace)
-        needed = _CREATE_JOBS if isinstance(wanted, submissions.JobSubmission) else access.EVALUATING
-        if lacking := [action for action, scope in needed if not caller.may(action, scope)]:
+        kind = JOB if isinstance(wanted, submissions.JobSubmission) else EVALUATION
+        if lacking := [action for action, scope in kind.creating if not caller.may(action, scope)]:
             raise Forbidden(f"{caller.login} may not submit this in {namespace}; needed: {', '.join(lacking)}")
         actor = actor_of(caller, "", message.message_id or "", _trace_id())
         is_list = isinstance(wanted, submissions.JobSubmission) and wanted.is_list

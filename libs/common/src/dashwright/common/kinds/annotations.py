@@ -2,6 +2,7 @@
 
 FOLDER = "grafana.app/folder"
 MESSAGE = "grafana.app/message"
+GRANT_PERMISSIONS = "grafana.app/grant-permissions"
 CREATED_BY = "grafana.app/createdBy"
 UPDATED_BY = "grafana.app/updatedBy"
 UPDATED_AT = "grafana.app/updatedTimestamp"
@@ -13,6 +14,9 @@ SOURCE_CHECKSUM = "grafana.app/sourceChecksum"
 
 REPOSITORY = "repo"
 """The ``MANAGED_BY`` of what a repository owns."""
+
+FROM_FILE = "classic-file-provisioning"
+"""The ``MANAGED_BY`` of what is provisioned from files."""
 
 SET_BY_STORE = frozenset({CREATED_BY, UPDATED_BY, UPDATED_AT})
 """Who made and changed an object: the store says so, nobody else."""
@@ -35,7 +39,7 @@ SET_BY_MANAGER = frozenset(
         "grafana.app/repoTimestamp",
     }
 )
-"""Who owns an object: a sync says so, no caller and no file."""
+"""Who owns an object. That a repository does, a sync says: no caller and no file."""
 
 
 def repository_of(annotations: dict[str, str]) -> str | None:

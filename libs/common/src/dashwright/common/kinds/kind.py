@@ -102,8 +102,9 @@ class Kind:
 
     ``in_folder``: objects lie in folders, and access to them follows from the folder. ``is_tree``: they are the folders. ``history``:
     older generations and what was deleted can be had again. ``area`` is what stands before the names in scopes and actions
-    (``dashboards``: ``dashboards:read`` on ``dashboards:uid:N``). ``render`` shows a stored body in a version, None as it is stored;
-    ``shown_spec`` and ``shown_status`` are the models of what it makes, where they are not those of what is stored.
+    (``dashboards``: ``dashboards:read`` on ``dashboards:uid:N``). ``create_needs`` are actions, and the scopes they are needed on, that
+    making an object takes besides its own. ``render`` shows a stored body in a version, None as it is stored; ``shown_spec`` and
+    ``shown_status`` are the models of what it makes, where they are not those of what is stored.
     ``absorb`` makes a body to store of the old one (None at a creation) and the spec that was sent. ``set_lists`` are paths of lists
     whose items are a set.
     """
@@ -115,6 +116,7 @@ class Kind:
     singular: str
     verbs: frozenset[str]
     actions: dict[str, str]
+    description: str = ""
     shelf: Shelf = Shelf.RESOURCES
     spec: type[BaseModel] | None = None
     status: type[BaseModel] | None = None
@@ -134,6 +136,12 @@ class Kind:
     shown_status: type[BaseModel] | None = None
     absorb: Callable[[dict[str, Any] | None, dict[str, Any]], dict[str, Any]] | None = None
     set_lists: tuple[tuple[str, ...], ...] = ()
+    create_needs: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def creating(self) -> tuple[tuple[str, str], ...]:
+        """Every action, and the scope it is needed on, that making an object takes."""
+        return ((self.actions["create"], "*"), *self.create_needs)
 
     @property
     def version(self) -> str:

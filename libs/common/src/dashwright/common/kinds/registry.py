@@ -40,6 +40,7 @@ DASHBOARD = Kind(
     group="dashboard.grafana.app",
     versions=("v2alpha1", "v1beta1", "v0alpha1"),
     kind="Dashboard",
+    description="Panels on a page. A saved body is kept as it was sent",
     plural="dashboards",
     singular="dashboard",
     verbs=_STORED_VERBS,
@@ -63,6 +64,7 @@ FOLDER = Kind(
     group="folder.grafana.app",
     versions=("v0alpha1",),
     kind="Folder",
+    description="What dashboards, library panels and folders lie in; access to them follows from it",
     plural="folders",
     singular="folder",
     verbs=_STORED_VERBS,
@@ -84,6 +86,7 @@ LIBRARY_PANEL = Kind(
     group="dashboard.grafana.app",
     versions=("v2alpha1", "v1beta1", "v0alpha1"),
     kind="LibraryPanel",
+    description="A panel that many dashboards show",
     plural="librarypanels",
     singular="librarypanel",
     verbs=_STORED_VERBS,
@@ -105,6 +108,7 @@ REPOSITORY = Kind(
     group="provisioning.grafana.app",
     versions=("v0alpha1",),
     kind="Repository",
+    description="Files that dashboards and folders are kept in step with",
     plural="repositories",
     singular="repository",
     verbs=_STORED_VERBS,
@@ -118,7 +122,7 @@ REPOSITORY = Kind(
     subresources=(
         SubResource("sync", "Job", "jobs:create", verbs=("create",)),
         SubResource("export", "Job", "jobs:create", verbs=("create",)),
-        SubResource("jobs", "Job", "jobs:create", verbs=("create", "get")),
+        SubResource("jobs", "Job", "jobs:create", verbs=("create",)),
     ),
 )
 
@@ -126,6 +130,7 @@ JOB = Kind(
     group="provisioning.grafana.app",
     versions=("v0alpha1",),
     kind="Job",
+    description="Work on a repository: a sync, an export, or the preview of a pull request",
     plural="jobs",
     singular="job",
     verbs=_JOB_VERBS,
@@ -141,6 +146,7 @@ EVALUATION = Kind(
     group="expressions.dashwright.io",
     versions=("v0alpha1",),
     kind="Evaluation",
+    description="A panel whose queries are answered in the background",
     plural="evaluations",
     singular="evaluation",
     verbs=_JOB_VERBS,
@@ -149,6 +155,8 @@ EVALUATION = Kind(
     dns_name=True,
     spec=EvaluationSpec,
     status=JobStatus,
+    # As a job it may ask every data source of its organization.
+    create_needs=(("datasources:query", "datasources:uid:*"),),
     columns=(_NAME, Column("State", ("status", "state")), Column("Message", ("status", "message")), _CREATED),
 )
 

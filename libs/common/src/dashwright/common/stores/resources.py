@@ -16,15 +16,15 @@ from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import AlreadyExists, NotFound
 from dashwright.common.kinds import rendering
-from dashwright.common.kinds.annotations import FOLDER, MESSAGE, NUMBER_LABEL, REPOSITORY, SET_BY_STORE
+from dashwright.common.kinds.annotations import FOLDER, GRANT_PERMISSIONS, MESSAGE, NUMBER_LABEL, REPOSITORY, SET_BY_STORE
 from dashwright.common.kinds.kind import Body, Extract, Kind
 from dashwright.common.stores import changes
 from dashwright.common.stores.changes import Book
 
-_SET_BY_SERVER = SET_BY_STORE | {MESSAGE}
+_SET_BY_SERVER = SET_BY_STORE | {MESSAGE, GRANT_PERMISSIONS}
 _STAGED = (
     *("position", "uid", "api_group", "resource", "name", "stored_version", "title", "layout", "tags", "subtype", "refs"),
-    *("labels", "annotations", "finalizers", "content_hash", "spec"),
+    *("labels", "annotations", "finalizers", "owner_references", "managed_fields", "content_hash", "number", "spec"),
 )
 
 _sql = queries.load(__package__, "resources.sql")
@@ -32,9 +32,10 @@ _sql = queries.load(__package__, "resources.sql")
 # The same statement for a single object, without a staging table.
 _WRITE_ONE = _sql.write.replace(
     "select * from staged",
-    "select $6::bigint as position, $7::uuid as uid, $8 as api_group, $9 as resource, $10 as name, $11 as stored_version, $12 as title, "
-    "$13::boolean as layout, $14::text[] as tags, $15 as subtype, $16::text[] as refs, $17 as labels, $18 as annotations, "
-    "$19::text[] as finalizers, $20::bytea as content_hash, $21 as spec",
+    "select $7::bigint as position, $8::uuid as uid, $9 as api_group, $10 as resource, $11 as name, $12 as stored_version, $13 as title, "
+    "$14::boolean as layout, $15::text[] as tags, $16 as subtype, $17::text[] as refs, $18 as labels, $19 as annotations, "
+    "$20::text[] as finalizers, $21 as owner_references, $22 as managed_fields, $23::bytea as content_hash, $24::bigint as number, "
+    "$25 as spec",
 )
 
 
@@ -43,7 +44,7 @@ class Stored:
     """One object as the store holds it.
 
     ``metadata``, ``spec`` and ``status`` are JSON text. ``number`` is what older clients know it by, ``folder`` None at the root; jobs have
-    neither of them, nor a title.
+    neither of them, nor a title. ``resource_version`` is 0 where it was only tried whether the object could be made.
     """
 
     kind: Kind
@@ -77,7 +78,8 @@ class Stored:
 
     def whole_metadata(self) -> str:
         """The metadata as JSON text, its version and generation in it."""
-        return f'{{"resourceVersion":"{self.resource_version}","generation":{self.generation},{self.metadata[1:]}'
+        version = f'"resourceVersion":"{self.resource_version}",' if self.resource_version else ""
+        return f'{{{version}"generation":{self.generation},{self.metadata[1:]}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,10 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """An object to create or replace. ``spec`` is a JSON object as text, ``extract`` what its kind extracts from it."""
+    """An object to create or replace. ``spec`` is a JSON object as text, ``extract`` what its kind extracts from it.
+
+    ``number`` is given to new objects only, by who brings them along with it; ``restored_from`` is the generation that the spec is of.
+    """
 
     kind: Kind
     name: str
@@ -102,6 +107,10 @@ class Write:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     finalizers: Sequence[str] = ()
+    owner_references: Sequence[Mapping[str, Any]] = ()
+    managed_fields: Sequence[Mapping[str, Any]] = ()
+    number: int | None = None
+    restored_from: int | None = None
 
     def staged(self, position: int) -> tuple[Any, ...]:
         """The columns of the staging table."""
@@ -119,7 +128,10 @@ class Write:
             orjson.dumps({key: text for key, text in self.labels.items() if key != NUMBER_LABEL}).decode(),
             orjson.dumps(annotations).decode(),
             list(self.finalizers),
+            orjson.dumps(list(self.owner_references)).decode(),
+            orjson.dumps(list(self.managed_fields)).decode(),
             digest.digest(),
+            self.number,
             self.spec,
         )
 
@@ -157,16 +169,36 @@ async def create(connection: Connection, namespace: str, write: Write, *, actor:
     if await connection.fetchval(_sql.exists, namespace, kind.group, kind.plural, write.name):
         details = {"name": write.name, "group": kind.group, "kind": kind.plural}
         raise AlreadyExists(f'{kind.key} "{write.name}" already exists', details=details)
-    message = write.annotations.get(MESSAGE)
-    row = await connection.fetchrow(_WRITE_ONE, namespace, actor, now, message, status, *write.staged(0))
-    assert row is not None, "a new object is always written"
-    return Written(row["name"], row["uid"], row["resource_version"], row["generation"])
+    written = await _write(connection, namespace, write, actor=actor, now=now, status=status)
+    assert written is not None, "a new object is always written"
+    return written
 
 
-async def put(connection: Connection, namespace: str, write: Write, *, actor: str, now: datetime) -> None:
-    """Adds or replaces one object; one that would not change is left alone."""
+async def put(connection: Connection, namespace: str, write: Write, *, actor: str, now: datetime) -> Written | None:
+    """Adds or replaces one object; one that would not change is left alone, and None answered."""
     await lock(connection)
-    await connection.execute(_WRITE_ONE, namespace, actor, now, write.annotations.get(MESSAGE), None, *write.staged(0))
+    return await _write(connection, namespace, write, actor=actor, now=now, status=None)
+
+
+async def _write(connection: Connection, namespace: str, write: Write, *, actor: str, now: datetime, status: str | None) -> Written | None:
+    message = write.annotations.get(MESSAGE)
+    row = await connection.fetchrow(_WRITE_ONE, namespace, actor, now, message, status, write.restored_from, *write.staged(0))
+    return None if row is None else Written(**row)
+
+
+async def version(connection: Connection, kind: Kind, namespace: str, name: str) -> int | None:
+    """The resource version of an object, None where there is none."""
+    found: int | None = await connection.fetchval(_sql.version, namespace, kind.group, kind.plural, name)
+    return found
+
+
+async def mark_deleted(connection: Connection, kind: Kind, namespace: str, name: str, *, actor: str, now: datetime) -> Written:
+    """Begins the deletion of an object that has finalizers; NotFound when there is none."""
+    await lock(connection)
+    row = await connection.fetchrow(_sql.mark_deleted, namespace, kind.group, kind.plural, name, now, actor)
+    if row is None:
+        raise not_found(kind, name)
+    return Written(**row)
 
 
 class Staging:
@@ -193,7 +225,7 @@ class Staging:
     async def write(self, namespace: str, *, actor: str, now: datetime) -> int:
         """Creates or replaces what is staged; answers how many objects changed."""
         await self._connection.execute(_sql.extend_statement)
-        return len(await self._connection.fetch(_sql.write, namespace, actor, now, None, None))
+        return len(await self._connection.fetch(_sql.write, namespace, actor, now, None, None, None))
 
     async def created(self, kind: Kind) -> int:
         """How many objects of a kind the write has made rather than replaced."""
@@ -201,9 +233,12 @@ class Staging:
         return count
 
 
-async def delete(connection: Connection, kind: Kind, namespace: str, names: Sequence[str]) -> Sequence[str]:
-    """Removes objects; answers the names that were there."""
-    rows = await connection.fetch(_sql.delete, namespace, kind.group, kind.plural, list(names))
+async def delete(
+    connection: Connection, kind: Kind, namespace: str, names: Sequence[str], *, actor: str, keep: bool = False
+) -> Sequence[str]:
+    """Removes objects; answers the names that were there. ``keep``: they can be had again from the trash."""
+    await lock(connection)
+    rows = await connection.fetch(_sql.delete, namespace, kind.group, kind.plural, list(names), keep, actor)
     return [row["name"] for row in rows]
 
 

@@ -9,19 +9,20 @@ select exists (select from resource where namespace = $1 and api_group = $2 and 
 -- Where a batch of writes waits, row by row, until it is taken in at once.
 create temporary table staged (
     position bigint, uid uuid, api_group text, resource text, name text, stored_version text, title text, layout boolean, tags text[], subtype text, refs text[], labels text, annotations text,
-    finalizers text[], content_hash bytea, spec text
+    finalizers text[], owner_references text, managed_fields text, content_hash bytea, number bigint, spec text
 ) on commit drop
 
 -- name: write
 -- Takes in what is staged: creates or replaces objects, and adds a history entry for each new generation. Leaves alone what would
--- not change. $1 namespace, $2 actor, $3 now, $4 message of the history entry, $5 status of new objects.
+-- not change. $1 namespace, $2 actor, $3 now, $4 message of the history entry, $5 status of new objects, $6 the generation that the
+-- body was restored from.
 with input as (
     select * from staged
 ), written as (
     insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, layout, tags, subtype, refs, labels,
-                          annotations, finalizers, created_at, created_by, content_hash, status, metadata)
-    select uid, api_group, resource, $1, name, 0, 1, stored_version, title, layout, tags, subtype, refs, labels::jsonb, annotations::jsonb, finalizers, $3, $2,
-           content_hash, $5, ''
+                          annotations, finalizers, owner_references, managed_fields, created_at, created_by, content_hash, status, metadata, number)
+    select uid, api_group, resource, $1, name, 0, 1, stored_version, title, layout, tags, subtype, refs, labels::jsonb, annotations::jsonb, finalizers,
+           owner_references::jsonb, managed_fields::jsonb, $3, $2, content_hash, $5, '', number
     from input order by position
     on conflict (namespace, api_group, resource, name) do update set
         generation = resource.generation + (resource.content_hash <> excluded.content_hash)::integer,
@@ -29,18 +30,37 @@ with input as (
         updated_by = case when resource.content_hash <> excluded.content_hash then $2 else resource.updated_by end,
         stored_version = excluded.stored_version, title = excluded.title, layout = excluded.layout, tags = excluded.tags,
         subtype = excluded.subtype, refs = excluded.refs, labels = excluded.labels,
-        annotations = excluded.annotations, finalizers = excluded.finalizers, content_hash = excluded.content_hash
-    where (resource.content_hash, resource.stored_version, resource.title, resource.labels, resource.annotations, resource.finalizers)
+        annotations = excluded.annotations, finalizers = excluded.finalizers, owner_references = excluded.owner_references,
+        managed_fields = excluded.managed_fields, content_hash = excluded.content_hash
+    where (resource.content_hash, resource.stored_version, resource.title, resource.labels, resource.annotations, resource.finalizers,
+           resource.owner_references, resource.managed_fields)
         is distinct from
-          (excluded.content_hash, excluded.stored_version, excluded.title, excluded.labels, excluded.annotations, excluded.finalizers)
+          (excluded.content_hash, excluded.stored_version, excluded.title, excluded.labels, excluded.annotations, excluded.finalizers,
+           excluded.owner_references, excluded.managed_fields)
     returning *
 ), history as (
-    insert into resource_history (uid, generation, resource_version, metadata, stored_version, layout, spec, created_by, message)
-    select w.uid, w.generation, w.resource_version, w.metadata, w.stored_version, w.layout, i.spec, $2, $4
+    insert into resource_history (uid, generation, resource_version, metadata, stored_version, layout, spec, created_by, message, parent_version, restored_from)
+    select w.uid, w.generation, w.resource_version, w.metadata, w.stored_version, w.layout, i.spec, $2, $4, nullif(w.generation - 1, 0), $6::bigint
     from written w join input i using (api_group, resource, name)
     on conflict do nothing
 )
 select name, uid, resource_version, generation from written
+
+-- name: version
+select resource_version from resource where namespace = $1 and api_group = $2 and resource = $3 and name = $4
+
+-- name: mark_deleted
+-- Begins the deletion of an object that something must be done for first. Its body is that of the generation before. $5 now, $6 actor.
+with marked as (
+    update resource set deletion_timestamp = $5, generation = generation + 1
+    where namespace = $1 and api_group = $2 and resource = $3 and name = $4
+    returning *
+), history as (
+    insert into resource_history (uid, generation, resource_version, metadata, stored_version, layout, spec, created_by, parent_version)
+    select m.uid, m.generation, m.resource_version, m.metadata, m.stored_version, m.layout, h.spec, $6, h.generation
+    from marked m join resource_history h on h.uid = m.uid and h.generation = m.generation - 1
+)
+select name, uid, resource_version, generation from marked
 
 -- name: created
 -- What is staged and has been written as new: an object that was there before has kept its uid.
@@ -56,10 +76,18 @@ order by r.name
 limit 1
 
 -- name: delete
--- Removes objects; their history stays.
-delete from resource
-where namespace = $1 and api_group = $2 and resource = $3 and name = any($4::text[])
-returning name, uid
+-- Removes objects; their history stays, and where $5 their last state goes into the trash. $6 is the actor.
+with gone as (
+    delete from resource
+    where namespace = $1 and api_group = $2 and resource = $3 and name = any($4::text[])
+    returning *
+), kept as (
+    insert into trash (uid, api_group, resource, namespace, name, number, resource_version, generation, stored_version, layout, title, folder, metadata,
+                       deleted_by)
+    select uid, api_group, resource, namespace, name, number, resource_version, generation, stored_version, layout, title, folder, metadata, $6
+    from gone where $5
+)
+select name from gone
 
 -- name: delete_managed
 -- Removes those of the objects that a repository still owns.
@@ -68,7 +96,8 @@ where namespace = $1 and api_group = $2 and resource = $3 and name = any($4::tex
 returning name
 
 -- name: delete_namespace
--- Removes everything a namespace holds; its history stays.
+-- Removes everything a namespace holds, and what it held; the history stays.
+with emptied as (delete from trash where namespace = $1)
 delete from resource where namespace = $1
 
 -- name: extend_statement

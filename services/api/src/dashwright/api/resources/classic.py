@@ -13,7 +13,9 @@ import orjson
 
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.events import event_of, subject_of
-from dashwright.api.resources import objects, rules
+from dashwright.api.resources import folder_rules, rules
+from dashwright.api.resources.writing import admission
+from dashwright.api.resources.writing.wanted import Wanted
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import BadRequest, Forbidden, NotFound, PreconditionFailed
@@ -104,7 +106,7 @@ class ClassicObjects:
                 raise may_create
             elif wanted.spec.get("id"):
                 raise not_found(DASHBOARD)
-            await _check_folder(connection, DASHBOARD, namespace, write)
+            await _check_folder(connection, namespace, write, found[0] if found else None)
             await resources.put(connection, namespace, write, actor=actor.uid, now=self._clock.now())
             if not found:
                 await self._check_quota(connection, namespace)
@@ -119,13 +121,13 @@ class ClassicObjects:
             raise BadRequest("folder title cannot be empty")
         namespace = namespace_of(actor.org_id)
         annotations = {IN_FOLDER: parent} if parent else {}
-        submitted = objects.Submitted(uid or _new_uid(), FOLDER.version, {"title": title}, {}, annotations)
-        write = objects.admit(submitted, FOLDER, namespace, self._settings)
+        wanted = Wanted(FOLDER, uid or _new_uid(), FOLDER.version, {"title": title}, {}, annotations)
+        write = admission.admit(wanted, namespace, self._settings)
         async with self._database.transaction() as connection:
             await resources.lock(connection)
             if await resources.get_many(connection, FOLDER, namespace, [write.name]):
                 raise PreconditionFailed("the folder has been changed by someone else")
-            await _check_folder(connection, FOLDER, namespace, write)
+            await _check_folder(connection, namespace, write, None)
             await resources.create(connection, namespace, write, actor=actor.uid, now=self._clock.now())
             stored = await resources.get(connection, FOLDER, namespace, write.name)
             what = subject_of(FOLDER, write.name)
@@ -138,8 +140,10 @@ class ClassicObjects:
         async with self._database.transaction() as connection:
             await resources.lock(connection)
             stored = await _get(connection, kind, namespace, uid)
-            await rules.check_delete(connection, kind, namespace, stored)
-            await resources.delete(connection, kind, namespace, [uid])
+            rules.check_owner(kind, stored, instead="remove")
+            if kind.is_tree:
+                await folder_rules.check_empty(connection, namespace, stored)
+            await resources.delete(connection, kind, namespace, [uid], actor=actor.uid, keep=kind.history)
             await audit.record(connection, actor, event_of(kind, "delete"), subject_of(kind, uid), org_id=actor.org_id)
         return stored
 
@@ -147,14 +151,15 @@ class ClassicObjects:
         is_layout = DASHBOARD.extract(wanted.spec).layout
         spec = {key: value for key, value in wanted.spec.items() if is_layout or key not in _KEPT_BY_THE_STORE}
         given = {IN_FOLDER: wanted.folder, MESSAGE: wanted.message}
-        submitted = objects.Submitted(
+        submitted = Wanted(
+            DASHBOARD,
             wanted.uid or _new_uid(),
             LAYOUT_VERSION if is_layout else CLASSIC_VERSION,
             spec,
             {},
             {name: text for name, text in given.items() if text},
         )
-        return objects.admit(submitted, DASHBOARD, namespace, self._settings)
+        return admission.admit(submitted, namespace, self._settings)
 
     async def _check_quota(self, connection: Connection, namespace: str) -> None:
         try:
@@ -170,9 +175,9 @@ async def _get(connection: Connection, kind: Kind, namespace: str, uid: str) -> 
     return found[0]
 
 
-async def _check_folder(connection: Connection, kind: Kind, namespace: str, write: resources.Write) -> None:
+async def _check_folder(connection: Connection, namespace: str, write: resources.Write, old: Stored | None) -> None:
     try:
-        await rules.check_create(connection, kind, namespace, write)
+        await folder_rules.check_place(connection, namespace, write, old)
     except NotFound as error:
         raise not_found(FOLDER) from error
 

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.alias_generators import to_camel
 
 from dashwright.api.http.routing import Content, Operation
 from dashwright.api.resources.target import Target
@@ -14,7 +15,17 @@ from dashwright.common.media import JSON, YAML
 
 STATUS: Final = Content({"$ref": "#/components/schemas/Status"})
 INCLUDED: Final = {"includeObject": "what the rows of a table hold beside their cells: None, Metadata or Object"}
-DRY_RUN: Final = {"dryRun": "not served: refused"}
+DRY_RUN: Final = {"dryRun": "All: everything is checked and nothing kept"}
+WRITING: Final = {
+    **DRY_RUN,
+    "fieldManager": "the name under which the caller owns the fields that are set, at most 128 characters",
+    "fieldValidation": "Ignore, Warn (the default) or Strict: what becomes of unknown fields",
+}
+DELETING: Final = {
+    **DRY_RUN,
+    "propagationPolicy": "Foreground: a folder goes with all that it holds",
+    "gracePeriodSeconds": "0: also what a file provisions",
+}
 
 _OPEN: Final = ConfigDict(extra="allow")
 
@@ -43,9 +54,12 @@ def operation(
 
 
 class DeleteOptions(BaseModel):
-    """What the caller of a delete takes the object to be."""
+    """What the caller of a delete takes the object to be, and how it is meant."""
 
-    model_config = _OPEN
+    model_config = ConfigDict(extra="allow", alias_generator=to_camel)
+    dry_run: list[str] | None = Field(default=None, description="All")
+    propagation_policy: str | None = None
+    grace_period_seconds: int | None = None
     preconditions: dict[str, str] | None = Field(default=None, description="uid, resourceVersion")
 
 

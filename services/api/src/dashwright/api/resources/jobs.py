@@ -1,12 +1,14 @@
-"""The shelf of jobs, and what a submitter gets to see of them."""
+"""The shelf of jobs, how the resource API makes and ends them, and what a submitter gets to see of them."""
 
 from collections.abc import Sequence
+from uuid import UUID
 
 from dashwright.api.commands import Jobs
 from dashwright.api.domain import submissions
 from dashwright.api.domain.actor import Actor
-from dashwright.api.resources.options import Preconditions
+from dashwright.api.resources.options import DeleteOptions
 from dashwright.api.resources.pages import ListedPage
+from dashwright.api.resources.writing.wanted import Expect
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.kind import Kind
@@ -16,9 +18,8 @@ from dashwright.common.stores.jobs import StoredJob
 
 
 class JobObjects:
-    def __init__(self, database: Database, commands: Jobs) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._commands = commands
 
     async def get(self, kind: Kind, namespace: str, name: str) -> StoredJob:
         async with self._database.connection() as connection:
@@ -29,21 +30,24 @@ class JobObjects:
             page = await jobs.list_page(connection, kind, namespace, after=after, limit=limit)
         return ListedPage([job.encode() for job in page.items], page.position, page.after, page.remaining)
 
-    async def create(self, kind: Kind, namespace: str, version: str, body: bytes, actor: Actor) -> bytes:
-        if kind is EVALUATION:
-            (evaluation,) = await self._commands.evaluate(actor, namespace, submissions.read_evaluation(body, namespace))
-            return evaluation.encode()
-        wanted = submissions.read_jobs(body, namespace)
-        if wanted.is_list:
-            raise BadRequest("one Job is created here; send lists to the jobs of their repository, or through the queue")
-        (job,) = await self._commands.submit(actor, namespace, wanted.specs)
-        return job.encode()
 
-    async def delete(self, kind: Kind, namespace: str, name: str, preconditions: Preconditions, actor: Actor) -> str:
-        """Cancels a job that has not ended; drops one that has from history."""
-        if preconditions != Preconditions():
-            raise BadRequest("preconditions are not served for jobs; delete without them")
-        return str(await self._commands.cancel(actor, kind, namespace, name))
+async def create(commands: Jobs, kind: Kind, namespace: str, body: bytes, actor: Actor, *, dry_run: bool) -> StoredJob:
+    """Submits one job or evaluation."""
+    if kind is EVALUATION:
+        (job,) = await commands.evaluate(actor, namespace, submissions.read_evaluation(body, namespace), dry_run=dry_run)
+        return job
+    wanted = submissions.read_jobs(body, namespace)
+    if wanted.is_list:
+        raise BadRequest("one Job is created here; send lists to the jobs of their repository, or through the queue")
+    (job,) = await commands.submit(actor, namespace, wanted.specs, dry_run=dry_run)
+    return job
+
+
+async def delete(commands: Jobs, kind: Kind, namespace: str, name: str, options: DeleteOptions, actor: Actor) -> UUID:
+    """Cancels a job that has not ended; drops one that has from history. Answers its uid."""
+    if options.expect != Expect():
+        raise BadRequest("preconditions are not served for jobs; delete without them")
+    return await commands.cancel(actor, kind, namespace, name, dry_run=options.dry_run)
 
 
 def encode(submitted: Sequence[StoredJob], *, is_list: bool) -> bytes:

@@ -1,21 +1,15 @@
-"""From the body of a request to an object that may be stored: envelope, name, model, admission."""
+"""From what a client sends to an object that is wanted: envelope, name and metadata. What its spec may say, admission knows."""
 
 import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
-
-from dashwright.common.document import check_depth, check_texts, read_json, write_json
-from dashwright.common.errors import BadRequest, Cause, Invalid, TooLarge
+from dashwright.api.resources.unknown import Validation, unknown_fields
+from dashwright.api.resources.writing.admission import invalid, require_texts
+from dashwright.api.resources.writing.wanted import Expect, Wanted
+from dashwright.common.errors import BadRequest, Cause, TooLarge
 from dashwright.common.kinds import rendering
-from dashwright.common.kinds.annotations import SET_BY_MANAGER
-from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.kinds.naming import check_object_name
-from dashwright.common.kinds.settings import AdmissionSettings
-from dashwright.common.models.causes import causes_of
-from dashwright.common.stores import resources
 
 LARGEST_METADATA = 256 * 1024
 """Characters of all labels, or all annotations, as Kubernetes has it."""
@@ -24,68 +18,70 @@ _SUFFIX = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
 @dataclass(frozen=True, slots=True)
-class Submitted:
-    """An object as a client sent it, its envelope checked. ``spec`` is plain JSON data."""
+class Sent:
+    """An object as a client sent it, its envelope checked, and what it takes the stored one to be."""
 
-    name: str
-    version: str
-    spec: dict[str, Any]
-    labels: dict[str, str]
-    annotations: dict[str, str]
+    wanted: Wanted
+    expect: Expect
 
 
-def read(body: bytes, kind: Kind, namespace: str, version: str) -> Submitted:
-    """Reads an object to create. Raises BadRequest for an envelope that does not belong here."""
-    value = _tree(body)
-    if not isinstance(value, dict):
-        raise BadRequest(f"the body must be one {kind.kind} object")
-    _check_envelope(value, kind, version)
-    metadata = _object(value, "metadata")
-    _check_texts(metadata if kind.spec is None else value)
-    if metadata.get("namespace") not in (None, "", namespace):
-        raise BadRequest(f"metadata.namespace is {metadata['namespace']!r}, but the path names {namespace!r}; they must agree")
+def read_new(tree: Any, kind: Kind, namespace: str, version: str, validation: Validation = Validation.IGNORE) -> Wanted:
+    """An object to create. Raises BadRequest for an envelope that does not belong here."""
+    metadata = _envelope(tree, kind, namespace, version)
     if metadata.get("resourceVersion"):
         raise BadRequest("resourceVersion should not be set on objects to be created")
-    spec = value.get("spec")
+    return _wanted(tree, metadata, kind, _new_name(metadata, kind), version, validation)
+
+
+def read(tree: Any, kind: Kind, namespace: str, version: str, name: str, validation: Validation = Validation.IGNORE) -> Sent:
+    """An object that is to replace the one of this name. Raises BadRequest for an envelope that does not belong here."""
+    metadata = _envelope(tree, kind, namespace, version)
+    if (given := metadata.get("name") or name) != name:
+        raise BadRequest(f"the name of the object ({str(given)[:80]}) does not match the name on the URL ({name})")
+    uid, resource_version, generation = metadata.get("uid") or "", metadata.get("resourceVersion") or "", metadata.get("generation") or None
+    if not isinstance(uid, str) or not isinstance(resource_version, str) or not isinstance(generation, int | None):
+        raise BadRequest("metadata.uid and metadata.resourceVersion must be text, and metadata.generation an integer")
+    expect = Expect(uid, resource_version, generation if kind.history else None)
+    return Sent(_wanted(tree, metadata, kind, name, version, validation), expect)
+
+
+def _wanted(tree: dict[str, Any], metadata: dict[str, Any], kind: Kind, name: str, version: str, validation: Validation) -> Wanted:
+    require_texts(metadata if kind.spec is None else {key: value for key, value in tree.items() if key != "status"})
+    spec = tree.get("spec")
     if not isinstance(spec, dict):
-        raise _invalid(kind, metadata.get("name") or "", [Cause("spec", "FieldValueRequired", "Required value: spec must be an object")])
-    name = _name(metadata, kind)
+        raise invalid(kind, name, [Cause("spec", "FieldValueRequired", "Required value: spec must be an object")])
     if faults := rendering.faults_of(kind, spec):
-        raise _invalid(kind, name, faults)
-    return Submitted(
+        raise invalid(kind, name, faults)
+    finalizers = _list(metadata, "finalizers")
+    if not all(isinstance(text, str) for text in finalizers):
+        raise BadRequest("metadata.finalizers must be a list of text")
+    return Wanted(
+        kind,
         name,
         version,
         spec,
         _texts(metadata, "labels"),
-        {key: text for key, text in _texts(metadata, "annotations").items() if key not in SET_BY_MANAGER},
+        _texts(metadata, "annotations"),
+        list(dict.fromkeys(finalizers)),
+        _objects(metadata, "ownerReferences"),
+        warnings=validation.judge(unknown_fields(tree, kind)),
     )
 
 
-def _tree(body: bytes) -> Any:
-    try:
-        tree = read_json(body.decode())
-        check_depth(tree)
-    except UnicodeDecodeError as error:
-        raise BadRequest("the body is not UTF-8 text") from error
-    except Invalid as error:
-        raise BadRequest(f"the body cannot be read: {error.message}") from error
-    return tree
-
-
-def _check_texts(tree: Any) -> None:
-    try:
-        check_texts(tree)
-    except Invalid as error:
-        raise BadRequest(error.message) from error
-
-
-def _check_envelope(value: dict[str, Any], kind: Kind, version: str) -> None:
+def _envelope(tree: Any, kind: Kind, namespace: str, version: str) -> dict[str, Any]:
+    """The metadata of an object that belongs here."""
+    if not isinstance(tree, dict):
+        raise BadRequest(f"the body must be one {kind.kind} object")
     wanted = kind.api_version(version)
-    api_version = value.get("apiVersion", wanted)
+    api_version = tree.get("apiVersion", wanted)
     if api_version != wanted:
         raise BadRequest(f"apiVersion {api_version!r} in the body does not match the path, which wants {wanted!r}")
-    if value.get("kind", kind.kind) != kind.kind:
-        raise BadRequest(f"kind {value['kind']!r} in the body does not match the path, which wants {kind.kind!r}")
+    if tree.get("kind", kind.kind) != kind.kind:
+        raise BadRequest(f"kind {tree['kind']!r} in the body does not match the path, which wants {kind.kind!r}")
+    metadata = _object(tree, "metadata")
+    if metadata.get("namespace") not in (None, "", namespace):
+        raise BadRequest(f"metadata.namespace is {metadata['namespace']!r}, but the path names {namespace!r}; they must agree")
+    return metadata
 
 
 def _object(value: dict[str, Any], field: str) -> dict[str, Any]:
@@ -106,57 +102,26 @@ def _texts(metadata: dict[str, Any], field: str) -> dict[str, str]:
     return found
 
 
-def _name(metadata: dict[str, Any], kind: Kind) -> str:
+def _list(metadata: dict[str, Any], field: str) -> list[Any]:
+    found = metadata.get(field)
+    if found is None:
+        return []
+    if not isinstance(found, list):
+        raise BadRequest(f"metadata.{field} must be a list")
+    return found
+
+
+def _objects(metadata: dict[str, Any], field: str) -> list[dict[str, Any]]:
+    found = _list(metadata, field)
+    if not all(isinstance(item, dict) for item in found):
+        raise BadRequest(f"metadata.{field} must be a list of objects")
+    return found
+
+
+def _new_name(metadata: dict[str, Any], kind: Kind) -> str:
     name, prefix = metadata.get("name") or "", metadata.get("generateName") or ""
     if not isinstance(name, str) or not isinstance(prefix, str):
         raise BadRequest("metadata.name and metadata.generateName must be text")
     if not name and not prefix:
-        raise _invalid(kind, "", [Cause("metadata.name", "FieldValueRequired", "Required value: name or generateName is required")])
+        raise invalid(kind, "", [Cause("metadata.name", "FieldValueRequired", "Required value: name or generateName is required")])
     return name or prefix + "".join(secrets.choice(_SUFFIX) for _ in range(8))
-
-
-def admit(submitted: Submitted, kind: Kind, namespace: str, settings: AdmissionSettings) -> resources.Write:
-    """Checks an object by its kind's model and rules. Raises Invalid with one cause a fault."""
-    spec = submitted.spec
-    draft = Draft(submitted.name, namespace, spec, submitted.labels, submitted.annotations, version=submitted.version)
-    if kind.dns_name:
-        check_object_name(submitted.name)
-    if kind.spec is not None:
-        draft.spec = _shaped(kind, kind.spec, submitted.name, draft.spec)
-    if kind.admit is not None:
-        kind.admit(draft, settings)
-    if draft.causes:
-        raise _invalid(kind, submitted.name, draft.causes)
-    extract = kind.extract(draft.spec)
-    _check_texts(extract.title)
-    return resources.Write(
-        kind,
-        submitted.name,
-        write_json(draft.spec).decode(),
-        rendering.stored_version(kind, submitted.version, extract),
-        extract=extract,
-        labels=draft.labels,
-        annotations=draft.annotations,
-    )
-
-
-def _shaped(kind: Kind, model: type[BaseModel], name: str, spec: dict[str, Any]) -> dict[str, Any]:
-    """The spec with defaults written and unknown fields dropped."""
-    try:
-        shaped = model.model_validate_json(write_json(spec))
-    except ValidationError as error:
-        causes = [Cause(f"spec.{cause.field}" if cause.field else "spec", cause.reason, cause.message) for cause in causes_of(error) or ()]
-        raise _invalid(kind, name, causes) from error
-    result: dict[str, Any] = shaped.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return result
-
-
-def _invalid(kind: Kind, name: str, causes: list[Cause]) -> Invalid:
-    """The text that clients print: ``Repository.provisioning.grafana.app "x" is invalid: …``, several faults in brackets."""
-    texts = [f"{cause.field}: {cause.message}" for cause in causes]
-    joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-    return Invalid(
-        f'{kind.kind}.{kind.group} "{name}" is invalid: {joined}',
-        causes=causes,
-        details={"name": name, "group": kind.group, "kind": kind.kind},
-    )

@@ -1,56 +1,99 @@
-"""Options of a write that change what it does: dry runs, and the preconditions of a delete."""
+"""Options of a write that change what it does: dry runs, who owns the fields, unknown fields, and how a delete is meant."""
 
 from dataclasses import dataclass
+from typing import Any, Final
 
 import orjson
 
 from dashwright.api.http.call import Call
-from dashwright.common.errors import BadRequest, Conflict
-from dashwright.common.kinds.kind import Kind
-from dashwright.common.stores.resources import Stored
+from dashwright.api.http.integers import integer_of
+from dashwright.api.resources.unknown import Validation
+from dashwright.api.resources.writing.wanted import ANYTHING, By, Expect
+from dashwright.common.errors import BadRequest, Cause, Invalid
+
+ALL: Final = "All"
+LONGEST_MANAGER: Final = 128
+_POLICIES: Final = frozenset({"", "Orphan", "Background", "Foreground"})
 
 
 @dataclass(frozen=True, slots=True)
-class Preconditions:
-    """What the caller of a delete takes the object to be; empty texts stand for anything."""
+class DeleteOptions:
+    """``cascade``: what lies in a folder goes with it. ``grace`` is in seconds, None where none is given."""
 
-    uid: str = ""
-    resource_version: str = ""
-
-    def check(self, kind: Kind, stored: Stored) -> None:
-        """Raises Conflict where the object is another by now."""
-        for name, wanted, found in (
-            ("UID", self.uid, str(stored.uid)),
-            ("ResourceVersion", self.resource_version, str(stored.resource_version)),
-        ):
-            if wanted and wanted != found:
-                told = f"Precondition failed: {name} in precondition: {wanted[:80]}, {name} in object meta: {found}"
-                raise Conflict(
-                    f'Operation cannot be fulfilled on {kind.key} "{stored.name}": {told}',
-                    details={"name": stored.name, "group": kind.group, "kind": kind.plural},
-                )
+    expect: Expect = ANYTHING
+    dry_run: bool = False
+    cascade: bool = False
+    grace: int | None = None
 
 
-def refuse_dry_run(call: Call) -> None:
-    """A dry run that is not served must not write."""
-    if call.query.get("dryRun"):
-        raise BadRequest("dryRun is not served yet; nothing was written")
+def writer_of(call: Call, *, dry_run: bool | None = None, subresource: str = "") -> By:
+    """Who writes by a request, and how. Raises BadRequest for a dryRun other than ``All``."""
+    manager = call.query.get("fieldManager", "")
+    if len(manager) > LONGEST_MANAGER or not manager.isprintable():
+        text = f"Invalid value: {manager[:40]!r}: at most {LONGEST_MANAGER} printable characters"
+        raise Invalid(f"fieldManager: {text}", causes=[Cause("fieldManager", "FieldValueInvalid", text)])
+    agent = call.headers.get("User-Agent", "").partition("/")[0]
+    return By(
+        call.identity,
+        call.actor,
+        manager or "".join(character for character in agent if character.isprintable())[:LONGEST_MANAGER] or "unknown",
+        dry_run=is_dry_run(call) if dry_run is None else dry_run,
+        subresource=subresource,
+    )
 
 
-async def preconditions_of(call: Call) -> Preconditions:
-    """Reads the DeleteOptions of a request, which may have none."""
+def is_dry_run(call: Call) -> bool:
+    """Whether the request is only tried. Raises BadRequest for a value that is not ``All``."""
+    return _is_all(call.query.getall("dryRun", []))
+
+
+def validation_of(call: Call) -> Validation:
+    """What becomes of unknown fields; they are told by default."""
+    value = call.query.get("fieldValidation") or Validation.WARN.value
+    try:
+        return Validation(value)
+    except ValueError as error:
+        raise BadRequest(f"fieldValidation {value[:40]!r} is none of Ignore, Warn and Strict") from error
+
+
+async def delete_options_of(call: Call) -> DeleteOptions:
+    """Reads the DeleteOptions of a request, of its query and its body, which may have none."""
+    sent = await _sent(call)
+    wanted = sent.get("preconditions") or {}
+    if not isinstance(wanted, dict):
+        raise BadRequest("preconditions must be an object with uid and resourceVersion")
+    policy = sent.get("propagationPolicy") or call.query.get("propagationPolicy", "")
+    if not isinstance(policy, str) or policy not in _POLICIES:
+        raise BadRequest(f"propagationPolicy {str(policy)[:40]!r} is none of Orphan, Background and Foreground")
+    grace = sent.get("gracePeriodSeconds")
+    if grace is None and (text := call.query.get("gracePeriodSeconds")):
+        grace = integer_of(text)
+        if grace is None:
+            raise BadRequest(f"gracePeriodSeconds {text[:40]!r} is not an integer")
+    if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool) or grace < 0):
+        raise BadRequest("gracePeriodSeconds must be an integer that is not negative")
+    tried = sent.get("dryRun") or []
+    if not isinstance(tried, list):
+        raise BadRequest("dryRun must be a list")
+    expect = Expect(str(wanted.get("uid") or ""), str(wanted.get("resourceVersion") or ""))
+    return DeleteOptions(expect, _is_all(tried) or is_dry_run(call), policy == "Foreground", grace)
+
+
+async def _sent(call: Call) -> dict[str, Any]:
     body = await call.body()
     if not body.strip():
-        return Preconditions()
+        return {}
     try:
         options = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise BadRequest(f"the body is no DeleteOptions: {error}") from error
     if not isinstance(options, dict):
         raise BadRequest("the body must be a DeleteOptions object, or empty")
-    if options.get("dryRun"):
-        raise BadRequest("dryRun is not served yet; nothing was deleted")
-    wanted = options.get("preconditions") or {}
-    if not isinstance(wanted, dict):
-        raise BadRequest("preconditions must be an object with uid and resourceVersion")
-    return Preconditions(str(wanted.get("uid") or ""), str(wanted.get("resourceVersion") or ""))
+    return options
+
+
+def _is_all(values: list[Any]) -> bool:
+    given = [value for value in values if value != ""]
+    if any(value != ALL for value in given):
+        raise BadRequest(f"dryRun {str(given[0])[:40]!r} is not understood; the only value is {ALL}")
+    return bool(given)

@@ -1,31 +1,29 @@
 """Rules that need the store: what must exist, what must not, and who owns what. Called inside the transaction that writes."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 import orjson
 
+from dashwright.api.domain.access.view import View
+from dashwright.api.resources import folder_rules
+from dashwright.api.resources.writing.admission import invalid
 from dashwright.common.database.pool import Connection
-from dashwright.common.errors import BadRequest, Cause, Forbidden, Invalid
-from dashwright.common.kinds.annotations import FOLDER as IN_FOLDER
-from dashwright.common.kinds.annotations import repository_of
+from dashwright.common.errors import BadRequest, Cause, Forbidden
+from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, repository_of
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB, REPOSITORY, find
+from dashwright.common.kinds.registry import DASHBOARD, JOB, REPOSITORY, find
 from dashwright.common.models.provisioning import JobStatus, State, SyncTarget
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import jobs, quotas, resources
+from dashwright.common.stores.resources import Stored
 
 
-async def check_create(connection: Connection, kind: Kind, namespace: str, write: resources.Write) -> None:
-    """Raises NotFound for a folder that is none, and Invalid for a second repository that targets the instance."""
-    if kind in (DASHBOARD, FOLDER) and (folder := write.annotations.get(IN_FOLDER)):
-        await resources.lock(connection)
-        found = await resources.owners(connection, FOLDER, namespace, [folder])
-        if folder not in found:
-            raise resources.not_found(FOLDER, folder)
-        if repository := repository_of(found[folder]):
-            raise Forbidden(f'folder "{folder}" is managed by the repository "{repository}"; add a file there instead')
-    if kind is REPOSITORY and orjson.loads(write.spec)["sync"]["target"] == SyncTarget.INSTANCE:
-        await resources.lock(connection)
+async def check_write(connection: Connection, namespace: str, write: resources.Write, old: Stored | None) -> None:
+    """Raises NotFound for a folder that is none, and Invalid for a second repository that targets the instance. Under the lock."""
+    if write.kind.in_folder:
+        await folder_rules.check_place(connection, namespace, write, old)
+    if write.kind is REPOSITORY and orjson.loads(write.spec)["sync"]["target"] == SyncTarget.INSTANCE:
         await _check_only_instance(connection, namespace, write.name)
 
 
@@ -41,32 +39,56 @@ async def _check_only_instance(connection: Connection, namespace: str, name: str
         page = await resources.list_page(connection, REPOSITORY, namespace, after=after, limit=200)
         for other in page.items:
             if other.name != name and orjson.loads(other.spec)["sync"]["target"] == SyncTarget.INSTANCE:
-                cause = Cause(
-                    "spec.sync.target", "FieldValueForbidden", f"Forbidden: Another repository is already targeting root: {other.name}"
-                )
-                raise Invalid(
-                    f'Repository.provisioning.grafana.app "{name}" is invalid: {cause.field}: {cause.message}',
-                    causes=[cause],
-                    details={"name": name, "group": REPOSITORY.group, "kind": REPOSITORY.kind},
-                )
+                text = f"Forbidden: Another repository is already targeting root: {other.name}"
+                raise invalid(REPOSITORY, name, [Cause("spec.sync.target", "FieldValueForbidden", text)])
         if page.after is None:
             return
         after = page.after
 
 
-def check_owner(kind: Kind, stored: resources.Stored, *, instead: str = "change") -> None:
-    """Raises Forbidden for a dashboard or folder that a repository manages, saying what to do with its file ``instead``."""
-    if kind in (DASHBOARD, FOLDER) and (repository := repository_of(orjson.loads(stored.metadata).get("annotations", {}))):
+def check_owner(kind: Kind, stored: Stored, *, instead: str = "change") -> None:
+    """Raises Forbidden for an object that a repository manages, saying what to do with its file ``instead``."""
+    if kind.in_folder and (repository := repository_of(annotations_of(stored))):
         raise Forbidden(f'{kind.singular} "{stored.name}" is managed by the repository "{repository}"; {instead} its file there instead')
 
 
-async def check_delete(connection: Connection, kind: Kind, namespace: str, stored: resources.Stored) -> None:
-    """Raises Forbidden for what a repository manages, and BadRequest for a folder that is not empty."""
+def check_finalizers(stored: Stored, write: resources.Write) -> None:
+    """Raises Invalid where what is being deleted is to wait for more."""
+    if is_deleting(stored) and (added := sorted(set(write.finalizers) - set(finalizers_of(stored)))):
+        text = f"Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers {added}"
+        raise invalid(stored.kind, stored.name, [Cause("metadata.finalizers", "FieldValueForbidden", text)])
+
+
+async def check_delete(
+    connection: Connection, namespace: str, stored: Stored, view: View, *, cascade: bool = False, grace: int | None = None
+) -> None:
+    """Raises Forbidden for what a repository manages, and BadRequest for what a file provisions and for a folder that is not empty.
+
+    With ``cascade`` what lies in a folder is removed; with a ``grace`` of 0 what a file provisions may be.
+    """
+    kind = stored.kind
     check_owner(kind, stored, instead="remove")
-    if kind is FOLDER and await resources.has_children(connection, namespace, stored.name):
-        raise BadRequest(
-            f'folder "{stored.name}" cannot be deleted: it is not empty; remove what it holds first', message_id="folder.not-empty"
-        )
+    if grace != 0 and annotations_of(stored).get(MANAGED_BY) == FROM_FILE:
+        raise BadRequest(f"provisioned {kind.singular} cannot be deleted", message_id="dashboard.provisioned")
+    if kind.is_tree and cascade:
+        await folder_rules.cascade(connection, namespace, stored, view)
+    elif kind.is_tree:
+        await folder_rules.check_empty(connection, namespace, stored)
+
+
+def annotations_of(stored: Stored) -> dict[str, str]:
+    found: dict[str, str] = orjson.loads(stored.metadata).get("annotations") or {}
+    return found
+
+
+def finalizers_of(stored: Stored) -> Sequence[str]:
+    found: list[str] = orjson.loads(stored.metadata).get("finalizers") or []
+    return found
+
+
+def is_deleting(stored: Stored) -> bool:
+    """Whether the object only waits for its finalizers."""
+    return "deletionTimestamp" in orjson.loads(stored.metadata)
 
 
 async def end_jobs(connection: Connection, namespace: str, repository: str, *, now: int) -> None:
@@ -76,7 +98,7 @@ async def end_jobs(connection: Connection, namespace: str, repository: str, *, n
     await jobs.end_all(connection, JOB, namespace, repository, status=status.to_json())
 
 
-async def remove_managed(connection: Connection, namespace: str, repository: str) -> None:
+async def remove_managed(connection: Connection, namespace: str, repository: str, *, actor: str) -> None:
     """Removes everything a repository manages."""
     names: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for item in await resources.managed(connection, namespace, repository):
@@ -84,4 +106,4 @@ async def remove_managed(connection: Connection, namespace: str, repository: str
     for (group, plural), listed in names.items():
         kind = find(group, plural)
         assert kind is not None, f"{plural}.{group} is stored but not described"
-        await resources.delete(connection, kind, namespace, listed)
+        await resources.delete(connection, kind, namespace, listed, actor=actor, keep=kind.history)

@@ -12,6 +12,7 @@ from dashwright.api.http.call import Call
 from dashwright.api.resources.shelves import Shelf
 from dashwright.api.resources.target import Target
 from dashwright.api.resources.watching.lines import Lines
+from dashwright.api.resources.writing.writer import Writer
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.kinds import kind as kinds
@@ -32,6 +33,7 @@ class Services:
     feed: Feed
     guard: Guard
     lines: Lines
+    writer: Writer
 
 
 Handle: TypeAlias = Callable[[Target, Services, Call], Awaitable[Answer]]

@@ -1,9 +1,7 @@
-"""The tables that objects lie in, behind one face: what the verbs of the resource API need of them."""
+"""The tables that objects lie in, behind one face: what the reading verbs of the resource API need of them."""
 
 from typing import Protocol
 
-from dashwright.api.domain.actor import Actor
-from dashwright.api.resources.options import Preconditions
 from dashwright.api.resources.pages import ListedPage
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores.jobs import StoredJob
@@ -16,9 +14,3 @@ class Shelf(Protocol):
     async def get(self, kind: Kind, namespace: str, name: str) -> Stored | StoredJob: ...
 
     async def list_page(self, kind: Kind, namespace: str, version: str, after: str, limit: int) -> ListedPage: ...
-
-    async def create(self, kind: Kind, namespace: str, version: str, body: bytes, actor: Actor) -> bytes: ...
-
-    async def delete(self, kind: Kind, namespace: str, name: str, preconditions: Preconditions, actor: Actor) -> str:
-        """Answers the uid of what was removed."""
-        ...

@@ -109,10 +109,6 @@ def permissions_of(role: Role, *, is_server_admin: bool = False) -> Mapping[str,
     return MappingProxyType(dict.fromkeys(sorted(actions), ALL))
 
 
-EVALUATING: Final = (("evaluations:create", "*"), ("datasources:query", "datasources:uid:*"))
-"""Actions and scopes that creating an evaluation needs: as a job it may ask every data source of its organization."""
-
-
 def queue_identity(org_id: int) -> Identity:
     """Who a submission through the queue without credentials acts as: whoever may publish to the broker may ask for jobs, and no more."""
     uid = f"queue:{namespace_of(org_id)}"

@@ -1,15 +1,17 @@
 """Create: a new object, with its name or one made from ``generateName``."""
 
-from dashwright.api.domain.access import EVALUATING
+from functools import partial
+
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.denial import denied
 from dashwright.api.http.routing import Operation
-from dashwright.api.resources import described, options
+from dashwright.api.resources import described, formats, jobs, objects, options
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
+from dashwright.api.resources.unknown import headers_of
+from dashwright.api.resources.writing.writer import aside
 from dashwright.common.kinds import kind as kinds
-from dashwright.common.kinds.registry import EVALUATION
 
 
 def operation(target: Target) -> Operation:
@@ -17,21 +19,25 @@ def operation(target: Target) -> Operation:
     return described.operation(
         "create",
         target,
-        query=described.DRY_RUN,
+        query=described.WRITING,
         request=described.sent(kind),
-        answers={_status(target): described.shown(kind)},
-        errors=(404, 409, 422, 424),
+        answers={_status(target): described.in_formats(kind)},
+        errors=(404, 406, 409, 422, 424),
     )
 
 
 async def handle(target: Target, services: Services, call: Call) -> Answer:
-    options.refuse_dry_run(call)
-    if target.kind is EVALUATION and not all(call.evaluated.may(action, scope) for action, scope in EVALUATING):
-        raise denied(*[action for action, _ in EVALUATING])
-    body = await services.shelves[target.kind.shelf].create(
-        target.kind, call.parameters["namespace"], target.version, await call.body(), call.actor
-    )
-    return Answer(_status(target), body)
+    kind, namespace, form = target.kind, call.parameters["namespace"], formats.format_of(call)
+    if not all(call.evaluated.may(action, scope) for action, scope in kind.create_needs):
+        raise denied(*[action for action, _ in kind.creating])
+    by, validation = options.writer_of(call), options.validation_of(call)
+    if kind.shelf is kinds.Shelf.JOBS:
+        job = await jobs.create(services.jobs, kind, namespace, await call.body(), call.actor, dry_run=by.dry_run)
+        return formats.one(form, kind, target.version, job, _status(target))
+    tree, size = await formats.read_body(call), len(await call.body())
+    wanted = await aside(size, partial(objects.read_new, tree, kind, namespace, target.version, validation))
+    stored = await services.writer.create(wanted, by, size=size)
+    return formats.one(form, kind, target.version, stored, _status(target), headers_of(wanted.warnings))
 
 
 def _status(target: Target) -> int:

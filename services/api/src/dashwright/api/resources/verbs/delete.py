@@ -1,32 +1,39 @@
-"""Delete: one object, where it is still what the caller takes it to be."""
+"""Delete: one object, where it is still what the caller takes it to be. One with finalizers is answered, and waits for them."""
 
 import orjson
 
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation
-from dashwright.api.resources import described, options
+from dashwright.api.resources import described, formats, jobs, options
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
+from dashwright.common.kinds import kind as kinds
 
 
 def operation(target: Target) -> Operation:
     return described.operation(
         "delete",
         target,
-        query=described.DRY_RUN,
+        query=described.DELETING,
         request=described.DeleteOptions,
         answers={200: described.STATUS},
-        errors=(404, 409, 413, 415),
+        errors=(404, 406, 409, 413, 415),
     )
 
 
 async def handle(target: Target, services: Services, call: Call) -> Answer:
-    kind, name = target.kind, call.parameters["name"]
-    options.refuse_dry_run(call)
-    uid = await services.shelves[target.kind.shelf].delete(
-        kind, call.parameters["namespace"], name, await options.preconditions_of(call), call.actor
-    )
-    details = {"name": name, "group": kind.group, "kind": kind.plural, "uid": uid}
+    kind, namespace, name = target.kind, call.parameters["namespace"], call.parameters["name"]
+    form = formats.format_of(call)
+    wanted = await options.delete_options_of(call)
+    if kind.shelf is kinds.Shelf.JOBS:
+        return _gone(target, name, str(await jobs.delete(services.jobs, kind, namespace, name, wanted, call.actor)))
+    by = options.writer_of(call, dry_run=wanted.dry_run)
+    deleted = await services.writer.delete(kind, namespace, name, by, expect=wanted.expect, cascade=wanted.cascade, grace=wanted.grace)
+    return _gone(target, name, str(deleted.stored.uid)) if deleted.is_gone else formats.one(form, kind, target.version, deleted.stored)
+
+
+def _gone(target: Target, name: str, uid: str) -> Answer:
+    details = {"name": name, "group": target.kind.group, "kind": target.kind.plural, "uid": uid}
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
     return Answer(200, orjson.dumps(status))

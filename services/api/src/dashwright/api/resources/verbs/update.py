@@ -1,0 +1,39 @@
+"""Update: an object replaced by the one that is sent, where it is still what the caller takes it to be."""
+
+from functools import partial
+
+from dashwright.api.http.answer import Answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import Operation
+from dashwright.api.resources import described, formats, objects, options
+from dashwright.api.resources.services import Services
+from dashwright.api.resources.target import Target
+from dashwright.api.resources.unknown import headers_of
+from dashwright.api.resources.writing.wanted import Wanted
+from dashwright.api.resources.writing.writer import aside
+from dashwright.common.stores.resources import Stored
+
+
+def operation(target: Target) -> Operation:
+    kind = target.kind
+    return described.operation(
+        "update",
+        target,
+        query=described.WRITING,
+        request=described.sent(kind),
+        answers={200: described.in_formats(kind)},
+        errors=(404, 406, 409, 412, 422),
+    )
+
+
+async def handle(target: Target, services: Services, call: Call) -> Answer:
+    kind, namespace, name, form = target.kind, call.parameters["namespace"], call.parameters["name"], formats.format_of(call)
+    by, validation = options.writer_of(call), options.validation_of(call)
+    tree, size = await formats.read_body(call), len(await call.body())
+    sent = await aside(size, partial(objects.read, tree, kind, namespace, target.version, name, validation))
+
+    def change(_: Stored) -> Wanted:
+        return sent.wanted
+
+    changed = await services.writer.update(kind, namespace, name, change, by, expect=sent.expect, size=size)
+    return formats.one(form, kind, target.version, changed.stored, headers=headers_of(changed.warnings))

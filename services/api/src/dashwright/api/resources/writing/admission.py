@@ -1,0 +1,96 @@
+"""From the object that is wanted to the row that is written: the kind's model, its rules, and what of the old body stays."""
+
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from dashwright.api.resources.writing.wanted import Wanted
+from dashwright.common.document import check_texts, read_json, same, write_json
+from dashwright.common.errors import BadRequest, Cause, Invalid
+from dashwright.common.kinds import rendering
+from dashwright.common.kinds.annotations import FOLDER, MANAGED_BY, REPOSITORY, SET_BY_MANAGER
+from dashwright.common.kinds.draft import Draft
+from dashwright.common.kinds.kind import Kind
+from dashwright.common.kinds.naming import check_object_name
+from dashwright.common.kinds.settings import AdmissionSettings
+from dashwright.common.models.causes import causes_of
+from dashwright.common.stores import resources
+from dashwright.common.stores.resources import Stored
+
+
+def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: Stored | None = None) -> resources.Write:
+    """Checks an object by its kind's model and rules. Raises Invalid with one cause a fault.
+
+    A spec that says what ``stored`` says already keeps the stored text, and its version.
+    """
+    kind = wanted.kind
+    old: dict[str, Any] | None = None if stored is None else read_json(stored.spec)
+    body = rendering.body_of(kind, None if stored is None else stored.body, wanted.version, wanted.spec)
+    if kind.spec is not None:
+        body = _shaped(kind, kind.spec, wanted.name, body)
+    kept = stored if stored is not None and same(body, old) else None
+    version = wanted.version if kept is None else kept.stored_version
+    draft = Draft(wanted.name, namespace, body, dict(wanted.labels), _annotations(wanted), old, version)
+    if kind.dns_name:
+        check_object_name(wanted.name)
+    if kind.admit is not None:
+        kind.admit(draft, settings)
+    if draft.causes:
+        raise invalid(kind, wanted.name, draft.causes)
+    extract = kind.extract(draft.spec)
+    if wanted.title is not None:
+        extract = extract._replace(title=wanted.title)
+    require_texts(extract.title)
+    return resources.Write(
+        kind,
+        wanted.name,
+        write_json(draft.spec).decode() if kept is None else kept.spec,
+        rendering.stored_version(kind, version, extract),
+        extract=extract,
+        labels=draft.labels,
+        annotations=draft.annotations,
+        finalizers=wanted.finalizers,
+        owner_references=wanted.owner_references,
+        managed_fields=wanted.managed_fields or (),
+        number=wanted.number,
+        restored_from=wanted.restored_from,
+    )
+
+
+def require_texts(tree: Any) -> None:
+    """Raises BadRequest for a text that cannot be stored."""
+    try:
+        check_texts(tree)
+    except Invalid as error:
+        raise BadRequest(error.message) from error
+
+
+def invalid(kind: Kind, name: str, causes: list[Cause]) -> Invalid:
+    """The text that clients print: ``Repository.provisioning.grafana.app "x" is invalid: …``, several faults in brackets."""
+    texts = [f"{cause.field}: {cause.message}" for cause in causes]
+    joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    return Invalid(
+        f'{kind.kind}.{kind.group} "{name}" is invalid: {joined}',
+        causes=causes,
+        details={"name": name, "group": kind.group, "kind": kind.kind},
+    )
+
+
+def _annotations(wanted: Wanted) -> dict[str, str]:
+    """As given, but that a repository owned it, and with the root folder left out."""
+    is_claimed = wanted.annotations.get(MANAGED_BY) == REPOSITORY
+    given = {key: text for key, text in wanted.annotations.items() if not (is_claimed and key in SET_BY_MANAGER)}
+    if not given.get(FOLDER):
+        given.pop(FOLDER, None)
+    return given
+
+
+def _shaped(kind: Kind, model: type[BaseModel], name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    """The spec with defaults written and unknown fields dropped."""
+    try:
+        shaped = model.model_validate_json(write_json(spec))
+    except ValidationError as error:
+        causes = [Cause(f"spec.{cause.field}" if cause.field else "spec", cause.reason, cause.message) for cause in causes_of(error) or ()]
+        raise invalid(kind, name, causes) from error
+    result: dict[str, Any] = shaped.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return result

@@ -1,0 +1,111 @@
+"""What a write is about: the object that is wanted, who wants it, what they take the old one to be, and what came of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from dashwright.api.domain.actor import Actor
+from dashwright.common.errors import Conflict, PreconditionFailed
+from dashwright.common.identity import Identity
+from dashwright.common.kinds.kind import Kind
+from dashwright.common.stores.resources import Stored
+
+MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An object as it is to be.
+
+    ``spec`` is plain JSON data in ``version``, not admitted yet. ``managed_fields`` None leaves them as they are; ``title`` None takes
+    the one in the spec. ``number`` is given to a new object, ``restored_from`` is the generation that the spec was taken from.
+    ``warnings`` are told to the client.
+    """
+
+    kind: Kind
+    name: str
+    version: str
+    spec: dict[str, Any]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    finalizers: Sequence[str] = ()
+    owner_references: Sequence[Mapping[str, Any]] = ()
+    managed_fields: Sequence[Mapping[str, Any]] | None = None
+    title: str | None = None
+    number: int | None = None
+    restored_from: int | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """Who writes, and how.
+
+    ``manager`` is the name under which they own the fields they set, ``operation`` how they came to own them. ``dry_run``: everything
+    is checked and nothing kept. ``event`` is what the audit calls it, by default the kind and the verb.
+    """
+
+    identity: Identity
+    actor: Actor
+    manager: str = ""
+    operation: Literal["Update", "Apply"] = "Update"
+    dry_run: bool = False
+    subresource: str = ""
+    event: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """What the caller takes the stored object to be; empty stands for anything. A ``generation`` counts without a version only."""
+
+    uid: str = ""
+    resource_version: str = ""
+    generation: int | None = None
+
+    def check_update(self, stored: Stored) -> None:
+        """Raises Conflict, or PreconditionFailed for another generation, where the object is another by now."""
+        if self.uid and self.uid != str(stored.uid):
+            raise conflict(stored, _unmet("UID", self.uid, str(stored.uid)))
+        if self.resource_version and self.resource_version != str(stored.resource_version):
+            raise conflict(stored, MODIFIED)
+        if not self.resource_version and self.generation not in (None, stored.generation):
+            raise PreconditionFailed(f"The {stored.kind.singular} has been changed by someone else")
+
+    def check_delete(self, stored: Stored) -> None:
+        """Raises Conflict where the object is another by now."""
+        if self.uid and self.uid != str(stored.uid):
+            raise conflict(stored, _unmet("UID", self.uid, str(stored.uid)))
+        if self.resource_version and self.resource_version != str(stored.resource_version):
+            raise conflict(stored, _unmet("ResourceVersion", self.resource_version, str(stored.resource_version)))
+
+
+ANYTHING: Final = Expect()
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What stands now, and whether the write made a difference."""
+
+    stored: Stored
+    is_changed: bool
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """The last state. ``is_gone`` is false where finalizers are left: then the object waits for them."""
+
+    stored: Stored
+    is_gone: bool
+
+
+def conflict(stored: Stored, why: str) -> Conflict:
+    kind = stored.kind
+    return Conflict(
+        f'Operation cannot be fulfilled on {kind.key} "{stored.name}": {why}',
+        details={"name": stored.name, "group": kind.group, "kind": kind.plural},
+    )
+
+
+def _unmet(what: str, wanted: str, found: str) -> str:
+    return f"Precondition failed: {what} in precondition: {wanted[:80]}, {what} in object meta: {found}"

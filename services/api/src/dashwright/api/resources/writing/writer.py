@@ -1,0 +1,202 @@
+"""The one writer of stored objects: every door that makes, changes or removes one comes through here.
+
+What can be done without the lock is done before it: reading, comparing, checking against the model. Under it only rules that need
+the store, and the write.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Final, TypeVar
+
+import orjson
+
+from dashwright.api.access.guard import Guard
+from dashwright.api.domain.access.view import View, demand
+from dashwright.api.domain.events import event_of, subject_of
+from dashwright.api.resources import rules
+from dashwright.api.resources.writing import admission
+from dashwright.api.resources.writing.wanted import ANYTHING, MODIFIED, By, Changed, Deleted, Expect, Wanted, conflict
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.database.trial import trial
+from dashwright.common.kinds.annotations import FOLDER
+from dashwright.common.kinds.kind import Kind
+from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.kinds.settings import AdmissionSettings
+from dashwright.common.models.quotas import QuotaRules
+from dashwright.common.models.shape import Shape
+from dashwright.common.stores import audit, resources
+from dashwright.common.stores.resources import Stored
+
+LARGE: Final = 64 * 1024
+"""Bytes of a body whose reading is noticed by others."""
+
+_TRIES: Final = 5
+
+Result = TypeVar("Result")
+
+
+class Writer:
+    def __init__(self, database: Database, clock: Clock, settings: AdmissionSettings, quotas: QuotaRules, guard: Guard) -> None:
+        self._database = database
+        self._clock = clock
+        self._settings = settings
+        self._quotas = quotas
+        self._guard = guard
+
+    async def create(self, wanted: Wanted, by: By, *, size: int = 0) -> Stored:
+        """Makes an object in the caller's namespace. ``size`` is how many bytes it came in.
+
+        Raises AlreadyExists, NotFound for its folder, Invalid, Forbidden, and QuotaReached.
+        """
+        kind, namespace = wanted.kind, by.identity.namespace
+        write = await aside(size, partial(admission.admit, wanted, namespace, self._settings))
+        view = await self._guard.view(by.identity, namespace)
+        _demand(view, by, kind, "create", "", write.annotations.get(FOLDER))
+        status = kind.status().to_json().decode() if kind.status is not None and issubclass(kind.status, Shape) else None
+        async with self._transaction(by) as connection:
+            await resources.lock(connection)
+            await rules.check_write(connection, namespace, write, None)
+            await resources.create(connection, namespace, write, actor=by.actor.uid, now=self._clock.now(), status=status)
+            await rules.check_created(connection, kind, namespace, self._quotas)
+            await _record(connection, by, kind, write.name, "create", 201)
+            stored = await resources.get(connection, kind, namespace, write.name)
+        self._forget(kind, namespace)
+        return replace(stored, resource_version=0) if by.dry_run else stored
+
+    async def update(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        change: Callable[[Stored], Wanted],
+        by: By,
+        *,
+        expect: Expect = ANYTHING,
+        size: int = 0,
+    ) -> Changed:
+        """Changes an object. ``change`` says what is wanted of the one that is stored: it is pure, may run in a thread, and again.
+
+        Raises NotFound, Conflict where the object is not as expected, or changes faster than it can be written, and what ``create`` does.
+        """
+        for _ in range(_TRIES):
+            async with self._database.connection() as connection:
+                stored = await resources.get(connection, kind, namespace, name)
+            view = await self._guard.view(by.identity, namespace)
+            _demand(view, by, kind, "update", name, stored.folder)
+            expect.check_update(stored)
+            wanted, write = await aside(max(size, len(stored.spec)), partial(self._changed, change, namespace, stored))
+            if (folder := write.annotations.get(FOLDER)) != stored.folder:
+                _demand(view, by, kind, "update", name, folder)
+            async with self._transaction(by) as connection:
+                await resources.lock(connection)
+                if await resources.version(connection, kind, namespace, name) != stored.resource_version:
+                    continue
+                changed = await self._put(connection, namespace, stored, write, by)
+            self._forget(kind, namespace)
+            return replace(changed, warnings=wanted.warnings)
+        raise conflict(stored, MODIFIED)
+
+    async def delete(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        by: By,
+        *,
+        expect: Expect = ANYTHING,
+        cascade: bool = False,
+        grace: int | None = None,
+    ) -> Deleted:
+        """Removes an object, or marks it as deleted where finalizers are left.
+
+        ``cascade``: a folder goes with everything inside. ``grace`` 0 overrules what a file provisions. Raises NotFound, Conflict,
+        Forbidden for what a repository manages, and BadRequest for a folder that is not empty.
+        """
+        view = await self._guard.view(by.identity, namespace)
+        async with self._transaction(by) as connection:
+            await resources.lock(connection)
+            stored = await resources.get(connection, kind, namespace, name)
+            deleted = await self._delete(connection, namespace, stored, by, view, expect=expect, cascade=cascade, grace=grace)
+        self._forget(kind, namespace)
+        return deleted
+
+    def _changed(self, change: Callable[[Stored], Wanted], namespace: str, stored: Stored) -> tuple[Wanted, resources.Write]:
+        wanted = change(stored)
+        if wanted.managed_fields is None:
+            wanted = replace(wanted, managed_fields=orjson.loads(stored.metadata).get("managedFields", ()))
+        return wanted, admission.admit(wanted, namespace, self._settings, stored)
+
+    async def _put(self, connection: Connection, namespace: str, stored: Stored, write: resources.Write, by: By) -> Changed:
+        kind, name = stored.kind, stored.name
+        rules.check_owner(kind, stored)
+        rules.check_finalizers(stored, write)
+        await rules.check_write(connection, namespace, write, stored)
+        if await resources.put(connection, namespace, write, actor=by.actor.uid, now=self._clock.now()) is None:
+            return Changed(stored, False)
+        await _record(connection, by, kind, name, "update")
+        now = await resources.get(connection, kind, namespace, name)
+        if rules.is_deleting(now) and not write.finalizers:
+            await self._remove(connection, namespace, now, by)
+        return Changed(replace(now, resource_version=stored.resource_version) if by.dry_run else now, True)
+
+    async def _delete(
+        self,
+        connection: Connection,
+        namespace: str,
+        stored: Stored,
+        by: By,
+        view: View,
+        *,
+        expect: Expect,
+        cascade: bool,
+        grace: int | None,
+    ) -> Deleted:
+        kind, name = stored.kind, stored.name
+        _demand(view, by, kind, "delete", name, stored.folder)
+        expect.check_delete(stored)
+        await rules.check_delete(connection, namespace, stored, view, cascade=cascade, grace=grace)
+        if rules.finalizers_of(stored):
+            if rules.is_deleting(stored):
+                return Deleted(stored, False)
+            await resources.mark_deleted(connection, kind, namespace, name, actor=by.actor.uid, now=self._clock.now())
+            await _record(connection, by, kind, name, "delete")
+            marked = await resources.get(connection, kind, namespace, name)
+            return Deleted(replace(marked, resource_version=stored.resource_version) if by.dry_run else marked, False)
+        await self._remove(connection, namespace, stored, by)
+        await _record(connection, by, kind, name, "delete")
+        return Deleted(stored, True)
+
+    async def _remove(self, connection: Connection, namespace: str, stored: Stored, by: By) -> None:
+        """A repository goes together with everything it manages."""
+        kind, actor = stored.kind, by.actor.uid
+        if kind is REPOSITORY:
+            await rules.end_jobs(connection, namespace, stored.name, now=self._clock.milliseconds())
+            await rules.remove_managed(connection, namespace, stored.name, actor=actor)
+        await resources.delete(connection, kind, namespace, [stored.name], actor=actor, keep=kind.history)
+
+    def _forget(self, kind: Kind, namespace: str) -> None:
+        if kind.is_tree:
+            self._guard.forget(namespace)
+
+    @asynccontextmanager
+    async def _transaction(self, by: By) -> AsyncIterator[Connection]:
+        async with self._database.connection() as connection, trial(connection, dry_run=by.dry_run):
+            yield connection
+
+
+async def aside(size: int, work: Callable[[], Result]) -> Result:
+    """Does ``work`` on so many bytes: in a thread where they are many, since everybody else would wait for it."""
+    return work() if size < LARGE else await asyncio.to_thread(work)
+
+
+def _demand(view: View, by: By, kind: Kind, verb: str, name: str, folder: str | None) -> None:
+    demand(view, kind.actions[verb], kind, name, folder, login=by.identity.login)
+
+
+async def _record(connection: Connection, by: By, kind: Kind, name: str, verb: str, status: int = 200) -> None:
+    event = by.event or event_of(kind, verb)
+    await audit.record(connection, by.actor, event, subject_of(kind, name), org_id=by.actor.org_id, status=status)

@@ -1,0 +1,109 @@
+"""Dry runs: everything is checked, the answer is what would be, and nothing is kept or told."""
+
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import Api, StartApi
+from tests.contract.api.test_resource_writes import DASHBOARDS, FOLDERS, REPOSITORIES, dashboard, made, rows
+
+TRIED = "dryRun=All"
+EVALUATIONS = "/apis/expressions.dashwright.io/v0alpha1/namespaces/default/evaluations"
+EVALUATION = {"panel": {"type": "timeseries", "targets": [{"refId": "A", "type": "math", "expression": "1"}]}}
+
+
+async def test_a_tried_creation_answers_the_object(api: Api) -> None:
+    """It has all that the store gives, but no version: there is none of it."""
+    before = await rows(api)
+    status, answer = await api("POST", f"{DASHBOARDS}?{TRIED}", dashboard())
+    assert status == 201
+    assert answer["spec"] == {"title": "T"}
+    assert answer["metadata"]["uid"]
+    assert answer["metadata"]["creationTimestamp"]
+    assert "resourceVersion" not in answer["metadata"]
+    assert await rows(api) == before
+    assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 404
+
+
+async def test_a_tried_replacement_answers_what_would_be(api: Api) -> None:
+    """With the next generation and the version that is stored."""
+    first = await made(api, dashboard())
+    before = await rows(api)
+    status, answer = await api("PUT", f"{DASHBOARDS}/d?{TRIED}", dashboard(title="U"))
+    assert (status, answer["spec"], answer["metadata"]["generation"]) == (200, {"title": "U"}, 2)
+    assert answer["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+    assert await rows(api) == before
+    assert (await api("GET", f"{DASHBOARDS}/d"))[1] == first
+
+
+@pytest.mark.parametrize("body", [None, {"dryRun": ["All"]}], ids=["in the query", "in the body"])
+async def test_a_tried_removal_removes_nothing(api: Api, body: Any) -> None:
+    """The options of a delete stand in its query or its body."""
+    await made(api, dashboard())
+    before = await rows(api)
+    status, answer = await api("DELETE", f"{DASHBOARDS}/d{'' if body else f'?{TRIED}'}", body)
+    assert (status, answer["status"]) == (200, "Success")
+    assert await rows(api) == before
+    assert await api.sql("select count(*) from trash") == 0
+    assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 200
+
+
+async def test_what_would_be_refused_is_refused(start_api: StartApi) -> None:
+    """Folder, name, version, rules and quota are checked as ever."""
+    api = await start_api(quota_defaults="org_dashboard=1")
+    await made(api, dashboard())
+    asked = [
+        ("POST", DASHBOARDS, dashboard("e", annotations={"grafana.app/folder": "unknown"}), 404),
+        ("POST", DASHBOARDS, dashboard(), 409),
+        ("POST", DASHBOARDS, dashboard("e", title=""), 400),
+        ("POST", DASHBOARDS, dashboard("e"), 403),
+        ("PUT", f"{DASHBOARDS}/d", dashboard(resourceVersion="1"), 409),
+        ("PUT", f"{DASHBOARDS}/unknown", dashboard("unknown"), 404),
+        ("DELETE", f"{DASHBOARDS}/unknown", None, 404),
+    ]
+    for method, path, body, wanted in asked:
+        status, answer = await api(method, f"{path}?{TRIED}", body)
+        assert status == wanted, answer
+
+
+async def test_a_tried_repository_and_folder_go_with_nothing(api: Api) -> None:
+    """What would go along stays, too."""
+    sync = {"enabled": True, "target": "folder"}
+    spec = {"title": "R", "workflows": [], "type": "local", "local": {"path": str(api.data)}, "sync": sync}
+    await made(api, {"metadata": {"name": "r"}, "spec": spec}, REPOSITORIES)
+    await made(api, dashboard("f"), FOLDERS)
+    before = await rows(api)
+    for path in (f"{REPOSITORIES}/r", f"{FOLDERS}/f"):
+        assert (await api("DELETE", f"{path}?{TRIED}"))[0] == 200
+    assert await rows(api) == before
+
+
+async def test_a_tried_evaluation_never_runs(api: Api) -> None:
+    """Jobs are tried like everything else: no row, no wake-up, no event; and ended only if meant."""
+    before = await rows(api)
+    body = {"metadata": {"name": "e"}, "spec": EVALUATION}
+    status, answer = await api("POST", f"{EVALUATIONS}?{TRIED}", body)
+    assert (status, answer["metadata"]["name"]) == (202, "e")
+    assert [await api.sql(f"select count(*) from {table}") for table in ("job", "outbox")] == [0, 0]
+    assert await rows(api) == before
+    assert (await api("POST", EVALUATIONS, body))[0] == 202
+    before = await rows(api)
+    assert (await api("DELETE", f"{EVALUATIONS}/e?{TRIED}"))[0] == 200
+    assert await rows(api) == before
+    assert await api.sql("select state from job") == "pending"
+
+
+@pytest.mark.parametrize("value", ["all", "None", "true", "All&dryRun=some"])
+async def test_only_all_is_a_dry_run(api: Api, value: str) -> None:
+    """What is not understood must not write."""
+    await made(api, dashboard())
+    before = await rows(api)
+    for method, path, body in (
+        ("POST", DASHBOARDS, dashboard("e")),
+        ("PUT", f"{DASHBOARDS}/d", dashboard(title="U")),
+        ("DELETE", f"{DASHBOARDS}/d", None),
+        ("POST", EVALUATIONS, {"spec": EVALUATION}),
+    ):
+        status, answer = await api(method, f"{path}?dryRun={value}", body)
+        assert (status, answer["reason"]) == (400, "BadRequest")
+    assert (await api("DELETE", f"{DASHBOARDS}/d", {"dryRun": ["some"]}))[0] == 400
+    assert await rows(api) == before

@@ -1,0 +1,269 @@
+"""Objects made and replaced through the resource API: what is checked, what is kept, and what counts as a change."""
+
+import asyncio
+from typing import Any, Final
+
+import pytest
+from tests.contract.api.conftest import Api
+
+DASHBOARDS: Final = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
+FOLDERS: Final = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
+REPOSITORIES: Final = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
+MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+def dashboard(name: str = "d", title: str = "T", **metadata: Any) -> Any:
+    return {"metadata": {"name": name, **metadata}, "spec": {"title": title}}
+
+
+async def made(api: Api, body: Any, path: str = DASHBOARDS) -> Any:
+    status, answer = await api("POST", path, body)
+    assert status == 201, answer
+    return answer
+
+
+async def put(api: Api, body: Any, path: str = DASHBOARDS, **options: Any) -> tuple[int, Any]:
+    return await api("PUT", f"{path}/{body['metadata']['name']}", body, **options)
+
+
+async def rows(api: Api) -> tuple[int, int, int]:
+    """How many changes, generations and events there are."""
+    counts = [await api.sql(f"select count(*) from {table}") for table in ("change", "resource_history", "audit_event")]
+    return counts[0], counts[1], counts[2]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"name": "invalid/uid/with/slashes"}, "uid contains illegal characters"),
+        ({"name": "a" * 41}, "uid too long, max 40 characters"),
+        ({"title": ""}, "Dashboard title cannot be empty"),
+        ({"title": "a" * 10_000}, "Dashboard title cannot contain more than 5 000 characters"),
+        ({"annotations": {"grafana.app/message": "a" * 600}}, "message too long, max 500 characters"),
+        ({"resourceVersion": "1"}, "resourceVersion should not be set on objects to be created"),
+        ({"namespace": "org-2"}, "metadata.namespace is 'org-2', but the path names 'default'"),
+        ({"labels": {"a": 1}}, "metadata.labels must map text to text"),
+        ({"finalizers": "a"}, "metadata.finalizers must be a list"),
+    ],
+)
+async def test_a_new_dashboard_keeps_the_rules(api: Api, change: dict[str, Any], said: str) -> None:
+    """Names, titles and messages are those of older clients; what the store decides is not given. Nothing is left of a refused one."""
+    before = await rows(api)
+    status, answer = await api("POST", DASHBOARDS, dashboard(**change))
+    assert (status, answer["reason"]) == (400, "BadRequest")
+    assert answer["message"].startswith(said)
+    assert await rows(api) == before
+
+
+@pytest.mark.parametrize("name", ["test-dashboard-", "UPPER_lower-9", "_", "a" * 40])
+async def test_a_name_may_be_what_an_old_uid_was(api: Api, name: str) -> None:
+    """Letters of either case, digits, hyphens and underscores, at the end too."""
+    await made(api, dashboard(name))
+    assert (await api("GET", f"{DASHBOARDS}/{name}"))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"title": ""}, 400),
+        ({"title": "a" * 10_000}, 400),
+        ({"annotations": {"grafana.app/message": "a" * 600}}, 400),
+        ({"annotations": {"grafana.app/folder": "nowhere"}}, 404),
+        ({"generation": 7}, 412),
+        ({"resourceVersion": "1"}, 409),
+        ({"uid": "00000000-0000-0000-0000-000000000000"}, 409),
+    ],
+)
+async def test_a_replaced_dashboard_keeps_the_rules(api: Api, change: dict[str, Any], status: int) -> None:
+    """The same rules as for a new one, and it must still be the object that the caller read. Nothing is left of a refused write."""
+    await made(api, dashboard())
+    before = await rows(api)
+    found, answer = await put(api, dashboard(**change))
+    assert found == status, answer
+    assert await rows(api) == before
+
+
+async def test_an_unknown_folder_is_told_as_kubernetes_tells_it(api: Api) -> None:
+    """A new dashboard lies in a folder that exists."""
+    status, answer = await api("POST", DASHBOARDS, dashboard(annotations={"grafana.app/folder": "non-existent-folder-uid"}))
+    assert (status, answer["reason"]) == (404, "NotFound")
+    assert answer["message"] == 'folders.folder.grafana.app "non-existent-folder-uid" not found'
+
+
+async def test_a_generated_name_is_the_prefix_and_eight_characters(api: Api) -> None:
+    """``generateName`` makes a name that is free; a taken name is refused as such."""
+    names = {(await made(api, {"metadata": {"generateName": "g-"}, "spec": {"title": "T"}}))["metadata"]["name"] for _ in range(3)}
+    assert len(names) == 3
+    assert all(len(name) == 10 and name.startswith("g-") for name in names)
+    status, answer = await api("POST", DASHBOARDS, dashboard(names.pop()))
+    assert (status, answer["reason"]) == (409, "AlreadyExists")
+
+
+async def test_a_replacement_is_a_new_generation(api: Api) -> None:
+    """Generation and version move; uid, creation time and author stay, and who changed it when is told."""
+    first = await made(api, dashboard())
+    status, second = await put(api, {**first, "spec": {"title": "U"}})
+    assert status == 200
+    old, new = first["metadata"], second["metadata"]
+    assert (old["generation"], new["generation"]) == (1, 2)
+    assert new["resourceVersion"] != old["resourceVersion"]
+    assert [new[key] for key in ("uid", "creationTimestamp", "name")] == [old[key] for key in ("uid", "creationTimestamp", "name")]
+    assert new["annotations"]["grafana.app/createdBy"] == old["annotations"]["grafana.app/createdBy"]
+    assert "grafana.app/updatedBy" not in old["annotations"]
+    assert new["annotations"]["grafana.app/updatedBy"] == "user:1"
+    assert new["annotations"]["grafana.app/updatedTimestamp"]
+    assert (await api("GET", f"{DASHBOARDS}/d"))[1] == second
+
+
+async def test_a_stale_version_is_a_conflict_in_kubernetes_words(api: Api) -> None:
+    """Who read before another wrote learns it, by text and details."""
+    first = await made(api, dashboard())
+    assert (await put(api, {**first, "spec": {"title": "U"}}))[0] == 200
+    status, answer = await put(api, {**first, "spec": {"title": "V"}})
+    assert (status, answer["reason"]) == (409, "Conflict")
+    assert answer["message"] == f'Operation cannot be fulfilled on dashboards.dashboard.grafana.app "d": {MODIFIED}'
+    assert answer["details"] == {"name": "d", "group": "dashboard.grafana.app", "kind": "dashboards"}
+
+
+async def test_without_a_version_the_last_one_wins(api: Api) -> None:
+    """Nobody has to read first; nothing is created by it."""
+    await made(api, dashboard())
+    assert (await put(api, dashboard(title="U")))[0] == 200
+    status, answer = await put(api, dashboard("unknown"))
+    assert (status, answer["reason"]) == (404, "NotFound")
+
+
+async def test_another_generation_is_an_old_dashboard(api: Api) -> None:
+    """Without a version the generation decides, as older clients know it; with one it does not."""
+    first = await made(api, dashboard())
+    status, answer = await put(api, dashboard(title="U", generation=9))
+    assert (status, answer["message"]) == (412, "The dashboard has been changed by someone else")
+    assert (await put(api, dashboard(title="U", generation=9, resourceVersion=first["metadata"]["resourceVersion"])))[0] == 200
+    assert (await put(api, dashboard(title="V", generation=2)))[0] == 200
+
+
+async def test_a_body_of_another_name_is_refused(api: Api) -> None:
+    """The path and the object name the same."""
+    await made(api, dashboard())
+    status, answer = await api("PUT", f"{DASHBOARDS}/d", dashboard("e"))
+    assert (status, answer["message"]) == (400, "the name of the object (e) does not match the name on the URL (d)")
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        '{"title":"T","panels":[1,1.10,{"a":null}],"big":12345678901234567890}',
+        '{"big":1.2345678901234567890e19,"panels":[1.0,11e-1,{"a":null}],"title":"T"}',
+    ],
+    ids=["as sent", "other keys and digits"],
+)
+async def test_an_equal_body_is_no_change(api: Api, spec: str) -> None:
+    """Equal as a tree, whatever the order of its keys and the digits of its numbers: no version, no generation, no event, no audit."""
+    sent = '{"title":"T","panels":[1,1.10,{"a":null}],"big":12345678901234567890}'
+    headers = {"Content-Type": "application/json"}
+    status, first = await api("POST", DASHBOARDS, data=f'{{"metadata":{{"name":"d"}},"spec":{sent}}}', headers=headers)
+    assert status == 201
+    before = await rows(api)
+    status, second = await api("PUT", f"{DASHBOARDS}/d", data=f'{{"metadata":{{"name":"d"}},"spec":{spec}}}', headers=headers)
+    assert (status, second) == (200, first)
+    assert await rows(api) == before
+    assert await api.sql("select spec from resource_history") == sent
+
+
+async def test_a_number_that_differs_in_its_last_digit_is_a_change(api: Api) -> None:
+    """Beyond what a float can tell apart, too; and true is no 1."""
+    headers = {"Content-Type": "application/json"}
+    for generation, value in enumerate(("12345678901234567890", "12345678901234567891", "1", "true"), start=1):
+        body = f'{{"metadata":{{"name":"d"}},"spec":{{"title":"T","value":{value}}}}}'
+        method, path = ("POST", DASHBOARDS) if generation == 1 else ("PUT", f"{DASHBOARDS}/d")
+        _, answer = await api(method, path, data=body, headers=headers)
+        assert answer["metadata"]["generation"] == generation
+
+
+async def test_labels_alone_make_a_version_but_no_generation(api: Api) -> None:
+    """A generation is a body in a folder; everything else is a new version only."""
+    first = await made(api, dashboard())
+    status, second = await put(api, dashboard(labels={"team": "a"}, annotations={"note": "b"}))
+    assert status == 200
+    assert second["metadata"]["generation"] == 1
+    assert second["metadata"]["resourceVersion"] != first["metadata"]["resourceVersion"]
+    assert "grafana.app/updatedBy" not in second["metadata"]["annotations"]
+
+
+async def test_a_move_is_a_new_generation(api: Api) -> None:
+    """The folder belongs to what a generation is."""
+    await made(api, dashboard("f"), FOLDERS)
+    await made(api, dashboard())
+    status, moved = await put(api, dashboard(annotations={"grafana.app/folder": "f"}))
+    assert (status, moved["metadata"]["generation"]) == (200, 2)
+    status, back = await put(api, dashboard(annotations={"grafana.app/folder": ""}))
+    assert (status, back["metadata"]["generation"]) == (200, 3)
+    assert "grafana.app/folder" not in back["metadata"]["annotations"]
+
+
+async def test_what_the_store_says_nobody_else_says(api: Api) -> None:
+    """Author, times, the old number and the message are not kept as they were sent; an owner other than a repository is."""
+    told = {
+        "grafana.app/createdBy": "user:99",
+        "grafana.app/updatedBy": "user:99",
+        "grafana.app/message": "why",
+        "grafana.app/grant-permissions": "default",
+        "grafana.app/managedBy": "kubectl",
+        "grafana.app/managerId": "me",
+    }
+    first = await made(api, dashboard(annotations=told, labels={"grafana.app/deprecatedInternalID": "5"}))
+    metadata = first["metadata"]
+    assert metadata["annotations"] == {
+        "grafana.app/createdBy": "user:1",
+        "grafana.app/managedBy": "kubectl",
+        "grafana.app/managerId": "me",
+    }
+    assert metadata["labels"]["grafana.app/deprecatedInternalID"] != "5"
+    assert await api.sql("select message from resource_history") == "why"
+
+
+async def test_nobody_says_that_a_repository_owns_an_object(api: Api) -> None:
+    """A sync does; a client's word is dropped."""
+    owner = {"grafana.app/managedBy": "repo", "grafana.app/managerId": "r", "note": "n"}
+    first = await made(api, dashboard(annotations=owner))
+    assert first["metadata"]["annotations"] == {"grafana.app/createdBy": "user:1", "note": "n"}
+
+
+async def test_what_a_repository_owns_is_changed_by_its_file(api: Api) -> None:
+    """403, and it says so."""
+    await made(api, dashboard())
+    await api.sql("""update resource set annotations = '{"grafana.app/managedBy": "repo", "grafana.app/managerId": "r"}'""")
+    status, answer = await put(api, dashboard(title="U"))
+    assert (status, answer["message"]) == (403, 'dashboard "d" is managed by the repository "r"; change its file there instead')
+
+
+async def test_writers_at_once_lose_nothing(api: Api) -> None:
+    """Each of many replacements without a version is a generation of its own."""
+    await made(api, dashboard())
+    answers = await asyncio.gather(*[put(api, dashboard(title=f"T{number}")) for number in range(5)])
+    assert {status for status, _ in answers} == {200}
+    assert sorted(answer["metadata"]["generation"] for _, answer in answers) == [2, 3, 4, 5, 6]
+
+
+async def test_of_writers_with_one_version_one_wins(api: Api) -> None:
+    """The others get the conflict."""
+    first = await made(api, dashboard())
+    answers = await asyncio.gather(*[put(api, {**first, "spec": {"title": f"T{number}"}}) for number in range(5)])
+    assert sorted(status for status, _ in answers) == [200, 409, 409, 409, 409]
+
+
+async def test_a_repository_keeps_its_status_and_its_rules(api: Api) -> None:
+    """A replacement has no say in the status, and may not change the type."""
+    spec = {
+        "title": "R",
+        "workflows": [],
+        "type": "local",
+        "local": {"path": str(api.data)},
+        "sync": {"enabled": True, "target": "instance"},
+    }
+    first = await made(api, {"metadata": {"name": "r"}, "spec": spec}, REPOSITORIES)
+    status, second = await put(api, {**first, "spec": {**spec, "title": "S"}, "status": {"observedGeneration": 9}}, REPOSITORIES)
+    assert (status, second["metadata"]["generation"]) == (200, 2)
+    assert second["status"] == first["status"]
+    status, answer = await put(api, {"metadata": {"name": "r"}, "spec": {**spec, "type": "githost"}}, REPOSITORIES)
+    assert (status, answer["reason"]) == (422, "Invalid")
