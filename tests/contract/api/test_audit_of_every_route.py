@@ -19,7 +19,14 @@ READING: Final = frozenset({"GET", "HEAD"})
 
 # These ask for an answer, or are gone, and change nothing.
 CHANGES_NOTHING: Final = frozenset(
-    {"POST /api/ds/query", "POST /api/panels/query", "POST /api/panels/validate", "POST /api/auth/keys", "POST /api/search"}
+    {
+        "POST /api/ds/query",
+        "POST /api/panels/query",
+        "POST /api/panels/validate",
+        "POST /api/auth/keys",
+        "POST /api/search",
+        "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+    }
 )
 
 Made = dict[str, Any]
