@@ -7,6 +7,7 @@ import structlog
 
 from dashwright.api import tls
 from dashwright.api.access.guard import Guard
+from dashwright.api.access.permissions import Permissions
 from dashwright.api.accounts.grants import Grants
 from dashwright.api.accounts.members import Members
 from dashwright.api.accounts.organizations import Organizations
@@ -35,6 +36,7 @@ from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.routes import (
     access_control,
     access_review,
+    access_rules,
     admin_server,
     admin_users,
     audit,
@@ -177,6 +179,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
         *search.routes(database, services.guard),
         *home.routes(database, services.guard),
         *tags.routes(database, services.guard),
+        *access_rules.routes(Permissions(database, services.guard)),
         *folders.routes(database, classic),
         *dashboards.routes(database, classic),
     ]
