@@ -19,8 +19,6 @@ TREES = st.recursive(
 )
 PARTS = st.sampled_from(["a", "b", "a~1b", "~0", "0", "1", "-", "01", "x"])
 POINTERS = st.lists(PARTS, max_size=3).map(lambda parts: "".join(f"/{part}" for part in parts))
-    lambda parts: "".join(f"/{p}" for p in parts)
-)
 
 
 @pytest.mark.parametrize(
