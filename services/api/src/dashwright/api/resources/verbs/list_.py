@@ -1,9 +1,10 @@
 """List: the objects of a namespace by name, in pages or whole."""
 
+from dashwright.api.domain.selectors import parse_selection
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation
-from dashwright.api.resources import described, pages
+from dashwright.api.resources import described, pages, past
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
 
@@ -14,6 +15,9 @@ def operation(target: Target) -> Operation:
 
 
 async def handle(target: Target, services: Services, call: Call) -> Answer:
+    selection = parse_selection(call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""), call.parameters["namespace"])
+    if selection.special is not None:
+        return await past.answer(target, services, call, selection.special, selection.name)
     kind, version, namespace, limit = target.kind, target.version, call.parameters["namespace"], pages.limit_of(call)
 
     async def read(after: str, count: int) -> pages.ListedPage:

@@ -1,6 +1,6 @@
 """From the object that is wanted to the row that is written: the kind's model, its rules, and what of the old body stays."""
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
@@ -21,7 +21,15 @@ LARGEST_SPEC: Final = 5 * 1024 * 1024
 """Characters of a spec, however it came to be."""
 
 
-def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: Stored | None = None) -> resources.Write:
+class Admitted(NamedTuple):
+    """What is to be written, and the trees of its body and of the stored one."""
+
+    write: resources.Write
+    body: dict[str, Any]
+    old: dict[str, Any] | None
+
+
+def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: Stored | None = None) -> Admitted:
     """Checks an object by its kind's model and rules. Raises Invalid with one cause a fault.
 
     A spec that says what ``stored`` says already keeps the stored text, and its version.
@@ -47,7 +55,7 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
     text = write_json(draft.spec).decode() if kept is None else kept.spec
     if kept is None and len(text) > LARGEST_SPEC:
         raise TooLarge(f"the spec of {kind.singular} {wanted.name!r} would have more than {LARGEST_SPEC} characters, the most there may be")
-    return resources.Write(
+    write = resources.Write(
         kind,
         wanted.name,
         text,
@@ -57,10 +65,10 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
         annotations=draft.annotations,
         finalizers=wanted.finalizers,
         owner_references=wanted.owner_references,
-        managed_fields=wanted.managed_fields or (),
         number=wanted.number,
         restored_from=wanted.restored_from,
     )
+    return Admitted(write, draft.spec, old)
 
 
 def require_texts(tree: Any) -> None:
