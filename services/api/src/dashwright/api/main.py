@@ -31,6 +31,7 @@ from dashwright.api.resources.services import Services
 from dashwright.api.resources.shelves import Shelf
 from dashwright.api.resources.stored import StoredObjects
 from dashwright.api.resources.watching.lines import Lines
+from dashwright.api.resources.writing.sealing import Sealing
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.routes import (
     access_control,
@@ -101,7 +102,7 @@ class Gateway:
         limits = Limits(request_seconds=settings.query_seconds + 5, drain_seconds=settings.shutdown_seconds)
         self._feed = Feed(database)
         self.gate.memory.on_forgotten(self._feed.forget)
-        services = _services(settings, database, jobs, self._feed, clock)
+        services = _services(settings, database, jobs, self._feed, clock, self._box)
         self.routes = _routes(services, self.gate, broker, self._rpc, self._box)
         self._server = Server(self.routes, self.gate.authenticator, limits, refusals, Addresses(settings.trusted_proxies), services.guard)
         self._tls = tls.context_of(settings, clock.now())
@@ -135,7 +136,7 @@ class Gateway:
         await self.gate.stop()
 
 
-def _services(settings: Settings, database: Database, jobs: Jobs, feed: Feed, clock: Clock) -> Services:
+def _services(settings: Settings, database: Database, jobs: Jobs, feed: Feed, clock: Clock, box: SecretBox) -> Services:
     permitted = tuple(str(path) for path in settings.local_paths)
     admission = AdmissionSettings(permitted_paths=permitted, min_refresh_seconds=settings.min_refresh)
     shelves: dict[kinds.Shelf, Shelf] = {
@@ -143,7 +144,7 @@ def _services(settings: Settings, database: Database, jobs: Jobs, feed: Feed, cl
         kinds.Shelf.JOBS: JobObjects(database),
     }
     guard = Guard(database, feed)
-    writer = Writer(database, clock, admission, settings.quota_rules, guard)
+    writer = Writer(database, clock, admission, settings.quota_rules, guard, Sealing(box))
     return Services(settings, database, clock, admission, jobs, shelves, feed, guard, Lines(database), writer)
 
 

@@ -248,6 +248,12 @@ async def delete_managed(connection: Connection, kind: Kind, namespace: str, nam
     return [row["name"] for row in rows]
 
 
+async def release_managed(connection: Connection, namespace: str, repository: str) -> None:
+    """Lets go of everything a repository owns, under the lock."""
+    await connection.execute(_sql.extend_statement)
+    await connection.execute(_sql.release_managed, namespace, repository)
+
+
 async def delete_namespace(connection: Connection, namespace: str) -> int:
     """Removes everything a namespace holds, under the lock; answers how many objects there were."""
     await connection.execute(_sql.extend_statement)

@@ -18,6 +18,7 @@ from dashwright.api.domain.access.view import View, demand
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.resources import rules
 from dashwright.api.resources.writing import admission
+from dashwright.api.resources.writing.sealing import Sealing
 from dashwright.api.resources.writing.wanted import ANYTHING, MODIFIED, By, Changed, Deleted, Expect, Wanted, conflict
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
@@ -40,12 +41,15 @@ Result = TypeVar("Result")
 
 
 class Writer:
-    def __init__(self, database: Database, clock: Clock, settings: AdmissionSettings, quotas: QuotaRules, guard: Guard) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, settings: AdmissionSettings, quotas: QuotaRules, guard: Guard, sealing: Sealing
+    ) -> None:
         self._database = database
         self._clock = clock
         self._settings = settings
         self._quotas = quotas
         self._guard = guard
+        self._sealing = sealing
 
     async def create(self, wanted: Wanted, by: By, *, size: int = 0) -> Stored:
         """Makes an object in the caller's namespace. ``size`` is how many bytes it came in.
@@ -53,7 +57,8 @@ class Writer:
         Raises AlreadyExists, NotFound for its folder, Invalid, Forbidden, and QuotaReached.
         """
         kind, namespace = wanted.kind, by.identity.namespace
-        write = await aside(size, partial(admission.admit, wanted, namespace, self._settings))
+        wanted = replace(wanted, finalizers=wanted.finalizers or kind.finalizers)
+        write = await aside(size, partial(self._admit, wanted, namespace, None))
         view = await self._guard.view(by.identity, namespace)
         _demand(view, by, kind, "create", "", write.annotations.get(FOLDER))
         status = kind.status().to_json().decode() if kind.status is not None and issubclass(kind.status, Shape) else None
@@ -128,7 +133,10 @@ class Writer:
         wanted = change(stored)
         if wanted.managed_fields is None:
             wanted = replace(wanted, managed_fields=orjson.loads(stored.metadata).get("managedFields", ()))
-        return wanted, admission.admit(wanted, namespace, self._settings, stored)
+        return wanted, self._admit(wanted, namespace, stored)
+
+    def _admit(self, wanted: Wanted, namespace: str, stored: Stored | None) -> resources.Write:
+        return admission.admit(self._sealing.seal(wanted, namespace, stored), namespace, self._settings, stored)
 
     async def _put(self, connection: Connection, namespace: str, stored: Stored, write: resources.Write, by: By) -> Changed:
         kind, name = stored.kind, stored.name
@@ -139,7 +147,7 @@ class Writer:
             return Changed(stored, False)
         await _record(connection, by, kind, name, "update")
         now = await resources.get(connection, kind, namespace, name)
-        if rules.is_deleting(now) and not write.finalizers:
+        if rules.is_deleting(now) and not rules.others_finalizers(now):
             await self._remove(connection, namespace, now, by)
         return Changed(replace(now, resource_version=stored.resource_version) if by.dry_run else now, True)
 
@@ -159,7 +167,7 @@ class Writer:
         _demand(view, by, kind, "delete", name, stored.folder)
         expect.check_delete(stored)
         await rules.check_delete(connection, namespace, stored, view, cascade=cascade, grace=grace)
-        if rules.finalizers_of(stored):
+        if rules.others_finalizers(stored):
             if rules.is_deleting(stored):
                 return Deleted(stored, False)
             await resources.mark_deleted(connection, kind, namespace, name, actor=by.actor.uid, now=self._clock.now())
@@ -171,11 +179,11 @@ class Writer:
         return Deleted(stored, True)
 
     async def _remove(self, connection: Connection, namespace: str, stored: Stored, by: By) -> None:
-        """A repository goes together with everything it manages."""
+        """A repository goes together with what it manages, or lets go of it."""
         kind, actor = stored.kind, by.actor.uid
         if kind is REPOSITORY:
             await rules.end_jobs(connection, namespace, stored.name, now=self._clock.milliseconds())
-            await rules.remove_managed(connection, namespace, stored.name, actor=actor)
+            await rules.end_managing(connection, namespace, stored, actor=actor)
         await resources.delete(connection, kind, namespace, [stored.name], actor=actor, keep=kind.history)
 
     def _forget(self, kind: Kind, namespace: str) -> None:
