@@ -19,6 +19,8 @@ class Wanted:
 
     ``spec`` is plain JSON data in ``version``, not admitted yet. ``managed_fields`` None leaves them as they are; ``title`` None takes
     the one in the spec. ``number`` is given to a new object, ``restored_from`` is the generation that the spec was taken from.
+    ``is_body``: the spec is the body to store, not what the version shows of it. ``uid`` is that of what was deleted, where a new object
+    is to be the same again.
     ``warnings`` are told to the client.
     """
 
@@ -34,6 +36,8 @@ class Wanted:
     title: str | None = None
     number: int | None = None
     restored_from: int | None = None
+    is_body: bool = False
+    uid: str = ""
     warnings: tuple[str, ...] = ()
 
 
