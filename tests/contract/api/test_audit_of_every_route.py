@@ -103,6 +103,10 @@ async def dashboard(api: Api, _: Made) -> str:
     return uid
 
 
+async def dashboard_id(api: Api, made: Made) -> int:
+    return int(await api.sql("select number from resource where resource = 'dashboards' and name = $1", await dashboard(api, made)))
+
+
 async def panel(api: Api, _: Made) -> str:
     name = fresh("panel")
     made = {"metadata": {"name": name}, "spec": PANEL}
@@ -286,6 +290,19 @@ ASKS: Final[Mapping[str, Ask]] = {
     "DELETE /api/folders/{uid}": ask(uid=folder),
     "POST /api/dashboards/db": ask(lambda _: {"dashboard": {"title": fresh("dashboard")}}),
     "DELETE /api/dashboards/uid/{uid}": ask(uid=dashboard),
+    "POST /api/folders/{uid}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, uid=folder),
+    "POST /api/dashboards/uid/{uid}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, uid=dashboard),
+    "POST /api/dashboards/id/{id}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, id=dashboard_id),
+    **{
+        f"POST /api/access-control/{plural}/{{uid}}{path}": ask(body, uid=maker, **made)
+        for plural, maker in (("folders", folder), ("dashboards", dashboard))
+        for path, body, made in (
+            ("", {"permissions": [{"builtInRole": "Viewer", "permission": "View"}]}, {}),
+            ("/users/{user_id}", {"permission": "View"}, {"user_id": user}),
+            ("/teams/{team_id}", {"permission": "View"}, {"team_id": team}),
+            ("/builtInRoles/{role}", {"permission": "Edit"}, {"role": "Viewer"}),
+        )
+    },
 }
 
 

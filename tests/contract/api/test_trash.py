@@ -50,6 +50,16 @@ async def test_what_was_deleted_is_in_the_trash(api: Api) -> None:
     assert [item["metadata"]["name"] for item in await trash(api, "&fieldSelector=metadata.name%3Db")] == ["b"]
 
 
+async def test_the_trash_is_narrowed_down_by_labels(api: Api) -> None:
+    """As what is there is."""
+    for team in ("a", "b"):
+        body = {"metadata": {"name": team, "labels": {"team": team}}, "spec": {"title": "T"}}
+        assert (await api("POST", DASHBOARDS, body))[0] == 201
+    await delete(api, "a", "b")
+    _, found = await api("GET", f"{TRASH},team%3Db")
+    assert [item["metadata"]["name"] for item in found["items"]] == ["b"]
+
+
 async def test_the_trash_comes_in_pages(api: Api) -> None:
     """By name; two of one name are two."""
     for name in ("b", "a", "a"):

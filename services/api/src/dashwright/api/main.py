@@ -7,6 +7,7 @@ import structlog
 
 from dashwright.api import tls
 from dashwright.api.access.guard import Guard
+from dashwright.api.access.permissions import Permissions
 from dashwright.api.accounts.grants import Grants
 from dashwright.api.accounts.members import Members
 from dashwright.api.accounts.organizations import Organizations
@@ -34,6 +35,7 @@ from dashwright.api.resources.watching.lines import Lines
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.routes import (
     access_control,
+    access_rules,
     admin_server,
     admin_users,
     audit,
@@ -175,6 +177,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
         *search.routes(database, services.guard),
         *home.routes(database, services.guard),
         *tags.routes(database, services.guard),
+        *access_rules.routes(Permissions(database, services.guard)),
         *folders.routes(database, classic),
         *dashboards.routes(database, classic),
     ]

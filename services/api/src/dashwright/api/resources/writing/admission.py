@@ -1,7 +1,7 @@
 """From the object that is wanted to the row that is written: the kind's model, its rules, and what of the old body stays."""
 
 import re
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
@@ -21,7 +21,15 @@ from dashwright.common.stores.resources import Stored
 _RESTORED: Final = re.compile(r"Restored from version ([1-9][0-9]{0,17})")
 
 
-def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: Stored | None = None) -> resources.Write:
+class Admitted(NamedTuple):
+    """What is to be written, and the trees of its body and of the stored one."""
+
+    write: resources.Write
+    body: dict[str, Any]
+    old: dict[str, Any] | None
+
+
+def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: Stored | None = None) -> Admitted:
     """Checks an object by its kind's model and rules. Raises Invalid with one cause a fault.
 
     A spec that says what ``stored`` says already keeps the stored text, and its version.
@@ -48,7 +56,7 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
     elif stored is not None and old is not None and kind.extract(old).title == extract.title:
         extract = extract._replace(title=stored.title)  # which another door may have given it
     require_texts(extract.title)
-    return resources.Write(
+    write = resources.Write(
         kind,
         wanted.name,
         write_json(draft.spec).decode() if kept is None else kept.spec,
@@ -58,10 +66,10 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
         annotations=draft.annotations,
         finalizers=wanted.finalizers,
         owner_references=wanted.owner_references,
-        managed_fields=wanted.managed_fields or (),
         number=wanted.number,
         restored_from=wanted.restored_from or _restored_from(wanted),
     )
+    return Admitted(write, draft.spec, old)
 
 
 def _restored_from(wanted: Wanted) -> int | None:
