@@ -7,7 +7,7 @@ from pydantic import BaseModel, ValidationError
 
 from dashwright.api.resources.writing.wanted import Wanted
 from dashwright.common.document import check_texts, read_json, same, write_json
-from dashwright.common.errors import BadRequest, Cause, Invalid
+from dashwright.common.errors import BadRequest, Cause, Invalid, TooLarge
 from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import FOLDER, MANAGED_BY, MESSAGE, REPOSITORY, SET_BY_MANAGER
 from dashwright.common.kinds.draft import Draft
@@ -17,6 +17,9 @@ from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.causes import causes_of
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import Stored
+
+LARGEST_SPEC: Final = 5 * 1024 * 1024
+"""Characters of a spec, however it came to be."""
 
 _RESTORED: Final = re.compile(r"Restored from version ([1-9][0-9]{0,17})")
 
@@ -56,10 +59,13 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
     elif stored is not None and old is not None and kind.extract(old).title == extract.title:
         extract = extract._replace(title=stored.title)  # which another door may have given it
     require_texts(extract.title)
+    text = write_json(draft.spec).decode() if kept is None else kept.spec
+    if kept is None and len(text) > LARGEST_SPEC:
+        raise TooLarge(f"the spec of {kind.singular} {wanted.name!r} would have more than {LARGEST_SPEC} characters, the most there may be")
     write = resources.Write(
         kind,
         wanted.name,
-        write_json(draft.spec).decode() if kept is None else kept.spec,
+        text,
         rendering.stored_version(kind, version, extract),
         extract=extract,
         labels=draft.labels,
