@@ -103,6 +103,19 @@ async def dashboard(api: Api, _: Made) -> str:
     return uid
 
 
+async def changed_dashboard(api: Api, made: Made) -> str:
+    """One with two versions."""
+    uid = await dashboard(api, made)
+    body = {"dashboard": {"uid": uid, "title": "Changed"}, "overwrite": True}
+    assert (await api("POST", "/api/dashboards/db", body))[0] == 200
+    return uid
+
+
+async def changed_dashboard_id(api: Api, made: Made) -> int:
+    uid = await changed_dashboard(api, made)
+    return int((await api("GET", f"/api/dashboards/uid/{uid}"))[1]["dashboard"]["id"])
+
+
 async def panel(api: Api, _: Made) -> str:
     name = fresh("panel")
     made = {"metadata": {"name": name}, "spec": PANEL}
@@ -286,6 +299,11 @@ ASKS: Final[Mapping[str, Ask]] = {
     "DELETE /api/folders/{uid}": ask(uid=folder),
     "POST /api/dashboards/db": ask(lambda _: {"dashboard": {"title": fresh("dashboard")}}),
     "DELETE /api/dashboards/uid/{uid}": ask(uid=dashboard),
+    "POST /api/dashboards/uid/{uid}/restore": ask({"version": 1}, uid=changed_dashboard),
+    "POST /api/dashboards/id/{id}/restore": ask({"version": 1}, id=changed_dashboard_id),
+    "POST /api/library-elements": ask(lambda _: {"name": fresh("element"), "model": {}}),
+    "PATCH /api/library-elements/{uid}": ask(lambda _: {"name": fresh("element"), "version": 1}, uid=panel),
+    "DELETE /api/library-elements/{uid}": ask(uid=panel),
 }
 
 

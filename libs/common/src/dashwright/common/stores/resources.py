@@ -97,6 +97,7 @@ class Write:
     """An object to create or replace. ``spec`` is a JSON object as text, ``extract`` what its kind extracts from it.
 
     ``number`` is given to new objects only, by who brings them along with it; ``restored_from`` is the generation that the spec is of.
+    ``caption`` is the title where it does not come from the spec: then it is content as well.
     """
 
     kind: Kind
@@ -111,12 +112,15 @@ class Write:
     managed_fields: Sequence[Mapping[str, Any]] = ()
     number: int | None = None
     restored_from: int | None = None
+    caption: str = ""
 
     def staged(self, position: int) -> tuple[Any, ...]:
         """The columns of the staging table."""
         annotations = {key: text for key, text in self.annotations.items() if key not in _SET_BY_SERVER}
         digest = hashlib.sha256(self.spec.encode())
         digest.update(b"\0" + annotations.get(FOLDER, "").encode())
+        if self.caption:
+            digest.update(b"\0" + self.caption.encode())
         return (
             position,
             uuid.uuid4(),
@@ -315,6 +319,11 @@ async def owners(connection: Connection, kind: Kind, namespace: str, names: Sequ
 async def has_children(connection: Connection, namespace: str, folder: str) -> bool:
     """Whether any object lies in a folder."""
     return bool(await connection.fetchval(_sql.has_children, namespace, folder))
+
+
+async def is_referred_to(connection: Connection, namespace: str, panel: str) -> bool:
+    """Whether a dashboard shows a library panel."""
+    return bool(await connection.fetchval(_sql.is_referred_to, namespace, panel))
 
 
 async def count_managed(connection: Connection, namespace: str, repository: str) -> Sequence[tuple[str, str, int]]:

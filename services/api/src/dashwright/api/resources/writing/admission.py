@@ -1,5 +1,6 @@
 """From the object that is wanted to the row that is written: the kind's model, its rules, and what of the old body stays."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -10,7 +11,7 @@ from dashwright.common.errors import BadRequest, Cause, Invalid
 from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import FOLDER, MANAGED_BY, REPOSITORY, SET_BY_MANAGER
 from dashwright.common.kinds.draft import Draft
-from dashwright.common.kinds.kind import Kind
+from dashwright.common.kinds.kind import Extract, Kind
 from dashwright.common.kinds.naming import check_object_name
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.causes import causes_of
@@ -25,7 +26,9 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
     """
     kind = wanted.kind
     old: dict[str, Any] | None = None if stored is None else read_json(stored.spec)
-    body = rendering.body_of(kind, None if stored is None else stored.body, wanted.version, wanted.spec)
+    body = wanted.spec
+    if not wanted.is_body:
+        body = rendering.body_of(kind, None if stored is None else stored.body, wanted.version, wanted.spec)
     if kind.spec is not None:
         body = _shaped(kind, kind.spec, wanted.name, body)
     kept = stored if stored is not None and same(body, old) else None
@@ -38,15 +41,15 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
     if draft.causes:
         raise invalid(kind, wanted.name, draft.causes)
     extract = kind.extract(draft.spec)
-    if wanted.title is not None:
-        extract = extract._replace(title=wanted.title)
-    require_texts(extract.title)
+    title = _title(wanted, extract, stored, old)
+    require_texts(title)
     return resources.Write(
         kind,
         wanted.name,
         write_json(draft.spec).decode() if kept is None else kept.spec,
         rendering.stored_version(kind, version, extract),
-        extract=extract,
+        extract=extract._replace(title=title),
+        caption=title if title != extract.title else "",
         labels=draft.labels,
         annotations=draft.annotations,
         finalizers=wanted.finalizers,
@@ -55,6 +58,15 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
         number=wanted.number,
         restored_from=wanted.restored_from,
     )
+
+
+def _title(wanted: Wanted, extract: Extract, stored: Stored | None, old: Mapping[str, Any] | None) -> str:
+    """One that an object was given beside its spec stays as long as the title in the spec does."""
+    if wanted.title is not None:
+        return wanted.title
+    if stored is None or old is None or stored.title == extract.title:
+        return extract.title
+    return stored.title if wanted.kind.extract(old).title == extract.title else extract.title
 
 
 def require_texts(tree: Any) -> None:

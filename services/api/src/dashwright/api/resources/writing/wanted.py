@@ -18,7 +18,8 @@ class Wanted:
     """An object as it is to be.
 
     ``spec`` is plain JSON data in ``version``, not admitted yet. ``managed_fields`` None leaves them as they are; ``title`` None takes
-    the one in the spec. ``number`` is given to a new object, ``restored_from`` is the generation that the spec was taken from.
+    the one in the spec, or where that is as it was the one that is stored. ``is_body``: the spec is the body to store, rather than what
+    the version shows of it. ``number`` is given to a new object, ``restored_from`` is the generation that the spec was taken from.
     ``warnings`` are told to the client.
     """
 
@@ -32,6 +33,7 @@ class Wanted:
     owner_references: Sequence[Mapping[str, Any]] = ()
     managed_fields: Sequence[Mapping[str, Any]] | None = None
     title: str | None = None
+    is_body: bool = False
     number: int | None = None
     restored_from: int | None = None
     warnings: tuple[str, ...] = ()
@@ -42,7 +44,8 @@ class By:
     """Who writes, and how.
 
     ``manager`` is the name under which they own the fields they set, ``operation`` how they came to own them. ``dry_run``: everything
-    is checked and nothing kept. ``event`` is what the audit calls it, by default the kind and the verb.
+    is checked and nothing kept. ``event`` is what the audit calls it, by default the kind and the verb; ``created`` is the status that
+    a creation answers.
     """
 
     identity: Identity
@@ -52,6 +55,7 @@ class By:
     dry_run: bool = False
     subresource: str = ""
     event: str | None = None
+    created: int = 201
 
 
 @dataclass(frozen=True, slots=True)
