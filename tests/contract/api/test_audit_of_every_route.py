@@ -111,9 +111,16 @@ async def changed_dashboard(api: Api, made: Made) -> str:
     return uid
 
 
+async def number_of(api: Api, uid: str) -> int:
+    return int(await api.sql("select number from resource where resource = 'dashboards' and name = $1", uid))
+
+
+async def dashboard_id(api: Api, made: Made) -> int:
+    return await number_of(api, await dashboard(api, made))
+
+
 async def changed_dashboard_id(api: Api, made: Made) -> int:
-    uid = await changed_dashboard(api, made)
-    return int((await api("GET", f"/api/dashboards/uid/{uid}"))[1]["dashboard"]["id"])
+    return await number_of(api, await changed_dashboard(api, made))
 
 
 async def panel(api: Api, _: Made) -> str:
@@ -304,6 +311,19 @@ ASKS: Final[Mapping[str, Ask]] = {
     "POST /api/library-elements": ask(lambda _: {"name": fresh("element"), "model": {}}),
     "PATCH /api/library-elements/{uid}": ask(lambda _: {"name": fresh("element"), "version": 1}, uid=panel),
     "DELETE /api/library-elements/{uid}": ask(uid=panel),
+    "POST /api/folders/{uid}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, uid=folder),
+    "POST /api/dashboards/uid/{uid}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, uid=dashboard),
+    "POST /api/dashboards/id/{id}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, id=dashboard_id),
+    **{
+        f"POST /api/access-control/{plural}/{{uid}}{path}": ask(body, uid=maker, **made)
+        for plural, maker in (("folders", folder), ("dashboards", dashboard))
+        for path, body, made in (
+            ("", {"permissions": [{"builtInRole": "Viewer", "permission": "View"}]}, {}),
+            ("/users/{user_id}", {"permission": "View"}, {"user_id": user}),
+            ("/teams/{team_id}", {"permission": "View"}, {"team_id": team}),
+            ("/builtInRoles/{role}", {"permission": "Edit"}, {"role": "Viewer"}),
+        )
+    },
 }
 
 

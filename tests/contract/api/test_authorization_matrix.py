@@ -130,6 +130,8 @@ PUBLIC_ROUTES: Final = frozenset(
         "GET /openapi.json",
         "GET /docs",
         "GET /bootdata",
+        "GET /openapi/v3",
+        "GET /openapi/v3/apis/{group}/{version}",
     }
 )
 SIGNED_IN_ROUTES: Final = frozenset(

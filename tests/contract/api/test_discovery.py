@@ -33,7 +33,7 @@ GOLDEN: dict[str, list[tuple[str, str, list[str], list[str] | None]]] = {
         ("repositories/status", "Repository", ["get", "patch", "update"], None),
         ("repositories/sync", "Job", ["create"], None),
         ("repositories/export", "Job", ["create"], None),
-        ("repositories/jobs", "Job", ["create", "get"], None),
+        ("repositories/jobs", "Job", ["create"], None),
         ("jobs", "Job", ["create", "delete", "get", "list", "watch"], None),
         ("jobs/status", "Job", ["get"], None),
     ],

@@ -15,13 +15,13 @@ from tests.servers.databases import with_database
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.models.expressions import SourceQuery
+from dashwright.common.reach import Reach
 from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.sources.postgres.connections import Connections, Sizes
 from dashwright.expressions.sources.postgres.source import TYPES, Postgres
-from dashwright.expressions.sources.reach import Reach
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
 RANGE = TimeRange(START, START + timedelta(hours=1))

@@ -12,11 +12,11 @@ from tests.integration.postgres_source.conftest import PASSWORD, RANGE, Ask, War
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.errors import BadRequest, DeadlineExceeded, SourceFailed, Unavailable
 from dashwright.common.models.data_sources import SourceRecord
+from dashwright.common.reach import Reach
 from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.sources.postgres.connections import Connections, Sizes
 from dashwright.expressions.sources.postgres.source import Postgres
-from dashwright.expressions.sources.reach import Reach
 
 Open = Callable[..., Connections]
 

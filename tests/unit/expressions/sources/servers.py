@@ -8,8 +8,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from dashwright.common.allowed_hosts import LOOPBACK, AllowedHosts
+from dashwright.common.reach import Reach
 from dashwright.expressions.sources.http.client import HttpClient
-from dashwright.expressions.sources.reach import Reach
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

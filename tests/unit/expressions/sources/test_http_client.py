@@ -21,9 +21,9 @@ from tests.unit.expressions.sources.servers import answering, client
 
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.errors import BadRequest, SourceFailed, TooLarge
+from dashwright.common.reach import Reach
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.sources.http.client import HttpAnswer, HttpClient
-from dashwright.expressions.sources.reach import Reach
 
 SECRET = "s3cret-of-the-source"
 

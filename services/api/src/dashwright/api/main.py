@@ -7,6 +7,7 @@ import structlog
 
 from dashwright.api import tls
 from dashwright.api.access.guard import Guard
+from dashwright.api.access.permissions import Permissions
 from dashwright.api.accounts.grants import Grants
 from dashwright.api.accounts.members import Members
 from dashwright.api.accounts.organizations import Organizations
@@ -36,6 +37,7 @@ from dashwright.api.resources.watching.lines import Lines
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.routes import (
     access_control,
+    access_rules,
     admin_server,
     admin_users,
     audit,
@@ -45,6 +47,7 @@ from dashwright.api.routes import (
     discovery,
     frontend,
     health,
+    openapi_v3,
     org_users,
     orgs,
     panels,
@@ -160,6 +163,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
     served = [
         *health.routes(probes, reported_version=settings.reported_version),
         *discovery.routes(KINDS),
+        *openapi_v3.routes(KINDS, product=health.PRODUCT_VERSION),
         *resource_routes.routes(services),
         *provisioning.routes(jobs),
         *evaluation_routes.routes(database),
@@ -176,6 +180,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
         *search.routes(database, services.guard),
         *home.routes(database, services.guard),
         *tags.routes(database, services.guard),
+        *access_rules.routes(Permissions(database, services.guard)),
         *folders.routes(database, classic),
         *dashboards.routes(database, services.guard, use),
         *versions.routes(database, use),

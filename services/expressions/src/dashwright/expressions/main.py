@@ -17,6 +17,7 @@ from dashwright.common.jobs.routing import EVALUATE
 from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.observability.probes import Probes, ProbeServer
+from dashwright.common.reach import Reach
 from dashwright.common.relay import Relay
 from dashwright.common.secrets import SecretBox
 from dashwright.common.settings import Settings, listening_at, require
@@ -30,7 +31,6 @@ from dashwright.expressions.sources.postgres.connections import Connections, Siz
 from dashwright.expressions.sources.postgres.source import Postgres
 from dashwright.expressions.sources.prometheus import source as prometheus
 from dashwright.expressions.sources.prometheus.source import Prometheus
-from dashwright.expressions.sources.reach import Reach
 from dashwright.expressions.sources.records import StoredRecords
 
 log = structlog.get_logger()

@@ -116,6 +116,7 @@ class Kind:
     singular: str
     verbs: frozenset[str]
     actions: dict[str, str]
+    description: str = ""
     shelf: Shelf = Shelf.RESOURCES
     spec: type[BaseModel] | None = None
     status: type[BaseModel] | None = None

@@ -21,7 +21,7 @@ _sql = queries.load(__package__, "histories.sql")
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One generation. ``created_by`` and ``message`` are of the write that made it, ``spec`` is JSON text.
+    """One generation. ``created_by`` and ``message`` are of the write that made it, ``spec`` is JSON text, in a list that of no members.
 
     ``parent_version`` is the generation before, ``restored_from`` the one whose body it took.
     """
@@ -81,11 +81,9 @@ class TakenBack(NamedTuple):
     number: int
 
 
-async def versions(
-    connection: Connection, uid: uuid.UUID, *, before: int | None = None, limit: int, bodies: bool = False
-) -> Sequence[Version]:
-    """Generations of an object, the newest first; ``before`` is the one that the page before ended with."""
-    return [Version(**row) for row in await connection.fetch(_sql.versions, uid, before, limit, bodies)]
+async def versions(connection: Connection, uid: uuid.UUID, *, before: int | None = None, limit: int) -> Sequence[Version]:
+    """Generations of an object without their bodies, the newest first; ``before`` is the one that the page before ended with."""
+    return [Version(**row) for row in await connection.fetch(_sql.versions, uid, before, limit)]
 
 
 async def version(connection: Connection, uid: uuid.UUID, generation: int) -> Version | None:
@@ -104,7 +102,7 @@ async def trashed(
     limit: int,
     scope: Scope = EVERYTHING,
 ) -> Sequence[Stored]:
-    """What was deleted and can be made again, by name: the last state, with when and by whom it was deleted."""
+    """What was deleted and can be made again, by name: the last state but for its body, with when and by whom it was deleted."""
     seen = (scope.everything, list(scope.folders), scope.root, list(scope.hidden), list(scope.names))
     rows = await connection.fetch(_sql.trashed, namespace, kind.group, kind.plural, name, *after, limit, *seen)
     return [_trashed(kind, row) for row in rows]
@@ -156,7 +154,7 @@ def _trashed(kind: Kind, row: Any) -> Stored:
         row["generation"],
         row["stored_version"],
         orjson.dumps(metadata).decode(),
-        row["spec"],
+        "{}",
         None,
         row["number"],
         row["title"],

@@ -1,7 +1,6 @@
 -- name: versions
--- Generations of an object, the newest first, older than $2 where that is given. $3 how many, $4 whether with their bodies.
-select generation, resource_version, created_at, created_by, message, parent_version, restored_from, metadata, stored_version, layout,
-       case when $4 then spec else '{}' end as spec
+-- Generations of an object without their bodies, the newest first, older than $2 where that is given. $3 how many.
+select generation, resource_version, created_at, created_by, message, parent_version, restored_from, metadata, stored_version, layout, '{}' as spec
 from resource_history
 where uid = $1 and ($2::bigint is null or generation < $2)
 order by generation desc
@@ -13,11 +12,11 @@ from resource_history
 where uid = $1 and generation = $2
 
 -- name: trashed
--- What was deleted, by name and uid, after the pair ($5, $6). $4 one name only, $7 how many. The scope is that of the caller: $8 everything,
+-- What was deleted, without bodies, by name and uid, after the pair ($5, $6). $4 one name only, $7 how many. The scope is that of the caller: $8 everything,
 -- $9 folders, $10 the root, $11 what is hidden there, $12 names.
 select t.uid, t.name, t.namespace, t.number, t.resource_version, t.generation, t.stored_version, t.layout, t.title, t.folder, t.metadata,
-       t.deleted_at, t.deleted_by, h.spec
-from trash t join resource_history h using (uid, generation)
+       t.deleted_at, t.deleted_by
+from trash t
 where t.namespace = $1 and t.api_group = $2 and t.resource = $3 and ($4::text is null or t.name = $4) and (t.name, t.uid) > ($5, $6)
   and ($8 or t.folder = any($9::text[]) or (t.folder is null and $10 and not t.name = any($11::text[])) or t.name = any($12::text[]))
 order by t.name, t.uid

@@ -64,7 +64,7 @@ _SCHEMAS: Final[Mapping[str, Any]] = {
         },
     },
 }
-_SECURITY: Final[Mapping[str, Any]] = {
+SECURITY: Final[Mapping[str, Any]] = {
     "basicAuth": {"type": "http", "scheme": "basic", "description": "login or e-mail, and password"},
     "bearerAuth": {"type": "http", "scheme": "bearer", "description": "the token of a service account, or an API key"},
 }
@@ -84,7 +84,7 @@ def document(routes: Sequence[Route], *, version: str, server: str = "/") -> dic
         "servers": [{"url": server}],
         "tags": [{"name": tag} for tag in sorted({operation.tag for _, operation in described if operation.tag})],
         "paths": paths,
-        "components": {"schemas": {**_SCHEMAS, **components}, "securitySchemes": dict(_SECURITY)},
+        "components": {"schemas": {**_SCHEMAS, **components}, "securitySchemes": dict(SECURITY)},
     }
 
 

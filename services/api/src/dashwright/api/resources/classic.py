@@ -41,7 +41,7 @@ class ClassicObjects:
         namespace = namespace_of(actor.org_id)
         annotations = {IN_FOLDER: parent} if parent else {}
         wanted = Wanted(FOLDER, uid or _new_uid(), FOLDER.version, {"title": title}, {}, annotations)
-        write = admission.admit(wanted, namespace, self._settings)
+        write = admission.admit(wanted, namespace, self._settings).write
         async with self._database.transaction() as connection:
             await resources.lock(connection)
             if await resources.get_many(connection, FOLDER, namespace, [write.name]):

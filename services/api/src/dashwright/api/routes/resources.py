@@ -9,7 +9,7 @@ from typing import Final
 from dashwright.api.domain.events import event_of
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.resources.services import Handle, Services
-from dashwright.api.resources.subresources import status
+from dashwright.api.resources.subresources import dto, status, versions
 from dashwright.api.resources.target import Target
 from dashwright.api.resources.verbs import create, delete, get, list_, update, watch
 from dashwright.common.kinds.registry import KINDS
@@ -39,7 +39,15 @@ _DOORS: Final = (
     _Door("delete", "DELETE", "/{name}", delete.operation, delete.handle),
 )
 _STATUS: Final = _Door("get", "GET", "/{name}/status", status.operation, status.handle)
-_SUBRESOURCES: Final[Mapping[str, _Door]] = MappingProxyType({})
+_SUBRESOURCES: Final[Mapping[str, tuple[_Door, ...]]] = MappingProxyType(
+    {
+        "dto": (_Door("get", "GET", "/{name}/dto", dto.operation, dto.handle),),
+        "versions": (
+            _Door("list", "GET", "/{name}/versions", versions.operation, versions.handle),
+            _Door("get", "GET", "/{name}/versions/{number}", versions.operation_of_one, versions.handle_one),
+        ),
+    }
+)
 
 
 def routes(services: Services) -> list[Route]:
@@ -52,11 +60,11 @@ def routes(services: Services) -> list[Route]:
         if door.verb in kind.verbs
     ]
     below = [
-        _route(_SUBRESOURCES[sub.name], Target(kind, version, sub), services)
+        _route(door, Target(kind, version, sub), services)
         for kind in KINDS
         for version in kind.versions
         for sub in kind.subresources
-        if sub.name in _SUBRESOURCES
+        for door in _SUBRESOURCES.get(sub.name, ())
     ]
     return [*verbs, *below]
 

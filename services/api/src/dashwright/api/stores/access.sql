@@ -15,3 +15,53 @@ from resource f left join own using (uid)
 where f.namespace = $1 and f.api_group = 'folder.grafana.app' and f.resource = 'folders'
 union all
 select resource, name, null, users, teams, roles, permissions from own where resource <> 'folders'
+
+-- name: find
+-- What rules are set on, by name ($4) or number ($5).
+select uid, name, folder from resource
+where namespace = $1 and api_group = $2 and resource = $3 and (name = $4 or number = $5)
+
+-- name: rules
+-- The rules of the objects of one namespace that have lists of their own, named by kind ($2) and name ($3); one row of nulls for an empty list.
+select l.resource, l.name, r.user_id, u.login, u.email, coalesce(u.is_service_account, false) as is_service_account, r.team_id,
+       t.name as team, r.role, r.permission, r.created
+from access_list l
+join unnest($2::text[], $3::text[]) wanted(resource, name) using (resource, name)
+left join access_rule r using (uid)
+left join "user" u on u.id = r.user_id
+left join team t on t.id = r.team_id
+where l.namespace = $1
+order by r.permission desc, r.role, lower(t.name), lower(u.login)
+
+-- name: hold_members
+-- Those of the users and service accounts that are in an organization; they stay until the transaction ends.
+select user_id from org_user where org_id = $1 and user_id = any($2::bigint[]) order by user_id for key share
+
+-- name: hold_teams
+select id from team where org_id = $1 and id = any($2::bigint[]) order by id for key share
+
+-- name: put_list
+insert into access_list (uid, namespace, resource, name) values ($1, $2, $3, $4)
+on conflict (uid) do update set updated = now()
+
+-- name: retire
+-- Those that are not wanted any more, or not with this level.
+delete from access_rule r
+where uid = $1 and not exists (
+    select from unnest($2::bigint[], $3::bigint[], $4::text[], $5::smallint[]) wanted(user_id, team_id, role, permission)
+    where (r.user_id, r.team_id, r.role, r.permission)
+        is not distinct from (nullif(wanted.user_id, 0), nullif(wanted.team_id, 0), wanted.role, wanted.permission))
+
+-- name: insert
+insert into access_rule (uid, user_id, team_id, role, permission)
+select $1, nullif(user_id, 0), nullif(team_id, 0), role, permission
+from unnest($2::bigint[], $3::bigint[], $4::text[], $5::smallint[]) wanted(user_id, team_id, role, permission)
+on conflict do nothing
+
+-- name: mark
+-- Under the lock of objects: whoever goes on with a watch from before learns that other objects may be seen by now.
+insert into change (resource_version, feed, api_group, resource, namespace, name, uid, type, generation, metadata)
+values (nextval('resource_version'), 1, 'access', 'permissions', $1, $2, $3, 'MODIFIED', 0, '{}')
+
+-- name: tell
+select pg_notify('change', 'resource')

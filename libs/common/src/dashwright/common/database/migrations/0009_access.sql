@@ -41,3 +41,13 @@ create trigger tell after insert or update or delete on access_rule for each row
 
 -- A member of a team may now do more than another: the identity changes with the membership.
 create trigger tell after insert or update or delete on team_member for each row execute function tell_identity('user', 'user_id');
+
+-- Rights in an organization end with the membership, those by rules, too.
+create or replace function forget_member() returns trigger language plpgsql as $$
+begin
+    delete from permission where user_id = old.user_id and org_id = old.org_id;
+    delete from team_member where user_id = old.user_id and org_id = old.org_id;
+    delete from access_rule r using access_list l
+    where l.uid = r.uid and r.user_id = old.user_id and l.namespace = case old.org_id when 1 then 'default' else 'org-' || old.org_id end;
+    return null;
+end $$;

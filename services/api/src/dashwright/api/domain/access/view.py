@@ -1,6 +1,6 @@
 """What a caller may do with the objects of a namespace that lie in folders."""
 
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from typing import Final
 
 from dashwright.api.domain.access.tree import EMPTY, Level, Rules, Tree
@@ -137,6 +137,15 @@ def demand(view: View, action: str, kind: Kind, name: str, folder: str | None, *
     if not view.may(action, kind, name, folder):
         what = f'{kind.key} "{name}"' if name else kind.key
         raise Forbidden(f"{what} is forbidden: {login} needs {action}", details={"name": name, "group": kind.group, "kind": kind.plural})
+
+
+def actions_of(kind: Kind, level: Level) -> Sequence[str]:
+    """What a level allows on an object of a kind that may have rules of its own."""
+    area = kind.area
+    every = [f"{area}:{verb}" for verb in ("read", "create", "write", "delete")] + [
+        f"{area}{_PERMISSIONS}:{verb}" for verb in ("read", "write")
+    ]
+    return [action for action in every if _needed(action) <= level]
 
 
 def _area(action: str) -> str:

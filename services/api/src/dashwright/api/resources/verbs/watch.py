@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 from dashwright.api.domain.selectors import parse_selection
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.resources import formats
 from dashwright.api.resources.services import Handle, Services
 from dashwright.api.resources.target import Target
 from dashwright.api.resources.watching import initial
-from dashwright.api.resources.watching import plain as formats
 from dashwright.api.resources.watching.options import Options, is_watch, options_of
 from dashwright.api.resources.watching.stream import Asked, Watch, refusal
 from dashwright.common.errors import BadRequest, Gone, TooManyRequests
@@ -39,10 +39,10 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
         )
     if await _is_ahead(services, options):
         return Answer(200, _refused(changes.gone(options.after)), form.content_type, endless=True)
-    asked = Asked(target, namespace, selection, options, form, with_columns=True)
+    asked = Asked(target, namespace, selection, options, form)
     watch = Watch(asked, feed, services.guard, services.lines, call.identity, view)
     if options.is_initial:
-        watch.begin_with(initial.objects(services, asked, watch))
+        watch.begin_with(initial.events(services, asked, watch, view.scope(target.kind)))
     return Answer(200, watch, form.content_type, endless=True)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from dashwright.api.http.sharing import Shared
-from dashwright.api.resources.watching import plain as formats
-from dashwright.api.resources.watching.plain import Format
+from dashwright.api.resources import formats
+from dashwright.api.resources.formats import Format
 from dashwright.api.resources.watching.transitions import Told
 from dashwright.common.database.pool import Database
 from dashwright.common.kinds.kind import Kind

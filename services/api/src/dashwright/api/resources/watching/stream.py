@@ -1,7 +1,7 @@
 """One watch, as it is sent."""
 
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -10,17 +10,17 @@ import orjson
 import structlog
 
 from dashwright.api.access.guard import Guard
-from dashwright.api.domain.access.view import View
+from dashwright.api.domain.access.view import View, is_above_rules
 from dashwright.api.domain.selectors import Selection, matches
 from dashwright.api.feed.cursor import Cursor, Wake
 from dashwright.api.feed.feed import Feed
 from dashwright.api.http.errors import error_answer
 from dashwright.api.http.shapes import Shape
+from dashwright.api.resources import formats
+from dashwright.api.resources.formats import Format
 from dashwright.api.resources.target import Target
-from dashwright.api.resources.watching import plain as formats
 from dashwright.api.resources.watching.lines import Lines
 from dashwright.api.resources.watching.options import Options
-from dashwright.api.resources.watching.plain import Format
 from dashwright.api.resources.watching.transitions import Told, told
 from dashwright.common.errors import Gone, Unavailable
 from dashwright.common.identity import Identity
@@ -41,7 +41,6 @@ class Asked:
     selection: Selection
     options: Options
     form: Format
-    with_columns: bool
 
 
 class Watch:
@@ -53,7 +52,7 @@ class Watch:
 
     __slots__ = (
         *("_asked", "_cursor", "_feed", "_guard", "_initial", "_is_over", "_lines"),
-        *("_resumes", "_to_tell", "_view", "_with_columns", "_woken"),
+        *("_resumes", "_to_tell", "_told_until", "_view", "_woken", "has_columns"),
     )
 
     def __init__(self, asked: Asked, feed: Feed, guard: Guard, lines: Lines, caller: Identity, view: View) -> None:
@@ -66,7 +65,8 @@ class Watch:
         self._to_tell: deque[Told] = deque()
         self._woken = Wake.NOTHING
         self._initial: AsyncIterator[bytes] | None = None
-        self._with_columns = True
+        self._told_until: dict[str, int] = {}
+        self.has_columns = False
         self._is_over = False
         self._resumes = not options.is_initial
         name = "" if selection.is_empty else selection.name
@@ -80,6 +80,10 @@ class Watch:
     def stand_at(self, version: int) -> None:
         """Goes on from there: what there was is told."""
         self._cursor.version = version
+
+    def leave_out(self, told: Mapping[str, int]) -> None:
+        """What happened to objects up to a version of each has been told."""
+        self._told_until.update(told)
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -142,15 +146,17 @@ class Watch:
         for change in found:
             if change.moves_access:
                 self._check_resumed(change)
-            if self._is_asked_for(change) and (event := told(change, partial(self._shows, change.name))) is not None:
+            if self._is_new(change) and (event := told(change, partial(self._shows, change.name))) is not None:
                 self._to_tell.append(event)
 
-    def _is_asked_for(self, change: Change) -> bool:
-        return change.kind is self._asked.target.kind and self._cursor.name in (None, change.name)
+    def _is_new(self, change: Change) -> bool:
+        """Whether a change is of an object that the watch is about, and not told with what was there."""
+        is_asked_for = change.kind is self._asked.target.kind and self._cursor.name in (None, change.name)
+        return is_asked_for and change.resource_version > self._told_until.get(change.name, 0)
 
     def _check_resumed(self, change: Change) -> None:
         """What this caller saw where the watch resumed is not known: it may be less or more than now."""
-        if self._resumes and (change.kind is None or not self._view.is_whole):
+        if self._resumes and not is_above_rules(self._cursor.caller) and (change.kind is None or not self._view.is_whole):
             raise Gone(f"who may see objects has changed at resource version {change.resource_version}; list again, and go on from there")
 
     def _shows(self, name: str, state: State) -> bool:
@@ -161,8 +167,8 @@ class Watch:
 
     async def _events(self) -> bytes:
         events = [self._to_tell.popleft() for _ in range(min(_EVENTS, len(self._to_tell)))]
-        target, with_columns = self._asked.target, self._asked.with_columns and self._with_columns
-        self._with_columns = False
+        target, with_columns = self._asked.target, not self.has_columns
+        self.has_columns = True
         return await self._lines.of(events, target.kind, target.version, self._asked.form, with_columns=with_columns)
 
     def _bookmark(self) -> bytes:

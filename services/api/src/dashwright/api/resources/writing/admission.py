@@ -1,7 +1,7 @@
 """From the object that is wanted to the row that is written: the kind's model, its rules, and what of the old body stays."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
@@ -19,7 +19,15 @@ from dashwright.common.stores import resources
 from dashwright.common.stores.resources import Stored
 
 
-def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: Stored | None = None) -> resources.Write:
+class Admitted(NamedTuple):
+    """What is to be written, and the trees of its body and of the stored one."""
+
+    write: resources.Write
+    body: dict[str, Any]
+    old: dict[str, Any] | None
+
+
+def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: Stored | None = None) -> Admitted:
     """Checks an object by its kind's model and rules. Raises Invalid with one cause a fault.
 
     A spec that says what ``stored`` says already keeps the stored text, and its version.
@@ -43,7 +51,7 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
     extract = kind.extract(draft.spec)
     title = _title(wanted, extract, stored, old)
     require_texts(title)
-    return resources.Write(
+    write = resources.Write(
         kind,
         wanted.name,
         write_json(draft.spec).decode() if kept is None else kept.spec,
@@ -54,10 +62,10 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
         annotations=draft.annotations,
         finalizers=wanted.finalizers,
         owner_references=wanted.owner_references,
-        managed_fields=wanted.managed_fields or (),
         number=wanted.number,
         restored_from=wanted.restored_from,
     )
+    return Admitted(write, draft.spec, old)
 
 
 def _title(wanted: Wanted, extract: Extract, stored: Stored | None, old: Mapping[str, Any] | None) -> str:

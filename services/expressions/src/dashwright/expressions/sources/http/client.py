@@ -10,9 +10,9 @@ from yarl import URL
 from dashwright.common.allowed_hosts import Address
 from dashwright.common.errors import DashwrightError, SourceFailed
 from dashwright.common.models.data_sources import SourceRecord
+from dashwright.common.reach import Reach
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.sources.http.access import Access, Accesses, address_of
-from dashwright.expressions.sources.reach import Reach
 
 _REDIRECTS: Final = 3
 _FOLLOWED: Final = frozenset({301, 302, 303, 307, 308})

@@ -10,7 +10,7 @@ import pytest
 
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.errors import BadRequest, SourceFailed
-from dashwright.expressions.sources.reach import Reach
+from dashwright.common.reach import Reach
 
 NAMED = Callable[..., None]
 

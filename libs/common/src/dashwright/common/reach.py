@@ -1,4 +1,7 @@
-"""Where data sources may lie. The addresses that are judged here are those that are connected to: nobody resolves a name twice."""
+"""Where data sources and git hosts may lie.
+
+The addresses that are judged here are those that are connected to: nobody resolves a name twice.
+"""
 
 import asyncio
 import ipaddress
@@ -11,31 +14,34 @@ SETTING = "DASHWRIGHT_ALLOWED_HOSTS"
 
 
 class Reach:
-    def __init__(self, allowed: AllowedHosts) -> None:
+    """``whose`` host is judged, for the errors: ``the data source's``."""
+
+    def __init__(self, allowed: AllowedHosts, whose: str = "the data source's") -> None:
         self._allowed = allowed
+        self._whose = whose
 
     async def resolve(self, host: str, port: int, *, encrypted: bool = True) -> list[Address]:
         """The addresses of ``host`` to connect to, in the order to try them. Without ``encrypted`` only listed ones may be reached.
 
         Raises BadRequest that names the setting where one of them may not be reached, SourceFailed where the name is not known.
         """
-        addresses = await _addresses(host, port)
+        addresses = await _addresses(host, port, self._whose)
         for address in addresses:
             # One is enough to refuse them all: a name that leads inside and outside would get inside by chance.
             if not self._allowed.permits(address, host):
                 raise BadRequest(
-                    f"the data source's host {host!r:.80} has the address {address}, which is not public; "
+                    f"{self._whose} host {host!r:.80} has the address {address}, which is not public; "
                     f"an operator can list the host or its network in {SETTING}"
                 )
             if not encrypted and not self._allowed.lists(address, host):
                 raise BadRequest(
-                    f"the data source's host {host!r:.80} may not be reached without encryption; "
+                    f"{self._whose} host {host!r:.80} may not be reached without encryption; "
                     f"use https or TLS, or let an operator list the host or its network in {SETTING}"
                 )
         return addresses
 
 
-async def _addresses(host: str, port: int) -> list[Address]:
+async def _addresses(host: str, port: int, whose: str) -> list[Address]:
     try:
         return [ipaddress.ip_address(host.strip("[]").partition("%")[0])]
     except ValueError:
@@ -43,5 +49,5 @@ async def _addresses(host: str, port: int) -> list[Address]:
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
     except (OSError, UnicodeError) as error:
-        raise SourceFailed(f"the data source's host {host!r:.80} is not known; check the address, and that its name resolves") from error
+        raise SourceFailed(f"{whose} host {host!r:.80} is not known; check the address, and that its name resolves") from error
     return list(dict.fromkeys(ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found))

@@ -1,0 +1,173 @@
+"""What was, as lists: the generations of one object, and what was deleted and can be made again.
+
+A list is written object by object, so that memory does not grow with it: the bodies are read one after the other.
+"""
+
+import asyncio
+import base64
+import binascii
+import uuid
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import orjson
+
+from dashwright.api.domain.selectors import Special
+from dashwright.api.http.answer import Answer
+from dashwright.api.http.call import Call
+from dashwright.api.resources import formats
+from dashwright.api.resources.services import Services
+from dashwright.api.resources.target import Target
+from dashwright.common.errors import BadRequest, NotFound
+from dashwright.common.kinds.kind import Kind
+from dashwright.common.stores import changes, histories, resources
+from dashwright.common.stores.changes import Book
+from dashwright.common.stores.histories import TrashPosition, Version
+from dashwright.common.stores.resources import Stored
+
+LARGEST_PAGE: Final = 1000
+"""Objects of one page, whatever limit a client names."""
+
+
+async def answer(target: Target, services: Services, call: Call, special: Special, name: str | None) -> Answer:
+    """The list that a selector asks for in place of the objects; ``name`` is that of the only object asked for."""
+    read = history if special is Special.HISTORY else trash
+    return await read(target, services, call, name)
+
+
+async def history(target: Target, services: Services, call: Call, name: str | None) -> Answer:
+    """The generations of the named object, whole and the newest first; none where there is no such object.
+
+    Raises BadRequest without a name, and Forbidden where the caller may not read the object.
+    """
+    kind, form = target.kind, formats.format_of(call)
+    _require_history(kind)
+    if name is None:
+        raise BadRequest("a history is that of one object: name it in the fieldSelector, as metadata.name=NAME")
+    namespace, limit, before = call.parameters["namespace"], limit_of(call), before_of(call)
+    async with services.database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
+        position = await changes.head(connection, Book.OBJECTS)
+        current = next(iter(await resources.get_many(connection, kind, namespace, [name])), None)
+        found = [] if current is None else await histories.versions(connection, current.uid, before=before, limit=limit + 1)
+    if current is None:
+        return _listed(target, services, form, {"resourceVersion": str(position)}, [])
+    await services.guard.demand(call.identity, kind.actions["get"], current)
+    metadata = {"resourceVersion": str(position), **next_page(found, limit)}
+    return _listed(target, services, form, metadata, [version.of(current) for version in found[:limit]])
+
+
+async def trash(target: Target, services: Services, call: Call, name: str | None) -> Answer:
+    """What was deleted, by name. Somebody sees there what they could read and delete while it was not."""
+    kind, form, namespace = target.kind, formats.format_of(call), call.parameters["namespace"]
+    _require_history(kind)
+    limit, after = limit_of(call), _trash_position(call)
+    view = await services.guard.view(call.identity, namespace)
+    async with services.database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
+        position = await changes.head(connection, Book.OBJECTS)
+        found = await histories.trashed(connection, kind, namespace, name=name, after=after, limit=limit + 1, scope=view.scope(kind))
+    listed = found[:limit]
+    metadata = {"resourceVersion": str(position)}
+    if len(found) > limit:
+        metadata["continue"] = _token({"name": listed[-1].name, "uid": str(listed[-1].uid)})
+    action = kind.actions["delete"]
+    seen = [item for item in listed if view.may(action, kind, item.name, item.folder)]
+    return _listed(target, services, form, metadata, seen)
+
+
+def limit_of(call: Call) -> int:
+    """Raises BadRequest for a ``limit`` that is none."""
+    text = call.query.get("limit", "")
+    if not text or text == "0":
+        return LARGEST_PAGE
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise BadRequest(f"limit {text[:40]!r} is not a positive integer")
+    return min(int(text), LARGEST_PAGE)
+
+
+def before_of(call: Call) -> int | None:
+    """The generation that the page before ended with. Raises BadRequest for a token that is none."""
+    before = _told(call).get("before")
+    if before is not None and not (isinstance(before, int) and 0 <= before < 2**63):
+        raise _unknown_token()
+    return before
+
+
+def next_page(found: Sequence[Version], limit: int) -> Mapping[str, str]:
+    """How the list goes on, where one more than ``limit`` was found."""
+    return {"continue": _token({"before": found[limit - 1].generation})} if len(found) > limit else {}
+
+
+async def version_of(services: Services, current: Stored, generation: int) -> Stored:
+    """An object as it was at a generation. Raises NotFound."""
+    async with services.database.connection() as connection:
+        found = await histories.version(connection, current.uid, generation)
+    if found is None:
+        kind = current.kind
+        raise NotFound(
+            f'{kind.key} "{current.name}" has no version {generation}, or keeps it no longer',
+            details={"name": current.name, "group": kind.group, "kind": kind.plural},
+        )
+    return found.of(current)
+
+
+def _require_history(kind: Kind) -> None:
+    if not kind.history:
+        raise BadRequest(f"{kind.plural} have neither a history nor a trash; ask for them without this label")
+
+
+def _listed(target: Target, services: Services, form: formats.Format, metadata: Mapping[str, Any], items: Sequence[Stored]) -> Answer:
+    listing = formats.Listing(form, target.kind, target.version)
+
+    async def written() -> AsyncIterator[bytes]:
+        yield listing.head(metadata)
+        for item in items:
+            whole = await _whole(services, item) if form.needs_body(target.kind) else item
+            if whole is not None:
+                yield await asyncio.to_thread(listing.items, [whole]) if form.is_yaml else listing.items([whole])
+        yield listing.tail()
+
+    return Answer(200, written(), form.content_type, form.headers)
+
+
+async def _whole(services: Services, item: Stored) -> Stored | None:
+    """An item of a list with its body; None where that has been dropped meanwhile."""
+    async with services.database.connection() as connection:
+        found = await histories.version(connection, item.uid, item.generation)
+    if found is None:
+        return None
+    return replace(item, spec=found.spec, title=found.of(item).title if found.layout else item.title)
+
+
+def _trash_position(call: Call) -> TrashPosition:
+    told = _told(call)
+    if not told:
+        return histories.START
+    try:
+        name, uid = told["name"], uuid.UUID(told["uid"])
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise _unknown_token() from error
+    if not isinstance(name, str) or not name.isprintable():
+        raise _unknown_token()
+    return TrashPosition(name, uid)
+
+
+def _token(told: Mapping[str, Any]) -> str:
+    return base64.urlsafe_b64encode(orjson.dumps(told)).decode()
+
+
+def _told(call: Call) -> Mapping[str, Any]:
+    token = call.query.get("continue", "")
+    if not token:
+        return {}
+    try:
+        told = orjson.loads(base64.urlsafe_b64decode(token))
+    except (binascii.Error, ValueError) as error:
+        raise _unknown_token() from error
+    if not isinstance(told, dict):
+        raise _unknown_token()
+    return told
+
+
+def _unknown_token() -> BadRequest:
+    return BadRequest("the continue token is not one of this list; list again from the start")

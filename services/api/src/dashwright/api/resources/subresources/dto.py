@@ -1,0 +1,59 @@
+"""Dto: a dashboard, and what the caller may do with it."""
+
+from typing import Final
+
+from dashwright.api.domain.access.tree import Level
+from dashwright.api.domain.access.view import View
+from dashwright.api.domain.classic import dashboard_url, slug_of
+from dashwright.api.http.answer import Answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import Content, Operation
+from dashwright.api.resources import described, formats
+from dashwright.api.resources.services import Services
+from dashwright.api.resources.target import Target
+from dashwright.common.identity import Caller, Identity, Role
+from dashwright.common.media import JSON, YAML
+from dashwright.common.models.dashboard_access import AnnotationActions, AnnotationPermission, DashboardAccess, DashboardWithAccessInfo
+from dashwright.common.stores.resources import Stored
+
+_QUERY: Final = {"includeAccess": "false: the dashboard alone"}
+_REFUSED: Final = frozenset({"false", "0", "f", "F", "False", "FALSE"})
+
+
+def operation(target: Target) -> Operation:
+    either = Content(DashboardWithAccessInfo | described.shown(target.kind), (JSON, YAML))
+    return described.operation("get", target, below="Dto", query=_QUERY, answers={200: either}, errors=(404, 406))
+
+
+async def handle(target: Target, services: Services, call: Call) -> Answer:
+    kind, form = target.kind, formats.format_of(call)
+    stored = await services.shelves[kind.shelf].get(kind, call.parameters["namespace"], call.parameters["name"])
+    assert isinstance(stored, Stored), "a dashboard is a stored object"
+    view = await services.guard.demand(call.identity, kind.actions["get"], stored)
+    if call.query.get("includeAccess") in _REFUSED:
+        return formats.one(form, kind, target.version, stored)
+    shown = stored.encode(target.version).replace(f'"kind":"{kind.kind}"'.encode(), b'"kind":"DashboardWithAccessInfo"', 1)
+    return formats.one(form, kind, target.version, shown[:-1] + b',"access":' + access(view, call.identity, stored).to_json() + b"}")
+
+
+def access(view: View, caller: Identity, stored: Stored) -> DashboardAccess:
+    """What the caller may do with a dashboard. Stars belong to users, whatever they may do."""
+
+    def may(verb: str) -> bool:
+        return view.may(stored.kind.actions[verb], stored.kind, stored.name, stored.folder)
+
+    can_save = may("update")
+    return DashboardAccess(
+        slug=slug_of(stored.title),
+        url=dashboard_url(stored.name, stored.title),
+        can_save=can_save,
+        can_edit=can_save,
+        can_admin=view.level(stored.kind, stored.name, stored.folder) >= Level.ADMIN,
+        can_star=caller.kind is Caller.USER,
+        can_delete=may("delete"),
+        annotations_permissions=AnnotationPermission(dashboard=_all(can_save), organization=_all(caller.role.holds(Role.EDITOR))),
+    )
+
+
+def _all(is_allowed: bool) -> AnnotationActions:
+    return AnnotationActions(can_add=is_allowed, can_edit=is_allowed, can_delete=is_allowed)

@@ -1,0 +1,81 @@
+"""Versions: what a dashboard was, as a list of them, or whole at one."""
+
+from dataclasses import replace
+from typing import Final
+
+from dashwright.api.http.answer import Answer, json_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.integers import integer_of
+from dashwright.api.http.routing import Operation
+from dashwright.api.resources import described, formats, past
+from dashwright.api.resources.services import Services
+from dashwright.api.resources.target import Target
+from dashwright.common.errors import BadRequest
+from dashwright.common.models.dashboard_versions import DashboardVersionInfo, DashboardVersionList
+from dashwright.common.stores import histories
+from dashwright.common.stores.histories import Version
+from dashwright.common.stores.resources import Stored
+
+_QUERY: Final = {
+    "limit": "how many at most",
+    "continue": "the token that the page before ended with",
+    "version": "the one to answer whole, in place of the list",
+    "path": "the same, as the path below the name has it",
+}
+
+
+def operation(target: Target) -> Operation:
+    either = DashboardVersionList | described.shown(target.kind)
+    return described.operation("list", target, below="Versions", query=_QUERY, answers={200: either}, errors=(404,))
+
+
+def operation_of_one(target: Target) -> Operation:
+    made = described.operation("get", target, below="Version", answers={200: described.in_formats(target.kind)}, errors=(404, 406))
+    return replace(made, parameters={"number": int})
+
+
+async def handle(target: Target, services: Services, call: Call) -> Answer:
+    asked = call.query.get("version", "") or call.query.get("path", "").strip("/")
+    if asked not in ("", "0"):
+        return await _one(target, services, call, asked)
+    limit, before = past.limit_of(call), past.before_of(call)
+    current = await _readable(target, services, call)
+    async with services.database.connection() as connection:
+        found = await histories.versions(connection, current.uid, before=before, limit=limit + 1)
+    listed = DashboardVersionList(
+        kind="DashboardVersionList",
+        api_version=target.kind.api_version(target.version),
+        metadata={"resourceVersion": str(current.resource_version), **past.next_page(found, limit)},
+        items=[_info(version) for version in found[:limit]],
+    )
+    return json_answer(listed)
+
+
+async def handle_one(target: Target, services: Services, call: Call) -> Answer:
+    return await _one(target, services, call, call.parameters["number"])
+
+
+async def _one(target: Target, services: Services, call: Call, text: str) -> Answer:
+    number = integer_of(text)
+    if number is None or number < 1:
+        raise BadRequest(f"version {text[:40]!r} is not the number of a version: a whole number from 1 on")
+    form = formats.format_of(call)
+    current = await _readable(target, services, call)
+    return formats.one(form, target.kind, target.version, await past.version_of(services, current, number))
+
+
+async def _readable(target: Target, services: Services, call: Call) -> Stored:
+    found = await services.shelves[target.kind.shelf].get(target.kind, call.parameters["namespace"], call.parameters["name"])
+    assert isinstance(found, Stored), "what has versions is a stored object"
+    await services.guard.demand(call.identity, target.kind.actions["get"], found)
+    return found
+
+
+def _info(version: Version) -> DashboardVersionInfo:
+    return DashboardVersionInfo(
+        version=version.generation,
+        parent_version=version.parent_version,
+        created=int(version.created_at.timestamp() * 1000),
+        created_by=version.created_by,
+        message=version.message,
+    )

@@ -1,0 +1,85 @@
+"""The documents that Kubernetes clients read before they send or explain an object. They tell nothing about what is stored."""
+
+import asyncio
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import orjson
+
+from dashwright.api.http.answer import Answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.etags import tag_of, tagged
+from dashwright.api.http.routing import PUBLIC, Content, Operation, Route
+from dashwright.api.resources import discovery
+from dashwright.api.resources.openapi import documents
+from dashwright.common.errors import NotAcceptable, NotFound
+from dashwright.common.kinds.kind import Kind
+from dashwright.common.media import JSON, ranges
+
+_TAG: Final = "discovery"
+_ANSWERS: Final = {200: Content(dict[str, Any]), 304: None}
+_TAKEN: Final = frozenset({JSON, "application/*", "*/*"})
+_UNTIL_IT_CHANGES: Final = {"Cache-Control": "no-cache"}
+_FOR_EVER: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
+
+
+def routes(kinds: Sequence[Kind], *, product: str) -> list[Route]:
+    """The index, and a document for each version of a group. ``product`` is the version of the product."""
+
+    # Made when first asked for, in a thread: they take a moment, and few ask.
+    @lru_cache
+    def texts() -> dict[str, tuple[bytes, str]]:
+        found = {}
+        for group in discovery.groups_of(kinds):
+            for version in discovery.versions_of(kinds, group):
+                body = orjson.dumps(documents.document(kinds, group, version, product=product))
+                found[f"apis/{group}/{version}"] = body, tag_of(body)
+        return found
+
+    @lru_cache
+    def index_text() -> bytes:
+        return orjson.dumps(documents.index({path: tag for path, (_, tag) in texts().items()}))
+
+    async def index(call: Call) -> Answer:
+        _check_accept(call)
+        body = await asyncio.to_thread(index_text)
+        return tagged(call, body, tag_of(body), _UNTIL_IT_CHANGES)
+
+    async def one(call: Call) -> Answer:
+        _check_accept(call)
+        path = f"apis/{call.parameters['group']}/{call.parameters['version']}"
+        found = (await asyncio.to_thread(texts)).get(path)
+        if found is None:
+            raise NotFound(f"there is no document of {path!r}; /openapi/v3 lists those that there are")
+        body, tag = found
+        return tagged(call, body, tag, _FOR_EVER if call.query.get("hash") == tag else _UNTIL_IT_CHANGES)
+
+    return [
+        Route(
+            "GET",
+            "/openapi/v3",
+            index,
+            PUBLIC,
+            Operation("listOpenApiV3", "which documents there are", _TAG, answers=_ANSWERS, errors=(406,)),
+        ),
+        Route(
+            "GET",
+            "/openapi/v3/apis/{group}/{version}",
+            one,
+            PUBLIC,
+            Operation(
+                "getOpenApiV3",
+                "the description of a version of a group, as Kubernetes clients read it",
+                _TAG,
+                answers=_ANSWERS,
+                query={"hash": "the tag of the document that is meant; it may be kept for ever then"},
+                errors=(404, 406),
+            ),
+        ),
+    ]
+
+
+def _check_accept(call: Call) -> None:
+    if call.accept and not any(asked.name in _TAKEN and asked.weight > 0 for asked in ranges(call.accept)):
+        raise NotAcceptable(f"the description is there in {JSON} only; the Accept header does not name it")

@@ -1,0 +1,112 @@
+"""The git program, run so that nothing of this machine or of a repository changes what it does."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dashwright.common.errors import SourceFailed
+
+_SAID: Final = 16 * 1024
+_ANSWER: Final = 64 * 1024 * 1024
+_PATIENCE: Final = 5.0  # seconds between asking the program to end and ending it
+
+_ALWAYS: Final[Mapping[str, str]] = {
+    "core.hooksPath": "/dev/null",
+    "core.fsmonitor": "false",
+    "credential.helper": "",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "protocol.allow": "never",
+    "http.followRedirects": "false",
+    "http.lowSpeedLimit": "1000",
+    "http.lowSpeedTime": "30",
+    "safe.directory": "*",
+    "submodule.recurse": "false",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GitFailed(Exception):
+    """The program ended with another status than 0; ``said`` is what it wrote, for whoever makes a sentence of it."""
+
+    status: int
+    said: str
+
+
+async def run(arguments: Sequence[str], *, folder: Path, settings: Mapping[str, str], seconds: float) -> bytes:
+    """What the program answers. ``settings`` are configuration that stands for this run only, and shows in no list of processes.
+
+    Raises GitFailed, and SourceFailed where there is no such program or it takes longer than ``seconds``. Cancelled or late, it is ended
+    with everything it has started.
+    """
+    try:
+        process = await asyncio.create_subprocess_exec(
+            "git",
+            *arguments,
+            cwd=folder,
+            env=_environment({**_ALWAYS, **settings}),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        raise SourceFailed("there is no git program here; install git where the jobs worker runs") from error
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        async with asyncio.timeout(seconds):
+            answer, said = await asyncio.gather(_read(process.stdout, _ANSWER), _read(process.stderr, _SAID))
+            status = await process.wait()
+    except TimeoutError as error:
+        raise SourceFailed(f"the git host did not answer within {seconds:.0f} s") from error
+    finally:
+        await _end(process)
+    if status != 0:
+        raise GitFailed(status, said.decode(errors="replace"))
+    return answer
+
+
+def _environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """Made from nothing, so that no configuration of the machine, its users or its administrator is read."""
+    environment = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": "/nonexistent",
+        "LC_ALL": "C.UTF-8",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "true",
+        "GIT_CONFIG_COUNT": str(len(settings)),
+    }
+    for index, (name, value) in enumerate(settings.items()):
+        environment |= {f"GIT_CONFIG_KEY_{index}": name, f"GIT_CONFIG_VALUE_{index}": value}
+    return environment
+
+
+async def _read(stream: asyncio.StreamReader, most: int) -> bytes:
+    """To the end; what is beyond ``most`` is let go."""
+    kept = bytearray()
+    while piece := await stream.read(64 * 1024):
+        kept += piece[: most - len(kept)]
+    return bytes(kept)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Ends the program and what it has started: the helpers that talk to the host are processes of their own."""
+    if process.returncode is not None:
+        return
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            await process.wait()
+    except TimeoutError:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()

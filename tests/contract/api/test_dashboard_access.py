@@ -1,0 +1,80 @@
+"""What a caller learns of a dashboard and of their own rights on it."""
+
+import pytest
+from tests.contract.api.conftest import Api
+
+from dashwright.common.identity import Role
+
+DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
+ABILITIES = ("canSave", "canEdit", "canAdmin", "canDelete", "canStar")
+
+
+async def make(api: Api, title: str = "Prod Overview") -> None:
+    status, told = await api("POST", DASHBOARDS, {"metadata": {"name": "abc"}, "spec": {"title": title}})
+    assert status == 201, told
+
+
+async def test_a_dashboard_comes_with_its_address(api: Api) -> None:
+    """The slug of its title, the page of its name, and the whole object."""
+    await make(api)
+    status, found = await api("GET", f"{DASHBOARDS}/abc/dto")
+    assert (status, found["kind"], found["apiVersion"]) == (200, "DashboardWithAccessInfo", "dashboard.grafana.app/v2alpha1")
+    assert (found["access"]["slug"], found["access"]["url"]) == ("prod-overview", "/d/abc/prod-overview")
+    _, plain = await api("GET", f"{DASHBOARDS}/abc")
+    assert {key: found[key] for key in plain if key != "kind"} == {key: plain[key] for key in plain if key != "kind"}
+
+
+async def test_the_access_may_be_left_out(api: Api) -> None:
+    """Then it is the dashboard alone."""
+    await make(api)
+    assert (await api("GET", f"{DASHBOARDS}/abc/dto?includeAccess=false")) == (await api("GET", f"{DASHBOARDS}/abc"))
+
+
+@pytest.mark.parametrize(
+    ("role", "able"),
+    [
+        (Role.VIEWER, ("canStar",)),
+        (Role.EDITOR, ("canSave", "canEdit", "canDelete", "canStar")),
+        (Role.ADMIN, ABILITIES),
+    ],
+)
+async def test_abilities_are_those_of_the_caller(api: Api, role: Role, able: tuple[str, ...]) -> None:
+    """All are told, also those that the caller has not; annotations follow from saving."""
+    await make(api)
+    _, found = await api("GET", f"{DASHBOARDS}/abc/dto", auth=await api.person("somebody", role))
+    assert {key: found["access"][key] for key in ABILITIES} == {key: key in able for key in ABILITIES}
+    actions = dict.fromkeys(("canAdd", "canEdit", "canDelete"), "canSave" in able)
+    assert found["access"]["annotationsPermissions"] == {"dashboard": actions, "organization": actions}
+
+
+async def test_a_token_has_no_stars(api: Api) -> None:
+    """Whatever it may do besides."""
+    await make(api)
+    _, key = await api.token(await api.account("robot", Role.ADMIN), "t")
+    _, found = await api("GET", f"{DASHBOARDS}/abc/dto", auth=f"Bearer {key}")
+    assert (found["access"]["canAdmin"], found["access"]["canStar"]) == (True, False)
+
+
+async def test_an_explicit_grant_is_an_ability(api: Api) -> None:
+    """On that dashboard, for that action alone."""
+    await make(api)
+    _, found = await api(
+        "GET", f"{DASHBOARDS}/abc/dto", auth=await api.person("v", Role.VIEWER, ("dashboards:write", "dashboards:uid:abc"))
+    )
+    assert [key for key in ABILITIES if found["access"][key]] == ["canSave", "canEdit", "canStar"]
+
+
+async def test_who_may_not_read_it_gets_nothing(api: Api) -> None:
+    """403 and 404 as of the dashboard itself."""
+    await make(api)
+    assert (await api("GET", f"{DASHBOARDS}/abc/dto", auth=await api.person("n", Role.NONE)))[0] == 403
+    assert (await api("GET", f"{DASHBOARDS}/nothing/dto"))[0] == 404
+
+
+async def test_a_layout_is_a_stub_here_too(api: Api) -> None:
+    """In an older version; the address is that of its title."""
+    body = {"metadata": {"name": "abc"}, "spec": {"title": "Prod Overview", "elements": {}, "layout": {}}}
+    assert (await api("POST", DASHBOARDS, body))[0] == 201
+    _, found = await api("GET", f"{DASHBOARDS.replace('v2alpha1', 'v0alpha1')}/abc/dto")
+    assert (found["spec"], found["status"]["conversion"]["failed"]) == ({"title": "Prod Overview", "schemaVersion": 9999}, True)
+    assert found["access"]["slug"] == "prod-overview"

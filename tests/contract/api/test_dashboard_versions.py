@@ -1,0 +1,133 @@
+"""The versions of a dashboard: as a list, whole one by one, and as a history of whole objects."""
+
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from tests.contract.api.conftest import Api
+
+from dashwright.common.identity import Role
+
+DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
+
+
+async def save(api: Api, name: str, *titles: str, **spec: Any) -> None:
+    """Saves a dashboard with each title in turn."""
+    for title in titles:
+        form = {"dashboard": {"uid": name, "title": title, **spec}, "overwrite": True, "message": f"to {title}"}
+        status, told = await api("POST", "/api/dashboards/db", form)
+        assert status == 200, told
+
+
+def history(name: str, **query: Any) -> str:
+    asked = {"labelSelector": "grafana.app/get-history=true", "fieldSelector": f"metadata.name={name}", **query}
+    return f"{DASHBOARDS}?{'&'.join(f'{key}={quote(str(value))}' for key, value in asked.items())}"
+
+
+async def test_versions_are_listed_newest_first(api: Api) -> None:
+    """Each with its number, the one before, when, by whom and why."""
+    await save(api, "d", "one", "two")
+    status, found = await api("GET", f"{DASHBOARDS}/d/versions")
+    assert (status, found["kind"], found["apiVersion"]) == (200, "DashboardVersionList", "dashboard.grafana.app/v2alpha1")
+    assert [(item["version"], item["createdBy"], item["message"]) for item in found["items"]] == [
+        (2, "user:1", "to two"),
+        (1, "user:1", "to one"),
+    ]
+    assert all(item["created"] > 1_700_000_000_000 for item in found["items"])
+
+
+async def test_versions_come_in_pages(api: Api) -> None:
+    """The token of a page leads to the next; the last has none."""
+    await save(api, "d", *"abcde")
+    seen, query = [], "limit=2"
+    while query:
+        _, found = await api("GET", f"{DASHBOARDS}/d/versions?{query}")
+        seen.append([item["version"] for item in found["items"]])
+        token = found["metadata"].get("continue")
+        query = f"limit=2&continue={token}" if token else ""
+    assert seen == [[5, 4], [3, 2], [1]]
+
+
+@pytest.mark.parametrize("path", ["d/versions/1", "d/versions?version=1", "d/versions?path=/1"])
+async def test_a_version_is_the_dashboard_as_it_was(api: Api, path: str) -> None:
+    """Its generation is the number, its message is an annotation."""
+    await save(api, "d", "one", "two")
+    status, found = await api("GET", f"{DASHBOARDS}/{path}")
+    assert (status, found["kind"], found["spec"], found["metadata"]["generation"]) == (200, "Dashboard", {"title": "one"}, 1)
+    assert found["metadata"]["annotations"]["grafana.app/message"] == "to one"
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("d/versions/2", 404),
+        ("d/versions/9223372036854775807", 404),
+        ("d/versions/x", 400),
+        ("d/versions/0", 400),
+        ("d/versions/-1", 400),
+        ("d/versions/1.5", 400),
+        ("d/versions?version=x", 400),
+        ("d/versions?limit=x", 400),
+        ("d/versions?continue=zzz", 400),
+        ("d/versions?continue=W10=", 400),
+        ("d/versions?continue=eyJiZWZvcmUiOiJhIn0=", 400),
+        ("nothing/versions", 404),
+        ("nothing/versions/1", 404),
+    ],
+)
+async def test_what_is_no_version_is_refused(api: Api, path: str, status: int) -> None:
+    """An unknown number or dashboard is 404, what is no number 400; as a Status."""
+    await save(api, "d", "one")
+    answered, told = await api("GET", f"{DASHBOARDS}/{path}")
+    assert (answered, told["kind"], told["code"]) == (status, "Status", status)
+
+
+async def test_a_history_is_of_whole_objects(api: Api) -> None:
+    """The newest first, whatever the name ends with, and in pages."""
+    await save(api, "test-dashboard-", "one", "two")
+    status, found = await api("GET", history("test-dashboard-", limit=10))
+    assert (status, found["kind"], found["metadata"]["resourceVersion"].isdigit()) == (200, "DashboardList", True)
+    assert [(item["metadata"]["generation"], item["spec"]) for item in found["items"]] == [(2, {"title": "two"}), (1, {"title": "one"})]
+    assert [item["metadata"]["annotations"]["grafana.app/message"] for item in found["items"]] == ["to two", "to one"]
+    _, first = await api("GET", history("test-dashboard-", limit=1))
+    token = {"continue": first["metadata"]["continue"]}
+    _, second = await api("GET", history("test-dashboard-", limit=1, **token))
+    assert first["items"] + second["items"] == found["items"]
+    assert "continue" not in second["metadata"]
+
+
+async def test_a_history_is_printed_as_a_table(api: Api) -> None:
+    """As kubectl asks for it; the titles are those of then."""
+    await save(api, "d", "one", "two")
+    _, found = await api("GET", history("d"), headers={"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"})
+    assert [row["object"]["metadata"]["generation"] for row in found["rows"]] == [2, 1]
+
+
+async def test_a_history_needs_the_name_of_one_object(api: Api) -> None:
+    """Without one it is 400; an unknown one has none. Folders keep no history."""
+    asked = "labelSelector=grafana.app/get-history=true"
+    assert (await api("GET", f"{DASHBOARDS}?{asked}"))[0] == 400
+    assert (await api("GET", history("nothing")))[1]["items"] == []
+    folders = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
+    assert (await api("GET", f"{folders}?{asked}&fieldSelector=metadata.name%3Df"))[0] == 400
+
+
+async def test_a_layout_of_old_is_a_stub_in_older_versions(api: Api) -> None:
+    """In each of the ways to read it, and with the title of then."""
+    await save(api, "d", "one", layout={})
+    await save(api, "d", "two")
+    stub = {"title": "one", "schemaVersion": 9999}
+    older = DASHBOARDS.replace("v2alpha1", "v1beta1")
+    _, found = await api("GET", f"{older}/d/versions/1")
+    assert (found["spec"], found["status"]["conversion"]["storedVersion"]) == (stub, "v2alpha1")
+    _, listed = await api("GET", history("d").replace("v2alpha1", "v1beta1"))
+    assert [item["spec"] for item in listed["items"]] == [{"title": "two"}, stub]
+
+
+async def test_versions_are_for_those_who_may_read_the_dashboard(api: Api) -> None:
+    """Nobody else learns of them."""
+    await save(api, "d", "one")
+    nobody = await api.person("nobody", Role.NONE)
+    for path in (f"{DASHBOARDS}/d/versions", f"{DASHBOARDS}/d/versions/1", history("d")):
+        assert (await api("GET", path, auth=nobody))[0] == 403
+        assert (await api("GET", path, auth=await api.person(f"reader{len(path)}", Role.VIEWER)))[0] == 200

@@ -1,0 +1,224 @@
+"""Rules of access on folders and dashboards: set through the classic API, and counting at every door at the next request."""
+
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import ADMIN, Api
+
+from dashwright.common.identity import Role
+
+DASHBOARDS = "/apis/dashboard.grafana.app/v0alpha1/namespaces/default/dashboards"
+FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
+
+
+async def folder(api: Api, uid: str, parent: str = "") -> None:
+    status, answer = await api("POST", "/api/folders", {"uid": uid, "title": f"Folder {uid}", "parentUid": parent})
+    assert status == 200, answer
+
+
+async def dashboard(api: Api, uid: str, folder: str = "") -> int:
+    body = {"dashboard": {"uid": uid, "title": f"Dashboard {uid}"}, "folderUid": folder}
+    status, answer = await api("POST", "/api/dashboards/db", body)
+    assert status == 200, answer
+    number: int = answer["id"]
+    return number
+
+
+async def allow(api: Api, place: str, *items: dict[str, Any], auth: str = ADMIN) -> None:
+    status, answer = await api("POST", f"/api/{place}/permissions", {"items": list(items)}, auth=auth)
+    assert status == 200, answer
+
+
+async def number_of(api: Api, login: str) -> int:
+    number: int = await api.sql("""select id from "user" where login = $1""", login)
+    return number
+
+
+async def team_of(api: Api, name: str, *logins: str) -> int:
+    team_id: int = (await api("POST", "/api/teams", {"name": name}))[1]["teamId"]
+    for login in logins:
+        assert (await api("POST", f"/api/teams/{team_id}/members", {"userId": await number_of(api, login)}))[0] == 200
+    return team_id
+
+
+async def sees(api: Api, auth: str, name: str, *, kind: str = "dashboards") -> bool:
+    status, answer = await api("GET", f"{DASHBOARDS if kind == 'dashboards' else FOLDERS}/{name}", auth=auth)
+    assert status in (200, 403), answer
+    return status == 200
+
+
+async def test_what_holds_by_default_is_shown(api: Api) -> None:
+    """Admins first, then what the roles have at the root; below it the same is inherited."""
+    await folder(api, "f")
+    await folder(api, "g", "f")
+    number = await dashboard(api, "d", "f")
+    expected = [("Admin", "Admin", 4), ("Editor", "Edit", 2), ("Viewer", "View", 1)]
+    for place, inherited in (
+        ("folders/f", False),
+        ("folders/g", True),
+        ("dashboards/uid/d", True),
+        (f"dashboards/id/{number}", True),
+    ):
+        status, items = await api("GET", f"/api/{place}/permissions")
+        assert status == 200
+        assert [(item["role"], item["permissionName"], item["permission"]) for item in items] == expected, place
+        assert {item["inherited"] for item in items} == {inherited}
+        assert {item["uid"] for item in items} == {"d" if "dashboards" in place else place.rpartition("/")[2]}
+
+
+async def test_a_list_comes_back_as_it_was_posted(api: Api) -> None:
+    """Of a role, a team and a user, by uid and by number; where it is inherited it says from where."""
+    vic = await api.person("vic", Role.VIEWER)
+    team = await team_of(api, "Team", "vic")
+    await folder(api, "f")
+    number = await dashboard(api, "d", "f")
+    items = [
+        {"role": "Viewer", "permission": 1},
+        {"role": "Editor", "permission": 2},
+        {"teamId": team, "permission": 1},
+        {"userId": 1, "permission": 4},
+    ]
+    for place in ("folders/f", "dashboards/uid/d", f"dashboards/id/{number}"):
+        status, answer = await api("POST", f"/api/{place}/permissions", {"items": items})
+        assert (status, answer) == (200, {"message": f"{'Folder' if 'folders' in place else 'Dashboard'} permissions updated"})
+    _, found = await api("GET", "/api/folders/f/permissions")
+    assert len(found) == 4
+    assert (found[0]["userId"], found[0]["userLogin"], found[0]["permissionName"]) == (1, "admin", "Admin")
+    assert {(item["teamId"], item["team"]) for item in found} == {(0, ""), (team, "Team")}
+    _, found = await api("GET", "/api/dashboards/uid/d/permissions")
+    inherited = [item for item in found if item["inherited"]]
+    assert len(found) == 8
+    assert {(item["uid"], item["title"], item["isFolder"], item["url"]) for item in inherited} == {
+        ("f", "Folder f", True, "/dashboards/f/f/folder-f")
+    }
+    assert await sees(api, vic, "d")
+
+
+@pytest.mark.parametrize(
+    ("item", "message"),
+    [
+        ({"permission": 1}, "give one of userId"),
+        ({"role": "Viewer", "userId": 1, "permission": 1}, "give one of userId"),
+        ({"role": "Viewer", "permission": 3}, "permission 3 is none"),
+        ({"role": "None", "permission": 1}, "role 'None'"),
+        ({"userId": 4711, "permission": 1}, "user not found"),
+        ({"teamId": 4711, "permission": 1}, "team not found"),
+        ({"role": 5}, "bad request data"),
+    ],
+)
+async def test_what_is_no_rule_is_refused(api: Api, item: dict[str, Any], message: str) -> None:
+    """And leaves everything as it was; so does a user of another organization, and somebody named twice."""
+    await folder(api, "f")
+    status, answer = await api("POST", "/api/folders/f/permissions", {"items": [item]})
+    assert (status, message in answer["message"]) == (400, True), answer
+    twice = {"items": [{"role": "Viewer", "permission": 1}, {"role": "Viewer", "permission": 2}]}
+    assert (await api("POST", "/api/folders/f/permissions", twice))[0] == 400
+    await api.person("other", Role.VIEWER, org_id=await api.organization("Other"))
+    body = {"items": [{"userId": await number_of(api, "other"), "permission": 1}]}
+    assert await api("POST", "/api/folders/f/permissions", body) == (400, {"message": "user not found"})
+    assert await api.sql("select count(*) from access_list") == 0
+
+
+async def test_what_is_not_there_has_no_rules(api: Api) -> None:
+    for place, message in (
+        ("folders/x", "folder not found"),
+        ("dashboards/uid/x", "Dashboard not found"),
+        ("dashboards/id/7", "Dashboard not found"),
+    ):
+        assert await api("GET", f"/api/{place}/permissions") == (404, {"message": message})
+        assert await api("POST", f"/api/{place}/permissions", {"items": []}) == (404, {"message": message})
+
+
+async def test_a_list_at_the_root_replaces_what_roles_have_and_below_it_adds(api: Api) -> None:
+    """An empty list leaves Admins only. A rule further down opens that part, and no more."""
+    vic, eve = await api.person("vic", Role.VIEWER), await api.person("eve", Role.EDITOR)
+    await folder(api, "f")
+    await folder(api, "g", "f")
+    await dashboard(api, "d", "f")
+    await dashboard(api, "e", "g")
+    await dashboard(api, "top")
+    assert all([await sees(api, vic, name) for name in ("d", "e", "top")])
+    await allow(api, "folders/f")
+    for auth in (vic, eve):
+        assert [await sees(api, auth, name) for name in ("d", "e", "top")] == [False, False, True]
+        assert [await sees(api, auth, name, kind="folders") for name in ("f", "g")] == [False, False]
+    await allow(api, "folders/g", {"role": "Viewer", "permission": 1})
+    for auth in (vic, eve):
+        assert [await sees(api, auth, name) for name in ("d", "e", "top")] == [False, True, True]
+        assert [await sees(api, auth, name, kind="folders") for name in ("f", "g")] == [False, True]
+    await allow(api, "dashboards/uid/d", {"userId": await number_of(api, "vic"), "permission": 1})
+    assert [await sees(api, vic, "d"), await sees(api, eve, "d")] == [True, False]
+    await allow(api, "dashboards/uid/top")
+    assert [await sees(api, vic, "top"), await sees(api, ADMIN, "top")] == [False, True]
+
+
+async def test_level_admin_is_the_right_to_set_rules(api: Api) -> None:
+    """On the object and below it, and nowhere else; a list that somebody may not change is not shown to them either."""
+    vic = await api.person("vic", Role.VIEWER)
+    await folder(api, "f")
+    await folder(api, "g", "f")
+    await folder(api, "h")
+    item = {"userId": await number_of(api, "vic"), "permission": 4}
+    refused = (await api("GET", "/api/folders/f/permissions", auth=vic))[1]
+    assert refused["message"].endswith("folders.permissions:read")
+    await allow(api, "folders/f", item)
+    for uid, status in (("f", 200), ("g", 200), ("h", 403)):
+        assert (await api("GET", f"/api/folders/{uid}/permissions", auth=vic))[0] == status
+        assert (await api("POST", f"/api/folders/{uid}/permissions", {"items": [item]}, auth=vic))[0] == status
+    for level in (1, 2):
+        await allow(api, "folders/f", {**item, "permission": level})
+        assert (await api("GET", "/api/folders/f/permissions", auth=vic))[0] == 403
+    eve = await api.person("eve", Role.VIEWER, ("folders.permissions:read", "folders:uid:h"))
+    assert (await api("GET", "/api/folders/h/permissions", auth=eve))[0] == 200
+    assert (await api("POST", "/api/folders/h/permissions", {"items": []}, auth=eve))[0] == 403
+
+
+@pytest.mark.parametrize("kind", ["folders", "dashboards"])
+async def test_rules_are_set_one_by_one(api: Api, kind: str) -> None:
+    """The first one at the root stands beside what roles have there; nothing takes one away; who is not there is refused by name."""
+    vic = await api.person("vic", Role.VIEWER)
+    await (folder if kind == "folders" else dashboard)(api, "x")
+    team, number = await team_of(api, "Team", "vic"), await number_of(api, "vic")
+    place = f"/api/access-control/{kind}/x"
+    assert await api("POST", f"{place}/users/{number}", {"items": [{"permission": 1}]}) == (200, {"message": "Permission removed"})
+    assert await api.sql("select count(*) from access_list") == 0
+    assert await api("POST", f"{place}/users/{number}", {"permission": "Edit"}) == (200, {"message": "Permission updated"})
+    held = {(None, None, "Editor", "Edit"), (None, None, "Viewer", "View"), (number, None, None, "Edit")}
+
+    async def listed() -> set[tuple[Any, ...]]:
+        found = (await api("GET", place))[1]
+        return {(item.get("userId"), item.get("teamId"), item.get("builtInRole"), item["permission"]) for item in found}
+
+    assert await listed() == held
+    assert await api("POST", f"{place}/builtInRoles/Viewer", {"permission": ""}) == (200, {"message": "Permission removed"})
+    assert await api("POST", f"{place}/teams/{team}", {"permission": "Admin"}) == (200, {"message": "Permission updated"})
+    assert await listed() == held - {(None, None, "Viewer", "View")} | {(None, team, None, "Admin")}
+    assert (await api("GET", place, auth=vic))[0] == 200
+    for path, body, message in (
+        ("users/12345", {"permission": ""}, "user not found"),
+        ("users/x", {"permission": "View"}, "user not found"),
+        ("teams/12345", {"permission": "View"}, "team not found"),
+        ("builtInRoles/Boss", {"permission": "View"}, "role 'Boss' has no permissions of its own; give one of Viewer, Editor, Admin"),
+        (f"users/{number}", {"permission": "All"}, "permission 'All' is none: give View, Edit, Admin or nothing"),
+    ):
+        assert await api("POST", f"{place}/{path}", body) == (400, {"message": message})
+    whole = {"permissions": [{"builtInRole": "Viewer", "permission": "Edit"}, {"userId": number, "permission": ""}]}
+    assert await api("POST", place, whole) == (200, {"message": "Permissions updated"})
+    assert await listed() == {(None, None, "Viewer", "Edit")}
+    described = (await api("GET", f"/api/access-control/{kind}/description"))[1]
+    assert described["permissions"] == ["View", "Edit", "Admin"]
+
+
+async def test_a_change_of_rules_leaves_a_mark_and_one_that_changes_nothing_does_not(api: Api) -> None:
+    """Whoever goes on with a watch from before learns from it; the audit has one event a change."""
+    await folder(api, "f")
+    marks = "select count(*) from change where api_group = 'access' and resource = 'permissions' and namespace = 'default' and name = 'f'"
+    events = "select count(*) from audit_event where action = 'folder.permissions.update' and object = 'folder:f'"
+    for body, count in (
+        ({"role": "Viewer", "permission": 1}, 1),
+        ({"role": "Viewer", "permission": 1}, 1),
+        ({"role": "Viewer", "permission": 2}, 2),
+    ):
+        await allow(api, "folders/f", body)
+        assert [await api.sql(marks), await api.sql(events)] == [count, count]
+    assert await api.sql("select max(resource_version) = (select last_value from resource_version) from change")

@@ -1,0 +1,243 @@
+"""The law of watches: whoever lists, watches, stops and goes on somewhere else has in the end what the store has.
+
+Two gateways stand over one database. Writers create, change, relabel, move and delete, one object or hundreds in a transaction, and keep
+some transactions open while others commit; jobs draw their versions from the same sequence. Watchers of different kinds and selections
+stop in the middle, go on at another gateway, and go back to any version they have seen. Whenever one is told that it is up to date, its
+objects are those of the store at that version.
+"""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import orjson
+import pytest
+from tests.contract.api.conftest import Api, StartApi
+from tests.contract.api.watching import DASHBOARDS, FOLDERS, JOBS, Watching, watching
+
+from dashwright.api.domain.selectors import matches, parse_selection
+from dashwright.common.database.pool import Database
+from dashwright.common.kinds.kind import Extract, Kind
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB
+from dashwright.common.stores import jobs, lists, resources
+
+NOW: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+NAMES: Final = [f"d{number}" for number in range(30)]
+TEAMS: Final = ["", "a", "b"]
+PLACES: Final = ["", "f1", "f2"]
+MANY: Final = 700
+"""Objects of one sync: more than a gateway reads at once."""
+
+ROUNDS: Final = 30
+
+
+class World:
+    """What the writers write to."""
+
+    def __init__(self, apis: Sequence[Api], database: Database, seed: int) -> None:
+        self.apis = apis
+        self.database = database
+        self.random = random.Random(seed)
+        self.is_still = False
+
+    def one(self) -> resources.Write:
+        team, place, title = self.random.choice(TEAMS), self.random.choice(PLACES), self.random.choice(("one", "two", "three"))
+        return written(DASHBOARD, self.random.choice(NAMES), title, team, place)
+
+    async def pause(self) -> None:
+        """Lets others in, perhaps for longer than they take to commit."""
+        await asyncio.sleep(self.random.choice((0, 0, 0.002, 0.02)))
+
+
+def written(kind: Kind, name: str, title: str, team: str = "", place: str = "") -> resources.Write:
+    spec, labels = orjson.dumps({"title": title}).decode(), {"team": team} if team else {}
+    annotations = {"grafana.app/folder": place} if place else {}
+    return resources.Write(kind, name, spec, kind.version, extract=Extract(title), labels=labels, annotations=annotations)
+
+
+async def change_one_by_one(world: World) -> None:
+    """Several changes in one transaction, which stays open for a moment with its versions drawn."""
+    for _ in range(ROUNDS):
+        async with world.database.transaction() as connection:
+            for _ in range(world.random.randrange(1, 5)):
+                await resources.put(connection, "default", world.one(), actor="user:1", now=NOW)
+                await world.pause()
+        await world.pause()
+
+
+async def come_and_go(world: World) -> None:
+    """Through the door that clients use."""
+    for _ in range(ROUNDS):
+        api, name = world.random.choice(world.apis), world.random.choice(NAMES)
+        status, _ = await api("DELETE", f"{DASHBOARDS}/{name}")
+        assert status in (200, 404)
+        await world.pause()
+        status, _ = await api("POST", DASHBOARDS, {"metadata": {"name": name, "labels": {"team": "a"}}, "spec": {"title": "made"}})
+        assert status in (201, 409)
+        status, _ = await api("POST", FOLDERS, {"metadata": {"generateName": "made-"}, "spec": {"title": "made"}})
+        assert status == 201
+
+
+async def sync(world: World) -> None:
+    """Hundreds at once, which then go again."""
+    for round_ in range(3):
+        async with world.database.transaction() as connection:
+            staging = resources.Staging(connection)
+            await staging.open()
+            title = f"of sync {round_}"
+            await staging.add([written(DASHBOARD, f"s{number}", title, TEAMS[number % 3]) for number in range(MANY)])
+            await resources.lock(connection)
+            await staging.write("default", actor="user:1", now=NOW)
+            await world.pause()
+        await asyncio.sleep(0.1)
+        async with world.database.transaction() as connection:
+            await connection.execute("delete from resource where name like 's%' and right(name, 1) = $1", str(round_))
+
+
+async def work(world: World) -> None:
+    """Jobs draw from the same sequence, under a lock of their own: their versions lie between those of objects."""
+    for number in range(2 * ROUNDS):
+        labels = {"team": world.random.choice(("a", "b"))}
+        job = jobs.NewJob(f"j{number}", "default", "{}", None, "sync", labels, "2026-01-01T00:00:00Z", None, None, "work.sync")
+        async with world.database.transaction() as connection:
+            submitted = await jobs.submit(connection, JOB, [job], submitted_by={}, headers={})
+            await world.pause()
+        async with world.database.transaction() as connection:
+            await connection.execute("update job set status = $2 where uid = $1", submitted.jobs[0].uid, f'{{"message": "{number}"}}')
+            if number % 3 == 0:
+                await connection.execute("delete from job where uid = $1", submitted.jobs[0].uid)
+
+
+@dataclass
+class Follower:
+    """One client's copy of a selection, by the events it is told."""
+
+    world: World
+    kind: Kind
+    path: str
+    selectors: dict[str, str]
+    number: int
+    position: int = 0
+    objects: dict[str, Any] = field(default_factory=dict)
+    past: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    checks: int = 0
+
+    def __post_init__(self) -> None:
+        self.random = random.Random(self.number)
+
+    async def follow(self) -> None:
+        """Watches, stops and goes on until nothing is written any more and it has been told that this is all."""
+        while True:
+            is_last = self.world.is_still
+            if self.past and not is_last and self.random.random() < 0.2:
+                version, objects = self.random.choice(self.past)
+                self.position, self.objects = version, dict(objects)
+            patience = None if is_last else self.random.choice((1, 2, 5, 50, 400, None))
+            is_whole = await self._watch(patience)
+            if is_last and is_whole:
+                return
+
+    async def _watch(self, patience: int | None) -> bool:
+        """One watch, for so many events or to its end; whether it came to an end with all told."""
+        api = self.random.choice(self.world.apis)
+        query: dict[str, Any] = {"allowWatchBookmarks": "true", "timeoutSeconds": 1, **self.selectors}
+        if self.position:
+            query["resourceVersion"] = self.position
+        else:
+            self.objects = {}
+            if self.random.random() < 0.5:
+                query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        async with watching(api, self.path, **query) as watch:
+            assert watch.answer.status == 200
+            return await self._take(watch, patience, is_initial=not self.position, is_marked="sendInitialEvents" in query)
+
+    async def _take(self, watch: Watching, patience: int | None, *, is_initial: bool, is_marked: bool) -> bool:
+        count = 0
+        while (event := await watch.event()) is not None:
+            version, what = int(event["object"]["metadata"]["resourceVersion"]), event["type"]
+            if what == "BOOKMARK":
+                await self._check(version)
+                if is_initial and is_marked:
+                    assert event["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+                    is_initial = False
+                else:
+                    return True
+            else:
+                is_initial = self._apply(event, version, is_initial=is_initial)
+            if not is_initial:
+                self.past.append((self.position, dict(self.objects)))
+            count += 1
+            # What was there at the start comes by name: a client that leaves then has nothing to go on from.
+            if patience is not None and count >= patience and not is_initial:
+                return False
+        return False
+
+    def _apply(self, event: Any, version: int, *, is_initial: bool) -> bool:
+        """Takes in one event; whether what was there is still being told, as far as one can know."""
+        what, shown = event["type"], event["object"]
+        name = shown["metadata"]["name"]
+        if is_initial and what == "ADDED" and name not in self.objects and (not self.objects or name > max(self.objects)):
+            self.objects[name] = shown
+            return True
+        assert version > self.position, f"{self} was told {what} {name} at {version}"
+        if self.kind is not JOB:
+            assert (name in self.objects) is (what != "ADDED"), f"{self} was told {what} {name} at {version}"
+        self.position = version
+        if what == "DELETED":
+            self.objects.pop(name, None)
+        else:
+            self.objects[name] = shown
+        return False
+
+    async def _check(self, version: int) -> None:
+        """Up to date at a version: the store held the same then."""
+        assert version >= self.position
+        self.position = version
+        if self.kind is not JOB:
+            async with self.world.database.connection() as connection:
+                page = await lists.page(connection, self.kind, "default", at=version, after="", limit=10_000)
+            stored = {item.name: orjson.loads(item.encode(self.kind.version)) for item in page.items}
+        elif self.world.is_still:
+            async with self.world.database.connection() as connection:
+                held = await jobs.list_page(connection, JOB, "default", after="", limit=10_000)
+            stored = {job.name: orjson.loads(job.encode()) for job in held.items}
+        else:
+            return
+        selection = parse_selection(self.selectors.get("labelSelector", ""), self.selectors.get("fieldSelector", ""), "default")
+        wanted = {name: shown for name, shown in stored.items() if matches(selection, shown["metadata"].get("labels", {}), name)}
+        assert self.objects == wanted, f"{self} at {version}"
+        self.checks += 1
+
+    def __repr__(self) -> str:
+        return f"follower {self.number} of {self.kind.plural} {self.selectors} at {self.position}"
+
+
+SELECTIONS: Final[list[tuple[Kind, str, dict[str, str]]]] = [
+    (DASHBOARD, DASHBOARDS, {}),
+    (DASHBOARD, DASHBOARDS, {}),
+    (DASHBOARD, DASHBOARDS, {"labelSelector": "team=a"}),
+    (DASHBOARD, DASHBOARDS, {"labelSelector": "team notin (a),team"}),
+    (DASHBOARD, DASHBOARDS, {"fieldSelector": "metadata.name=d7"}),
+    (FOLDER, FOLDERS, {}),
+    (JOB, JOBS, {}),
+    (JOB, JOBS, {"labelSelector": "team=b"}),
+]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+async def test_every_watcher_ends_with_what_the_store_has(start_api: StartApi, database: Database, seed: int) -> None:
+    """No change is missed and none is doubled, whoever writes, wherever a watch stops and goes on."""
+    apis = [await start_api(), await start_api()]
+    for place in PLACES[1:]:
+        assert (await apis[0]("POST", FOLDERS, {"metadata": {"name": place}, "spec": {"title": place}}))[0] == 201
+    world = World(apis, database, seed)
+    followers = [Follower(world, *selection, seed * 100 + number) for number, selection in enumerate(SELECTIONS)]
+    async with asyncio.TaskGroup() as group:
+        for follower in followers:
+            group.create_task(follower.follow())
+        await asyncio.gather(change_one_by_one(world), change_one_by_one(world), come_and_go(world), sync(world), work(world))
+        world.is_still = True
+    assert all(follower.checks for follower in followers)

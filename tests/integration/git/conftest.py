@@ -1,0 +1,38 @@
+"""A git server of the test's own, and copies of what it holds."""
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+from tests.servers import git
+from tests.servers.git import GitServer
+
+from dashwright.common.allowed_hosts import LOOPBACK, AllowedHosts
+from dashwright.common.reach import Reach
+from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
+from dashwright.jobs_worker.adapters.git.remote import Remote
+
+Ask = Callable[..., Remote]
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[GitServer]:
+    root = tmp_path / "server"
+    root.mkdir()
+    async with git.serving(root) as serving:
+        yield serving
+
+
+@pytest.fixture
+def mirrors(tmp_path: Path) -> Mirrors:
+    return Mirrors(tmp_path / "mirrors", most_bytes=64 * 1024 * 1024)
+
+
+@pytest.fixture
+def ask(server: GitServer) -> Ask:
+    """A repository of the server as a worker sees it."""
+
+    def ask(name: str, token: str = "", *, seconds: float = 20, allowed: tuple[str, ...] = LOOPBACK) -> Remote:
+        return Remote(server.url(name), token, Reach(AllowedHosts.of(allowed), "the repository's"), seconds)
+
+    return ask

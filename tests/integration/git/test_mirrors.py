@@ -1,0 +1,242 @@
+"""Copies of repositories over http from git's own back end: what is fetched, how much is asked for it, and what every failure says."""
+
+import asyncio
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from tests.integration.git.conftest import Ask
+from tests.servers.git import GitServer, git
+
+from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, NotFound, SourceFailed, TooLarge
+from dashwright.jobs_worker.adapters.git import command
+from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
+from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
+from dashwright.jobs_worker.adapters.git.remote import refusal
+
+TOKEN = "s3cret-token"
+
+
+async def test_the_newest_commit_of_a_branch_is_fetched(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+    """First all of it, then what is new, then nothing: never more than four requests."""
+    work = server.make("team.git")
+    for name in ("a.json", "b.json"):
+        expected = work.commit({name: "{}"})
+        server.requests.clear()
+        commit = await mirrors.fetch("uid", ask("team.git"), "main")
+        assert commit is not None
+        assert commit.sha == expected
+        assert len(server.requests) <= 4
+    server.requests.clear()
+    assert (await mirrors.fetch("uid", ask("team.git"), "main")) == commit
+    assert len(server.requests) <= 2
+
+
+async def test_no_branch_means_the_hosts_own(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+    """It is the one its HEAD names, also after that changed."""
+    work = server.make("r.git")
+    work.commit({"a.json": "{}"})
+    other = work.commit({"b.json": "{}"}, branch="trunk")
+    git(server.root / "r.git", "symbolic-ref", "HEAD", "refs/heads/trunk")
+    commit = await mirrors.fetch("uid", ask("r.git"), "")
+    assert commit is not None
+    assert commit.sha == other
+    assert await ask("r.git").default_branch(commit.place) == "trunk"
+    assert await ask("r.git").head("main", commit.place) != other
+
+
+async def test_a_repository_without_commits_has_none(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+    """It is no error: there is nothing in it yet, whichever branch is meant."""
+    server.make("empty.git")
+    assert await mirrors.fetch("uid", ask("empty.git"), "main") is None
+    assert await mirrors.fetch("uid", ask("empty.git"), "") is None
+
+
+async def test_a_branch_that_is_gone_is_told(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+    server.make("r.git").commit({"a.json": "{}"})
+    with pytest.raises(NotFound, match="branch not found: 'gone'"):
+        await mirrors.fetch("uid", ask("r.git"), "gone")
+
+
+async def test_rewritten_history_is_followed(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+    """After a forced push the branch is where the host has it; what came before is no ancestor any more."""
+    work = server.make("r.git")
+    work.commit({"a.json": "1"})
+    old = work.commit({"a.json": "2"})
+    await mirrors.fetch("uid", ask("r.git"), "main")
+    (work.folder / "a.json").write_text("3")
+    new = work.push("other", amend=True)
+    commit = await mirrors.fetch("uid", ask("r.git"), "main")
+    assert commit is not None
+    assert commit.sha == new != old
+    assert await GitCheckout(commit).changed(old) is None
+
+
+async def test_the_token_is_sent_and_appears_nowhere(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+    """Not in the folder, and not in an error."""
+    server.make("r.git").commit({"a.json": "{}"})
+    server.token = TOKEN
+    commit = await mirrors.fetch("uid", ask("r.git", TOKEN), "main")
+    assert commit is not None
+    for path in commit.place.rglob("*"):
+        assert not path.is_file() or TOKEN.encode() not in path.read_bytes(), path
+    for token in ("", "wrong"):
+        with pytest.raises(Forbidden) as refused:
+            await mirrors.fetch("uid", ask("r.git", token), "main")
+        assert "wrong" not in refused.value.message.replace("it is wrong", "")
+
+
+@pytest.mark.parametrize("damage", ["head", "pack", "empty", "foreign"])
+async def test_a_damaged_copy_is_made_anew(server: GitServer, mirrors: Mirrors, ask: Ask, damage: str) -> None:
+    """Whatever is missing or broken: the next fetch ends with the commit."""
+    work = server.make("r.git")
+    work.commit({f"{number}.json": str(number) * 100 for number in range(50)})
+    commit = await mirrors.fetch("uid", ask("r.git"), "main")
+    assert commit is not None
+    packs = list((commit.place / "objects" / "pack").glob("*.pack"))
+    if damage == "head":
+        (commit.place / "HEAD").unlink()
+    elif damage == "pack" and packs:
+        packs[0].chmod(0o600)
+        packs[0].write_bytes(b"PACK nothing")
+    elif damage == "empty":
+        shutil.rmtree(commit.place / "objects")
+    else:
+        (commit.place / "HEAD").write_text("no reference")
+    newer = work.commit({"new.json": "{}"})
+    again = await mirrors.fetch("uid", ask("r.git"), "main")
+    assert again is not None
+    assert again.sha == newer
+    assert len(await GitCheckout(again).entries()) == 51
+
+
+async def test_two_at_once_wait_for_one_another(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+    """Both end with the commit, and the copy is whole."""
+    sha = server.make("r.git").commit({"a.json": "{}"})
+    found = await asyncio.gather(*(mirrors.fetch("uid", ask("r.git"), "main") for _ in range(4)))
+    assert {commit.sha for commit in found if commit is not None} == {sha}
+
+
+async def test_what_is_too_large_is_left(server: GitServer, tmp_path: Path, ask: Ask) -> None:
+    """The download is ended, and the error names the setting."""
+    server.make("r.git").commit({"big.bin": os.urandom(200_000)})
+    small = Mirrors(tmp_path / "small", most_bytes=100_000)
+    with pytest.raises(TooLarge, match="DASHWRIGHT_REPOSITORY_BYTES"):
+        await small.fetch("uid", ask("r.git"), "main")
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "said"),
+    [(403, Forbidden, "403"), (404, NotFound, "no repository"), (500, SourceFailed, "500"), (429, SourceFailed, "429")],
+)
+async def test_a_refusal_of_the_host_is_one_sentence(
+    server: GitServer, mirrors: Mirrors, ask: Ask, status: int, error: type[DashwrightError], said: str
+) -> None:
+    server.make("r.git").commit({"a.json": "{}"})
+
+    async def refuse(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=status)
+
+    server.fault = refuse
+    with pytest.raises(error, match=said):
+        await mirrors.fetch("uid", ask("r.git"), "main")
+
+
+async def test_a_redirect_is_not_followed(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+    """Where it leads was not judged: it is told instead."""
+    server.make("r.git").commit({"a.json": "{}"})
+
+    async def elsewhere(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=301, headers={"Location": f"http://localhost:{server.port}{request.path_qs}"})
+
+    server.fault = elsewhere
+    with pytest.raises(DashwrightError):
+        await mirrors.fetch("uid", ask("r.git"), "main")
+    assert len(server.requests) == 1
+
+
+async def test_a_host_that_may_not_be_reached_is_not_asked(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+    server.make("r.git").commit({"a.json": "{}"})
+    with pytest.raises(BadRequest, match="DASHWRIGHT_ALLOWED_HOSTS"):
+        await mirrors.fetch("uid", ask("r.git", allowed=()), "main")
+    assert server.requests == []
+
+
+async def test_a_silent_host_is_left_in_time(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+    """Nothing of the program is left behind."""
+    server.make("r.git").commit({"a.json": "{}"})
+    silent = asyncio.Event()
+
+    async def say_nothing(_: web.Request) -> web.StreamResponse:
+        await silent.wait()
+        return web.Response()
+
+    server.fault = say_nothing
+    try:
+        with pytest.raises(SourceFailed, match="within 1 s"):
+            await mirrors.fetch("uid", ask("r.git", seconds=1), "main")
+    finally:
+        silent.set()
+
+
+async def test_a_connection_that_breaks_is_told(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+    """And the next fetch goes on as if it had not been."""
+    sha = server.make("r.git").commit({"a.json": "{}"})
+
+    async def break_off(request: web.Request) -> web.StreamResponse | None:
+        if not request.path.endswith("upload-pack"):
+            return None
+        response = web.StreamResponse(headers={"Content-Type": "application/x-git-upload-pack-result", "Content-Length": "1000"})
+        await response.prepare(request)
+        await response.write(b"0008NAK\n")
+        assert request.transport is not None
+        request.transport.abort()
+        return response
+
+    server.fault = break_off
+    with pytest.raises(SourceFailed):
+        await mirrors.fetch("uid", ask("r.git"), "main")
+    server.fault = None
+    commit = await mirrors.fetch("uid", ask("r.git"), "main")
+    assert commit is not None
+    assert commit.sha == sha
+
+
+async def test_a_removed_copy_is_gone(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+    server.make("r.git").commit({"a.json": "{}"})
+    commit = await mirrors.fetch("uid", ask("r.git"), "main")
+    assert commit is not None
+    await mirrors.remove("uid")
+    assert not commit.place.exists()
+
+
+async def test_nothing_of_the_machine_changes_what_git_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the configuration of its users nor variables of git's own."""
+    (tmp_path / ".gitconfig").write_text("[user]\n\tname = somebody\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("GIT_DIR", str(tmp_path))
+    monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
+    listed = await command.run(["config", "--list", "--name-only"], folder=tmp_path, settings={"a.b": "c"}, seconds=10)
+    assert b"user.name" not in listed
+    assert b"a.b" in listed
+    assert not (tmp_path / "trace").exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ("fatal: unable to access 'https://user:pw@h/x/': Could not resolve host: h", SourceFailed),
+        ("fatal: unable to access 'https://h/': SSL certificate problem: self-signed certificate", SourceFailed),
+        ("fatal: Authentication failed for 'https://h/'", Forbidden),
+        ("fatal: repository 'https://h/x/' not found", NotFound),
+        ("", SourceFailed),
+    ],
+    ids=["name", "certificate", "token", "missing", "nothing"],
+)
+def test_what_the_program_says_is_told_without_secrets(said: str, error: type[DashwrightError]) -> None:
+    made = refusal(said)
+    assert type(made) is error
+    assert "pw" not in made.message
+    assert made.message

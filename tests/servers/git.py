@@ -1,0 +1,127 @@
+"""A git server over http on loopback: the git program's own back end behind a small server that can also misbehave."""
+
+import asyncio
+import base64
+import os
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from aiohttp import web
+
+Fault = Callable[[web.Request], Awaitable[web.StreamResponse | None]]
+"""Answers in place of the server, or None to let it answer."""
+
+_QUIET = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+_WHO = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in (("NAME", "Test"), ("EMAIL", "t@example.org"))}
+
+
+@dataclass
+class GitServer:
+    """Repositories below ``root``. With ``token`` it asks for credentials that end in it. ``requests`` are the paths asked for."""
+
+    root: Path
+    token: str = ""
+    fault: Fault | None = None
+    requests: list[str] = field(default_factory=list)
+    port: int = 0
+
+    def url(self, name: str) -> str:
+        return f"http://127.0.0.1:{self.port}/{name}"
+
+    def make(self, name: str) -> "Work":
+        """A bare repository, and a work tree to change it from."""
+        git(self.root, "init", "--quiet", "--bare", "--initial-branch=main", name)
+        git(self.root / name, "config", "http.receivepack", "true")
+        work = self.root / f"{name}.work"
+        git(self.root, "clone", "--quiet", str(self.root / name), str(work))
+        git(work, "checkout", "--quiet", "-B", "main")
+        return Work(work)
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        self.requests.append(request.path_qs)
+        if self.fault is not None and (answered := await self.fault(request)) is not None:
+            return answered
+        if self.token and not self._knows(request.headers.get("Authorization", "")):
+            return web.Response(status=401, headers={"WWW-Authenticate": 'Basic realm="git"'})
+        return await self._back_end(request)
+
+    def _knows(self, header: str) -> bool:
+        return base64.b64decode(header.removeprefix("Basic ")).decode().endswith(f":{self.token}") if header else False
+
+    async def _back_end(self, request: web.Request) -> web.StreamResponse:
+        environment = {
+            **_QUIET,
+            "PATH": os.environ["PATH"],
+            "GIT_PROJECT_ROOT": str(self.root),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": "safe.directory",
+            "GIT_CONFIG_VALUE_0": "*",
+            "REMOTE_USER": "test",
+            "REQUEST_METHOD": request.method,
+            "PATH_INFO": request.path,
+            "QUERY_STRING": request.query_string,
+            "CONTENT_TYPE": request.headers.get("Content-Type", ""),
+            "HTTP_CONTENT_ENCODING": "",
+            "GIT_PROTOCOL": request.headers.get("Git-Protocol", ""),
+        }
+        process = await asyncio.create_subprocess_exec(
+            "git", "http-backend", env=environment, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        )
+        output, _ = await process.communicate(await request.read())
+        head, _, body = output.partition(b"\r\n\r\n")
+        headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
+        status = int(headers.pop("Status", "200").split()[0])
+        return web.Response(status=status, headers=headers, body=body)
+
+
+@dataclass(frozen=True)
+class Work:
+    """A work tree whose commits are pushed as they are made."""
+
+    folder: Path
+
+    def commit(self, files: dict[str, str | bytes | None], *, message: str = "change", branch: str = "main") -> str:
+        """Writes and removes (None) files, commits and pushes them; the commit's name."""
+        for path, body in files.items():
+            place = self.folder / path
+            if body is None:
+                place.unlink()
+                continue
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(body.encode() if isinstance(body, str) else body)
+        return self.push(message, branch=branch)
+
+    def push(self, message: str = "change", *, branch: str = "main", amend: bool = False) -> str:
+        """Commits what the work tree holds, and pushes it, whatever the branch held."""
+        git(self.folder, "add", "--all", "--force")
+        git(self.folder, "commit", "--quiet", "--allow-empty", "-m", message, *(["--amend"] if amend else []))
+        git(self.folder, "push", "--quiet", "--force", "origin", f"HEAD:refs/heads/{branch}")
+        return git(self.folder, "rev-parse", "HEAD")
+
+
+def git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        ["git", "-c", "safe.directory=*", *arguments], cwd=folder, env={**os.environ, **_QUIET, **_WHO}, check=True, capture_output=True
+    )
+    return done.stdout.decode().strip()
+
+
+@asynccontextmanager
+async def serving(root: Path) -> AsyncIterator[GitServer]:
+    """A server on a free port of loopback while the block runs."""
+    server = GitServer(root)
+    application = web.Application(client_max_size=1 << 30)
+    application.router.add_route("*", "/{path:.*}", server._answer)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        server.port = runner.addresses[0][1]
+        yield server
+    finally:
+        await runner.cleanup()
