@@ -127,7 +127,7 @@ def _listed(target: Target, services: Services, form: formats.Format, metadata: 
                 yield await asyncio.to_thread(listing.items, [whole]) if form.is_yaml else listing.items([whole])
         yield listing.tail()
 
-    return Answer(200, written(), form.content_type, form.headers)
+    return Answer(200, written(), form.content_type, form.headers, may_compress=True)
 
 
 async def _whole(services: Services, item: Stored) -> Stored | None:

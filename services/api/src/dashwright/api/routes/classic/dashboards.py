@@ -81,7 +81,7 @@ class _Handlers:
         caller = call.identity
         stored = await self._dashboards.get(caller, call.parameters["uid"])
         meta = await self._meta(call, stored)
-        return Answer(200, await aside(len(stored.spec), partial(_encode, meta, stored)))
+        return Answer(200, await aside(len(stored.spec), partial(_encode, meta, stored)), may_compress=True)
 
     async def delete(self, call: Call) -> Answer:
         stored = await self._dashboards.delete(writer_of(call), call.parameters["uid"])

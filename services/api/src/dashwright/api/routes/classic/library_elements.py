@@ -101,9 +101,9 @@ class _Handlers:
                 descending=query.get("sortDirection") == "alpha-desc",
             )
             found = await library_elements.search(connection, wanted, limit=limit, offset=(page - 1) * limit)
-        shown = await self._encoded(call, view, found.elements)
+        encoded = await self._encoded(call, view, found.elements)
         head = f'{{"result":{{"totalCount":{found.total},"page":{page},"perPage":{limit},"elements":['
-        return Answer(200, head.encode() + b",".join(shown) + b"]}}")
+        return Answer(200, head.encode() + b",".join(encoded) + b"]}}", may_compress=True)
 
     async def create(self, call: Call) -> Answer:
         body = await call.body()
@@ -122,7 +122,7 @@ class _Handlers:
             found = await library_elements.search(connection, wanted, limit=_LARGEST_PAGE, offset=0)
         if not found.elements:
             raise not_found()
-        return Answer(200, b'{"result":[' + b",".join(await self._encoded(call, view, found.elements)) + b"]}")
+        return Answer(200, b'{"result":[' + b",".join(await self._encoded(call, view, found.elements)) + b"]}", may_compress=True)
 
     async def change(self, call: Call) -> Answer:
         body, uid = await call.body(), call.parameters["uid"]
@@ -162,7 +162,7 @@ class _Handlers:
     async def _answer(self, call: Call, uid: str) -> Answer:
         view = await self._guard.view(call.identity, call.identity.namespace)
         element = await self._one(call, view, uid)
-        return Answer(200, b'{"result":' + (await self._encoded(call, view, [element]))[0] + b"}")
+        return Answer(200, b'{"result":' + (await self._encoded(call, view, [element]))[0] + b"}", may_compress=True)
 
     async def _one(self, call: Call, view: View, uid: str) -> library_elements.Element:
         wanted = library_elements.Wanted(call.identity.org_id, EVERYTHING, uids=[uid])

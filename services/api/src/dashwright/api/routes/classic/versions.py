@@ -59,7 +59,7 @@ class _Handlers:
         version = await self._dashboards.version(stored, call.integer("version", "version must be a whole number"))
         head = _item(stored, version, await people(self._database, [version.created_by])).to_json()[:-1]
         body = await aside(len(version.spec), partial(body_of, stored, version.spec, version.generation))
-        return Answer(200, head + b',"data":' + body + b"}")
+        return Answer(200, head + b',"data":' + body + b"}", may_compress=True)
 
     async def restore(self, call: Call) -> Answer:
         stored = await self._stored(call)
