@@ -1,5 +1,6 @@
 """From the object that is wanted to the row that is written: the kind's model, its rules, and what of the old body stays."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -9,7 +10,7 @@ from dashwright.api.resources.writing.wanted import Wanted
 from dashwright.common.document import check_texts, read_json, same, write_json
 from dashwright.common.errors import BadRequest, Cause, Invalid, TooLarge
 from dashwright.common.kinds import rendering
-from dashwright.common.kinds.annotations import FOLDER, MANAGED_BY, REPOSITORY, SET_BY_MANAGER
+from dashwright.common.kinds.annotations import FOLDER, MANAGED_BY, MESSAGE, REPOSITORY, SET_BY_MANAGER
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.kind import Extract, Kind
 from dashwright.common.kinds.naming import check_object_name
@@ -20,6 +21,8 @@ from dashwright.common.stores.resources import Stored
 
 LARGEST_SPEC: Final = 5 * 1024 * 1024
 """Characters of a spec, however it came to be."""
+
+_RESTORED: Final = re.compile(r"Restored from version ([1-9][0-9]{0,17})")
 
 
 class Admitted(NamedTuple):
@@ -39,7 +42,7 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
     old: dict[str, Any] | None = None if stored is None else read_json(stored.spec)
     body = wanted.spec
     if not wanted.is_body:
-        body = rendering.body_of(kind, None if stored is None else stored.body, wanted.version, wanted.spec)
+        body = rendering.body_of(kind, None if stored is None else stored.body, wanted.version, body)
     if kind.spec is not None:
         body = _shaped(kind, kind.spec, wanted.name, body)
     kept = stored if stored is not None and same(body, old) else None
@@ -69,7 +72,7 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
         finalizers=wanted.finalizers,
         owner_references=wanted.owner_references,
         number=wanted.number,
-        restored_from=wanted.restored_from,
+        restored_from=wanted.restored_from or _restored_from(wanted),
     )
     return Admitted(write, draft.spec, old)
 
@@ -81,6 +84,12 @@ def _title(wanted: Wanted, extract: Extract, stored: Stored | None, old: Mapping
     if stored is None or old is None or stored.title == extract.title:
         return extract.title
     return stored.title if wanted.kind.extract(old).title == extract.title else extract.title
+
+
+def _restored_from(wanted: Wanted) -> int | None:
+    """The generation that the message of the write names: so clients say that they restore one."""
+    found = _RESTORED.fullmatch(wanted.annotations.get(MESSAGE, "")) if wanted.kind.history else None
+    return None if found is None else int(found[1])
 
 
 def require_texts(tree: Any) -> None:

@@ -17,10 +17,10 @@ MODIFIED: Final = "the object has been modified; please apply your changes to th
 class Wanted:
     """An object as it is to be.
 
-    ``spec`` is plain JSON data in ``version``, not admitted yet. ``managed_fields`` are those that were sent, and of an apply those that
-    it leaves; ``title`` None takes the one in the spec, or where that is as it was the one that is stored. ``is_body``: the spec is the
-    body to store, rather than what the version shows of it. ``number`` is given to a new object, ``restored_from`` is the generation
-    that the spec was taken from. ``warnings`` are told to the client.
+    ``spec`` is plain JSON data in ``version``, not admitted yet; ``is_body``: it is the body to store, not what the version shows of it.
+    ``managed_fields`` are those that were sent, and of an apply those that it leaves; ``title`` None takes the one in the spec, or where
+    that is as it was the one that is stored. ``number`` is given to a new object, ``uid`` is that of what was deleted, where it is to be
+    the same again. ``restored_from`` is the generation that the spec was taken from. ``warnings`` are told to the client.
     """
 
     kind: Kind
@@ -33,9 +33,10 @@ class Wanted:
     owner_references: Sequence[Mapping[str, Any]] = ()
     managed_fields: object = None
     title: str | None = None
-    is_body: bool = False
     number: int | None = None
     restored_from: int | None = None
+    is_body: bool = False
+    uid: str = ""
     warnings: tuple[str, ...] = ()
 
 
