@@ -27,7 +27,9 @@ from dashwright.api.probing import RepositoryProbe
 from dashwright.api.queue_door import SubmissionDoor
 from dashwright.api.refusals import RefusalBuffer
 from dashwright.api.resources.classic import ClassicObjects
+from dashwright.api.resources.dashboards import Dashboards
 from dashwright.api.resources.jobs import JobObjects
+from dashwright.api.resources.library_elements import LibraryElements
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.shelves import Shelf
 from dashwright.api.resources.stored import StoredObjects
@@ -64,7 +66,7 @@ from dashwright.api.routes import (
 from dashwright.api.routes import data_sources as data_source_routes
 from dashwright.api.routes import evaluations as evaluation_routes
 from dashwright.api.routes import resources as resource_routes
-from dashwright.api.routes.classic import dashboards, folders, home, search, tags
+from dashwright.api.routes.classic import dashboards, folders, home, library_elements, search, tags, versions
 from dashwright.api.stores.users import ensure_first_user
 from dashwright.common import process
 from dashwright.common.clock import Clock
@@ -158,7 +160,8 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
     probes.add(health.DATABASE_CHECK, database.check)
     probes.add("broker", broker.check)
     evaluations = query.Evaluations(broker, rpc, seconds=settings.query_seconds)
-    classic = ClassicObjects(database, clock, services.admission, settings.quota_rules)
+    use = Dashboards(database, services.guard, services.writer)
+    classic = ClassicObjects(database, clock, services.admission)
     served = [
         *health.routes(probes, reported_version=settings.reported_version),
         *discovery.routes(KINDS),
@@ -182,7 +185,9 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
         *tags.routes(database, services.guard),
         *access_rules.routes(Permissions(database, services.guard)),
         *folders.routes(database, classic),
-        *dashboards.routes(database, classic),
+        *dashboards.routes(database, services.guard, use),
+        *versions.routes(database, use),
+        *library_elements.routes(database, services.guard, LibraryElements(database, services.writer)),
     ]
     return [*served, *description.routes(served, version=health.PRODUCT_VERSION)]
 

@@ -159,3 +159,10 @@ order by api_group, resource
 
 -- name: has_children
 select exists (select from resource where namespace = $1 and folder = $2)
+
+-- name: is_referred_to
+-- Whether a dashboard shows the library panel.
+select exists (
+    select from resource
+    where namespace = $1 and api_group = 'dashboard.grafana.app' and resource = 'dashboards' and refs @> array[$2::text]
+)

@@ -12,7 +12,7 @@ from dashwright.common.database.pool import Connection
 from dashwright.common.errors import BadRequest, Cause, Forbidden
 from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, repository_of
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.kinds.registry import DASHBOARD, JOB, REPOSITORY, find
+from dashwright.common.kinds.registry import DASHBOARD, JOB, LIBRARY_PANEL, REPOSITORY, find
 from dashwright.common.kinds.repository import REMOVE_MANAGED
 from dashwright.common.models.provisioning import JobStatus, RepositoryStatus, State, SyncTarget
 from dashwright.common.models.quotas import QuotaRules
@@ -73,7 +73,8 @@ def check_finalizers(stored: Stored, write: resources.Write) -> None:
 async def check_delete(
     connection: Connection, namespace: str, stored: Stored, view: View, *, cascade: bool = False, grace: int | None = None
 ) -> None:
-    """Raises Forbidden for what a repository manages, and BadRequest for what a file provisions and for a folder that is not empty.
+    """Raises Forbidden for what a repository manages and for a library panel that dashboards show, and BadRequest for what a file
+    provisions and for a folder that is not empty.
 
     With ``cascade`` what lies in a folder is removed; with a ``grace`` of 0 what a file provisions may be.
     """
@@ -81,6 +82,8 @@ async def check_delete(
     check_owner(kind, stored, instead="remove")
     if grace != 0 and annotations_of(stored).get(MANAGED_BY) == FROM_FILE:
         raise BadRequest(f"provisioned {kind.singular} cannot be deleted", message_id="dashboard.provisioned")
+    if kind is LIBRARY_PANEL and await resources.is_referred_to(connection, namespace, stored.name):
+        raise Forbidden("the library element has connections", message_id="library-panel.connected")
     if kind.is_tree and cascade:
         await folder_rules.cascade(connection, namespace, stored, view)
     elif kind.is_tree:

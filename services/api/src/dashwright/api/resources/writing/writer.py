@@ -66,7 +66,7 @@ class Writer:
             write = await _made_again(connection, namespace, write, wanted.uid)
             await resources.create(connection, namespace, write, actor=by.actor.uid, now=self._clock.now(), status=status)
             await rules.check_created(connection, kind, namespace, self._quotas)
-            await _record(connection, by, kind, write.name, "create", 201)
+            await _record(connection, by, kind, write.name, "create", by.created)
             stored = await resources.get(connection, kind, namespace, write.name)
         self._forget(kind, namespace)
         return replace(stored, resource_version=0) if by.dry_run else stored
