@@ -1,12 +1,12 @@
 """From the object that is wanted to the row that is written: the kind's model, its rules, and what of the old body stays."""
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
 from dashwright.api.resources.writing.wanted import Wanted
 from dashwright.common.document import check_texts, read_json, same, write_json
-from dashwright.common.errors import BadRequest, Cause, Invalid
+from dashwright.common.errors import BadRequest, Cause, Invalid, TooLarge
 from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import FOLDER, MANAGED_BY, REPOSITORY, SET_BY_MANAGER
 from dashwright.common.kinds.draft import Draft
@@ -16,6 +16,9 @@ from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.causes import causes_of
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import Stored
+
+LARGEST_SPEC: Final = 5 * 1024 * 1024
+"""Characters of a spec, however it came to be."""
 
 
 class Admitted(NamedTuple):
@@ -49,10 +52,13 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
     if wanted.title is not None:
         extract = extract._replace(title=wanted.title)
     require_texts(extract.title)
+    text = write_json(draft.spec).decode() if kept is None else kept.spec
+    if kept is None and len(text) > LARGEST_SPEC:
+        raise TooLarge(f"the spec of {kind.singular} {wanted.name!r} would have more than {LARGEST_SPEC} characters, the most there may be")
     write = resources.Write(
         kind,
         wanted.name,
-        write_json(draft.spec).decode() if kept is None else kept.spec,
+        text,
         rendering.stored_version(kind, version, extract),
         extract=extract,
         labels=draft.labels,
