@@ -120,7 +120,7 @@ def _wanted(tree: dict[str, Any], metadata: dict[str, Any], kind: Kind, name: st
         list(dict.fromkeys(finalizers)),
         _objects(metadata, "ownerReferences"),
         metadata.get("managedFields"),
-        warnings=validation.judge(unknown_fields(tree, kind)),
+        warnings=(*(kind.remarks(spec) if kind.remarks else ()), *validation.judge(unknown_fields(tree, kind))),
     )
 
 
