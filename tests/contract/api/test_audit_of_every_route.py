@@ -19,7 +19,14 @@ READING: Final = frozenset({"GET", "HEAD"})
 
 # These ask for an answer, or are gone, and change nothing.
 CHANGES_NOTHING: Final = frozenset(
-    {"POST /api/ds/query", "POST /api/panels/query", "POST /api/panels/validate", "POST /api/auth/keys", "POST /api/search"}
+    {
+        "POST /api/ds/query",
+        "POST /api/panels/query",
+        "POST /api/panels/validate",
+        "POST /api/auth/keys",
+        "POST /api/search",
+        "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+    }
 )
 
 Made = dict[str, Any]
@@ -103,8 +110,24 @@ async def dashboard(api: Api, _: Made) -> str:
     return uid
 
 
+async def changed_dashboard(api: Api, made: Made) -> str:
+    """One with two versions."""
+    uid = await dashboard(api, made)
+    body = {"dashboard": {"uid": uid, "title": "Changed"}, "overwrite": True}
+    assert (await api("POST", "/api/dashboards/db", body))[0] == 200
+    return uid
+
+
+async def number_of(api: Api, uid: str) -> int:
+    return int(await api.sql("select number from resource where resource = 'dashboards' and name = $1", uid))
+
+
 async def dashboard_id(api: Api, made: Made) -> int:
-    return int(await api.sql("select number from resource where resource = 'dashboards' and name = $1", await dashboard(api, made)))
+    return await number_of(api, await dashboard(api, made))
+
+
+async def changed_dashboard_id(api: Api, made: Made) -> int:
+    return await number_of(api, await changed_dashboard(api, made))
 
 
 async def panel(api: Api, _: Made) -> str:
@@ -211,6 +234,10 @@ ASKS: Final[Mapping[str, Ask]] = {
     **{f"DELETE {PANELS.format(version)}/{{name}}": ask(name=panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
     f"POST {FOLDERS}": ask(named),
     f"DELETE {FOLDERS}/{{name}}": ask(name=folder),
+    **{f"PATCH {DASHBOARDS.format(version)}/{{name}}": ask(TITLED, name=dashboard) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
+    **{f"PATCH {PANELS.format(version)}/{{name}}": ask(TITLED, name=panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
+    f"PATCH {FOLDERS}/{{name}}": ask(TITLED, name=folder),
+    f"PATCH {REPOSITORY}": ask(TITLED, name=repository),
     **{f"PUT {DASHBOARDS.format(version)}/{{name}}": ask(TITLED, name=dashboard) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
     **{f"PUT {PANELS.format(version)}/{{name}}": ask(OTHER, name=panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
     f"PUT {FOLDERS}/{{name}}": ask(TITLED, name=folder),
@@ -290,6 +317,11 @@ ASKS: Final[Mapping[str, Ask]] = {
     "DELETE /api/folders/{uid}": ask(uid=folder),
     "POST /api/dashboards/db": ask(lambda _: {"dashboard": {"title": fresh("dashboard")}}),
     "DELETE /api/dashboards/uid/{uid}": ask(uid=dashboard),
+    "POST /api/dashboards/uid/{uid}/restore": ask({"version": 1}, uid=changed_dashboard),
+    "POST /api/dashboards/id/{id}/restore": ask({"version": 1}, id=changed_dashboard_id),
+    "POST /api/library-elements": ask(lambda _: {"name": fresh("element"), "model": {}}),
+    "PATCH /api/library-elements/{uid}": ask(lambda _: {"name": fresh("element"), "version": 1}, uid=panel),
+    "DELETE /api/library-elements/{uid}": ask(uid=panel),
     "POST /api/folders/{uid}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, uid=folder),
     "POST /api/dashboards/uid/{uid}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, uid=dashboard),
     "POST /api/dashboards/id/{id}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, id=dashboard_id),
@@ -325,7 +357,12 @@ async def done(api: Api, route: Route, chosen: Ask, request: str) -> tuple[int, 
     path = re.sub(r"\{(\w+)\}", lambda match: str(made[match[1]]), route.path)
     body = chosen.body(made) if callable(chosen.body) else chosen.body
     auth = basic(made["login"], PASSWORD) if chosen.own else ADMIN
-    return await api(route.method, path, body, auth=auth, headers={"X-Request-Id": request})
+    headers = {"X-Request-Id": request, **({"Content-Type": "application/merge-patch+json"} if is_patch(route) else {})}
+    return await api(route.method, path, body, auth=auth, headers=headers)
+
+
+def is_patch(route: Route) -> bool:
+    return route.method == "PATCH" and route.path.startswith("/apis/")
 
 
 async def test_every_change_is_one_event(api: Api) -> None:

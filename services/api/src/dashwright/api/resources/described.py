@@ -21,6 +21,7 @@ WRITING: Final = {
     "fieldManager": "the name under which the caller owns the fields that are set, at most 128 characters",
     "fieldValidation": "Ignore, Warn (the default) or Strict: what becomes of unknown fields",
 }
+PATCHING: Final = {**WRITING, "force": "of an apply only: fields that others own are taken from them"}
 DELETING: Final = {
     **DRY_RUN,
     "propagationPolicy": "Foreground: a folder goes with all that it holds",
@@ -92,3 +93,8 @@ def listed(kind: Kind) -> type[BaseModel]:
     """A list of them."""
     items: Any = list[shown(kind)]  # type: ignore[misc]
     return create_model(f"{kind.kind}List", __config__=_OPEN, apiVersion=str, kind=str, metadata=dict[str, Any], items=items)
+
+
+def listed_in_formats(kind: Kind) -> Content:
+    """A list of them, by the media types it comes in, as one object does."""
+    return Content(listed(kind), (JSON, YAML))

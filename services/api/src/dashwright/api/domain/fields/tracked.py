@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dashwright.common.kinds.annotations import MESSAGE, NUMBER_LABEL, SET_BY_STORE
+from dashwright.common.kinds.annotations import GRANT_PERMISSIONS, MESSAGE, NUMBER_LABEL, SET_BY_STORE
 
 _METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
-_UNOWNED = {"annotations": SET_BY_STORE | {MESSAGE}, "labels": frozenset({NUMBER_LABEL})}
+CONSUMED = frozenset({MESSAGE, GRANT_PERMISSIONS})
+"""Annotations that tell of the change, and not of the object."""
+
+_UNOWNED = {"annotations": SET_BY_STORE | CONSUMED, "labels": frozenset({NUMBER_LABEL})}
 
 FINALIZERS = ("metadata", "finalizers")
 
