@@ -125,7 +125,8 @@ async def namespace(database_url: str, amqp_url: str, folder: Path) -> list[Row]
 async def _joined(opened: AsyncExitStack, address: str, request: bytes, number: int) -> Sequence[Hearer]:
     """So many watches, each begun."""
     parts, loop = urlsplit(address), asyncio.get_running_loop()
-    assert parts.hostname is not None and parts.port is not None
+    assert parts.hostname is not None
+    assert parts.port is not None
     hearers: list[Hearer] = []
     for first in range(0, number, _AT_ONCE):
         count = min(_AT_ONCE, number - first)

@@ -1,6 +1,7 @@
 """Watches of the resource API, as a client sees them."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from tests.contract.api.conftest import ADMIN, Api, StartApi
@@ -66,7 +67,7 @@ async def test_a_watch_ends_in_its_time_with_a_bookmark(api: Api) -> None:
 
 async def test_initial_events_end_with_a_mark(api: Api) -> None:
     """Of an empty collection too: a bookmark at a version that a list could stand at, which says that this was all."""
-    query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
+    query: dict[str, Any] = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
     for names in ([], ["a"]):
         async with watching(api, **query) as watch:
             assert [await watch.told() for _ in names] == [("ADDED", name) for name in names]
@@ -107,7 +108,7 @@ async def test_initial_events_may_be_left_out(api: Api) -> None:
     ],
     ids=lambda value: "&".join(f"{name}={text}" for name, text in value.items()) if isinstance(value, dict) else str(value),
 )
-async def test_a_watch_that_cannot_be_given_is_refused(api: Api, query: dict[str, str], status: int) -> None:
+async def test_a_watch_that_cannot_be_given_is_refused(api: Api, query: dict[str, Any], status: int) -> None:
     """Before it begins, with a Status."""
     async with watching(api, **query) as watch:
         assert watch.answer.status == status
@@ -133,7 +134,12 @@ async def test_a_version_that_the_feed_has_dropped_is_gone(api: Api) -> None:
     async with watching(api, resourceVersion=begun) as watch:
         assert watch.answer.status == 200
         (error,) = await watch.rest()
-    assert (error["type"], error["object"]["kind"], error["object"]["code"], error["object"]["reason"]) == ("ERROR", "Status", 410, "Expired")
+    assert (error["type"], error["object"]["kind"], error["object"]["code"], error["object"]["reason"]) == (
+        "ERROR",
+        "Status",
+        410,
+        "Expired",
+    )
 
 
 async def test_a_version_of_another_database_is_gone(api: Api) -> None:
@@ -206,8 +212,8 @@ async def test_jobs_are_watched(api: Api) -> None:
     for number in range(2):
         name = f"j{number}"
         await api.sql(
-            """insert into job (uid, api_group, resource, namespace, name, resource_version, metadata, spec, status, action, state, wake_key,
-                   submitted_by)
+            """insert into job (uid, api_group, resource, namespace, name, resource_version, metadata, spec, status, action, state,
+                   wake_key, submitted_by)
                values (gen_random_uuid(), 'provisioning.grafana.app', 'jobs', 'default', $1, 0, jsonb_build_object('name', $1::text)::text,
                    '{}', '{"state": "pending"}', 'sync', 'pending', 'work.sync', '{}')""",
             name,

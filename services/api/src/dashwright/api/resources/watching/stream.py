@@ -58,7 +58,7 @@ class Watch:
         *("_resumes", "_to_tell", "_told_until", "_view", "_woken", "has_columns"),
     )
 
-    def __init__(self, asked: Asked, feed: Feed, guard: Guard, lines: Lines, caller: Identity, view: View) -> None:
+    def __init__(self, asked: Asked, feed: Feed, guard: Guard, lines: Lines, caller: Identity, view: View, after: int) -> None:
         kind, selection, options = asked.target.kind, asked.selection, asked.options
         self._asked = asked
         self._feed = feed
@@ -74,7 +74,7 @@ class Watch:
         self._resumes = not options.is_initial
         name = "" if selection.is_empty else selection.name
         self._cursor: Cursor = feed.watch(kind, asked.namespace, name, caller, seconds=options.seconds, bookmarks=options.bookmarks)
-        self._cursor.version = options.after
+        self._cursor.version = after
 
     def begin_with(self, initial: AsyncIterator[bytes]) -> None:
         """Sends this first."""
