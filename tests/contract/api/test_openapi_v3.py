@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from openapi_spec_validator import OpenAPIV30SpecValidator
-from tests.contract.api.conftest import Api
+from tests.contract.api.conftest import ADMIN, Api
 
 ACCEPT = {"Accept": "application/json"}
 
@@ -31,6 +31,19 @@ async def test_the_index_leads_to_every_document(api: Api) -> None:
             assert list(OpenAPIV30SpecValidator(document).iter_errors()) == []
         async with api.session.get(f"/openapi/v3/{path}?hash=old", headers={"If-None-Match": tag}) as answer:
             assert (answer.status, answer.headers["Cache-Control"]) == (304, "no-cache")
+
+
+async def test_a_document_is_compressed_for_who_takes_that(api: Api) -> None:
+    """The tag is the same, since it is that of the text; a stored answer depends on both headers."""
+    for path, vary in (("/openapi/v3/apis/dashboard.grafana.app/v2alpha1", "Accept-Encoding"), ("/apis", "Accept, Accept-Encoding")):
+        found = {}
+        for coding in ("identity", "gzip"):
+            headers = {"Accept-Encoding": coding, "Authorization": ADMIN}
+            async with api.session.get(path, headers=headers) as answer:
+                assert answer.headers["Vary"] == vary
+                assert answer.headers.get("Content-Encoding", "identity") == coding
+                found[coding] = answer.headers["ETag"], await answer.json()
+        assert found["identity"] == found["gzip"]
 
 
 async def test_what_kubectl_checks_before_it_sends(api: Api) -> None:
