@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dashwright.api.resources.unknown import Validation, unknown_fields
@@ -56,7 +56,10 @@ def read_new(tree: Any, kind: Kind, namespace: str, version: str, validation: Va
     metadata = _envelope(tree, kind, namespace, version)
     if metadata.get("resourceVersion"):
         raise BadRequest("resourceVersion should not be set on objects to be created")
-    return _wanted(tree, metadata, kind, _new_name(metadata, kind), version, validation)
+    uid = metadata.get("uid") or ""
+    if not isinstance(uid, str):
+        raise BadRequest("metadata.uid must be text")
+    return replace(_wanted(tree, metadata, kind, _new_name(metadata, kind), version, validation), uid=uid)
 
 
 def read(tree: Any, kind: Kind, namespace: str, version: str, name: str, validation: Validation = Validation.IGNORE) -> Sent:
@@ -155,7 +158,7 @@ def _wanted(tree: dict[str, Any], metadata: dict[str, Any], kind: Kind, name: st
         list(dict.fromkeys(finalizers)),
         _objects(metadata, "ownerReferences"),
         metadata.get("managedFields"),
-        warnings=validation.judge(unknown_fields(tree, kind)),
+        warnings=(*(kind.remarks(spec) if kind.remarks else ()), *validation.judge(unknown_fields(tree, kind))),
     )
 
 

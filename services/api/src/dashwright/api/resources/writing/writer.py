@@ -16,28 +16,24 @@ from dashwright.api.domain.access.view import View, demand
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.domain.selectors import Selection
 from dashwright.api.resources import rules
-from dashwright.api.resources.writing import admission, owners
+from dashwright.api.resources.writing import admission, owners, selecting
+from dashwright.api.resources.writing.sealing import Sealing
 from dashwright.api.resources.writing.wanted import ANYTHING, MODIFIED, By, Changed, Deleted, Expect, Wanted, conflict
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.database.trial import trial
 from dashwright.common.document import read_json, same, write_json
-from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.annotations import FOLDER
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.models.shape import Shape
-from dashwright.common.stores import audit, changes, lists, resources
-from dashwright.common.stores.changes import Book
+from dashwright.common.stores import audit, histories, resources
 from dashwright.common.stores.resources import Stored
 
 LARGE: Final = 64 * 1024
 """Bytes of a body whose reading is noticed by others."""
-
-MOST_AT_ONCE: Final = 10_000
-"""Objects that one request may remove."""
 
 _TRIES: Final = 5
 
@@ -45,12 +41,15 @@ Result = TypeVar("Result")
 
 
 class Writer:
-    def __init__(self, database: Database, clock: Clock, settings: AdmissionSettings, quotas: QuotaRules, guard: Guard) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, settings: AdmissionSettings, quotas: QuotaRules, guard: Guard, sealing: Sealing
+    ) -> None:
         self._database = database
         self._clock = clock
         self._settings = settings
         self._quotas = quotas
         self._guard = guard
+        self._sealing = sealing
 
     async def create(self, wanted: Wanted, by: By, *, size: int = 0) -> Stored:
         """Makes an object in the caller's namespace. ``size`` is how many bytes it came in.
@@ -58,6 +57,7 @@ class Writer:
         Raises AlreadyExists, NotFound for its folder, Invalid, Forbidden, and QuotaReached.
         """
         kind, namespace = wanted.kind, by.identity.namespace
+        wanted = replace(wanted, finalizers=wanted.finalizers or kind.finalizers)
         write = await aside(size, partial(self._new, wanted, namespace, by))
         view = await self._guard.view(by.identity, namespace)
         _demand(view, by, kind, "create", "", write.annotations.get(FOLDER))
@@ -65,9 +65,10 @@ class Writer:
         async with self._transaction(by) as connection:
             await resources.lock(connection)
             await rules.check_write(connection, namespace, write, None)
+            write = await _made_again(connection, namespace, write, wanted.uid)
             await resources.create(connection, namespace, write, actor=by.actor.uid, now=self._clock.now(), status=status)
             await rules.check_created(connection, kind, namespace, self._quotas)
-            await _record(connection, by, kind, write.name, "create", 201)
+            await _record(connection, by, kind, write.name, "create", by.created)
             stored = await resources.get(connection, kind, namespace, write.name)
         self._forget(kind, namespace)
         return replace(stored, resource_version=0) if by.dry_run else stored
@@ -147,8 +148,8 @@ class Writer:
         view = await self._guard.view(by.identity, namespace)
         async with self._transaction(by) as connection:
             await resources.lock(connection)
-            found = await _selected(connection, kind, namespace, selection, view)
-            for batch in [[stored] for stored in deepest_first(found)] if kind.is_tree else [found]:
+            found = await selecting.selected(connection, kind, namespace, selection, view)
+            for batch in [[stored] for stored in selecting.deepest_first(found)] if kind.is_tree else [found]:
                 await self._delete(connection, namespace, batch, by, view, expect=expect, cascade=cascade, grace=grace)
         self._forget(kind, namespace)
         return len(found)
@@ -175,11 +176,13 @@ class Writer:
         return Changed(replace(now, resource_version=stored.resource_version) if by.dry_run else now, True)
 
     def _new(self, wanted: Wanted, namespace: str, by: By) -> resources.Write:
+        wanted = self._sealing.seal(wanted, namespace, None)
         admitted = admission.admit(wanted, namespace, self._settings)
         return replace(admitted.write, managed_fields=owners.owned(wanted, admitted, by, self._clock.now()))
 
     def _changed(self, change: Callable[[Stored], Wanted], namespace: str, stored: Stored, by: By) -> tuple[Wanted, resources.Write]:
         wanted = change(stored)
+        wanted = self._sealing.seal(wanted, namespace, stored)
         admitted = admission.admit(wanted, namespace, self._settings, stored)
         return wanted, replace(admitted.write, managed_fields=owners.owned(wanted, admitted, by, self._clock.now(), stored))
 
@@ -192,7 +195,7 @@ class Writer:
             return Changed(stored, False)
         await _record(connection, by, kind, name, "update")
         now = await resources.get(connection, kind, namespace, name)
-        if rules.is_deleting(now) and not write.finalizers:
+        if rules.is_deleting(now) and not rules.others_finalizers(now):
             await self._remove(connection, namespace, [now], by)
         return Changed(replace(now, resource_version=stored.resource_version) if by.dry_run else now, True)
 
@@ -213,7 +216,7 @@ class Writer:
             _demand(view, by, stored.kind, "delete", stored.name, stored.folder)
             expect.check_delete(stored)
             await rules.check_delete(connection, namespace, stored, view, cascade=cascade, grace=grace)
-        waiting = {stored.name: stored for stored in found if rules.finalizers_of(stored)}
+        waiting = {stored.name: stored for stored in found if rules.others_finalizers(stored)}
         marked = [stored for stored in waiting.values() if not rules.is_deleting(stored)]
         for stored in marked:
             await resources.mark_deleted(connection, stored.kind, namespace, stored.name, actor=by.actor.uid, now=self._clock.now())
@@ -224,14 +227,14 @@ class Writer:
         return [_deleted(stored, left.get(stored.name), by) for stored in found]
 
     async def _remove(self, connection: Connection, namespace: str, gone: Sequence[Stored], by: By) -> None:
-        """A repository goes together with everything it manages."""
+        """A repository goes together with what it manages, or lets go of it."""
         if not gone:
             return
         kind, actor = gone[0].kind, by.actor.uid
         if kind is REPOSITORY:
             for stored in gone:
                 await rules.end_jobs(connection, namespace, stored.name, now=self._clock.milliseconds())
-                await rules.remove_managed(connection, namespace, stored.name, actor=actor)
+                await rules.end_managing(connection, namespace, stored, actor=actor)
         await resources.delete(connection, kind, namespace, [stored.name for stored in gone], actor=actor, keep=kind.history)
 
     def _forget(self, kind: Kind, namespace: str) -> None:
@@ -247,6 +250,16 @@ class Writer:
 async def aside(size: int, work: Callable[[], Result]) -> Result:
     """Does ``work`` on so many bytes: in a thread where they are many, since everybody else would wait for it."""
     return work() if size < LARGE else await asyncio.to_thread(work)
+
+
+async def _made_again(connection: Connection, namespace: str, write: resources.Write, uid: str) -> resources.Write:
+    """A write that goes on where the object was when it was deleted, if it is that one that is wanted again."""
+    if not uid or not write.kind.history:
+        return write
+    taken = await histories.take_back(connection, write.kind, namespace, write.name, uid)
+    if taken is None:
+        return write
+    return replace(write, uid=taken.uid, number=taken.number, generation=taken.generation + 1, restored_from=taken.generation)
 
 
 def _demand(view: View, by: By, kind: Kind, verb: str, name: str, folder: str | None) -> None:
@@ -265,40 +278,3 @@ def _deleted(stored: Stored, left: Stored | None, by: By) -> Deleted:
     if left is None:
         return Deleted(stored, True)
     return Deleted(replace(left, resource_version=stored.resource_version) if by.dry_run else left, False)
-
-
-async def _selected(connection: Connection, kind: Kind, namespace: str, selection: Selection, view: View) -> Sequence[Stored]:
-    """The selected objects that the caller may see, without their bodies."""
-    if selection.is_empty:
-        return []
-    found = await lists.page(
-        connection,
-        kind,
-        namespace,
-        at=await changes.head(connection, Book.OBJECTS),
-        after="",
-        limit=MOST_AT_ONCE,
-        labels=selection.labels,
-        name=selection.name,
-        other_names=selection.other_names,
-        number=selection.number,
-        scope=view.scope(kind),
-        bodies=False,
-    )
-    if found.after is not None:
-        raise BadRequest(f"more than {MOST_AT_ONCE} {kind.plural} are selected, the most that are removed at once; select fewer of them")
-    return found.items
-
-
-def deepest_first(folders: Sequence[Stored]) -> Sequence[Stored]:
-    """Folders in an order in which each comes after those inside it."""
-    parents = {folder.name: folder.folder for folder in folders}
-
-    def depth(name: str | None) -> int:
-        way: set[str] = set()
-        while name is not None and name in parents and name not in way:
-            way.add(name)
-            name = parents[name]
-        return len(way)
-
-    return sorted(folders, key=lambda folder: depth(folder.name), reverse=True)

@@ -7,7 +7,8 @@ from dashwright.api.domain.events import event_of
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Permission, Route
-from dashwright.api.resources.classic import ClassicObjects, annotations_of, not_found
+from dashwright.api.resources.classic import ClassicObjects, not_found
+from dashwright.api.resources.rules import annotations_of
 from dashwright.api.routes.classic.shown import abilities, provenance
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
