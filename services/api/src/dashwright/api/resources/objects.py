@@ -39,6 +39,15 @@ class SentStatus:
     expect: Expect
 
 
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The part of an object that a client applies, its envelope checked. ``warnings`` are told to the client."""
+
+    tree: dict[str, Any]
+    expect: Expect
+    warnings: tuple[str, ...]
+
+
 def read_tree(body: bytes) -> Any:
     """The JSON of a body. Raises BadRequest where it is none."""
     try:
@@ -69,8 +78,22 @@ def read(tree: Any, kind: Kind, namespace: str, version: str, name: str, validat
     return Sent(_wanted(tree, metadata, kind, name, version, validation), expect)
 
 
+def read_config(tree: Any, kind: Kind, namespace: str, version: str, name: str, validation: Validation = Validation.IGNORE) -> Config:
+    """What is applied to the object of this name. Raises BadRequest for an envelope that does not belong here."""
+    metadata = _envelope(tree, kind, namespace, version)
+    expect = replace(_expect(metadata, kind, name), generation=None)
+    if metadata.get("managedFields"):
+        raise BadRequest("metadata.managedFields must be nil")
+    if not isinstance(tree.get("spec", {}), dict):
+        raise BadRequest("spec must be an object")
+    require_texts(metadata)
+    for field in ("labels", "annotations"):
+        _texts(metadata, field)
+    return Config(tree, expect, validation.judge(unknown_fields(tree, kind)))
+
+
 def _expect(metadata: dict[str, Any], kind: Kind, name: str) -> Expect:
-    """What the metadata of an object that is sent says of the stored one."""
+    """What is taken of the stored object of this name."""
     if (given := metadata.get("name") or name) != name:
         raise BadRequest(f"the name of the object ({str(given)[:80]}) does not match the name on the URL ({name})")
     uid, resource_version, generation = metadata.get("uid") or "", metadata.get("resourceVersion") or "", metadata.get("generation") or None
