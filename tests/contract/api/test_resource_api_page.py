@@ -64,9 +64,7 @@ async def test_every_example_answers_what_is_shown(api: Api) -> None:
 
 def test_every_kind_is_on_the_page() -> None:
     """With its group, plural, short names and what is served below it."""
-    rows = {
-        row[0]: row for row in re.findall(r"^\| (\w+) \| `([\w.]+)` \| `(\w+)` \|([^|]*)\|([^|]*)\|", PAGE.read_text(), re.MULTILINE)
-    }
+    rows = {row[0]: row for row in re.findall(r"^\| (\w+) \| `([\w.]+)` \| `(\w+)` \|([^|]*)\|([^|]*)\|", PAGE.read_text(), re.MULTILINE)}
     assert set(rows) == {kind.kind for kind in KINDS}
     for kind in KINDS:
         _, group, plural, short, below = rows[kind.kind]
