@@ -6,5 +6,5 @@ from dashwright.common.models.shape import Shape
 
 
 class FolderSpec(Shape):
-    title: str = Field(min_length=1)
-    description: str | None = None
+    title: str = Field(min_length=1, description="What people see")
+    description: str | None = Field(default=None, description="What the folder is for")

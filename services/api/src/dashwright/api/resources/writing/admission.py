@@ -66,7 +66,6 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
         text,
         rendering.stored_version(kind, version, extract),
         extract=extract._replace(title=title),
-        caption=title if title != extract.title else "",
         labels=draft.labels,
         annotations=draft.annotations,
         finalizers=wanted.finalizers,
