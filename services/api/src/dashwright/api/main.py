@@ -140,7 +140,7 @@ class Gateway:
 
 def _services(settings: Settings, database: Database, jobs: Jobs, feed: Feed, clock: Clock) -> Services:
     permitted = tuple(str(path) for path in settings.local_paths)
-    admission = AdmissionSettings(permitted_paths=permitted, min_refresh_seconds=settings.min_refresh)
+    admission = AdmissionSettings(permitted, settings.min_refresh, settings.folder_depth)
     shelves: dict[kinds.Shelf, Shelf] = {
         kinds.Shelf.RESOURCES: StoredObjects(database),
         kinds.Shelf.JOBS: JobObjects(database),

@@ -13,16 +13,23 @@ from dashwright.common.errors import BadRequest, Cause, Forbidden
 from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, repository_of
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, JOB, REPOSITORY, find
+from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import JobStatus, State, SyncTarget
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import jobs, quotas, resources
 from dashwright.common.stores.resources import Stored
 
 
-async def check_write(connection: Connection, namespace: str, write: resources.Write, old: Stored | None) -> None:
-    """Raises NotFound for a folder that is none, and Invalid for a second repository that targets the instance. Under the lock."""
+async def check_write(
+    connection: Connection, namespace: str, write: resources.Write, old: Stored | None, settings: AdmissionSettings
+) -> None:
+    """Raises NotFound for a folder that is none, BadRequest for folders that lie in a circle or too deep, and Invalid for a second
+    repository that targets the instance. Under the lock.
+    """
     if write.kind.in_folder:
         await folder_rules.check_place(connection, namespace, write, old)
+    if write.kind.is_tree:
+        await folder_rules.check_nesting(connection, namespace, write, old, most=settings.folder_depth)
     if write.kind is REPOSITORY and orjson.loads(write.spec)["sync"]["target"] == SyncTarget.INSTANCE:
         await _check_only_instance(connection, namespace, write.name)
 
@@ -60,7 +67,7 @@ def check_finalizers(stored: Stored, write: resources.Write) -> None:
 
 
 async def check_delete(
-    connection: Connection, namespace: str, stored: Stored, view: View, *, cascade: bool = False, grace: int | None = None
+    connection: Connection, namespace: str, stored: Stored, view: View, *, actor: str, cascade: bool = False, grace: int | None = None
 ) -> None:
     """Raises Forbidden for what a repository manages, and BadRequest for what a file provisions and for a folder that is not empty.
 
@@ -71,7 +78,7 @@ async def check_delete(
     if grace != 0 and annotations_of(stored).get(MANAGED_BY) == FROM_FILE:
         raise BadRequest(f"provisioned {kind.singular} cannot be deleted", message_id="dashboard.provisioned")
     if kind.is_tree and cascade:
-        await folder_rules.cascade(connection, namespace, stored, view)
+        await folder_rules.cascade(connection, namespace, stored, view, actor=actor)
     elif kind.is_tree:
         await folder_rules.check_empty(connection, namespace, stored)
 

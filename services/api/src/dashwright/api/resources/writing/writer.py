@@ -59,7 +59,7 @@ class Writer:
         status = kind.status().to_json().decode() if kind.status is not None and issubclass(kind.status, Shape) else None
         async with self._transaction(by) as connection:
             await resources.lock(connection)
-            await rules.check_write(connection, namespace, write, None)
+            await rules.check_write(connection, namespace, write, None, self._settings)
             await resources.create(connection, namespace, write, actor=by.actor.uid, now=self._clock.now(), status=status)
             await rules.check_created(connection, kind, namespace, self._quotas)
             await _record(connection, by, kind, write.name, "create", 201)
@@ -90,7 +90,7 @@ class Writer:
             expect.check_update(stored)
             wanted, write = await aside(max(size, len(stored.spec)), partial(self._changed, change, namespace, stored))
             if (folder := write.annotations.get(FOLDER)) != stored.folder:
-                _demand(view, by, kind, "update", name, folder)
+                _demand(view, by, kind, "update", "", folder)
             async with self._transaction(by) as connection:
                 await resources.lock(connection)
                 if await resources.version(connection, kind, namespace, name) != stored.resource_version:
@@ -121,7 +121,8 @@ class Writer:
             await resources.lock(connection)
             stored = await resources.get(connection, kind, namespace, name)
             deleted = await self._delete(connection, namespace, stored, by, view, expect=expect, cascade=cascade, grace=grace)
-        self._forget(kind, namespace)
+        if kind.in_folder:
+            self._guard.forget(namespace)  # rules went with it
         return deleted
 
     def _changed(self, change: Callable[[Stored], Wanted], namespace: str, stored: Stored) -> tuple[Wanted, resources.Write]:
@@ -134,7 +135,7 @@ class Writer:
         kind, name = stored.kind, stored.name
         rules.check_owner(kind, stored)
         rules.check_finalizers(stored, write)
-        await rules.check_write(connection, namespace, write, stored)
+        await rules.check_write(connection, namespace, write, stored, self._settings)
         if await resources.put(connection, namespace, write, actor=by.actor.uid, now=self._clock.now()) is None:
             return Changed(stored, False)
         await _record(connection, by, kind, name, "update")
@@ -158,7 +159,7 @@ class Writer:
         kind, name = stored.kind, stored.name
         _demand(view, by, kind, "delete", name, stored.folder)
         expect.check_delete(stored)
-        await rules.check_delete(connection, namespace, stored, view, cascade=cascade, grace=grace)
+        await rules.check_delete(connection, namespace, stored, view, actor=by.actor.uid, cascade=cascade, grace=grace)
         if rules.finalizers_of(stored):
             if rules.is_deleting(stored):
                 return Deleted(stored, False)
