@@ -1,4 +1,4 @@
-"""The environment the suite runs in: its own, outside the repository, for its HTTP library replaces modules of ours."""
+"""The environments that clients run in: their own, outside the repository, for their HTTP libraries replace modules of ours."""
 
 import hashlib
 import shutil
@@ -10,15 +10,16 @@ from pathlib import Path
 from tests.clients.archive import cache
 from tests.clients.missing import Missing
 
-_LOCKED = Path(__file__).parents[2] / "requirements" / "clients.txt"
+_REQUIREMENTS = Path(__file__).parents[2] / "requirements"
 
 
-def python() -> Path:
-    """The interpreter of an environment that holds exactly requirements/clients.txt. Made where it is not there, once for each lock.
+def python(lock: str) -> Path:
+    """The interpreter of an environment that holds exactly ``requirements/LOCK.txt``. Made where it is not there, once for each lock.
 
     Raises Missing where PyPI does not give what is locked.
     """
-    digest = hashlib.sha256(_LOCKED.read_bytes() + sys.version.encode()).hexdigest()[:16]
+    locked = _REQUIREMENTS / f"{lock}.txt"
+    digest = hashlib.sha256(locked.read_bytes() + sys.version.encode()).hexdigest()[:16]
     folder = cache() / f"environment-{digest}"
     program, complete = folder / "bin" / "python", folder / "complete"
     if complete.exists():
@@ -26,11 +27,11 @@ def python() -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     venv.create(folder, with_pip=True)
     command = [str(program), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
-    done = subprocess.run([*command, "--requirement", str(_LOCKED)], check=False, capture_output=True, text=True, errors="replace")
+    done = subprocess.run([*command, "--requirement", str(locked)], check=False, capture_output=True, text=True, errors="replace")
     if done.returncode != 0:
         shutil.rmtree(folder, ignore_errors=True)
         raise Missing(
-            f"what {_LOCKED.name} locks could not be installed from PyPI (or the index pip is set to): it needs the network once. "
+            f"what {locked.name} locks could not be installed from PyPI (or the index pip is set to): it needs the network once. "
             f"pip said: {done.stderr.strip()[-400:]}"
         )
     complete.touch()

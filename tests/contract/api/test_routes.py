@@ -180,7 +180,7 @@ async def test_lists_come_in_pages_or_whole(session: aiohttp.ClientSession) -> N
     assert "continue" not in rest["metadata"]
 
 
-@pytest.mark.parametrize("query", ["limit=-1", "limit=x", "continue=zzz", "continue=e30=", "labelSelector=a%3Db"])
+@pytest.mark.parametrize("query", ["limit=-1", "limit=x", "continue=zzz", "continue=e30=", "labelSelector=a%3Db%3Dc", "fieldSelector=a"])
 async def test_a_list_that_cannot_be_given_is_refused(session: aiohttp.ClientSession, query: str) -> None:
     """An unreadable limit or token is 400, and so is what would silently answer something else."""
     assert (await call(session, "GET", f"{DASHBOARDS}?{query}"))[0] == 400

@@ -10,6 +10,7 @@ from dashwright.common.errors import DashwrightError, MethodNotAllowed, TooManyR
 
 _INTERNAL: Final = "Internal Server Error"
 _DETAILS: Final = ("name", "group", "kind", "uid")
+_METADATA: Final = ("continue",)
 _RETRY_SECONDS: Final = 1.0
 
 
@@ -56,7 +57,8 @@ def _status(error: DashwrightError, trace_id: str) -> dict[str, Any]:
         details["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in error.causes]
     if (seconds := _retry_after(error)) is not None:
         details["retryAfterSeconds"] = seconds
-    body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message}
+    metadata = {key: error.details[key] for key in _METADATA if key in error.details}
+    body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": metadata, "status": "Failure", "message": message}
     if error.reason:
         body["reason"] = error.reason
     if details:

@@ -122,7 +122,7 @@ class ClassicObjects:
         namespace = namespace_of(actor.org_id)
         annotations = {IN_FOLDER: parent} if parent else {}
         wanted = Wanted(FOLDER, uid or _new_uid(), FOLDER.version, {"title": title}, {}, annotations)
-        write = admission.admit(wanted, namespace, self._settings)
+        write = admission.admit(wanted, namespace, self._settings).write
         async with self._database.transaction() as connection:
             await resources.lock(connection)
             if await resources.get_many(connection, FOLDER, namespace, [write.name]):
@@ -159,7 +159,7 @@ class ClassicObjects:
             {},
             {name: text for name, text in given.items() if text},
         )
-        return admission.admit(submitted, namespace, self._settings)
+        return admission.admit(submitted, namespace, self._settings).write
 
     async def _check_quota(self, connection: Connection, namespace: str) -> None:
         try:

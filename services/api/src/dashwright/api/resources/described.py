@@ -92,3 +92,8 @@ def listed(kind: Kind) -> type[BaseModel]:
     """A list of them."""
     items: Any = list[shown(kind)]  # type: ignore[misc]
     return create_model(f"{kind.kind}List", __config__=_OPEN, apiVersion=str, kind=str, metadata=dict[str, Any], items=items)
+
+
+def listed_in_formats(kind: Kind) -> Content:
+    """A list of them, by the media types it comes in, as one object does."""
+    return Content(listed(kind), (JSON, YAML))

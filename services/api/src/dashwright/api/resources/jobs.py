@@ -7,7 +7,6 @@ from dashwright.api.commands import Jobs
 from dashwright.api.domain import submissions
 from dashwright.api.domain.actor import Actor
 from dashwright.api.resources.options import DeleteOptions
-from dashwright.api.resources.pages import ListedPage
 from dashwright.api.resources.writing.wanted import Expect
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest
@@ -24,11 +23,6 @@ class JobObjects:
     async def get(self, kind: Kind, namespace: str, name: str) -> StoredJob:
         async with self._database.connection() as connection:
             return await jobs.get(connection, kind, namespace, name)
-
-    async def list_page(self, kind: Kind, namespace: str, version: str, after: str, limit: int) -> ListedPage:
-        async with self._database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
-            page = await jobs.list_page(connection, kind, namespace, after=after, limit=limit)
-        return ListedPage([job.encode() for job in page.items], page.position, page.after, page.remaining)
 
 
 async def create(commands: Jobs, kind: Kind, namespace: str, body: bytes, actor: Actor, *, dry_run: bool) -> StoredJob:

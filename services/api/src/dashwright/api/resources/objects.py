@@ -64,6 +64,7 @@ def _wanted(tree: dict[str, Any], metadata: dict[str, Any], kind: Kind, name: st
         _texts(metadata, "annotations"),
         list(dict.fromkeys(finalizers)),
         _objects(metadata, "ownerReferences"),
+        metadata.get("managedFields"),
         warnings=validation.judge(unknown_fields(tree, kind)),
     )
 

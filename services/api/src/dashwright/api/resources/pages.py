@@ -1,90 +1,106 @@
-"""Lists: one JSON text joined from the stored parts of its items, and the tokens by which a client asks for the next page."""
+"""What a request says of the list it wants: how much of it, from where on, and of which version."""
 
 import base64
 import binascii
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import orjson
 
 from dashwright.api.http.call import Call
-from dashwright.common.errors import BadRequest
-from dashwright.common.kinds.kind import Kind
+from dashwright.common.errors import BadRequest, Cause, Gone, Invalid
 
-PAGE = 200
-"""Objects read at once while a list without a limit is sent."""
-
-LARGEST_PAGE = 1000
+LARGEST_PAGE: Final = 1000
 """Objects of one page, whatever limit a client names."""
 
-NOT_SERVED = ("watch", "labelSelector", "fieldSelector")
+_FORMAT: Final = 1
+_EXACT: Final = "Exact"
+_MATCHES: Final = (_EXACT, "NotOlderThan")
 
 
-class ListedPage:
-    """A page of any shelf: encoded items, and how to go on."""
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a page ended, as its ``continue`` token says.
 
-    __slots__ = ("after", "items", "position", "remaining")
+    ``at`` is the version of the whole list, ``after`` the last object's name, ``left`` how many follow (None: nobody knows), ``namespace``
+    where it lies, of a list over all of them.
+    """
 
-    def __init__(self, items: Sequence[bytes], position: int, after: str | None, remaining: int) -> None:
-        self.items = items
-        self.position = position
-        self.after = after
-        self.remaining = remaining
+    at: int
+    after: str = ""
+    left: int | None = None
+    namespace: str = ""
 
-
-ReadPage = Callable[[str, int], Awaitable[ListedPage]]
-
-
-def limit_of(call: Call) -> int | None:
-    """The ``limit`` of a request; None where the client wants everything. Refuses what would silently answer something else."""
-    for name in NOT_SERVED:
-        if call.query.get(name) not in (None, "", "false", "0"):
-            raise BadRequest(f"the query parameter {name} is not served yet; list without it")
-    text = call.query.get("limit", "")
-    if not text or text == "0":
-        return None
-    if not text.isascii() or not text.isdigit() or len(text) > 9:
-        raise BadRequest(f"limit {text[:40]!r} is not a positive integer")
-    return int(text)
+    def token(self) -> str:
+        members = {"v": _FORMAT, "at": self.at, "after": self.after, "left": self.left, "namespace": self.namespace or None}
+        return base64.urlsafe_b64encode(orjson.dumps({key: value for key, value in members.items() if value is not None})).decode()
 
 
-def after_of(call: Call) -> str:
-    """The name that the page before ended with, from the ``continue`` token."""
-    token = call.query.get("continue", "")
-    if not token:
-        return ""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """``limit`` None: everything. ``version``: the list is to be no older, and with ``is_exact`` of that very one; 0: the newest."""
+
+    limit: int | None = None
+    position: Position | None = None
+    version: int = 0
+    is_exact: bool = False
+
+
+def asked_of(call: Call) -> Asked:
+    """Reads the query. Raises BadRequest for what cannot be read, and Invalid for parameters that exclude one another."""
+    limit, token = _number(call, "limit"), call.query.get("continue", "")
+    version, match = _number(call, "resourceVersion"), call.query.get("resourceVersionMatch", "")
+    if match:
+        _check_match(match, version, given=bool(call.query.get("resourceVersion")), continued=bool(token))
+    if token and version:
+        raise BadRequest("specifying resource version is not allowed when using continue")
+    return Asked(limit or None, _position(token) if token else None, version, match == _EXACT)
+
+
+def _check_match(match: str, version: int, *, given: bool, continued: bool) -> None:
+    if continued:
+        text = "Forbidden: resourceVersionMatch is forbidden when continue is provided"
+    elif not given:
+        text = "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"
+    elif match not in _MATCHES:
+        text = f"Unsupported value: {match[:40]!r}: supported values: {', '.join(_MATCHES)}"
+    elif match == _EXACT and not version:
+        text = 'Forbidden: resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'
+    else:
+        return
+    reason = "FieldValueNotSupported" if text.startswith("Unsupported") else "FieldValueForbidden"
+    raise Invalid(f"resourceVersionMatch: {text}", causes=[Cause("resourceVersionMatch", reason, text)])
+
+
+def _number(call: Call, name: str) -> int:
+    text = call.query.get(name, "")
+    if text and not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise BadRequest(f"{name} {text[:40]!r} is not a whole number; leave it out, or send one that is not negative")
+    return int(text or 0)
+
+
+def _position(token: str) -> Position:
     try:
-        after = orjson.loads(base64.urlsafe_b64decode(token))["after"]
-    except (binascii.Error, ValueError, KeyError, TypeError) as error:
-        raise BadRequest("the continue token is not one of ours; list again from the start") from error
-    if not isinstance(after, str) or "\0" in after or not after.isprintable():
-        raise BadRequest("the continue token is not one of ours; list again from the start")
-    return after
+        value = orjson.loads(base64.urlsafe_b64decode(token))
+        version, at, after = value["v"], value["at"], value["after"]
+        left, namespace = value.get("left"), value.get("namespace", "")
+    except (binascii.Error, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _broken() from error
+    are_numbers = all(isinstance(number, int) and 0 <= number < 2**63 for number in (at, left or 0))
+    are_texts = all(isinstance(text, str) and text.isprintable() for text in (after, namespace))
+    if version != _FORMAT or not are_numbers or not are_texts:
+        raise _broken()
+    return Position(at, after, left, namespace)
 
 
-def token(after: str) -> str:
-    return base64.urlsafe_b64encode(orjson.dumps({"after": after})).decode()
+def _broken() -> BadRequest:
+    return BadRequest("the continue token is not one of ours; list again from the start")
 
 
-def encode_page(kind: Kind, version: str, page: ListedPage) -> bytes:
-    """One page as a whole list."""
-    metadata: dict[str, object] = {"resourceVersion": str(page.position)}
-    if page.after is not None:
-        metadata |= {"continue": token(page.after), "remainingItemCount": page.remaining}
-    return head(kind, version, metadata) + b",".join(page.items) + b"]}"
-
-
-def head(kind: Kind, version: str, metadata: dict[str, object]) -> bytes:
-    start = f'{{"kind":"{kind.kind}List","apiVersion":"{kind.api_version(version)}","metadata":'
-    return start.encode() + orjson.dumps(metadata) + b',"items":['
-
-
-async def stream(kind: Kind, version: str, first: ListedPage, read: ReadPage) -> AsyncIterator[bytes]:
-    """Everything, a page at a time, so that memory does not grow with the list. The position is that of the first page."""
-    yield head(kind, version, {"resourceVersion": str(first.position)}) + b",".join(first.items)
-    after = first.after
-    while after is not None:
-        page = await read(after, PAGE)
-        if page.items:
-            yield b"," + b",".join(page.items)
-        after = page.after
-    yield b"]}"
+def expired(position: Position, newest: int) -> Gone:
+    """The refusal of a token whose version is not known any more, with one that goes on at the newest."""
+    return Gone(
+        "the continue token is too old for a consistent list: list again from the start, or go on with the token that comes with this "
+        "answer, and miss what was made or see twice what was changed since",
+        details={"continue": Position(newest, position.after, None, position.namespace).token()},
+    )

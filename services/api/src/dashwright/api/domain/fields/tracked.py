@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dashwright.common.kinds.annotations import MESSAGE, NUMBER_LABEL, SET_BY_STORE
+from dashwright.common.kinds.annotations import GRANT_PERMISSIONS, MESSAGE, NUMBER_LABEL, SET_BY_STORE
 
 _METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
-_UNOWNED = {"annotations": SET_BY_STORE | {MESSAGE}, "labels": frozenset({NUMBER_LABEL})}
+_UNOWNED = {"annotations": SET_BY_STORE | {MESSAGE, GRANT_PERMISSIONS}, "labels": frozenset({NUMBER_LABEL})}
 
 FINALIZERS = ("metadata", "finalizers")
 

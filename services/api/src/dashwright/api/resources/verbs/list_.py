@@ -1,29 +1,47 @@
-"""List: the objects of a namespace by name, in pages or whole."""
+"""List: the objects of a namespace by name, at one version, in pages or whole."""
 
-from dashwright.api.domain.selectors import parse_selection
+from typing import Final
+
+from dashwright.api.domain.selectors import Selection, parse_selection
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation
-from dashwright.api.resources import described, pages, past
+from dashwright.api.resources import described, formats, listing, pages, past, sources
+from dashwright.api.resources.formats import Format
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
+from dashwright.common.kinds import kind as kinds
+
+QUERY: Final = {
+    "limit": "how many at most",
+    "continue": "the token that the page before ended with",
+    "labelSelector": "what the labels are to be, as Kubernetes writes it",
+    "fieldSelector": "metadata.name and metadata.namespace, as Kubernetes writes it",
+    "resourceVersion": "the list is to be no older",
+    "resourceVersionMatch": "Exact: of that very version",
+    **described.INCLUDED,
+}
 
 
 def operation(target: Target) -> Operation:
-    query = {"limit": "how many at most", "continue": "the token that the page before ended with"}
-    return described.operation("list", target, query=query, answers={200: described.listed(target.kind)})
+    return described.operation(
+        "list", target, query=QUERY, answers={200: described.listed_in_formats(target.kind)}, errors=(406, 410, 422, 504)
+    )
 
 
 async def handle(target: Target, services: Services, call: Call) -> Answer:
     selection = parse_selection(call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""), call.parameters["namespace"])
     if selection.special is not None:
         return await past.answer(target, services, call, selection.special, selection.name)
-    kind, version, namespace, limit = target.kind, target.version, call.parameters["namespace"], pages.limit_of(call)
+    form, asked = formats.format_of(call), pages.asked_of(call)
+    await sources.check_version(services.database, asked.version)
+    source = await _source(target, services, call, form, asked, selection)
+    return await listing.answer(target, form, asked, source, services.database)
 
-    async def read(after: str, count: int) -> pages.ListedPage:
-        return await services.shelves[target.kind.shelf].list_page(kind, namespace, version, after, count)
 
-    first = await read(pages.after_of(call), min(limit or pages.PAGE, pages.LARGEST_PAGE))
-    if limit is None and first.after is not None:
-        return Answer(200, pages.stream(kind, version, first, read))
-    return Answer(200, pages.encode_page(kind, version, first))
+async def _source(target: Target, services: Services, call: Call, form: Format, asked: pages.Asked, selection: Selection) -> listing.Source:
+    kind, namespace = target.kind, call.parameters["namespace"]
+    if kind.shelf is kinds.Shelf.JOBS:
+        return sources.Jobs(services.database, kind, namespace, selection, asked)
+    view = await services.guard.view(call.identity, namespace)
+    return sources.Objects(services.database, kind, namespace, selection, view.scope(kind), asked, bodies=form.needs_body(kind))

@@ -1,6 +1,6 @@
 """From the object that is wanted to the row that is written: the kind's model, its rules, and what of the old body stays."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
@@ -18,7 +18,15 @@ from dashwright.common.stores import resources
 from dashwright.common.stores.resources import Stored
 
 
-def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: Stored | None = None) -> resources.Write:
+class Admitted(NamedTuple):
+    """What is to be written, and the trees of its body and of the stored one."""
+
+    write: resources.Write
+    body: dict[str, Any]
+    old: dict[str, Any] | None
+
+
+def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: Stored | None = None) -> Admitted:
     """Checks an object by its kind's model and rules. Raises Invalid with one cause a fault.
 
     A spec that says what ``stored`` says already keeps the stored text, and its version.
@@ -41,7 +49,7 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
     if wanted.title is not None:
         extract = extract._replace(title=wanted.title)
     require_texts(extract.title)
-    return resources.Write(
+    write = resources.Write(
         kind,
         wanted.name,
         write_json(draft.spec).decode() if kept is None else kept.spec,
@@ -51,10 +59,10 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
         annotations=draft.annotations,
         finalizers=wanted.finalizers,
         owner_references=wanted.owner_references,
-        managed_fields=wanted.managed_fields or (),
         number=wanted.number,
         restored_from=wanted.restored_from,
     )
+    return Admitted(write, draft.spec, old)
 
 
 def require_texts(tree: Any) -> None:

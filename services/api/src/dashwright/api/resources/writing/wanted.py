@@ -17,9 +17,9 @@ MODIFIED: Final = "the object has been modified; please apply your changes to th
 class Wanted:
     """An object as it is to be.
 
-    ``spec`` is plain JSON data in ``version``, not admitted yet. ``managed_fields`` None leaves them as they are; ``title`` None takes
-    the one in the spec. ``number`` is given to a new object, ``restored_from`` is the generation that the spec was taken from.
-    ``warnings`` are told to the client.
+    ``spec`` is plain JSON data in ``version``, not admitted yet. ``managed_fields`` are those that were sent, and of an apply those that
+    it leaves; ``title`` None takes the one in the spec. ``number`` is given to a new object, ``restored_from`` is the generation that the
+    spec was taken from. ``warnings`` are told to the client.
     """
 
     kind: Kind
@@ -30,7 +30,7 @@ class Wanted:
     annotations: Mapping[str, str] = field(default_factory=dict)
     finalizers: Sequence[str] = ()
     owner_references: Sequence[Mapping[str, Any]] = ()
-    managed_fields: Sequence[Mapping[str, Any]] | None = None
+    managed_fields: object = None
     title: str | None = None
     number: int | None = None
     restored_from: int | None = None

@@ -11,13 +11,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
 
-import orjson
-
 from dashwright.api.access.guard import Guard
 from dashwright.api.domain.access.view import View, demand
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.resources import rules
-from dashwright.api.resources.writing import admission
+from dashwright.api.resources.writing import admission, owners
 from dashwright.api.resources.writing.wanted import ANYTHING, MODIFIED, By, Changed, Deleted, Expect, Wanted, conflict
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
@@ -53,7 +51,7 @@ class Writer:
         Raises AlreadyExists, NotFound for its folder, Invalid, Forbidden, and QuotaReached.
         """
         kind, namespace = wanted.kind, by.identity.namespace
-        write = await aside(size, partial(admission.admit, wanted, namespace, self._settings))
+        write = await aside(size, partial(self._new, wanted, namespace, by))
         view = await self._guard.view(by.identity, namespace)
         _demand(view, by, kind, "create", "", write.annotations.get(FOLDER))
         status = kind.status().to_json().decode() if kind.status is not None and issubclass(kind.status, Shape) else None
@@ -88,7 +86,7 @@ class Writer:
             view = await self._guard.view(by.identity, namespace)
             _demand(view, by, kind, "update", name, stored.folder)
             expect.check_update(stored)
-            wanted, write = await aside(max(size, len(stored.spec)), partial(self._changed, change, namespace, stored))
+            wanted, write = await aside(max(size, len(stored.spec)), partial(self._changed, change, namespace, stored, by))
             if (folder := write.annotations.get(FOLDER)) != stored.folder:
                 _demand(view, by, kind, "update", "", folder)
             async with self._transaction(by) as connection:
@@ -125,11 +123,14 @@ class Writer:
             self._guard.forget(namespace)  # rules went with it
         return deleted
 
-    def _changed(self, change: Callable[[Stored], Wanted], namespace: str, stored: Stored) -> tuple[Wanted, resources.Write]:
+    def _new(self, wanted: Wanted, namespace: str, by: By) -> resources.Write:
+        admitted = admission.admit(wanted, namespace, self._settings)
+        return replace(admitted.write, managed_fields=owners.owned(wanted, admitted, by, self._clock.now()))
+
+    def _changed(self, change: Callable[[Stored], Wanted], namespace: str, stored: Stored, by: By) -> tuple[Wanted, resources.Write]:
         wanted = change(stored)
-        if wanted.managed_fields is None:
-            wanted = replace(wanted, managed_fields=orjson.loads(stored.metadata).get("managedFields", ()))
-        return wanted, admission.admit(wanted, namespace, self._settings, stored)
+        admitted = admission.admit(wanted, namespace, self._settings, stored)
+        return wanted, replace(admitted.write, managed_fields=owners.owned(wanted, admitted, by, self._clock.now(), stored))
 
     async def _put(self, connection: Connection, namespace: str, stored: Stored, write: resources.Write, by: By) -> Changed:
         kind, name = stored.kind, stored.name

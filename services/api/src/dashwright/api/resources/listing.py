@@ -1,0 +1,127 @@
+"""Lists as they are answered: read a page at a time, written a piece at a time, so that memory does not grow with the list."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any, Final, Protocol
+
+from dashwright.api.http.answer import Answer
+from dashwright.api.resources.formats import Format, Listing
+from dashwright.api.resources.pages import LARGEST_PAGE, Asked, Position
+from dashwright.api.resources.target import Target
+from dashwright.common.database.pool import Database
+from dashwright.common.stores import lists
+from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.stores.resources import Stored
+
+PIECE: Final = 1024 * 1024
+"""Bytes of bodies that are in memory at once, unless a single one has more."""
+
+LARGEST: Final = 64 * 1024 * 1024
+"""Bytes of bodies of a page that a client has limited; where more would follow, it ends before."""
+
+_PAGE: Final = 500
+"""Objects read at once where the client wants them all."""
+
+_NOTICED: Final = 64 * 1024
+"""Bytes of bodies whose conversion to YAML is noticed by others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Objects of a list at one version. ``sizes`` are the bytes of their bodies; where ``spec`` is empty it is read when it is written.
+
+    ``after`` is the name to go on with, None where nothing follows; ``left`` how many do, None where nobody counts them.
+    """
+
+    at: int
+    items: Sequence[Stored | StoredJob]
+    sizes: Sequence[int]
+    after: str | None
+    left: int | None = None
+
+    @property
+    def end(self) -> Position | None:
+        """Where to go on; None where nothing follows."""
+        return None if self.after is None else Position(self.at, self.after, self.left, self.items[-1].namespace)
+
+    def cut(self) -> "Page":
+        """The page up to where its bodies become too many, one object at least."""
+        count = max(1, sum(total <= LARGEST for total in accumulate(self.sizes)))
+        if count >= len(self.items):
+            return self
+        left = None if self.left is None else self.left + len(self.items) - count
+        return Page(self.at, self.items[:count], self.sizes[:count], self.items[count - 1].name, left)
+
+
+class Source(Protocol):
+    """Where the objects of a list come from."""
+
+    async def page(self, position: Position | None, limit: int) -> Page:
+        """The objects after a position, or the first of the list. A page that others follow is not empty."""
+        ...
+
+
+async def answer(target: Target, form: Format, asked: Asked, source: Source, database: Database) -> Answer:
+    """The whole list, or the page that was asked for."""
+    limit = min(asked.limit or _PAGE, LARGEST_PAGE)
+    page = await source.page(asked.position, limit)
+    if asked.limit is not None:
+        page = page.cut()
+    writer = _Writer(target, form, database)
+    body = writer.pieces(page, None if asked.limit is not None else source)
+    if sum(page.sizes) <= PIECE and (asked.limit is not None or page.end is None):
+        return Answer(200, b"".join([piece async for piece in body]), form.content_type, form.headers)
+    return Answer(200, body, form.content_type, form.headers)
+
+
+class _Writer:
+    def __init__(self, target: Target, form: Format, database: Database) -> None:
+        self._listing = Listing(form, target.kind, target.version)
+        self._is_yaml = form.is_yaml
+        self._database = database
+
+    async def pieces(self, page: Page, source: Source | None) -> AsyncIterator[bytes]:
+        """The list from its head on; with a ``source`` the pages that follow, too."""
+        metadata: dict[str, Any] = {"resourceVersion": str(page.at)}
+        if source is None and page.end is not None:
+            metadata["continue"] = page.end.token()
+            if page.left is not None:
+                metadata["remainingItemCount"] = page.left
+        yield self._listing.head(metadata)
+        async for piece in self._written(page):
+            yield piece
+        while source is not None and page.end is not None:
+            page = await source.page(page.end, _PAGE)
+            async for piece in self._written(page):
+                yield piece
+        yield self._listing.tail()
+
+    async def _written(self, page: Page) -> AsyncIterator[bytes]:
+        for first, last in _pieces(page.sizes):
+            items, size = await self._whole(page.items[first:last], page.sizes[first:last]), sum(page.sizes[first:last])
+            if self._is_yaml and size > _NOTICED:
+                yield await asyncio.to_thread(self._listing.items, items)
+            else:
+                yield self._listing.items(items)
+
+    async def _whole(self, items: Sequence[Stored | StoredJob], sizes: Sequence[int]) -> Sequence[Stored | StoredJob]:
+        """The objects with their bodies, where these are wanted and have not come along."""
+        missing = [item for item, size in zip(items, sizes, strict=True) if size and not item.spec and isinstance(item, Stored)]
+        if not missing:
+            return items
+        async with self._database.connection() as connection:
+            bodies = await lists.read_bodies(connection, missing)
+        return [replace(item, spec=bodies[item.uid]) if item.uid in bodies else item for item in items]
+
+
+def _pieces(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Where each piece of a page begins and ends."""
+    first = total = 0
+    for index, size in enumerate(sizes):
+        if first < index and total + size > PIECE:
+            yield first, index
+            first, total = index, 0
+        total += size
+    yield first, len(sizes)

@@ -1,0 +1,133 @@
+"""Where the objects of a list come from: the store at one version, of one namespace or of all, or the jobs there are."""
+
+from collections.abc import Sequence
+
+import orjson
+
+from dashwright.api.domain.selectors import Selection, matches
+from dashwright.api.resources.listing import PIECE, Page
+from dashwright.api.resources.pages import Asked, Position, expired
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.errors import Cause, DeadlineExceeded, Gone
+from dashwright.common.kinds.kind import Kind
+from dashwright.common.kinds.scope import Scope
+from dashwright.common.stores import changes, jobs, lists
+from dashwright.common.stores.changes import Book
+from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.stores.lists import Slice
+
+
+async def check_version(database: Database, version: int) -> None:
+    """Raises DeadlineExceeded for a version that nobody has drawn yet, as of a database that was restored."""
+    if not version:
+        return
+    async with database.connection() as connection:
+        newest = await changes.latest(connection)
+    if version > newest:
+        text = f"Too large resource version: {version}, current: {newest}"
+        cause = Cause("", "ResourceVersionTooLarge", "Too large resource version")
+        raise DeadlineExceeded(f"{text}; list without one", retry_after=1, causes=[cause])
+
+
+class Objects:
+    """Stored objects at one version: the newest when the list began, or the one that was asked for."""
+
+    def __init__(
+        self, database: Database, kind: Kind, namespace: str, selection: Selection, scope: Scope, asked: Asked, *, bodies: bool
+    ) -> None:
+        self._database = database
+        self._kind = kind
+        self._namespace = namespace
+        self._selection = selection
+        self._scope = scope
+        self._exact = asked.version if asked.is_exact else None
+        self._bodies = bodies
+
+    async def page(self, position: Position | None, limit: int) -> Page:
+        """Raises Gone where the version is not known any more; of a position it tells how to go on."""
+        if position is None:
+            return await self._first(limit)
+        try:
+            async with self._database.connection() as connection:
+                found = await self._slice(connection, position, limit)
+        except Gone as error:
+            async with self._database.connection() as connection:
+                newest = await changes.head(connection, Book.OBJECTS)
+            raise expired(position, newest) from error
+        left = None if position.left is None else max(0, position.left - len(found.items))
+        return Page(position.at, found.items, found.sizes, found.after, left)
+
+    async def _first(self, limit: int) -> Page:
+        async with self._database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
+            newest = await changes.head(connection, Book.OBJECTS)
+            at = newest if self._exact is None else min(self._exact, newest)
+            found = await self._slice(connection, Position(at), limit)
+            left = None
+            if found.after is not None and at == newest and self._is_whole:
+                left = await self._count(connection) - len(found.items)
+        return Page(at, found.items, found.sizes, found.after, left)
+
+    @property
+    def _is_whole(self) -> bool:
+        return self._selection.is_everything and self._scope.everything
+
+    async def _count(self, connection: Connection) -> int:
+        return await lists.count(connection, self._kind, self._namespace)
+
+    async def _slice(self, connection: Connection, position: Position, limit: int) -> Slice:
+        return await self._in_namespace(connection, self._namespace, position.at, position.after, limit)
+
+    async def _in_namespace(self, connection: Connection, namespace: str, at: int, after: str, limit: int) -> Slice:
+        wanted = self._selection
+        if wanted.is_empty or (wanted.number is not None and not self._kind.in_folder):
+            return Slice((), None)
+        return await lists.page(
+            connection,
+            self._kind,
+            namespace,
+            at=at,
+            after=after,
+            limit=limit,
+            labels=wanted.labels,
+            name=wanted.name,
+            other_names=wanted.other_names,
+            number=wanted.number,
+            scope=self._scope,
+            bodies=self._bodies,
+            most=PIECE,
+        )
+
+
+class Jobs:
+    """Jobs as they are when each page is read. The version is that of the first page: a watch from there on misses nothing."""
+
+    def __init__(self, database: Database, kind: Kind, namespace: str, selection: Selection, asked: Asked) -> None:
+        self._database = database
+        self._kind = kind
+        self._namespace = namespace
+        self._selection = selection
+        self._exact = asked.version if asked.is_exact else None
+
+    async def page(self, position: Position | None, limit: int) -> Page:
+        """Raises Gone where another version than the newest is asked for."""
+        after: str | None = "" if position is None else position.after
+        found: list[StoredJob] = []
+        at, left = 0, None
+        async with self._database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
+            while after is not None and not found:
+                page = await jobs.list_page(connection, self._kind, self._namespace, after=after, limit=limit)
+                after, at = page.after, page.position
+                found = [job for job in page.items if matches(self._selection, _labels(job), job.name)]
+                left = page.remaining if self._selection.is_everything else None
+        if self._exact is not None and self._exact < at:
+            raise Gone(f"jobs are listed as they are, at {at}, and not as they were at {self._exact}; list without a resourceVersion")
+        return Page(at if position is None else position.at, found, _sizes(found), after, left)
+
+
+def _labels(job: StoredJob) -> dict[str, str]:
+    found: dict[str, str] = orjson.loads(job.metadata).get("labels") or {}
+    return found
+
+
+def _sizes(found: Sequence[StoredJob]) -> Sequence[int]:
+    return [len(job.spec) + len(job.status) for job in found]

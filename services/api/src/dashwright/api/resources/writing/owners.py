@@ -1,0 +1,57 @@
+"""``metadata.managedFields`` of an object that is written."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import orjson
+
+from dashwright.api.domain.fields import ownership
+from dashwright.api.domain.fields.managers import Entry, is_same, managers_of, written
+from dashwright.api.domain.fields.nodes import Path
+from dashwright.api.domain.fields.tracked import FINALIZERS, tracked
+from dashwright.api.resources.writing.admission import Admitted
+from dashwright.api.resources.writing.wanted import By, Wanted
+from dashwright.common.kinds.kind import Kind
+from dashwright.common.stores.resources import Stored, Write
+
+APPLY: Final = "Apply"
+
+
+def owned(wanted: Wanted, admitted: Admitted, by: By, now: datetime, stored: Stored | None = None) -> Sequence[Mapping[str, Any]]:
+    """The entries after a write; those that are stored, where it does not make them say anything else. ``stored`` is None at a creation.
+
+    An apply has said already who owns what, in ``wanted``.
+    """
+    known: list[dict[str, Any]] = [] if stored is None else orjson.loads(stored.metadata).get("managedFields", [])
+    after, sets = tree_of(_metadata(admitted.write), admitted.body), set_lists(wanted.kind)
+    if by.operation == APPLY:
+        entries = managers_of(wanted.managed_fields)
+    else:
+        before = {} if stored is None else tree_of(orjson.loads(stored.metadata), admitted.old)
+        entries = ownership.update(before, after, managers_of(known, wanted.managed_fields), writer(wanted, by, now), sets)
+    settled: Sequence[Entry] = ownership.settled(entries, after, sets)
+    return known if is_same(settled, managers_of(known)) else written(settled)
+
+
+def writer(wanted: Wanted, by: By, now: datetime) -> ownership.Writer:
+    """Who writes, for the books."""
+    return ownership.Writer(by.manager, wanted.kind.api_version(wanted.version), now.strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+
+def tree_of(metadata: Mapping[str, Any], body: Any) -> dict[str, Any]:
+    """The part of an object that is owned; its spec is the stored body, whatever a version shows of it."""
+    return tracked({"metadata": metadata, "spec": body})
+
+
+def set_lists(kind: Kind) -> tuple[Path, ...]:
+    return (FINALIZERS, *kind.set_lists)
+
+
+def _metadata(write: Write) -> dict[str, Any]:
+    return {
+        "labels": write.labels,
+        "annotations": write.annotations,
+        "finalizers": list(write.finalizers),
+        "ownerReferences": list(write.owner_references),
+    }

@@ -1,0 +1,33 @@
+"""Runs grafana-client's own tests, each group against the gateway that its version needs."""
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tests.acceptance.processes import Service
+from tests.clients import archive, environment, gateway, running, suite
+from tests.clients.judged import Ran
+
+LOCK = "clients"
+
+_PLUGINS = Path(__file__).parent / "plugin"
+
+
+async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[Ran]:
+    """Runs the groups one after another, those for the same version with the same gateway. Raises Missing."""
+    python, tests = environment.python(LOCK), archive.unpack(folder)
+    for version in sorted({suite.GROUPS[group].reported for group in groups}, reverse=True):
+        place = folder / version
+        place.mkdir(mode=0o711)
+        async with gateway.serving(place, REPORTED_VERSION=version) as service:
+            for group in groups:
+                if suite.GROUPS[group].reported == version:
+                    yield await _ran(service, group, place, python, tests)
+
+
+async def _ran(service: Service, group: str, place: Path, python: Path, tests: Path) -> Ran:
+    before, report, file = len(service.events), place / f"{group}.xml", suite.GROUPS[group].file
+    options = ["-p", "grafana_target", "-m", "integration", *(f"--deselect={test}" for test in suite.UNCLAIMED)]
+    settings = {"DASHWRIGHT_TEST_TARGET": urlsplit(gateway.address(service)).netloc, "PYTHONPATH": str(_PLUGINS)}
+    said = await running.run(python, tests, file, options, settings, report)
+    return Ran(group, file, said, report, gateway.suspects(service, before))

@@ -1,0 +1,32 @@
+"""One group of tests that ran, and what is told of it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.clients import verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """``said`` is what pytest wrote, ``report`` JUnit's XML of it, ``suspects`` the calls that may have to do with failures."""
+
+    group: str
+    file: str
+    said: str
+    report: Path
+    suspects: Sequence[str]
+
+
+def tell(ran: Ran, exceptions: verdict.Exceptions) -> int:
+    """Prints what became of a group; answers the number of complaints."""
+    ran.report.with_suffix(".txt").write_text(ran.said)
+    results = verdict.read_results(ran.report.read_text()) if ran.report.exists() else []
+    faults = verdict.judge(ran.file, results, exceptions)
+    counted = Counter(str(result.outcome) for result in results)
+    told = ", ".join(f"{counted[outcome]} {outcome}" for outcome in verdict.Outcome if counted[outcome]) or ran.said.strip()[-2000:]
+    print(f"{'as expected' if not faults else 'NOT AS EXPECTED':15} {ran.group}: {told}", flush=True)
+    for line in [*faults, *(ran.suspects if faults else ())]:
+        print(f"    {line}", flush=True)
+    return len(faults)

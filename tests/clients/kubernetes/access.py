@@ -1,0 +1,49 @@
+"""How the clients come in: a service account's token and a password, written down as a kubeconfig."""
+
+import json
+import ssl
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+from tests.acceptance.client import FIRST_USER
+from tests.acceptance.processes import Service
+from tests.clients import gateway
+
+TOKEN, PASSWORD = "token", "password"
+"""The contexts of the kubeconfig; the first is the current one."""
+
+_CLUSTER: Final = "dashwright"
+
+
+async def prepare(service: Service, place: Path) -> dict[str, str]:
+    """Makes a service account with a token; answers the variables that name what the clients need."""
+    certificate = place / "data" / "tls" / "certificate.pem"
+    address = gateway.address(service)
+    trusted = place / "certificate.pem"
+    trusted.write_bytes(certificate.read_bytes())
+    token = await _token(address, trusted)
+    file = place / "kubeconfig"
+    file.write_text(json.dumps(_kubeconfig(address, trusted, token)))
+    return {"KUBECONFIG": str(file), "DASHWRIGHT_TEST_TARGET": address, "DASHWRIGHT_TEST_CERTIFICATE": str(trusted)}
+
+
+async def _token(address: str, certificate: Path) -> str:
+    trusting = aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=certificate))
+    async with aiohttp.ClientSession(address, connector=trusting, headers={"Authorization": FIRST_USER}, raise_for_status=True) as session:
+        async with session.post("/api/serviceaccounts", json={"name": "clients", "role": "Admin"}) as answer:
+            number = (await answer.json())["id"]
+        async with session.post(f"/api/serviceaccounts/{number}/tokens", json={"name": "clients"}) as answer:
+            return str((await answer.json())["key"])
+
+
+def _kubeconfig(address: str, certificate: Path, token: str) -> dict[str, Any]:
+    users = {TOKEN: {"token": token}, PASSWORD: {"username": "admin", "password": "admin"}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": _CLUSTER, "cluster": {"server": address, "certificate-authority": str(certificate)}}],
+        "users": [{"name": name, "user": user} for name, user in users.items()],
+        "contexts": [{"name": name, "context": {"cluster": _CLUSTER, "user": name, "namespace": "default"}} for name in users],
+        "current-context": TOKEN,
+    }

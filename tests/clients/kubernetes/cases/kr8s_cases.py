@@ -1,0 +1,72 @@
+"""kr8s: bearer tokens only, paths with a trailing slash, merge patches."""
+
+import asyncio
+from typing import Any
+
+import kr8s
+from kr8s.asyncio.objects import new_class
+
+Dashboard = new_class("Dashboard", "dashboard.grafana.app/v1beta1", asyncio=True, namespaced=True, plural="dashboards")
+
+
+def resource(name: str, title: str = "One", **labels: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "default", "labels": labels}, "spec": {"title": title}}
+
+
+async def made(api: Any, name: str, **labels: str) -> Any:
+    dashboard = await Dashboard(resource(name, **labels), api=api)
+    await dashboard.create()
+    return dashboard
+
+
+async def test_life() -> None:
+    """Made, read, patched, labelled, deleted, and seen to be gone."""
+    api = await kr8s.asyncio.api()
+    dashboard = await made(api, "kr8s-life")
+    assert await dashboard.exists()
+    await dashboard.patch({"spec": {"title": "Two"}})
+    await dashboard.label({"team": "a"})
+    await dashboard.annotate({"note": "x"})
+    read = await Dashboard.get("kr8s-life", namespace="default", api=api)
+    assert (read.spec.title, read.labels["team"], read.annotations["note"]) == ("Two", "a", "x")
+    await read.delete()
+    assert not await dashboard.exists()
+
+
+async def test_json_patch() -> None:
+    """Operations as well as trees."""
+    api = await kr8s.asyncio.api()
+    dashboard = await made(api, "kr8s-patch")
+    await dashboard.patch([{"op": "replace", "path": "/spec/title", "value": "Two"}], type="json")
+    await dashboard.refresh()
+    assert dashboard.spec.title == "Two"
+    await dashboard.delete()
+
+
+async def test_lists() -> None:
+    """By kind, by labels, in pages of a hundred."""
+    api = await kr8s.asyncio.api()
+    dashboards = [await made(api, f"kr8s-{at}", case="kr8s-lists") for at in range(3)]
+    found = [each.name async for each in Dashboard.list(namespace="default", label_selector={"case": "kr8s-lists"}, api=api)]
+    assert found == ["kr8s-0", "kr8s-1", "kr8s-2"]
+    for dashboard in dashboards:
+        await dashboard.delete()
+
+
+async def test_watch_and_wait() -> None:
+    """A watch of one object, and waiting for a field."""
+    api = await kr8s.asyncio.api()
+    dashboard = await made(api, "kr8s-watch")
+    waiting = asyncio.create_task(dashboard.wait("jsonpath='{.spec.title}'=Two", timeout=20))
+    other = await Dashboard.get("kr8s-watch", namespace="default", api=api)
+    await other.patch({"spec": {"title": "Two"}})
+    await waiting
+    assert dashboard.spec.title == "Two"
+    await dashboard.delete()
+
+
+async def test_discovery() -> None:
+    """The kinds of the server, and its version."""
+    api = await kr8s.asyncio.api()
+    assert "Dashboard" in [each["kind"] for each in await api.api_resources()]
+    assert (await api.version())["gitVersion"]

@@ -1,0 +1,432 @@
+"""A day's work with kubectl. What it asked is read from its own log, what was answered from what it prints."""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = os.environ["DASHWRIGHT_TEST_KUBECTL"]
+GROUP = "dashboard.grafana.app"
+ITEMS = f"/apis/{GROUP}/v1beta1/namespaces/default/dashboards"
+FOLDERS = "/apis/folder.grafana.app/v1beta1/namespaces/default/folders"
+_CALL = re.compile(r"\] (?:\"Request\" verb=\")?(GET|POST|PUT|PATCH|DELETE)(?:\" url=\"| )https://[^/]+(/[^\s\"]*)")
+_HEADER = re.compile(r"^I\S*.*\] +(Accept|Content-Type): (.*)$|^ +(Accept|Content-Type): (.*)$")
+
+
+@dataclass
+class Request:
+    method: str
+    path: str
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+@dataclass
+class Ran:
+    status: int
+    out: str
+    err: str
+    requests: list[Request]
+
+    def asked(self, *wanted: str) -> None:
+        """Each of the texts begins a request, in this order; others may come between."""
+        told = iter(self.calls)
+        for text in wanted:
+            assert any(line.startswith(text) for line in told), f"{text} was not asked, or not then: {self.calls}"
+
+    @property
+    def calls(self) -> list[str]:
+        return [str(request) for request in self.requests]
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class Kubectl:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environment = dict(os.environ)
+
+    def command(self, *arguments: str) -> list[str]:
+        return [PROGRAM, f"--cache-dir={self.folder / 'cache'}", *arguments]
+
+    def __call__(self, *arguments: str, sent: Any = None, status: int | None = 0) -> Ran:
+        """Runs it; ``sent`` goes to its standard input, as JSON where it is no text. It must end with the status, unless None."""
+        text = sent if isinstance(sent, str) else json.dumps(sent) if sent is not None else ""
+        done = subprocess.run(
+            self.command(*arguments, "-v=8"), input=text, env=self.environment, check=False, capture_output=True, text=True, timeout=50
+        )
+        ran = Ran(done.returncode, done.stdout, _plain(done.stderr), list(_requests(done.stderr)))
+        told = f"{arguments}: {ran.status}\n{ran.out}\n{ran.err}\n{ran.calls}"
+        assert status in (None, ran.status), told
+        return ran
+
+
+def _plain(said: str) -> str:
+    return "\n".join(line for line in said.splitlines() if not re.match(r"[IWE]\d{4} |\s|>", line))
+
+
+def _requests(said: str) -> Iterator[Request]:
+    found: Request | None = None
+    for line in said.splitlines():
+        if call := _CALL.search(line):
+            if found:
+                yield found
+            found = Request(call[1], call[2])
+        elif found and (header := _HEADER.match(line)):
+            found.headers.setdefault(header[1] or header[3], header[2] or header[4])
+    if found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
+    return Kubectl(tmp_path_factory.mktemp("kubectl"))
+
+
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> str:
+    """Of an object that the case has for itself."""
+    return str(request.node.name).removeprefix("test_").replace("_", "-")[:36].strip("-")
+
+
+def dashboard(name: str, title: str = "One", /, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
+    metadata = {"name": name} | ({"labels": labels} if labels else {})
+    return {"apiVersion": f"{GROUP}/v1beta1", "kind": "Dashboard", "metadata": metadata, "spec": {"title": title} | spec}
+
+
+@pytest.fixture
+def made(kubectl: Kubectl, name: str) -> Iterator[str]:
+    """The name of a dashboard that is there."""
+    kubectl("create", "-f", "-", sent=dashboard(name))
+    yield name
+    kubectl("delete", "dashboard", name, "--ignore-not-found")
+
+
+def test_api_resources(kubectl: Kubectl) -> None:
+    """Discovery in two calls tells all kinds with short names and verbs."""
+    ran = kubectl("api-resources", "--output=wide")
+    ran.asked("GET /api", "GET /apis")
+    assert len(ran.requests) == 2
+    rows = {line.split()[0]: line for line in ran.out.splitlines()}
+    assert {"dashboards", "librarypanels", "folders", "repositories", "jobs"} <= set(rows)
+    assert "dash" in rows["dashboards"].split()[1]
+    assert all(verb in rows["dashboards"] for verb in ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"))
+
+
+def test_api_versions(kubectl: Kubectl) -> None:
+    """Every served version of every group is listed."""
+    told = kubectl("api-versions").out.split()
+    assert {f"{GROUP}/v0alpha1", f"{GROUP}/v1beta1", f"{GROUP}/v2alpha1"} <= set(told)
+
+
+def test_version(kubectl: Kubectl) -> None:
+    """The server tells a version that kubectl can read."""
+    assert kubectl("version", "--output=json").json["serverVersion"]["gitVersion"]
+
+
+@pytest.mark.parametrize("path", ["dashboard", "dashboard.spec", "folder.spec.title", "librarypanels.spec", "repository.spec"])
+def test_explain(kubectl: Kubectl, path: str) -> None:
+    """The OpenAPI document tells each kind and its fields."""
+    ran = kubectl("explain", path)
+    ran.asked("GET /openapi/v3", "GET /openapi/v3/apis/")
+    assert "KIND:" in ran.out
+    assert "<unknown>" not in ran.out
+
+
+def test_get_table(kubectl: Kubectl, made: str) -> None:
+    """A list is a table with the columns of the kind."""
+    ran = kubectl("get", "dashboards")
+    ran.asked(f"GET {ITEMS}?limit=500")
+    assert "as=Table" in ran.requests[-1].headers["Accept"]
+    head, *rows = ran.out.splitlines()
+    assert head.split()[:2] == ["NAME", "TITLE"]
+    assert any(row.split()[:2] == [made, "One"] for row in rows)
+
+
+@pytest.mark.parametrize("what", ["dash", "dashboard", "dashboards.dashboard.grafana.app", "dashboards.v0alpha1.dashboard.grafana.app"])
+def test_names_of_a_kind(kubectl: Kubectl, made: str, what: str) -> None:
+    """Short name, singular, and group and version with the plural lead to the same object."""
+    assert kubectl("get", what, made, "--output=name").out.strip() == f"dashboard.{GROUP}/{made}"
+
+
+def test_get_by_category(kubectl: Kubectl, made: str) -> None:
+    """One word lists all kinds of the category."""
+    assert f"dashboard.{GROUP}/{made}" in kubectl("get", "grafana", "--output=name").out
+
+
+@pytest.mark.parametrize("form", ["yaml", "json", "name", "wide", "jsonpath={.spec.title}", "custom-columns=T:.spec.title"])
+def test_get_one(kubectl: Kubectl, made: str, form: str) -> None:
+    """One object in every form of output."""
+    ran = kubectl("get", "dashboard", made, "--output", form)
+    ran.asked(f"GET {ITEMS}/{made}")
+    assert (made if form == "name" else "One") in ran.out
+
+
+def test_get_what_is_missing(kubectl: Kubectl) -> None:
+    """The server's words are kubectl's."""
+    ran = kubectl("get", "dashboard", "nowhere", status=1)
+    assert ran.err.strip().endswith(f'Error from server (NotFound): dashboards.{GROUP} "nowhere" not found')
+
+
+def test_selectors(kubectl: Kubectl, name: str) -> None:
+    """Lists by labels and by name."""
+    for at, team in enumerate(("a", "b", "c")):
+        kubectl("create", "-f", "-", sent=dashboard(f"{name}-{at}", labels={"team": team, "case": name}))
+    listed = {
+        "-l": [f"case={name},team=a", f"case={name},team in (a)", f"case={name},team notin (b,c)", f"case={name},team!=b,team!=c"],
+        "--field-selector": [f"metadata.name={name}-0"],
+    }
+    for option, selectors in listed.items():
+        for selector in selectors:
+            assert kubectl("get", "dashboards", option, selector, "--output=name").out.split() == [f"dashboard.{GROUP}/{name}-0"], selector
+    assert len(kubectl("get", "dashboards", "-l", f"case={name},team", "--output=name").out.split()) == 3
+    assert kubectl("get", "dashboards", "-l", f"case={name},!team", "--output=name").out == ""
+    kubectl("delete", "dashboards", "-l", f"case={name}")
+    assert kubectl("get", "dashboards", "-l", f"case={name}", "--output=name").out == ""
+
+
+def test_chunks(kubectl: Kubectl, name: str) -> None:
+    """A list in pages is the whole list."""
+    items = [dashboard(f"{name}-{at}", labels={"case": name}) for at in range(5)]
+    kubectl("create", "-f", "-", sent={"apiVersion": "v1", "kind": "List", "items": items})
+    ran = kubectl("get", "dashboards", "-l", f"case={name}", "--chunk-size=2", "--output=name")
+    assert len(ran.out.split()) == 5
+    assert sum(request.path.startswith(f"{ITEMS}?") for request in ran.requests) == 3
+    kubectl("delete", "dashboards", "-l", f"case={name}")
+
+
+def test_watch(kubectl: Kubectl, made: str) -> None:
+    """A watch shows the object, and each change as it comes, as rows of the table."""
+    command = kubectl.command("get", "dashboards", "--field-selector", f"metadata.name={made}", "--watch", "--output-watch-events")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=kubectl.environment) as watching:
+        assert watching.stdout is not None
+        assert watching.stdout.readline().split()[:3] == ["EVENT", "NAME", "TITLE"]
+        assert watching.stdout.readline().split()[:3] == ["ADDED", made, "One"]
+        kubectl("patch", "dashboard", made, "--type=merge", "--patch", '{"spec": {"title": "Two"}}')
+        assert watching.stdout.readline().split()[:3] == ["MODIFIED", made, "Two"]
+        kubectl("delete", "dashboard", made)
+        assert watching.stdout.readline().split()[:3] == ["DELETED", made, "Two"]
+        watching.terminate()
+
+
+def test_create(kubectl: Kubectl, name: str) -> None:
+    """Made once, refused twice."""
+    ran = kubectl("create", "-f", "-", sent=dashboard(name))
+    ran.asked(f"POST {ITEMS}?fieldManager=kubectl-create&fieldValidation=Strict")
+    assert ran.out.strip() == f"dashboard.{GROUP}/{name} created"
+    again = kubectl("create", "-f", "-", sent=dashboard(name), status=1)
+    assert f'dashboards.{GROUP} "{name}" already exists' in again.err
+    kubectl("delete", "dashboard", name)
+
+
+def test_create_with_a_generated_name(kubectl: Kubectl) -> None:
+    """The server finds the name."""
+    wanted = dashboard("x")
+    wanted["metadata"] = {"generateName": "generated-"}
+    told = kubectl("create", "-f", "-", "--output=name", sent=wanted).out.strip()
+    assert told.startswith(f"dashboard.{GROUP}/generated-")
+    kubectl("delete", told)
+
+
+@pytest.mark.parametrize("command", [["create"], ["apply"], ["apply", "--server-side"]], ids=" ".join)
+def test_dry_run(kubectl: Kubectl, name: str, command: list[str]) -> None:
+    """The server tries and keeps nothing."""
+    name = name.replace("[", "-").replace("]", "").replace(" ", "-").replace("---", "-")
+    ran = kubectl(*command, "-f", "-", "--dry-run=server", sent=dashboard(name))
+    assert any("dryRun=All" in request.path for request in ran.requests)
+    assert "(server dry run)" in ran.out
+    kubectl("get", "dashboard", name, status=1)
+
+
+def test_strict_validation(kubectl: Kubectl, name: str) -> None:
+    """An unknown field is refused, told of, or ignored, as asked."""
+    wanted = dashboard(name) | {"speck": {}}
+    assert 'unknown field "speck"' in kubectl("create", "-f", "-", sent=wanted, status=1).err
+    assert 'unknown field "speck"' in kubectl("create", "-f", "-", "--validate=warn", "--dry-run=server", sent=wanted).err
+    ignored = kubectl("create", "-f", "-", "--validate=false", "--dry-run=server", sent=wanted)
+    ignored.asked(f"POST {ITEMS}?dryRun=All&fieldManager=kubectl-create&fieldValidation=Ignore")
+
+
+def test_apply(kubectl: Kubectl, name: str) -> None:
+    """By the client: made, left alone, changed; what is left out goes, what others set stays."""
+    first = kubectl("apply", "-f", "-", sent=dashboard(name, "One", refresh="1m"))
+    first.asked("GET /openapi/v3", f"GET {ITEMS}/{name}", f"POST {ITEMS}?fieldManager=kubectl-client-side-apply&fieldValidation=Strict")
+    assert first.out.strip() == f"dashboard.{GROUP}/{name} created"
+    version = kubectl("get", "dashboard", name, "--output=json").json["metadata"]["resourceVersion"]
+    assert kubectl("apply", "-f", "-", sent=dashboard(name, "One", refresh="1m")).out.strip().endswith("unchanged")
+    assert kubectl("get", "dashboard", name, "--output=json").json["metadata"]["resourceVersion"] == version
+    kubectl("annotate", "dashboard", name, "of=others")
+    assert kubectl("apply", "-f", "-", sent=dashboard(name, "Two")).out.strip().endswith("configured")
+    found = kubectl("get", "dashboard", name, "--output=json").json
+    assert found["spec"] == {"title": "Two"}
+    assert found["metadata"]["annotations"]["of"] == "others"
+    assert found["metadata"]["generation"] == 2
+    kubectl("delete", "dashboard", name)
+
+
+def test_apply_of_what_was_read(kubectl: Kubectl, made: str) -> None:
+    """What get prints as YAML can be applied."""
+    text = kubectl("get", "dashboard", made, "--output=yaml").out
+    changed = text.replace("title: One", "title: Two")
+    assert changed != text
+    kubectl("apply", "-f", "-", sent=changed)
+    assert kubectl("get", "dashboard", made, "--output=jsonpath={.spec.title}").out == "Two"
+
+
+def test_server_side_apply(kubectl: Kubectl, name: str) -> None:
+    """By the server: made, left alone, changed; a field left out goes."""
+    apply = ("apply", "--server-side", "-f", "-")
+    first = kubectl(*apply, sent=dashboard(name, "One", refresh="1m"))
+    first.asked(f"PATCH {ITEMS}/{name}?fieldManager=kubectl&fieldValidation=Strict&force=false")
+    assert first.requests[-1].headers["Content-Type"] == "application/apply-patch+yaml"
+    version = kubectl("get", "dashboard", name, "--output=json").json["metadata"]["resourceVersion"]
+    kubectl(*apply, sent=dashboard(name, "One", refresh="1m"))
+    assert kubectl("get", "dashboard", name, "--output=json").json["metadata"]["resourceVersion"] == version
+    kubectl(*apply, sent=dashboard(name, "Two"))
+    assert kubectl("get", "dashboard", name, "--output=json").json["spec"] == {"title": "Two"}
+    kubectl("delete", "dashboard", name)
+
+
+def test_conflicts_of_managers(kubectl: Kubectl, name: str) -> None:
+    """What another manager owns is refused by name and field, and taken with force."""
+    apply = ("apply", "--server-side", "-f", "-", "--field-manager")
+    kubectl(*apply, "first", sent=dashboard(name, "One"))
+    refused = kubectl(*apply, "second", sent=dashboard(name, "Two"), status=1)
+    assert 'Apply failed with 1 conflict: conflict with "first": .spec.title' in refused.err
+    assert "--force-conflicts" in refused.err
+    kubectl(*apply, "second", "--force-conflicts", sent=dashboard(name, "Two"))
+    found = kubectl("get", "dashboard", name, "--output=json", "--show-managed-fields").json
+    assert found["spec"]["title"] == "Two"
+    assert [entry["manager"] for entry in found["metadata"]["managedFields"] if "f:spec" in entry["fieldsV1"]] == ["second"]
+    kubectl("delete", "dashboard", name)
+
+
+def test_from_client_side_to_server_side_apply(kubectl: Kubectl, name: str) -> None:
+    """What was applied by the client is the same manager's when the server applies: no conflict, and fields left out go."""
+    kubectl("apply", "-f", "-", sent=dashboard(name, "One", refresh="1m"))
+    kubectl("apply", "--server-side", "-f", "-", sent=dashboard(name, "Two", refresh="1m"))
+    kubectl("apply", "--server-side", "-f", "-", sent=dashboard(name, "Three"))
+    found = kubectl("get", "dashboard", name, "--output=json", "--show-managed-fields").json
+    assert found["spec"] == {"title": "Three"}
+    assert "kubectl-client-side-apply" not in [entry["manager"] for entry in found["metadata"]["managedFields"]]
+    kubectl("delete", "dashboard", name)
+
+
+def test_edit(kubectl: Kubectl, made: str) -> None:
+    """What an editor changes is changed."""
+    kubectl.environment["KUBE_EDITOR"] = "sed -i s/One/Edited/"
+    ran = kubectl("edit", "dashboard", made)
+    ran.asked(f"GET {ITEMS}/{made}", f"PATCH {ITEMS}/{made}?fieldManager=kubectl-edit")
+    assert kubectl("get", "dashboard", made, "--output=jsonpath={.spec.title}").out == "Edited"
+
+
+@pytest.mark.parametrize(
+    ("kind", "patch"),
+    [
+        ("merge", '{"spec": {"title": "New", "refresh": null}}'),
+        ("strategic", '{"spec": {"title": "New"}}'),
+        ("json", '[{"op": "replace", "path": "/spec/title", "value": "New"}]'),
+    ],
+    ids=["merge", "strategic", "json"],
+)
+def test_patch(kubectl: Kubectl, made: str, kind: str, patch: str) -> None:
+    """All kinds of patches change the object, once."""
+    kubectl("patch", "dashboard", made, f"--type={kind}", "--patch", patch)
+    assert kubectl("patch", "dashboard", made, f"--type={kind}", "--patch", patch).out.strip().endswith("(no change)")
+    found = kubectl("get", "dashboard", made, "--output=json").json
+    assert (found["spec"], found["metadata"]["generation"]) == ({"title": "New"}, 2)
+
+
+def test_label_and_annotate(kubectl: Kubectl, made: str) -> None:
+    """Labels and annotations come and go, without a new generation."""
+    ran = kubectl("label", "dashboard", made, "team=a")
+    ran.asked(f"PATCH {ITEMS}/{made}?fieldManager=kubectl-label")
+    assert ran.requests[-1].headers["Content-Type"] == "application/merge-patch+json"
+    kubectl("label", "dashboard", made, "team=b", "--overwrite")
+    kubectl("annotate", "dashboard", made, "note=x")
+    found = kubectl("get", "dashboard", made, "--output=json").json["metadata"]
+    assert (found["labels"]["team"], found["annotations"]["note"], found["generation"]) == ("b", "x", 1)
+    kubectl("label", "dashboard", made, "team-")
+    kubectl("annotate", "dashboard", made, "note-")
+    found = kubectl("get", "dashboard", made, "--output=json").json["metadata"]
+    assert "team" not in found.get("labels", {})
+    assert "note" not in found["annotations"]
+
+
+def test_replace(kubectl: Kubectl, made: str) -> None:
+    """A whole object in the place of the old one; an old version is refused."""
+    old = kubectl("get", "dashboard", made, "--output=json").json
+    kubectl("replace", "-f", "-", sent=dashboard(made, "Two"))
+    assert kubectl("get", "dashboard", made, "--output=json").json["spec"]["title"] == "Two"
+    assert "the object has been modified" in kubectl("replace", "-f", "-", sent=old, status=1).err
+
+
+def test_diff(kubectl: Kubectl, made: str) -> None:
+    """The server's own idea of the difference: status 1 and the lines, or status 0."""
+    ran = kubectl("diff", "-f", "-", sent=dashboard(made, "Two"), status=1)
+    ran.asked(f"GET {ITEMS}/{made}")
+    assert "-  title: One" in ran.out
+    assert "+  title: Two" in ran.out
+    kubectl("diff", "--server-side", "-f", "-", sent=dashboard(made, "Two"), status=1)
+    kubectl("apply", "-f", "-", sent=dashboard(made, "One"))
+    assert kubectl("diff", "-f", "-", sent=dashboard(made, "One")).out == ""
+
+
+def test_wait(kubectl: Kubectl, made: str) -> None:
+    """Waiting ends when the object is so, or is gone."""
+    waiting = kubectl.command("wait", f"dashboard/{made}", "--for=jsonpath={.spec.title}=Two", "--timeout=30s")
+    with subprocess.Popen(waiting, stdout=subprocess.PIPE, text=True, env=kubectl.environment) as process:
+        kubectl("patch", "dashboard", made, "--type=merge", "--patch", '{"spec": {"title": "Two"}}')
+        out, _ = process.communicate(timeout=40)
+    assert (process.returncode, out.strip()) == (0, f"dashboard.{GROUP}/{made} condition met")
+    kubectl("delete", "dashboard", made)
+    kubectl("wait", f"dashboard/{made}", "--for=delete", "--timeout=10s")
+
+
+def test_delete(kubectl: Kubectl, made: str) -> None:
+    """Gone, and seen to be gone."""
+    ran = kubectl("delete", "dashboard", made)
+    ran.asked(f"DELETE {ITEMS}/{made}", f"GET {ITEMS}?fieldSelector=metadata.name%3D{made}")
+    assert "deleted" in ran.out
+    assert "NotFound" in kubectl("delete", "dashboard", made, status=1).err
+
+
+def test_folders(kubectl: Kubectl, name: str) -> None:
+    """A folder with a dashboard inside is not deleted by the way, but with everything where that is said."""
+    folder = {"apiVersion": "folder.grafana.app/v1beta1", "kind": "Folder", "metadata": {"name": name}, "spec": {"title": "F"}}
+    kubectl("create", "-f", "-", sent=folder)
+    inside = dashboard(f"{name}-in")
+    inside["metadata"]["annotations"] = {"grafana.app/folder": name}
+    kubectl("create", "-f", "-", sent=inside)
+    assert name in kubectl("get", "folders").out
+    assert "empty" in kubectl("delete", "folder", name, status=1).err
+    kubectl("delete", "folder", name, "--cascade=foreground")
+    kubectl("get", "dashboard", f"{name}-in", status=1)
+
+
+@pytest.mark.parametrize("context", ["token", "password"])
+def test_credentials(kubectl: Kubectl, context: str) -> None:
+    """A token and a password let in; neither does not."""
+    kubectl("get", "dashboards", f"--context={context}")
+
+
+def test_wrong_credentials(kubectl: Kubectl) -> None:
+    """Who is not let in is told so."""
+    ran = kubectl("get", "dashboards", "--token=glsa_wrong", "--username=", status=1)
+    assert "logged in" in ran.err or "Unauthorized" in ran.err
+
+
+def test_probes(kubectl: Kubectl) -> None:
+    """The paths that clients ask whether a server lives."""
+    for path in ("/healthz", "/readyz", "/livez"):
+        kubectl("get", "--raw", path)

@@ -1,0 +1,111 @@
+"""The official Python client: custom objects, and the dynamic client over discovery."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from kubernetes import client, config, dynamic, watch
+from kubernetes.client.exceptions import ApiException
+
+GROUP, VERSION, NAMESPACE, PLURAL = "dashboard.grafana.app", "v1beta1", "default", "dashboards"
+WHERE = (GROUP, VERSION, NAMESPACE, PLURAL)
+
+
+def dashboard(name: str, title: str = "One", **labels: str) -> dict[str, Any]:
+    metadata = {"name": name, "labels": labels}
+    return {"apiVersion": f"{GROUP}/{VERSION}", "kind": "Dashboard", "metadata": metadata, "spec": {"title": title}}
+
+
+@pytest.fixture(scope="module", params=["token", "password"])
+def objects(request: pytest.FixtureRequest) -> client.CustomObjectsApi:
+    return client.CustomObjectsApi(config.new_client_from_config(context=request.param))
+
+
+@pytest.fixture
+def made(objects: client.CustomObjectsApi) -> Iterator[str]:
+    name = "official"
+    objects.create_namespaced_custom_object(*WHERE, dashboard(name))
+    yield name
+    objects.delete_collection_namespaced_custom_object(*WHERE, field_selector=f"metadata.name={name}")
+
+
+def test_create_read_replace_delete(objects: client.CustomObjectsApi) -> None:
+    """The life of an object; an old version is refused."""
+    made = objects.create_namespaced_custom_object(*WHERE, dashboard("life"))
+    assert made["metadata"]["generation"] == 1
+    read = objects.get_namespaced_custom_object(*WHERE, "life")
+    assert read["spec"] == {"title": "One"}
+    read["spec"]["title"] = "Two"
+    replaced = objects.replace_namespaced_custom_object(*WHERE, "life", read)
+    assert replaced["metadata"]["generation"] == 2
+    with pytest.raises(ApiException) as refused:
+        objects.replace_namespaced_custom_object(*WHERE, "life", read | {"spec": {"title": "Three"}})
+    assert refused.value.status == 409
+    objects.delete_namespaced_custom_object(*WHERE, "life")
+    with pytest.raises(ApiException) as missing:
+        objects.get_namespaced_custom_object(*WHERE, "life")
+    assert missing.value.status == 404
+
+
+def test_patches(objects: client.CustomObjectsApi, made: str) -> None:
+    """A tree is a merge patch, a list a JSON patch."""
+    merged = objects.patch_namespaced_custom_object(*WHERE, made, {"spec": {"title": "Two"}})
+    assert merged["spec"]["title"] == "Two"
+    patch = [{"op": "replace", "path": "/spec/title", "value": "Three"}]
+    assert objects.patch_namespaced_custom_object(*WHERE, made, patch)["spec"]["title"] == "Three"
+
+
+def test_pages_and_selectors(objects: client.CustomObjectsApi) -> None:
+    """A list in pages is one list; labels select; a collection is deleted by labels."""
+    for at in range(5):
+        objects.create_namespaced_custom_object(*WHERE, dashboard(f"page-{at}", case="pages"))
+    found, token, versions = [], None, set()
+    while True:
+        further: dict[str, Any] = {"_continue": token} if token else {}
+        page = objects.list_namespaced_custom_object(*WHERE, limit=2, label_selector="case=pages", **further)
+        found += [item["metadata"]["name"] for item in page["items"]]
+        versions.add(page["metadata"]["resourceVersion"])
+        token = page["metadata"].get("continue")
+        if not token:
+            break
+    assert found == [f"page-{at}" for at in range(5)]
+    assert len(versions) == 1
+    objects.delete_collection_namespaced_custom_object(*WHERE, label_selector="case=pages")
+    assert objects.list_namespaced_custom_object(*WHERE, label_selector="case=pages")["items"] == []
+
+
+def test_watch(objects: client.CustomObjectsApi, made: str) -> None:
+    """Changes after a list, each once."""
+    version = objects.list_namespaced_custom_object(*WHERE)["metadata"]["resourceVersion"]
+    changer = threading.Timer(0.5, lambda: objects.patch_namespaced_custom_object(*WHERE, made, {"spec": {"title": "Seen"}}))
+    changer.start()
+    events = watch.Watch().stream(objects.list_namespaced_custom_object, *WHERE, resource_version=version, timeout_seconds=10)
+    event = next(iter(events))
+    changer.join()
+    assert (event["type"], event["object"]["spec"]["title"]) == ("MODIFIED", "Seen")
+
+
+def test_dry_run(objects: client.CustomObjectsApi) -> None:
+    """Tried, not kept."""
+    objects.create_namespaced_custom_object(*WHERE, dashboard("tried"), dry_run="All")
+    with pytest.raises(ApiException):
+        objects.get_namespaced_custom_object(*WHERE, "tried")
+
+
+def test_dynamic_client() -> None:
+    """Everything by discovery: kinds, server-side apply, a watch to its end."""
+    api = dynamic.DynamicClient(config.new_client_from_config())
+    dashboards = api.resources.get(api_version=f"{GROUP}/{VERSION}", kind="Dashboard")
+    made = dashboards.server_side_apply(body=dashboard("dynamic"), name="dynamic", namespace=NAMESPACE, field_manager="case")
+    assert made.metadata.managedFields[0].manager == "case"
+    assert dashboards.get(name="dynamic", namespace=NAMESPACE).spec.title == "One"
+    assert "dynamic" in [item.metadata.name for item in dashboards.get(namespace=NAMESPACE).items]
+    events = dashboards.watch(namespace=NAMESPACE, name="dynamic", timeout=1)
+    assert [event["type"] for event in events] == ["ADDED"]
+    dashboards.delete(name="dynamic", namespace=NAMESPACE)
+
+
+def test_version() -> None:
+    """The server's version is one the client can read."""
+    assert client.VersionApi(config.new_client_from_config()).get_code().git_version

@@ -1,0 +1,83 @@
+"""lightkube: generic resources, strategic patches by default, server-side apply."""
+
+from typing import Any
+
+import pytest
+from lightkube import ApiError, Client
+from lightkube.generic_resource import create_namespaced_resource
+from lightkube.types import PatchType
+
+Dashboard = create_namespaced_resource("dashboard.grafana.app", "v1beta1", "Dashboard", "dashboards")
+
+
+def dashboard(name: str, title: str = "One", **labels: str) -> Any:
+    return Dashboard(metadata={"name": name, "namespace": "default", "labels": labels}, spec={"title": title})
+
+
+@pytest.fixture(scope="module")
+def api() -> Client:
+    return Client(field_manager="lk")
+
+
+def test_life(api: Client) -> None:
+    """Made, read, replaced, listed, deleted."""
+    made = api.create(dashboard("lk-life", case="lk"))
+    made.spec["title"] = "Two"
+    assert api.replace(made).spec == {"title": "Two"}
+    assert [each.metadata.name for each in api.list(Dashboard, labels={"case": "lk"})] == ["lk-life"]
+    assert [each.metadata.name for each in api.list(Dashboard, fields={"metadata.name": "lk-life"}, chunk_size=1)] == ["lk-life"]
+    api.delete(Dashboard, "lk-life")
+    with pytest.raises(ApiError) as missing:
+        api.get(Dashboard, "lk-life")
+    assert missing.value.status.code == 404
+
+
+@pytest.mark.parametrize("kind", [PatchType.STRATEGIC, PatchType.MERGE], ids=["strategic", "merge"])
+def test_patches(api: Client, kind: PatchType) -> None:
+    """Strategic patches, which it sends unless told otherwise, do what merge patches do."""
+    api.create(dashboard("lk-patch"))
+    assert api.patch(Dashboard, "lk-patch", {"spec": {"title": "Two", "refresh": "1m"}}, patch_type=kind).spec["title"] == "Two"
+    assert api.patch(Dashboard, "lk-patch", {"spec": {"refresh": None}}, patch_type=kind).spec == {"title": "Two"}
+    api.delete(Dashboard, "lk-patch")
+
+
+def test_json_patch(api: Client) -> None:
+    """Operations, of which a failed test refuses all."""
+    api.create(dashboard("lk-json"))
+    change = [{"op": "test", "path": "/spec/title", "value": "One"}, {"op": "replace", "path": "/spec/title", "value": "Two"}]
+    assert api.patch(Dashboard, "lk-json", change, patch_type=PatchType.JSON).spec == {"title": "Two"}
+    with pytest.raises(ApiError) as failed:
+        api.patch(Dashboard, "lk-json", change, patch_type=PatchType.JSON)
+    assert failed.value.status.code == 422
+    api.delete(Dashboard, "lk-json")
+
+
+def test_server_side_apply(api: Client) -> None:
+    """Applied by two managers: a conflict, force, and a field that goes with its owner."""
+    first = api.apply(dashboard("lk-apply"))
+    assert first.metadata.managedFields[0].manager == "lk"
+    with pytest.raises(ApiError) as conflict:
+        api.apply(dashboard("lk-apply", "Two"), field_manager="other")
+    assert conflict.value.status.reason == "Conflict"
+    assert api.apply(dashboard("lk-apply", "Two"), field_manager="other", force=True).spec == {"title": "Two"}
+    api.delete(Dashboard, "lk-apply")
+
+
+def test_watch(api: Client) -> None:
+    """What is there, and what is done to it."""
+    api.create(dashboard("lk-watch", case="lk-watch"))
+    events = iter(api.watch(Dashboard, labels={"case": "lk-watch"}, server_timeout=20))
+    assert next(events)[0] == "ADDED"
+    api.patch(Dashboard, "lk-watch", {"spec": {"title": "Two"}})
+    kind, changed = next(events)
+    assert (kind, changed.spec["title"]) == ("MODIFIED", "Two")
+    api.delete(Dashboard, "lk-watch")
+    assert next(events)[0] == "DELETED"
+
+
+def test_delete_collection(api: Client) -> None:
+    """A collection goes as a whole, in a dry run not at all."""
+    for at in range(2):
+        api.create(dashboard(f"lk-many-{at}", case="lk-many"))
+    api.deletecollection(Dashboard, namespace="default")
+    assert [each.metadata.name for each in api.list(Dashboard, labels={"case": "lk-many"})] == []

@@ -1,0 +1,111 @@
+"""A program from Debian's archive, unpacked and not installed: what is installed on the machine stays as it is."""
+
+import hashlib
+import lzma
+import re
+import subprocess
+import tempfile
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from urllib.error import URLError
+
+from tests.clients.missing import Missing
+
+_KEYRING: Final = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+_SECONDS: Final = 120
+
+
+def candidate(package: str) -> str:
+    """The version that apt would install, or an empty text."""
+    told = _output("apt-cache", "policy", package)
+    found = re.search(r"^\s*Candidate: (\S+)$", told, re.MULTILINE)
+    return "" if found is None or found[1] == "(none)" else found[1]
+
+
+def from_apt(package: str, into: Path) -> None:
+    """Unpacks apt's candidate. Raises Missing."""
+    with tempfile.TemporaryDirectory() as folder:
+        _run("apt-get", "download", "--quiet", package, folder=Path(folder))
+        _unpack(next(Path(folder).glob("*.deb")), into)
+
+
+def from_pool(package: str, release: str, into: Path) -> None:
+    """Unpacks what another release than the machine's has, from the mirror that apt is set to.
+
+    The archive's signature vouches for the index of packages, and that for the package. Raises Missing.
+    """
+    architecture = _output("dpkg", "--print-architecture").strip()
+    index = f"main/binary-{architecture}/Packages.xz"
+    with tempfile.TemporaryDirectory() as folder:
+        for mirror in _mirrors():
+            signed, plain = Path(folder) / "InRelease", Path(folder) / "Release"
+            signed.write_bytes(_fetched(f"{mirror}/dists/{release}/InRelease"))
+            plain.unlink(missing_ok=True)
+            _run("gpgv", "--quiet", "--keyring", str(_KEYRING), "--output", str(plain), str(signed), folder=Path(folder))
+            packages = _checked(f"{mirror}/dists/{release}/{index}", _hash_in_release(plain.read_text(), index))
+            name, sha256 = _entry(lzma.decompress(packages).decode(), package)
+            deb = Path(folder) / Path(name).name
+            deb.write_bytes(_checked(f"{mirror}/{name}", sha256))
+            _unpack(deb, into)
+            return
+    raise Missing(f"{package}: apt names no mirror of Debian's archive")
+
+
+def _mirrors() -> Iterator[str]:
+    told = _output("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages")
+    sites = dict(line.rpartition(" ")[::2] for line in told.splitlines())
+    return (uri.rstrip("/") for uri, release in sites.items() if uri.rstrip("/").endswith("/debian") and "/" not in release)
+
+
+def _hash_in_release(release: str, index: str) -> str:
+    found = re.search(rf"^ ([0-9a-f]{{64}}) +\d+ {re.escape(index)}$", release, re.MULTILINE)
+    if found is None:
+        raise Missing(f"the archive's list of indexes has no {index}")
+    return found[1]
+
+
+def _entry(packages: str, package: str) -> tuple[str, str]:
+    """File name and SHA-256."""
+    for paragraph in packages.split("\n\n"):
+        if paragraph.startswith(f"Package: {package}\n"):
+            fields = dict(line.partition(": ")[::2] for line in paragraph.splitlines() if not line.startswith(" "))
+            return fields["Filename"], fields["SHA256"]
+    raise Missing(f"the archive has no {package}")
+
+
+def _checked(address: str, sha256: str) -> bytes:
+    content = _fetched(address)
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise Missing(f"{Path(address).name} is not what the archive's index says")
+    return content
+
+
+def _fetched(address: str) -> bytes:
+    try:
+        with urllib.request.urlopen(address, timeout=_SECONDS) as answer:
+            content: bytes = answer.read()
+    except (URLError, OSError) as error:
+        raise Missing(f"{Path(address).name} could not be fetched from Debian's mirror: {error}") from error
+    return content
+
+
+def _unpack(deb: Path, into: Path) -> None:
+    _run("dpkg-deb", "-x", str(deb), str(into), folder=deb.parent)
+
+
+def _run(*command: str, folder: Path) -> None:
+    try:
+        done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, errors="replace")
+    except OSError as error:
+        raise Missing(f"{command[0]} is not there: {error}") from error
+    if done.returncode:
+        raise Missing(f"{' '.join(command[:2])} failed: {done.stderr.strip()[-300:]}")
+
+
+def _output(*command: str) -> str:
+    try:
+        return subprocess.run(command, check=False, capture_output=True, text=True, errors="replace").stdout
+    except OSError:
+        return ""

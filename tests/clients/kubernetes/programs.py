@@ -1,0 +1,44 @@
+"""Runs the cases of Kubernetes' clients against one gateway that speaks TLS: they send credentials over nothing else."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from tests.acceptance.processes import Service
+from tests.clients import environment, gateway, running
+from tests.clients.judged import Ran
+from tests.clients.kubernetes import access, kubectl
+
+LOCK: Final = "kubernetes-clients"
+KUBECTL: Final = "kubectl"
+
+GROUPS: Final[Mapping[str, str]] = {
+    KUBECTL: "kubectl_cases.py",
+    "kubernetes": "kubernetes_cases.py",
+    "kr8s": "kr8s_cases.py",
+    "lightkube": "lightkube_cases.py",
+}
+"""Each client and the file of its cases, in the folder ``cases``."""
+
+_CASES: Final = Path(__file__).parent / "cases"
+
+
+async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[Ran]:
+    """Runs the groups one after another. Raises Missing."""
+    python = environment.python(LOCK)
+    program = kubectl.program() if KUBECTL in groups else None
+    place = folder / "kubernetes"
+    place.mkdir(mode=0o711)
+    async with gateway.serving(place, TLS="self-signed") as service:
+        settings = await access.prepare(service, place) | ({kubectl.CHOSEN: str(program)} if program else {})
+        for group in groups:
+            yield await _ran(service, group, place, python, settings)
+
+
+async def _ran(service: Service, group: str, place: Path, python: Path, settings: Mapping[str, str]) -> Ran:
+    before, report, file = len(service.events), place / f"{group}.xml", GROUPS[group]
+    home = place / f"home-{group}"
+    home.mkdir()
+    options = ["--import-mode=importlib", f"--rootdir={_CASES}", "-c", "/dev/null", "-o", "asyncio_mode=auto"]
+    said = await running.run(python, _CASES, file, options, {**settings, "HOME": str(home)}, report)
+    return Ran(group, file, said, report, gateway.suspects(service, before))

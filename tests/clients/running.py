@@ -1,0 +1,33 @@
+"""Runs a file of tests in a client's own environment."""
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+_GROUP_SECONDS = 900.0
+_TEST_SECONDS = 60
+_STRANGE = ("DASHWRIGHT_", "GRAFANA_", "PYTEST_", "KUBECONFIG", "KUBECTL_")
+
+
+async def run(python: Path, tests: Path, file: str, options: Sequence[str], environment: Mapping[str, str], report: Path) -> str:
+    """Runs pytest in the folder ``tests``. Answers what it said; ``report`` is JUnit's XML."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_STRANGE)}
+    plain = ["-p", "no:cacheprovider", "-o", "addopts=", "-o", "log_cli=false", "-o", "junit_family=xunit1"]
+    told = ["--quiet", "--tb=short", f"--timeout={_TEST_SECONDS}", f"--junitxml={report}"]
+    process = await asyncio.create_subprocess_exec(
+        *(str(python), "-m", "pytest", *plain, *told, *options, file),
+        cwd=tests,
+        env={**kept, "PYTHONDONTWRITEBYTECODE": "1", **environment},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        async with asyncio.timeout(_GROUP_SECONDS):
+            said, _ = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return f"{file} took longer than {_GROUP_SECONDS:g} s and was ended"
+    return said.decode(errors="replace")

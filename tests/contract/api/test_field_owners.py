@@ -1,0 +1,94 @@
+"""``metadata.managedFields``: who owns which fields of an object, whatever they wrote it with."""
+
+from typing import Any, Final
+
+from tests.contract.api.conftest import Api
+
+DASHBOARDS: Final = "/apis/dashboard.grafana.app/v1beta1/namespaces/default/dashboards"
+
+
+def dashboard(title: str = "T", **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "d"}, "spec": {"title": title, **spec}}
+
+
+def owned(found: Any) -> dict[str, Any]:
+    """The fields of each manager."""
+    return {entry["manager"]: entry["fieldsV1"] for entry in found["metadata"].get("managedFields", ())}
+
+
+async def test_the_maker_owns_what_was_sent(api: Api) -> None:
+    """A new object is its maker's: of the one who is named, or else of the program. Who made it, and when, nobody owns."""
+    sent = dashboard()
+    sent["metadata"] |= {"labels": {"team": "a"}, "finalizers": ["x"], "annotations": {"grafana.app/message": "hello"}}
+    _, made = await api("POST", f"{DASHBOARDS}?fieldManager=me", sent)
+    entry = made["metadata"]["managedFields"][0]
+    fields = {"f:metadata": {"f:labels": {"f:team": {}}, "f:finalizers": {'v:"x"': {}}}, "f:spec": {"f:title": {}}}
+    assert (entry.pop("time")[-1], entry) == (
+        "Z",
+        {
+            "manager": "me",
+            "operation": "Update",
+            "apiVersion": "dashboard.grafana.app/v1beta1",
+            "fieldsType": "FieldsV1",
+            "fieldsV1": fields,
+        },
+    )
+    headers = {"User-Agent": "kr8s/0.20 (linux)"}
+    _, other = await api("POST", DASHBOARDS, {"metadata": {"name": "e"}, "spec": {"title": "T"}}, headers=headers)
+    assert owned(other) == {"kr8s": {"f:spec": {"f:title": {}}}}
+
+
+async def test_a_change_moves_to_whoever_made_it(api: Api) -> None:
+    """A replaced object's changed fields are the writer's, its others stay whose they were."""
+    await api("POST", f"{DASHBOARDS}?fieldManager=a", dashboard(refresh="1m", tags=["x"]))
+    status, changed = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", dashboard(refresh="5m", tags=["x"]))
+    assert status == 200
+    assert owned(changed) == {"a": {"f:spec": {"f:tags": {}, "f:title": {}}}, "b": {"f:spec": {"f:refresh": {}}}}
+
+
+async def test_a_write_without_effect_changes_no_owner(api: Api) -> None:
+    """What says nothing new leaves entries, times and version alone."""
+    _, made = await api("POST", f"{DASHBOARDS}?fieldManager=a", dashboard())
+    _, again = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", dashboard())
+    assert again["metadata"] == made["metadata"]
+
+
+async def test_owners_may_be_rewritten(api: Api) -> None:
+    """Entries that a client sends back, as one does that hands fields over to another manager, count; unreadable ones do not."""
+    _, made = await api("POST", f"{DASHBOARDS}?fieldManager=a", dashboard())
+    entry = made["metadata"]["managedFields"][0]
+    sent = dashboard()
+    sent["metadata"]["managedFields"] = [entry | {"manager": "z", "operation": "Apply"}]
+    _, handed = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", sent)
+    assert owned(handed) == {"z": entry["fieldsV1"]}
+    assert handed["metadata"]["resourceVersion"] != made["metadata"]["resourceVersion"]
+    sent["metadata"]["managedFields"] = [{"manager": 5}]
+    _, kept = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", sent)
+    assert kept["metadata"] == handed["metadata"]
+    sent["metadata"]["managedFields"] = [{}]
+    _, dropped = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", sent)
+    assert owned(dropped) == {}
+
+
+async def test_items_of_a_set_have_owners(api: Api) -> None:
+    """The queries of a library panel are owned one by one."""
+    panels = "/apis/dashboard.grafana.app/v1beta1/namespaces/default/librarypanels"
+    panel = {"type": "text", "title": "P", "options": {}, "fieldConfig": {}, "targets": [{"refId": "A"}]}
+    status, made = await api("POST", f"{panels}?fieldManager=a", {"metadata": {"name": "p"}, "spec": panel})
+    assert status == 201, made
+    changed = panel | {"targets": [{"refId": "A"}, {"refId": "B"}]}
+    _, made = await api("PUT", f"{panels}/p?fieldManager=b", {"metadata": {"name": "p"}, "spec": changed})
+    assert owned(made)["b"] == {"f:spec": {"f:targets": {'v:{"refId":"B"}': {}}}}
+
+
+async def test_owners_of_what_a_version_cannot_show_stay(api: Api) -> None:
+    """A label set through a stub leaves the owners of the dashboard that the stub stands for."""
+    layouts = DASHBOARDS.replace("v1beta1", "v2alpha1")
+    _, made = await api("POST", f"{layouts}?fieldManager=a", dashboard(elements={}, layout={"kind": "GridLayout"}))
+    _, stub = await api("GET", f"{DASHBOARDS}/d")
+    assert stub["spec"]["schemaVersion"] == 9999
+    stub["metadata"]["labels"] = {"team": "a"}
+    status, _ = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", stub)
+    assert status == 200
+    _, found = await api("GET", f"{layouts}/d")
+    assert owned(found) == owned(made) | {"b": {"f:metadata": {"f:labels": {"f:team": {}}}}}

@@ -1,0 +1,306 @@
+"""Lists over HTTP: one version on all pages, selections, what is not known any more, and lists too large for memory."""
+
+import asyncio
+import random
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import orjson
+import pytest
+import yaml as old_reader
+from tests.contract.api.conftest import ADMIN, Api
+
+from dashwright.api.resources import listing
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.identity import Role
+from dashwright.common.kinds.kind import Extract
+from dashwright.common.kinds.registry import DASHBOARD, JOB
+from dashwright.common.stores import jobs, resources
+from dashwright.common.stores.jobs import NewJob
+from dashwright.common.stores.resources import Write
+
+GROUP: Final = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default"
+LIST: Final = f"{GROUP}/dashboards"
+FOLDERS: Final = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
+JOBS: Final = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/jobs"
+TABLE: Final = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+NOW: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+async def put(connection: Connection, name: str, spec: Any = None, *, folder: str = "", labels: Mapping[str, str] | None = None) -> None:
+    text = orjson.dumps(spec or {"title": name}).decode()
+    annotations = {"grafana.app/folder": folder} if folder else {}
+    write = Write(DASHBOARD, name, text, "v2alpha1", extract=Extract(name), labels=labels or {}, annotations=annotations)
+    async with connection.transaction():
+        await resources.put(connection, "default", write, actor="user:1", now=NOW)
+
+
+async def make(api: Api, *names: str, **options: Any) -> None:
+    async with api.database.connection() as connection:
+        for name in names:
+            await put(connection, name, **options)
+
+
+def names_of(page: Any) -> list[str]:
+    return [item["metadata"]["name"] for item in page["items"]]
+
+
+async def pages_of(api: Api, query: str, **options: Any) -> list[Any]:
+    """Every page of a list, each asked for with the token of the one before."""
+    found, token = [], ""
+    while True:
+        status, page = await api("GET", f"{LIST}?{query}&continue={token}", **options)
+        assert status == 200, page
+        found.append(page)
+        token = page["metadata"].get("continue", "")
+        if not token:
+            return found
+
+
+async def test_pages_read_while_others_write_are_the_store_at_one_version(api: Api) -> None:
+    """Three write whatever comes to them; what each list of pages shows is what the feed, replayed up to its version, says there was."""
+    names = [f"d{number:02}" for number in range(30)]
+    await make(api, *names[::2])
+    done = asyncio.Event()
+
+    async def write(seed: int) -> None:
+        chance = random.Random(seed)
+        async with api.database.connection() as connection:
+            for _ in range(150):
+                name = chance.choice(names)
+                if chance.random() < 0.3:
+                    async with connection.transaction():
+                        await resources.lock(connection)
+                        await connection.execute("delete from resource where name = $1", name)
+                else:
+                    await put(connection, name, {"title": chance.choice("TU"), "n": chance.choice("12")}, labels={"seed": str(seed)})
+
+    async def read(limit: int) -> list[list[Any]]:
+        found = []
+        while not done.is_set():
+            found.append(await pages_of(api, f"limit={limit}"))
+        return found
+
+    readers = [asyncio.create_task(read(limit)) for limit in (1, 4, 7)]
+    await asyncio.gather(*(write(seed) for seed in range(3)))
+    done.set()
+    lists = [pages for found in await asyncio.gather(*readers) for pages in found]
+    assert len(lists) > 3
+    for pages in lists:
+        versions = {page["metadata"]["resourceVersion"] for page in pages}
+        assert len(versions) == 1
+        items = [item for page in pages for item in page["items"]]
+        assert items == await _replayed(api.database, int(versions.pop()))
+
+
+async def _replayed(database: Database, at: int) -> list[Any]:
+    objects: dict[str, Any] = {}
+    statement = """
+        select c.*, h.spec as body from change c left join resource_history h using (uid, generation)
+        where c.resource = 'dashboards' and c.resource_version <= $1 order by c.resource_version"""
+    async with database.connection() as connection:
+        for row in await connection.fetch(statement, at):
+            objects.pop(row["name"], None)
+            if row["type"] != "DELETED":
+                version = {"resourceVersion": str(row["resource_version"]), "generation": row["generation"]}
+                objects[row["name"]] = {
+                    "kind": "Dashboard",
+                    "apiVersion": "dashboard.grafana.app/v2alpha1",
+                    "metadata": version | orjson.loads(row["metadata"]),
+                    "spec": orjson.loads(row["body"]),
+                }
+    return [objects[name] for name in sorted(objects)]
+
+
+async def test_a_list_says_its_version_and_what_remains(api: Api) -> None:
+    """The count goes down from page to page, whatever is written meanwhile; the last page has none."""
+    await make(api, "a", "b", "c", "d", "e")
+    _, first = await api("GET", f"{LIST}?limit=2")
+    assert first["metadata"]["remainingItemCount"] == 3
+    await make(api, "aa", "dd")
+    _, second = await api("GET", f"{LIST}?limit=2&continue={first['metadata']['continue']}")
+    assert second["metadata"]["remainingItemCount"] == 1
+    _, third = await api("GET", f"{LIST}?limit=2&continue={second['metadata']['continue']}")
+    assert names_of(first) + names_of(second) + names_of(third) == list("abcde")
+    assert third["metadata"] == {"resourceVersion": first["metadata"]["resourceVersion"]}
+
+
+async def test_what_is_counted_is_not_told_of_a_selection(api: Api) -> None:
+    """Nobody knows how many objects a selection would still meet."""
+    await make(api, "a", "b", "c", labels={"x": "1"})
+    pages = await pages_of(api, "limit=1&labelSelector=x")
+    assert [names_of(page) for page in pages] == [["a"], ["b"], ["c"]]
+    assert not any("remainingItemCount" in page["metadata"] for page in pages)
+
+
+async def test_an_old_token_is_gone_and_comes_with_one_that_goes_on(api: Api) -> None:
+    """410 Expired; with the token of the answer the list goes on as things are now."""
+    await make(api, "a", "b", "c")
+    _, first = await api("GET", f"{LIST}?limit=1")
+    await make(api, "bb")
+    await api.sql("update change_horizon set resource_version = (select max(resource_version) from change) returning 1")
+    status, refused = await api("GET", f"{LIST}?limit=1&continue={first['metadata']['continue']}")
+    assert (status, refused["reason"], refused["code"]) == (410, "Expired", 410)
+    status, rest = await api("GET", f"{LIST}?continue={refused['metadata']['continue']}")
+    assert (status, names_of(rest)) == (200, ["b", "bb", "c"])
+    assert "continue" not in refused.get("details", {})
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("resourceVersion=0", "abc"),
+        ("resourceVersion={then}", "abc"),
+        ("resourceVersion={then}&resourceVersionMatch=NotOlderThan", "abc"),
+        ("resourceVersion=0&resourceVersionMatch=NotOlderThan", "abc"),
+        ("resourceVersion={then}&resourceVersionMatch=Exact", "ab"),
+        ("resourceVersion={then}&resourceVersionMatch=Exact&limit=1", "a"),
+        ("limit=0", "abc"),
+        ("timeout=32s&pretty=true", "abc"),
+    ],
+)
+async def test_a_version_is_the_newest_or_the_one_asked_for(api: Api, query: str, names: str) -> None:
+    """Only ``Exact`` looks back; parameters that nobody knows change nothing."""
+    await make(api, "a", "b")
+    _, then = await api("GET", LIST)
+    await make(api, "c")
+    status, found = await api("GET", f"{LIST}?{query.format(then=then['metadata']['resourceVersion'])}")
+    assert (status, "".join(names_of(found))) == (200, names)
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "reason"),
+    [
+        ("resourceVersion=x", 400, "BadRequest"),
+        ("resourceVersion=1&resourceVersionMatch=Exact", 410, "Expired"),
+        ("resourceVersionMatch=Exact", 422, "Invalid"),
+        ("resourceVersion=0&resourceVersionMatch=Exact", 422, "Invalid"),
+        ("resourceVersion=1&resourceVersionMatch=Newer", 422, "Invalid"),
+        ("resourceVersion=1&continue={token}", 400, "BadRequest"),
+        ("resourceVersionMatch=NotOlderThan&continue={token}", 422, "Invalid"),
+        ("continue=eyJ2Ijo5LCJhdCI6MSwiYWZ0ZXIiOiIifQ==", 400, "BadRequest"),
+        ("continue=eyJ2IjoxLCJhdCI6LTEsImFmdGVyIjoiIn0=", 400, "BadRequest"),
+        ("continue=W10=", 400, "BadRequest"),
+        ("labelSelector=a%3D%3D%3Db", 400, "BadRequest"),
+        ("fieldSelector=spec.title%3Db", 400, "BadRequest"),
+    ],
+)
+async def test_what_cannot_be_listed_is_refused(api: Api, query: str, status: int, reason: str) -> None:
+    """Each with the status that clients of Kubernetes know for it."""
+    await make(api, "a", "b")
+    _, first = await api("GET", f"{LIST}?limit=1")
+    await api.sql("update change_horizon set resource_version = 2 returning 1")
+    refused = await api("GET", f"{LIST}?{query.format(token=first['metadata']['continue'])}")
+    assert (refused[0], refused[1]["reason"]) == (status, reason)
+
+
+async def test_a_version_that_is_none_yet_is_told_to_be_too_large(api: Api) -> None:
+    """504 with the cause by which clients know that the version is another database's."""
+    status, refused = await api("GET", f"{LIST}?resourceVersion=999999999")
+    assert (status, refused["reason"]) == (504, "Timeout")
+    assert refused["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+    assert refused["details"]["retryAfterSeconds"] == 1
+
+
+async def test_selectors_narrow_a_list_down(api: Api) -> None:
+    """Labels and names, and the number by which older clients know an object."""
+    await make(api, "a", labels={"team": "x", "tier": "1"})
+    await make(api, "b", labels={"team": "y"})
+    await make(api, "c")
+
+    async def found(**query: str) -> list[str]:
+        status, page = await api("GET", LIST, params=query)
+        assert status == 200, page
+        return names_of(page)
+
+    assert await found(labelSelector="team in (x,y),!tier") == ["b"]
+    assert await found(labelSelector="team!=x") == ["b", "c"]
+    assert await found(fieldSelector="metadata.name=b") == ["b"]
+    assert await found(fieldSelector="metadata.name!=b,metadata.namespace=default") == ["a", "c"]
+    assert await found(fieldSelector="metadata.namespace=org-2") == []
+    assert await found(fieldSelector="metadata.name=b", labelSelector="team=x") == []
+    _, item = await api("GET", f"{LIST}/b")
+    number = item["metadata"]["labels"]["grafana.app/deprecatedInternalID"]
+    assert await found(labelSelector=f"grafana.app/deprecatedInternalID={number}") == ["b"]
+    assert await found(labelSelector="grafana.app/deprecatedInternalID=1") == []
+
+
+async def test_a_table_is_listed_without_reading_bodies(api: Api) -> None:
+    """Its cells are in the store beside them: rows come even where there are no bodies any more."""
+    await make(api, "a", "b", "c")
+    await api.sql("delete from resource_history returning 1")
+    status, table = await api("GET", f"{LIST}?limit=2", headers=TABLE)
+    assert (status, table["kind"], [row["cells"][:2] for row in table["rows"]]) == (200, "Table", [["a", "a"], ["b", "b"]])
+    assert (table["metadata"]["remainingItemCount"], bool(table["metadata"]["continue"])) == (1, True)
+    status, refused = await api("GET", LIST)
+    assert (status, refused["reason"]) == (410, "Expired")
+
+
+async def test_a_list_in_yaml_is_the_list(api: Api) -> None:
+    """Also where it comes in several pieces, and where there is nothing."""
+    headers = {"Authorization": ADMIN, "Accept": "application/yaml"}
+    for count in (0, 3):
+        await make(api, *"abc"[:count], spec={"title": "no", "text": "x" * listing.PIECE})
+        _, whole = await api("GET", LIST)
+        async with api.session.get(LIST, headers=headers) as answer:
+            assert answer.headers["Content-Type"] == "application/yaml"
+            assert old_reader.safe_load(await answer.text()) == whole
+            assert len(whole["items"]) == count
+
+
+async def test_a_large_list_is_sent_in_pieces_and_is_whole(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than one piece of bodies, and more than one page: every object is in it once, with its body."""
+    monkeypatch.setattr(listing, "_PAGE", 4)
+    names = [f"d{number}" for number in range(10)]
+    for name in names:
+        await make(api, name, spec={"title": name, "text": name * (listing.PIECE // 5)})
+    for query in ("", "?limit=7"):
+        _, found = await api("GET", f"{LIST}{query}")
+        assert [item["spec"]["title"] for item in found["items"]] == names[: 7 if query else 10]
+        assert all(item["spec"]["text"].strip(item["spec"]["title"]) == "" for item in found["items"])
+
+
+async def test_a_page_whose_bodies_are_too_many_ends_before_its_limit(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds one object at least, and the pages together hold them all once."""
+    monkeypatch.setattr(listing, "LARGEST", 250)
+    await make(api, *"abcdefg", spec={"title": "x" * 100})
+    await make(api, "d", spec={"title": "y" * 400})
+    pages = await pages_of(api, "limit=5")
+    assert [names_of(page) for page in pages] == [["a", "b"], ["c"], ["d"], ["e", "f"], ["g"]]
+    assert [page["metadata"].get("remainingItemCount") for page in pages] == [5, 4, 3, 1, None]
+
+
+async def test_a_caller_sees_what_their_rules_show(api: Api) -> None:
+    """A list shows the objects of the folders that the caller may look into, and does not count the others."""
+    for name in ("f", "g"):
+        status, _ = await api("POST", FOLDERS, {"metadata": {"name": name}, "spec": {"title": name}})
+        assert status == 201
+    await make(api, "a", "c", folder="f")
+    await make(api, "b", "d", folder="g")
+    reader = await api.person("reader", Role.NONE, ("dashboards:read", "folders:uid:f"))
+    pages = await pages_of(api, "limit=1", auth=reader)
+    assert [names_of(page) for page in pages] == [["a"], ["c"]]
+    assert not any("remainingItemCount" in page["metadata"] for page in pages)
+    stranger = await api.person("stranger", Role.NONE)
+    assert (await api("GET", LIST, auth=stranger))[0] == 403
+
+
+async def test_jobs_are_listed_as_they_are(api: Api) -> None:
+    """Selectors and pages of jobs; a list of how they were is not to be had."""
+    async with api.database.transaction() as connection:
+        new = [
+            NewJob(name, "default", "{}", None, "sync", {"is": name}, "2026-01-02T03:04:05Z", None, None, "none")
+            for name in ("a", "b", "c")
+        ]
+        await jobs.submit(connection, JOB, new, submitted_by={}, headers={})
+    _, whole = await api("GET", JOBS)
+    assert names_of(whole) == ["a", "b", "c"]
+    _, first = await api("GET", f"{JOBS}?limit=2")
+    assert (names_of(first), first["metadata"]["remainingItemCount"]) == (["a", "b"], 1)
+    assert names_of((await api("GET", f"{JOBS}?continue={first['metadata']['continue']}"))[1]) == ["c"]
+    assert names_of((await api("GET", f"{JOBS}?limit=1&labelSelector=is%3Dc"))[1]) == ["c"]
+    assert names_of((await api("GET", f"{JOBS}?fieldSelector=metadata.name%3Db"))[1]) == ["b"]
+    version = whole["metadata"]["resourceVersion"]
+    assert names_of((await api("GET", f"{JOBS}?resourceVersion={version}&resourceVersionMatch=Exact"))[1]) == ["a", "b", "c"]
+    assert (await api("GET", f"{JOBS}?resourceVersion=1&resourceVersionMatch=Exact"))[0] == 410
