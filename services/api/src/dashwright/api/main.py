@@ -27,6 +27,7 @@ from dashwright.api.probing import RepositoryProbe
 from dashwright.api.queue_door import SubmissionDoor
 from dashwright.api.refusals import RefusalBuffer
 from dashwright.api.resources.classic import ClassicObjects
+from dashwright.api.resources.folders import Folders
 from dashwright.api.resources.jobs import JobObjects
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.shelves import Shelf
@@ -178,7 +179,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
         *home.routes(database, services.guard),
         *tags.routes(database, services.guard),
         *access_rules.routes(Permissions(database, services.guard)),
-        *folders.routes(database, classic),
+        *folders.routes(database, services.guard, Folders(database, services.guard, services.writer)),
         *dashboards.routes(database, classic),
     ]
     return [*served, *description.routes(served, version=health.PRODUCT_VERSION)]

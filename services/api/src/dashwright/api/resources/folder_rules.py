@@ -41,7 +41,8 @@ async def check_nesting(connection: Connection, namespace: str, write: resources
     height = 1 if old is None else await folders.height(connection, namespace, write.name, most=most + 1)
     if len(way) + height > most:
         raise BadRequest(
-            f'folder "{write.name}" would lie too deep in "{parent}": at most {most} folders may lie one in another (DASHWRIGHT_FOLDER_DEPTH)',
+            f'folder "{write.name}" would lie too deep in "{parent}": '
+            f"at most {most} folders may lie one in another (DASHWRIGHT_FOLDER_DEPTH)",
             message_id="folder.maximum-depth-reached",
         )
 
