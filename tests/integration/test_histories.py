@@ -32,15 +32,8 @@ async def save(database: Database, name: str, *titles: str, folder: str = "") ->
 
 async def throw_away(database: Database, name: str) -> None:
     """Deletes a dashboard so that it can be had again."""
-    statement = """
-        insert into trash (uid, api_group, resource, namespace, name, number, resource_version, generation, stored_version, layout, title,
-                           folder, metadata, deleted_by)
-        select uid, api_group, resource, namespace, name, number, resource_version, generation, stored_version, layout, title,
-               folder, metadata, 'user:2'
-        from resource where name = $1"""
     async with database.transaction() as connection:
-        await connection.execute(statement, name)
-        await resources.delete(connection, DASHBOARD, "default", [name], actor="user:1")
+        await resources.delete(connection, DASHBOARD, "default", [name], actor="user:2", keep=True)
 
 
 async def clean(database: Database, *, keep: int = 2, changes_for: timedelta = AT_ONCE, trash_for: timedelta = timedelta(days=1)) -> None:
@@ -121,9 +114,9 @@ async def test_what_is_taken_back_is_in_the_trash_no_more(database: Database) ->
     uid = await save(database, "a", "one", "two")
     await throw_away(database, "a")
     async with database.transaction() as connection:
-        assert await histories.take_back(connection, DASHBOARD, "default", "b", uid) is None
-        taken = await histories.take_back(connection, DASHBOARD, "default", "a", uid)
-        assert await histories.take_back(connection, DASHBOARD, "default", "a", uid) is None
+        assert await histories.take_back(connection, DASHBOARD, "default", "b", str(uid)) is None
+        taken = await histories.take_back(connection, DASHBOARD, "default", "a", str(uid))
+        assert await histories.take_back(connection, DASHBOARD, "default", "a", str(uid)) is None
     assert taken is not None
     assert (taken.uid, taken.generation) == (uid, 2)
 

@@ -19,7 +19,14 @@ READING: Final = frozenset({"GET", "HEAD"})
 
 # These ask for an answer, or are gone, and change nothing.
 CHANGES_NOTHING: Final = frozenset(
-    {"POST /api/ds/query", "POST /api/panels/query", "POST /api/panels/validate", "POST /api/auth/keys", "POST /api/search"}
+    {
+        "POST /api/ds/query",
+        "POST /api/panels/query",
+        "POST /api/panels/validate",
+        "POST /api/auth/keys",
+        "POST /api/search",
+        "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+    }
 )
 
 Made = dict[str, Any]
@@ -211,6 +218,10 @@ ASKS: Final[Mapping[str, Ask]] = {
     **{f"DELETE {PANELS.format(version)}/{{name}}": ask(name=panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
     f"POST {FOLDERS}": ask(named),
     f"DELETE {FOLDERS}/{{name}}": ask(name=folder),
+    **{f"PATCH {DASHBOARDS.format(version)}/{{name}}": ask(TITLED, name=dashboard) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
+    **{f"PATCH {PANELS.format(version)}/{{name}}": ask(TITLED, name=panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
+    f"PATCH {FOLDERS}/{{name}}": ask(TITLED, name=folder),
+    f"PATCH {REPOSITORY}": ask(TITLED, name=repository),
     **{f"PUT {DASHBOARDS.format(version)}/{{name}}": ask(TITLED, name=dashboard) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
     **{f"PUT {PANELS.format(version)}/{{name}}": ask(OTHER, name=panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
     f"PUT {FOLDERS}/{{name}}": ask(TITLED, name=folder),
@@ -287,6 +298,8 @@ ASKS: Final[Mapping[str, Ask]] = {
     "DELETE /api/datasources/uid/{uid}": ask(uid=source_uid),
     "DELETE /api/datasources/name/{name}": ask(name=source_uid),
     "POST /api/folders": ask(lambda _: {"title": fresh("folder")}),
+    "PUT /api/folders/{uid}": ask({"title": "Other", "overwrite": True}, uid=folder),
+    "POST /api/folders/{uid}/move": kept("parent", folder, lambda made: {"parentUid": made["parent"]}, uid=folder),
     "DELETE /api/folders/{uid}": ask(uid=folder),
     "POST /api/dashboards/db": ask(lambda _: {"dashboard": {"title": fresh("dashboard")}}),
     "DELETE /api/dashboards/uid/{uid}": ask(uid=dashboard),
@@ -325,7 +338,12 @@ async def done(api: Api, route: Route, chosen: Ask, request: str) -> tuple[int, 
     path = re.sub(r"\{(\w+)\}", lambda match: str(made[match[1]]), route.path)
     body = chosen.body(made) if callable(chosen.body) else chosen.body
     auth = basic(made["login"], PASSWORD) if chosen.own else ADMIN
-    return await api(route.method, path, body, auth=auth, headers={"X-Request-Id": request})
+    headers = {"X-Request-Id": request, **({"Content-Type": "application/merge-patch+json"} if is_patch(route) else {})}
+    return await api(route.method, path, body, auth=auth, headers=headers)
+
+
+def is_patch(route: Route) -> bool:
+    return route.method == "PATCH" and route.path.startswith("/apis/")
 
 
 async def test_every_change_is_one_event(api: Api) -> None:

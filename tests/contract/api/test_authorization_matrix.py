@@ -160,6 +160,7 @@ SIGNED_IN_ROUTES: Final = frozenset(
         "GET /apis",
         "GET /apis/{group}",
         "GET /apis/{group}/{version}",
+        "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
     }
 )
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -259,6 +260,22 @@ async def test_a_large_list_is_sent_in_pieces_and_is_whole(api: Api, monkeypatch
         _, found = await api("GET", f"{LIST}{query}")
         assert [item["spec"]["title"] for item in found["items"]] == names[: 7 if query else 10]
         assert all(item["spec"]["text"].strip(item["spec"]["title"]) == "" for item in found["items"])
+
+
+@pytest.mark.parametrize("coding", ["gzip", "zstd"])
+async def test_a_large_list_is_compressed_piece_by_piece(api: Api, coding: str) -> None:
+    """For a client that asks for it; what it reads is the same list. An object may be sent compressed, too."""
+    packed = zlib.compress(b'{"metadata": {"name": "a"}, "spec": {"title": "A"}}', wbits=31)
+    headers = {"Authorization": ADMIN, "Content-Encoding": "gzip", "Content-Type": "application/json"}
+    async with api.session.post(LIST, data=packed, headers=headers, compress=False) as answer:
+        assert answer.status == 201, await answer.text()
+    await make(api, "b", "c", "d", spec={"title": "T", "text": "x" * listing.PIECE})
+    status, whole = await api("GET", LIST, headers={"Accept-Encoding": "identity"})
+    assert (status, names_of(whole)) == (200, list("abcd"))
+    headers = {"Authorization": ADMIN, "Accept-Encoding": coding}
+    async with api.session.get(LIST, headers=headers) as answer:
+        assert answer.headers["Content-Encoding"] == coding
+        assert await answer.json() == whole
 
 
 async def test_a_page_whose_bodies_are_too_many_ends_before_its_limit(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Permission, Route
 from dashwright.api.http.server import Limits
+from dashwright.api.http.zstd import zstd
 from dashwright.common.errors import NotFound, Unavailable
 from dashwright.common.observability import tracing
 
@@ -147,7 +148,7 @@ async def test_a_body_over_the_limit_is_413_and_names_it(serve: Serve, chunked: 
     assert "1000 bytes" in text
 
 
-@pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress)])
+@pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("zstd", zstd.compress)])
 async def test_a_compressed_body_is_unpacked_within_the_limit(serve: Serve, coding: str, pack: Any) -> None:
     """The limit counts what comes out: a small bomb is refused, too."""
     client = (await serve(ROUTES)).client
@@ -160,7 +161,7 @@ async def test_a_compressed_body_is_unpacked_within_the_limit(serve: Serve, codi
         assert response.status == 400
 
 
-@pytest.mark.parametrize(("coding", "status"), [("gzip", 400), ("deflate", 400), ("zstd", 415), ("br", 415), ("gzip, gzip", 415)])
+@pytest.mark.parametrize(("coding", "status"), [("gzip", 400), ("deflate", 400), ("zstd", 400), ("br", 415), ("gzip, gzip", 415)])
 async def test_a_body_that_does_not_unpack_is_refused(serve: Serve, coding: str, status: int) -> None:
     """Garbage is a bad request; a coding that is not understood is 415 and says which are."""
     client = (await serve(ROUTES)).client

@@ -36,6 +36,7 @@ from dashwright.api.resources.watching.lines import Lines
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.routes import (
     access_control,
+    access_review,
     access_rules,
     admin_server,
     admin_users,
@@ -162,6 +163,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
         *health.routes(probes, reported_version=settings.reported_version),
         *discovery.routes(KINDS),
         *openapi_v3.routes(KINDS, product=health.PRODUCT_VERSION),
+        *access_review.routes(KINDS, database, services.guard, gate.authenticator),
         *resource_routes.routes(services),
         *provisioning.routes(jobs),
         *evaluation_routes.routes(database),

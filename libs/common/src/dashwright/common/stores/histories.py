@@ -108,8 +108,11 @@ async def trashed(
     return [_trashed(kind, row) for row in rows]
 
 
-async def take_back(connection: Connection, kind: Kind, namespace: str, name: str, uid: uuid.UUID) -> TakenBack | None:
-    """Removes from the trash what the caller is about to make again, in the caller's transaction; None where it is not there."""
+async def take_back(connection: Connection, kind: Kind, namespace: str, name: str, uid: str) -> TakenBack | None:
+    """Removes from the trash what the caller is about to make again, in the caller's transaction; None where it is not there.
+
+    ``uid`` is text as a client sent it.
+    """
     row = await connection.fetchrow(_sql.take_back, namespace, kind.group, kind.plural, name, uid)
     return None if row is None else TakenBack(**row)
 

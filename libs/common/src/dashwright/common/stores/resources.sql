@@ -8,7 +8,7 @@ select exists (select from resource where namespace = $1 and api_group = $2 and 
 -- name: stage
 -- Where a batch of writes waits, row by row, until it is taken in at once.
 create temporary table staged (
-    position bigint, uid uuid, api_group text, resource text, name text, stored_version text, title text, layout boolean, tags text[], subtype text, refs text[], labels text, annotations text,
+    position bigint, uid uuid, generation bigint, api_group text, resource text, name text, stored_version text, title text, layout boolean, tags text[], subtype text, refs text[], labels text, annotations text,
     finalizers text[], owner_references text, managed_fields text, content_hash bytea, number bigint, spec text
 ) on commit drop
 
@@ -21,7 +21,7 @@ with input as (
 ), written as (
     insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, layout, tags, subtype, refs, labels,
                           annotations, finalizers, owner_references, managed_fields, created_at, created_by, content_hash, status, metadata, number)
-    select uid, api_group, resource, $1, name, 0, 1, stored_version, title, layout, tags, subtype, refs, labels::jsonb, annotations::jsonb, finalizers,
+    select uid, api_group, resource, $1, name, 0, generation, stored_version, title, layout, tags, subtype, refs, labels::jsonb, annotations::jsonb, finalizers,
            owner_references::jsonb, managed_fields::jsonb, $3, $2, content_hash, $5, '', number
     from input order by position
     on conflict (namespace, api_group, resource, name) do update set

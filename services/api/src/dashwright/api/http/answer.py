@@ -17,13 +17,17 @@ _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Answer(NamedTuple):
-    """A body that is ``endless`` is ended by a stop of the server, as if its source had ended; others are sent to their end."""
+    """A body that is ``endless`` is ended by a stop of the server, as if its source had ended; others are sent to their end.
+
+    ``may_compress``: the body is text, holds no secret beside what its reader may choose, and nobody waits for its first pieces.
+    """
 
     status: int = 200
     body: bytes | StreamedBody = b""
     content_type: str = JSON
     headers: Mapping[str, str] = _NONE
     endless: bool = False
+    may_compress: bool = False
 
 
 def json_answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:

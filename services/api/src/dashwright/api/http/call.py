@@ -1,6 +1,5 @@
 """The request as handlers see it: who asks, what for, and a body that is read only within its limit."""
 
-import zlib
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
@@ -12,7 +11,7 @@ from multidict import MultiMapping
 from pydantic import BaseModel, ValidationError
 
 from dashwright.api.domain.actor import Actor
-from dashwright.api.http.decoding import CODINGS, Unpacker
+from dashwright.api.http.decoding import CODINGS, FAULTS, Unpacker
 from dashwright.api.http.denial import denied
 from dashwright.api.http.integers import integer_of
 from dashwright.api.http.shapes import Shape
@@ -177,7 +176,7 @@ class Call:
         request = self._request
         coding = request.headers.get(hdrs.CONTENT_ENCODING, "").lower()
         if coding not in CODINGS | _PLAIN:
-            raise UnsupportedMediaType(f"A body in Content-Encoding {coding!r} is not understood; send gzip, deflate or none")
+            raise UnsupportedMediaType(f"A body in Content-Encoding {coding!r} is not understood; send gzip, deflate, zstd or none")
         if (request.content_length or 0) > limit:
             raise _too_large(limit)
         if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue" and request.version >= HttpVersion11:
@@ -190,7 +189,7 @@ class Call:
                 body += piece if unpacker is None else unpacker.unpack(piece, limit - len(body) + 1)
                 if len(body) > limit:
                     raise _too_large(limit)
-        except zlib.error as error:
+        except FAULTS as error:
             raise BadRequest(f"The body is not in {coding}, as its Content-Encoding says; send it again whole") from error
         except (web.RequestPayloadError, HttpProcessingError, ClientError, ConnectionError) as error:
             raise BadRequest("The body broke off or does not match its headers; send it again whole") from error

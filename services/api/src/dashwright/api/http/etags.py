@@ -17,4 +17,4 @@ def tagged(call: Call, body: bytes, tag: str, headers: Mapping[str, str], conten
     quoted = f'"{tag}"'
     known = {part.strip().removeprefix("W/") for part in ",".join(call.headers.getall("If-None-Match", ())).split(",")}
     headers = {**headers, "ETag": quoted}
-    return Answer(304, b"", headers=headers) if known & {quoted, "*"} else Answer(200, body, content_type, headers)
+    return Answer(304, b"", headers=headers) if known & {quoted, "*"} else Answer(200, body, content_type, headers, may_compress=True)

@@ -16,6 +16,7 @@ from dashwright.api.http.addresses import PEERS, Addresses
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.authentication import NOT_A_MEMBER, ORGANIZATION_MISMATCH, Authenticator, Credentials, not_a_member
 from dashwright.api.http.call import Call, actor_of
+from dashwright.api.http.compression import compressed
 from dashwright.api.http.deadlines import Deadlines
 from dashwright.api.http.denial import ACCESS_DENIED, denied
 from dashwright.api.http.dispatch import Dispatcher, Match
@@ -222,6 +223,8 @@ class Exchange:
         return evaluated
 
     async def _respond(self, request: web.BaseRequest, answer: Answer, outcome: _Outcome) -> web.StreamResponse:
+        if answer.may_compress:
+            answer = await compressed(answer, ",".join(request.headers.getall("Accept-Encoding", ())))
         headers = {"Content-Type": answer.content_type, "Server": SERVER, "X-Request-Id": outcome.request_id, **answer.headers}
         if isinstance(answer.body, bytes):
             if not answer.body:

@@ -21,6 +21,7 @@ WRITING: Final = {
     "fieldManager": "the name under which the caller owns the fields that are set, at most 128 characters",
     "fieldValidation": "Ignore, Warn (the default) or Strict: what becomes of unknown fields",
 }
+PATCHING: Final = {**WRITING, "force": "of an apply only: fields that others own are taken from them"}
 DELETING: Final = {
     **DRY_RUN,
     "propagationPolicy": "Foreground: a folder goes with all that it holds",

@@ -72,8 +72,8 @@ async def answer(target: Target, form: Format, asked: Asked, source: Source, dat
     writer = _Writer(target, form, database)
     body = writer.pieces(page, None if asked.limit is not None else source)
     if sum(page.sizes) <= PIECE and (asked.limit is not None or page.end is None):
-        return Answer(200, b"".join([piece async for piece in body]), form.content_type, form.headers)
-    return Answer(200, body, form.content_type, form.headers)
+        return Answer(200, b"".join([piece async for piece in body]), form.content_type, form.headers, may_compress=True)
+    return Answer(200, body, form.content_type, form.headers, may_compress=True)
 
 
 class _Writer:

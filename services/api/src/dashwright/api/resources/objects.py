@@ -1,18 +1,24 @@
 """From what a client sends to an object that is wanted: envelope, name and metadata. What its spec may say, admission knows."""
 
 import secrets
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dashwright.api.resources.unknown import Validation, unknown_fields
 from dashwright.api.resources.writing.admission import invalid, require_texts
-from dashwright.api.resources.writing.wanted import Expect, Wanted
-from dashwright.common.errors import BadRequest, Cause, TooLarge
+from dashwright.api.resources.writing.wanted import MODIFIED, Expect, Wanted, conflict
+from dashwright.common.document import check_depth, read_json, write_json
+from dashwright.common.errors import BadRequest, Cause, Invalid, TooLarge
 from dashwright.common.kinds import rendering
 from dashwright.common.kinds.kind import Kind
+from dashwright.common.stores.resources import Stored
 
 LARGEST_METADATA = 256 * 1024
 """Characters of all labels, or all annotations, as Kubernetes has it."""
+
+_FIXED = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"), ("metadata", "uid"))
+"""What no change of an object changes."""
 
 _SUFFIX = "abcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -25,12 +31,27 @@ class Sent:
     expect: Expect
 
 
+def read_tree(body: bytes) -> Any:
+    """The JSON of a body. Raises BadRequest where it is none."""
+    try:
+        tree = read_json(body.decode())
+        check_depth(tree)
+    except UnicodeDecodeError as error:
+        raise BadRequest("the body is not UTF-8 text") from error
+    except Invalid as error:
+        raise BadRequest(f"the body cannot be read: {error.message}") from error
+    return tree
+
+
 def read_new(tree: Any, kind: Kind, namespace: str, version: str, validation: Validation = Validation.IGNORE) -> Wanted:
     """An object to create. Raises BadRequest for an envelope that does not belong here."""
     metadata = _envelope(tree, kind, namespace, version)
     if metadata.get("resourceVersion"):
         raise BadRequest("resourceVersion should not be set on objects to be created")
-    return _wanted(tree, metadata, kind, _new_name(metadata, kind), version, validation)
+    uid = metadata.get("uid") or ""
+    if not isinstance(uid, str):
+        raise BadRequest("metadata.uid must be text")
+    return replace(_wanted(tree, metadata, kind, _new_name(metadata, kind), version, validation), uid=uid)
 
 
 def read(tree: Any, kind: Kind, namespace: str, version: str, name: str, validation: Validation = Validation.IGNORE) -> Sent:
@@ -43,6 +64,40 @@ def read(tree: Any, kind: Kind, namespace: str, version: str, name: str, validat
         raise BadRequest("metadata.uid and metadata.resourceVersion must be text, and metadata.generation an integer")
     expect = Expect(uid, resource_version, generation if kind.history else None)
     return Sent(_wanted(tree, metadata, kind, name, version, validation), expect)
+
+
+def patched(patch: Callable[[Any], Any], version: str, validation: Validation, stored: Stored) -> Wanted:
+    """What a stored object is to be by a patch of the object as a version shows it.
+
+    Raises BadRequest where that is no object any more, Invalid where it is another one, and Conflict where the patch was made for another
+    version of it.
+    """
+    tree = read_json(stored.encode(version).decode())
+    fixed = {path: _member(tree, path) for path in _FIXED}
+    tree = patch(tree)
+    try:
+        check_depth(tree)
+    except Invalid as error:
+        raise BadRequest(error.message) from error
+    if not isinstance(tree, dict) or not isinstance(tree.get("metadata"), dict):
+        raise BadRequest(f"the patch makes something else of a {stored.kind.kind} than an object with metadata")
+    if changed := [path for path, value in fixed.items() if _member(tree, path) != value]:
+        causes = [Cause(".".join(path), "FieldValueInvalid", f"Invalid value: {_told(tree, path)}: field is immutable") for path in changed]
+        raise invalid(stored.kind, stored.name, causes)
+    sent = read(tree, stored.kind, stored.namespace, version, stored.name, validation)
+    if sent.expect.resource_version not in ("", str(stored.resource_version)):
+        raise conflict(stored, MODIFIED)
+    return sent.wanted
+
+
+def _member(tree: Any, path: tuple[str, ...]) -> Any:
+    for key in path:
+        tree = tree.get(key) if isinstance(tree, dict) else None
+    return tree
+
+
+def _told(tree: Any, path: tuple[str, ...]) -> str:
+    return write_json(_member(tree, path)).decode()[:200]
 
 
 def _wanted(tree: dict[str, Any], metadata: dict[str, Any], kind: Kind, name: str, version: str, validation: Validation) -> Wanted:

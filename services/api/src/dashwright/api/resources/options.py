@@ -47,6 +47,13 @@ def is_dry_run(call: Call) -> bool:
     return _is_all(call.query.getall("dryRun", []))
 
 
+def refuse_force(call: Call) -> None:
+    """Raises Invalid for ``force``, which only an apply may use."""
+    if call.query.get("force", "") not in ("", "false"):
+        text = "Forbidden: may not be specified for non-apply patch"
+        raise Invalid(f"PatchOptions is invalid: force: {text}", causes=[Cause("force", "FieldValueForbidden", text)])
+
+
 def validation_of(call: Call) -> Validation:
     """What becomes of unknown fields; they are told by default."""
     value = call.query.get("fieldValidation") or Validation.WARN.value

@@ -13,14 +13,13 @@ from typing import Any, Final
 
 import orjson
 
-from dashwright.api.domain.selectors import Special
+from dashwright.api.domain.selectors import Selection, Special, matches
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.resources import formats
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
 from dashwright.common.errors import BadRequest, NotFound
-from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores import changes, histories, resources
 from dashwright.common.stores.changes import Book
 from dashwright.common.stores.histories import TrashPosition, Version
@@ -30,19 +29,21 @@ LARGEST_PAGE: Final = 1000
 """Objects of one page, whatever limit a client names."""
 
 
-async def answer(target: Target, services: Services, call: Call, special: Special, name: str | None) -> Answer:
-    """The list that a selector asks for in place of the objects; ``name`` is that of the only object asked for."""
-    read = history if special is Special.HISTORY else trash
-    return await read(target, services, call, name)
+async def answer(target: Target, services: Services, call: Call, selection: Selection) -> Answer:
+    """The list that a selection asks for in place of the objects. Raises BadRequest for a kind that keeps nothing of what was."""
+    kind = target.kind
+    if not kind.history:
+        raise BadRequest(f"{kind.plural} have neither a history nor a trash; ask for them without this label")
+    read = _history if selection.special is Special.HISTORY else _trash
+    return await read(target, services, call, selection)
 
 
-async def history(target: Target, services: Services, call: Call, name: str | None) -> Answer:
+async def _history(target: Target, services: Services, call: Call, selection: Selection) -> Answer:
     """The generations of the named object, whole and the newest first; none where there is no such object.
 
     Raises BadRequest without a name, and Forbidden where the caller may not read the object.
     """
-    kind, form = target.kind, formats.format_of(call)
-    _require_history(kind)
+    kind, form, name = target.kind, formats.format_of(call), selection.name
     if name is None:
         raise BadRequest("a history is that of one object: name it in the fieldSelector, as metadata.name=NAME")
     namespace, limit, before = call.parameters["namespace"], limit_of(call), before_of(call)
@@ -54,25 +55,26 @@ async def history(target: Target, services: Services, call: Call, name: str | No
         return _listed(target, services, form, {"resourceVersion": str(position)}, [])
     await services.guard.demand(call.identity, kind.actions["get"], current)
     metadata = {"resourceVersion": str(position), **next_page(found, limit)}
-    return _listed(target, services, form, metadata, [version.of(current) for version in found[:limit]])
+    return _listed(target, services, form, metadata, _selected([version.of(current) for version in found[:limit]], selection))
 
 
-async def trash(target: Target, services: Services, call: Call, name: str | None) -> Answer:
+async def _trash(target: Target, services: Services, call: Call, selection: Selection) -> Answer:
     """What was deleted, by name. Somebody sees there what they could read and delete while it was not."""
     kind, form, namespace = target.kind, formats.format_of(call), call.parameters["namespace"]
-    _require_history(kind)
     limit, after = limit_of(call), _trash_position(call)
     view = await services.guard.view(call.identity, namespace)
     async with services.database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
         position = await changes.head(connection, Book.OBJECTS)
-        found = await histories.trashed(connection, kind, namespace, name=name, after=after, limit=limit + 1, scope=view.scope(kind))
+        found = await histories.trashed(
+            connection, kind, namespace, name=selection.name, after=after, limit=limit + 1, scope=view.scope(kind)
+        )
     listed = found[:limit]
     metadata = {"resourceVersion": str(position)}
     if len(found) > limit:
         metadata["continue"] = _token({"name": listed[-1].name, "uid": str(listed[-1].uid)})
     action = kind.actions["delete"]
     seen = [item for item in listed if view.may(action, kind, item.name, item.folder)]
-    return _listed(target, services, form, metadata, seen)
+    return _listed(target, services, form, metadata, _selected(seen, selection))
 
 
 def limit_of(call: Call) -> int:
@@ -111,9 +113,8 @@ async def version_of(services: Services, current: Stored, generation: int) -> St
     return found.of(current)
 
 
-def _require_history(kind: Kind) -> None:
-    if not kind.history:
-        raise BadRequest(f"{kind.plural} have neither a history nor a trash; ask for them without this label")
+def _selected(items: Sequence[Stored], selection: Selection) -> Sequence[Stored]:
+    return [item for item in items if matches(selection, orjson.loads(item.metadata).get("labels") or {}, item.name)]
 
 
 def _listed(target: Target, services: Services, form: formats.Format, metadata: Mapping[str, Any], items: Sequence[Stored]) -> Answer:
@@ -127,7 +128,7 @@ def _listed(target: Target, services: Services, form: formats.Format, metadata: 
                 yield await asyncio.to_thread(listing.items, [whole]) if form.is_yaml else listing.items([whole])
         yield listing.tail()
 
-    return Answer(200, written(), form.content_type, form.headers)
+    return Answer(200, written(), form.content_type, form.headers, may_compress=True)
 
 
 async def _whole(services: Services, item: Stored) -> Stored | None:

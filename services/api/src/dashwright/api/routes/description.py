@@ -33,10 +33,10 @@ def routes(others: Sequence[Route], *, version: str) -> list[Route]:
         return docs_page.page(described())
 
     async def openapi(_: Call) -> Answer:
-        return Answer(200, await asyncio.to_thread(text), JSON, {"Cache-Control": "no-cache"})
+        return Answer(200, await asyncio.to_thread(text), JSON, {"Cache-Control": "no-cache"}, may_compress=True)
 
     async def docs(_: Call) -> Answer:
-        return Answer(200, await asyncio.to_thread(page), _HTML, docs_page.HEADERS)
+        return Answer(200, await asyncio.to_thread(page), _HTML, docs_page.HEADERS, may_compress=True)
 
     ours = [
         Route(

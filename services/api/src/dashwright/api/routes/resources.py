@@ -11,11 +11,14 @@ from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.resources.services import Handle, Services
 from dashwright.api.resources.subresources import counts, dto, parents, status, versions
 from dashwright.api.resources.target import Target
-from dashwright.api.resources.verbs import create, delete, get, list_, update, watch
+from dashwright.api.resources.verbs import create, delete, get, list_, patch, update, watch
 from dashwright.common.kinds.registry import KINDS
 
 OBJECT_LIMIT: Final = 5 * 1024 * 1024
 """Bytes of one object as sent."""
+
+_EVENTS: Final = MappingProxyType({"patch": "update"})
+"""What the audit calls a verb, where it is by another name."""
 
 _READING: Final = frozenset({"get", "list"})
 
@@ -36,6 +39,7 @@ _DOORS: Final = (
     _Door("create", "POST", "", create.operation, create.handle),
     _Door("get", "GET", "/{name}", get.operation, get.handle),
     _Door("update", "PUT", "/{name}", update.operation, update.handle),
+    _Door("patch", "PATCH", "/{name}", patch.operation, patch.handle),
     _Door("delete", "DELETE", "/{name}", delete.operation, delete.handle),
 )
 _STATUS: Final = _Door("get", "GET", "/{name}/status", status.operation, status.handle)
@@ -80,5 +84,5 @@ def _route(door: _Door, target: Target, services: Services) -> Route:
         Permission(kind.actions[door.verb] if target.sub is None else target.sub.action, by_object=kind.in_folder),
         door.operation(target),
         body_limit=OBJECT_LIMIT,
-        audit=None if door.verb in _READING else event_of(kind, door.verb),
+        audit=None if door.verb in _READING else event_of(kind, _EVENTS.get(door.verb, door.verb)),
     )

@@ -22,7 +22,8 @@ def one(form: Format, kind: Kind, version: str, item: Item, status: int = 200, h
         body = table(form, kind, version, {"resourceVersion": version_of(item)}, [item])
     else:
         body = encode(form, kind, version, item)
-    return Answer(status, _yaml(body).encode() if form.is_yaml else body, form.content_type, {**form.headers, **headers})
+    text = _yaml(body).encode() if form.is_yaml else body
+    return Answer(status, text, form.content_type, {**form.headers, **headers}, may_compress=True)
 
 
 def table(

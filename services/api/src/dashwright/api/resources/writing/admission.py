@@ -1,14 +1,15 @@
 """From the object that is wanted to the row that is written: the kind's model, its rules, and what of the old body stays."""
 
-from typing import Any, NamedTuple
+import re
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
 from dashwright.api.resources.writing.wanted import Wanted
 from dashwright.common.document import check_texts, read_json, same, write_json
-from dashwright.common.errors import BadRequest, Cause, Invalid
+from dashwright.common.errors import BadRequest, Cause, Invalid, TooLarge
 from dashwright.common.kinds import rendering
-from dashwright.common.kinds.annotations import FOLDER, MANAGED_BY, REPOSITORY, SET_BY_MANAGER
+from dashwright.common.kinds.annotations import FOLDER, MANAGED_BY, MESSAGE, REPOSITORY, SET_BY_MANAGER
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.naming import check_object_name
@@ -16,6 +17,11 @@ from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.causes import causes_of
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import Stored
+
+LARGEST_SPEC: Final = 5 * 1024 * 1024
+"""Characters of a spec, however it came to be."""
+
+_RESTORED: Final = re.compile(r"Restored from version ([1-9][0-9]{0,17})")
 
 
 class Admitted(NamedTuple):
@@ -33,7 +39,9 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
     """
     kind = wanted.kind
     old: dict[str, Any] | None = None if stored is None else read_json(stored.spec)
-    body = rendering.body_of(kind, None if stored is None else stored.body, wanted.version, wanted.spec)
+    body = wanted.spec
+    if not wanted.is_body:
+        body = rendering.body_of(kind, None if stored is None else stored.body, wanted.version, body)
     if kind.spec is not None:
         body = _shaped(kind, kind.spec, wanted.name, body)
     kept = stored if stored is not None and same(body, old) else None
@@ -48,11 +56,16 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
     extract = kind.extract(draft.spec)
     if wanted.title is not None:
         extract = extract._replace(title=wanted.title)
+    elif stored is not None and old is not None and kind.extract(old).title == extract.title:
+        extract = extract._replace(title=stored.title)  # which another door may have given it
     require_texts(extract.title)
+    text = write_json(draft.spec).decode() if kept is None else kept.spec
+    if kept is None and len(text) > LARGEST_SPEC:
+        raise TooLarge(f"the spec of {kind.singular} {wanted.name!r} would have more than {LARGEST_SPEC} characters, the most there may be")
     write = resources.Write(
         kind,
         wanted.name,
-        write_json(draft.spec).decode() if kept is None else kept.spec,
+        text,
         rendering.stored_version(kind, version, extract),
         extract=extract,
         labels=draft.labels,
@@ -60,9 +73,15 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
         finalizers=wanted.finalizers,
         owner_references=wanted.owner_references,
         number=wanted.number,
-        restored_from=wanted.restored_from,
+        restored_from=wanted.restored_from or _restored_from(wanted),
     )
     return Admitted(write, draft.spec, old)
+
+
+def _restored_from(wanted: Wanted) -> int | None:
+    """The generation that the message of the write names: so clients say that they restore one."""
+    found = _RESTORED.fullmatch(wanted.annotations.get(MESSAGE, "")) if wanted.kind.history else None
+    return None if found is None else int(found[1])
 
 
 def require_texts(tree: Any) -> None:

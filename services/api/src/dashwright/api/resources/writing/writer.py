@@ -26,7 +26,7 @@ from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.models.shape import Shape
-from dashwright.common.stores import audit, resources
+from dashwright.common.stores import audit, histories, resources
 from dashwright.common.stores.resources import Stored
 
 LARGE: Final = 64 * 1024
@@ -58,6 +58,7 @@ class Writer:
         async with self._transaction(by) as connection:
             await resources.lock(connection)
             await rules.check_write(connection, namespace, write, None, self._settings)
+            write = await _made_again(connection, namespace, write, wanted.uid)
             await resources.create(connection, namespace, write, actor=by.actor.uid, now=self._clock.now(), status=status)
             await rules.check_created(connection, kind, namespace, self._quotas)
             await _record(connection, by, kind, write.name, "create", 201)
@@ -119,8 +120,7 @@ class Writer:
             await resources.lock(connection)
             stored = await resources.get(connection, kind, namespace, name)
             deleted = await self._delete(connection, namespace, stored, by, view, expect=expect, cascade=cascade, grace=grace)
-        if kind.in_folder:
-            self._guard.forget(namespace)  # rules went with it
+        self._guard.forget(namespace)  # with an object go its rules, and with a repository its folders
         return deleted
 
     def _new(self, wanted: Wanted, namespace: str, by: By) -> resources.Write:
@@ -193,6 +193,16 @@ class Writer:
 async def aside(size: int, work: Callable[[], Result]) -> Result:
     """Does ``work`` on so many bytes: in a thread where they are many, since everybody else would wait for it."""
     return work() if size < LARGE else await asyncio.to_thread(work)
+
+
+async def _made_again(connection: Connection, namespace: str, write: resources.Write, uid: str) -> resources.Write:
+    """A write that goes on where the object was when it was deleted, if it is that one that is wanted again."""
+    if not uid or not write.kind.history:
+        return write
+    taken = await histories.take_back(connection, write.kind, namespace, write.name, uid)
+    if taken is None:
+        return write
+    return replace(write, uid=taken.uid, number=taken.number, generation=taken.generation + 1, restored_from=taken.generation)
 
 
 def _demand(view: View, by: By, kind: Kind, verb: str, name: str, folder: str | None) -> None:

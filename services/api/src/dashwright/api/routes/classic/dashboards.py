@@ -88,7 +88,7 @@ class _Handlers:
         )
         spec |= {"id": stored.number, "uid": stored.name, "version": stored.generation}
         head = b'{"meta":' + meta.to_json() + b',"dashboard":'
-        return Answer(200, head + await asyncio.to_thread(write_json, spec) + b"}")
+        return Answer(200, head + await asyncio.to_thread(write_json, spec) + b"}", may_compress=True)
 
     async def delete(self, call: Call) -> Answer:
         stored = await self._objects.delete(call.actor, DASHBOARD, call.parameters["uid"])

@@ -1,0 +1,47 @@
+"""Patch: a change of an object, told by one of the patch formats."""
+
+from functools import partial
+
+from dashwright.api.http.answer import Answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import Content, Operation
+from dashwright.api.resources import described, formats, objects, options
+from dashwright.api.resources.services import Services
+from dashwright.api.resources.target import Target
+from dashwright.api.resources.unknown import headers_of
+from dashwright.api.resources.writing import patches
+from dashwright.common.errors import BadRequest, UnsupportedMediaType
+from dashwright.common.media import ranges
+
+
+def operation(target: Target) -> Operation:
+    return described.operation(
+        "patch",
+        target,
+        query=described.PATCHING,
+        request=Content(None, (*patches.BY_TYPE, patches.APPLY_PATCH)),
+        answers={200: described.in_formats(target.kind)},
+        errors=(404, 406, 409, 422),
+    )
+
+
+async def handle(target: Target, services: Services, call: Call) -> Answer:
+    kind, namespace, name, form = target.kind, call.parameters["namespace"], call.parameters["name"], formats.format_of(call)
+    by, validation, patch = options.writer_of(call), options.validation_of(call), patch_of(call)
+    options.refuse_force(call)
+    body = await call.body()
+    # Read each time it is applied: what an earlier try changed of it is forgotten.
+    change = partial(objects.patched, lambda tree: patch(tree, objects.read_tree(body)), target.version, validation)
+    changed = await services.writer.update(kind, namespace, name, change, by, size=len(body))
+    return formats.one(form, kind, target.version, changed.stored, headers=headers_of(changed.warnings))
+
+
+def patch_of(call: Call) -> patches.Patch:
+    """How the body is meant. Raises UnsupportedMediaType that names what is understood."""
+    name = next(ranges(call.headers.get("Content-Type", ""))).name
+    if name == patches.APPLY_PATCH:
+        raise BadRequest("server-side apply is not served yet; send another kind of patch")
+    if name not in patches.BY_TYPE:
+        known = ", ".join((*patches.BY_TYPE, patches.APPLY_PATCH))
+        raise UnsupportedMediaType(f"the body of the request was in an unknown format - accepted media types include: {known}")
+    return patches.BY_TYPE[name]

@@ -1,0 +1,142 @@
+"""Patches: what a tree becomes by a JSON patch (RFC 6902), a merge patch (RFC 7386), or a strategic one, which is merged like the second.
+
+A patch may change the tree it is given. What it holds itself it gives away: it is applied once.
+"""
+
+import copy
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+import jsonpatch
+import jsonpointer
+
+from dashwright.common.document import DEEPEST_TREE, same, write_json
+from dashwright.common.errors import BadRequest, Invalid, TooLarge
+
+Patch = Callable[[Any, Any], Any]
+"""(tree, what was sent) → tree. Raises BadRequest for what is no such patch, and Invalid for one that does not fit the tree."""
+
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
+APPLY_PATCH: Final = "application/apply-patch+yaml"
+
+MOST_OPERATIONS: Final = 10_000
+MOST_COPIED: Final = 5 * 1024 * 1024
+"""Bytes that all copies of one JSON patch may add."""
+
+_OPERATIONS: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
+    {
+        "add": jsonpatch.AddOperation,
+        "remove": jsonpatch.RemoveOperation,
+        "replace": jsonpatch.ReplaceOperation,
+        "move": jsonpatch.MoveOperation,
+    }
+)
+_DIRECTIVE: Final = "$patch"
+_RETAIN: Final = "$retainKeys"
+_ORDER: Final = "$setElementOrder/"
+_REMOVED: Final = "$deleteFromPrimitiveList/"
+
+
+def json_patch(tree: Any, operations: Any) -> Any:
+    """A failed test, or a place that is not there, is Invalid; the numbers of a test are compared by value."""
+    if not isinstance(operations, list) or not all(isinstance(operation, dict) for operation in operations):
+        raise BadRequest("a JSON patch is a list of operations")
+    if len(operations) > MOST_OPERATIONS:
+        raise TooLarge(f"the patch has {len(operations)} operations; {MOST_OPERATIONS} are the most, send several patches")
+    copied = 0
+    for index, operation in enumerate(operations):
+        try:
+            if operation.get("op") == "copy":
+                operation = _as_addition(tree, operation)
+                copied += len(write_json(operation["value"]))
+                if copied > MOST_COPIED:
+                    raise TooLarge(f"the patch copies more than {MOST_COPIED} bytes; send what it shall become instead")
+            tree = _applied(tree, operation)
+        except (jsonpatch.InvalidJsonPatch, KeyError, TypeError) as error:
+            raise BadRequest(f"operation {index} of the patch is no operation of a JSON patch: {_said(error)}") from error
+        except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as error:
+            raise Invalid(f"operation {index} of the patch does not fit the object: {_said(error)}") from error
+        except RecursionError as error:
+            raise BadRequest(f"nested too deeply: at most {DEEPEST_TREE} levels") from error
+    return tree
+
+
+def merge_patch(tree: Any, patch: Any) -> Any:
+    """Members are merged, null removes one, and everything else replaces what is there."""
+    if not isinstance(patch, dict):
+        return patch
+    merged: dict[str, Any] = tree if isinstance(tree, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = merge_patch(merged.get(key), value)
+    return merged
+
+
+def strategic_patch(tree: Any, patch: Any) -> Any:
+    """A merge patch whose objects may ask to be replaced or deleted instead; lists are replaced, since none here is merged by a key."""
+    if not isinstance(patch, dict):
+        return patch
+    merged: dict[str, Any] = tree if isinstance(tree, dict) else {}
+    directive = patch.get(_DIRECTIVE, "merge")
+    if directive == "replace":
+        return {key: value for key, value in patch.items() if key != _DIRECTIVE}
+    if directive != "merge":
+        raise BadRequest(f"{_DIRECTIVE}: {str(directive)[:40]!r} is understood of a member only, and only as replace, delete or merge")
+    for key, value in patch.items():
+        if key in (_DIRECTIVE, _RETAIN) or key.startswith(_ORDER):
+            continue
+        if key.startswith(_REMOVED):
+            _remove(merged, key.removeprefix(_REMOVED), value)
+        elif value is None or (isinstance(value, dict) and value.get(_DIRECTIVE) == "delete"):
+            merged.pop(key, None)
+        elif isinstance(value, list):
+            merged[key] = _plain(value, key)
+        else:
+            merged[key] = strategic_patch(merged.get(key), value)
+    return merged
+
+
+BY_TYPE: Final[Mapping[str, Patch]] = MappingProxyType({JSON_PATCH: json_patch, MERGE_PATCH: merge_patch, STRATEGIC_PATCH: strategic_patch})
+
+
+def _applied(tree: Any, operation: Mapping[str, Any]) -> Any:
+    name = operation.get("op")
+    if name == "test":
+        found = jsonpointer.resolve_pointer(tree, operation["path"])
+        if isinstance(found, jsonpointer.EndOfList) or not same(found, operation["value"]):
+            raise jsonpatch.JsonPatchTestFailed(f"the test of {operation['path']} failed")
+        return tree
+    make = _OPERATIONS.get(name) if isinstance(name, str) else None
+    if make is None:
+        raise jsonpatch.InvalidJsonPatch(f"op is {str(name)[:40]!r}, and not add, remove, replace, move, copy or test")
+    return make(operation).apply(tree)
+
+
+def _as_addition(tree: Any, operation: Mapping[str, Any]) -> dict[str, Any]:
+    found = jsonpointer.resolve_pointer(tree, operation["from"])
+    if isinstance(found, jsonpointer.EndOfList):
+        raise jsonpatch.JsonPatchConflict(f"there is nothing at {operation['from']}")
+    return {"op": "add", "path": operation["path"], "value": copy.deepcopy(found)}
+
+
+def _said(error: Exception) -> str:
+    text = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+    return text[:200]
+
+
+def _remove(merged: dict[str, Any], key: str, values: Any) -> None:
+    if not isinstance(values, list):
+        raise BadRequest(f"{_REMOVED}{key} must be a list")
+    if isinstance(found := merged.get(key), list):
+        merged[key] = [item for item in found if not any(same(item, value) for value in values)]
+
+
+def _plain(items: list[Any], key: str) -> list[Any]:
+    if any(isinstance(item, dict) and _DIRECTIVE in item for item in items):
+        raise BadRequest(f"{_DIRECTIVE} in a list ({key}) is not understood: lists are replaced whole here; send the list as it shall be")
+    return items

@@ -1,0 +1,104 @@
+"""What a caller may do, asked in the words of Kubernetes: ``kubectl auth can-i`` and the like."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from dashwright.api.access.guard import Guard
+from dashwright.api.http.answer import Answer, json_answer
+from dashwright.api.http.authentication import Views
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import SIGNED_IN, Operation, Route
+from dashwright.api.resources import formats
+from dashwright.common.database.pool import Database
+from dashwright.common.document import check_texts
+from dashwright.common.errors import BadRequest, Invalid
+from dashwright.common.identity import Identity, org_of
+from dashwright.common.kinds.kind import Kind
+from dashwright.common.stores import resources
+
+_PATH: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_ALL: Final = "*"
+_OPERATION: Final = Operation(
+    "reviewOwnAccess",
+    "whether the caller may do something",
+    "discovery",
+    request=dict[str, Any],
+    answers={201: dict[str, Any]},
+    description="A SelfSubjectAccessReview of authorization.k8s.io/v1; `spec.resourceAttributes` says what. Nothing is stored.",
+)
+
+
+def routes(kinds: Sequence[Kind], database: Database, guard: Guard, views: Views) -> list[Route]:
+    async def review(call: Call) -> Answer:
+        asked = _spec(await formats.read_body(call))
+        reason = await _refusal(asked.get("resourceAttributes"), call.identity)
+        status = {"allowed": True} if reason is None else {"allowed": False, "reason": reason}
+        told = {"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "metadata": {}, "spec": asked, "status": status}
+        return json_answer(told, 201)
+
+    async def _refusal(attributes: Any, caller: Identity) -> str | None:
+        """Why not; None where the caller may."""
+        if attributes is None:
+            return "only resourceAttributes are reviewed"
+        wanted = _Wanted(attributes)
+        found = [kind for kind in kinds if wanted.group in (_ALL, kind.group) and wanted.resource in (_ALL, kind.plural)]
+        if not found:
+            return f'there is no resource "{wanted.resource}" in the group "{wanted.group}"'
+        org_id = org_of(wanted.namespace) if wanted.namespace else caller.org_id
+        if not org_id:
+            return f'there is no namespace "{wanted.namespace}"; use "default" or "org-N"'
+        seen = await views.seen_in(caller, org_id)
+        for kind in found:
+            for action in _actions(kind, wanted):
+                if action is None:
+                    return (
+                        f'{kind.key} have no "{wanted.verb}" of "{wanted.below}"' if wanted.below else f'{kind.key} have no "{wanted.verb}"'
+                    )
+                if not await _may(kind, action, wanted.name, seen):
+                    return f"{caller.login} needs {action}"
+        return None
+
+    async def _may(kind: Kind, action: str, name: str, caller: Identity) -> bool:
+        if not kind.in_folder:
+            return caller.may(action)
+        view = await guard.view(caller, caller.namespace)
+        if not name:
+            return view.holds(action)
+        async with database.connection() as connection:
+            found = await resources.get_many(connection, kind, caller.namespace, [name])
+        return view.may(action, kind, name, found[0].folder if found else None)
+
+    return [Route("POST", _PATH, review, SIGNED_IN, _OPERATION)]
+
+
+class _Wanted:
+    """``resourceAttributes``, in which what is missing is empty."""
+
+    def __init__(self, attributes: Any) -> None:
+        self.namespace, self.verb, self.group = _text(attributes, "namespace"), _text(attributes, "verb"), _text(attributes, "group")
+        self.resource, self.below, self.name = _text(attributes, "resource"), _text(attributes, "subresource"), _text(attributes, "name")
+
+
+def _actions(kind: Kind, wanted: _Wanted) -> list[str | None]:
+    """What has to be allowed; None for what the kind does not know."""
+    if wanted.below not in ("", "status"):
+        return [next((sub.action for sub in kind.subresources if sub.name == wanted.below), None)]
+    if wanted.verb == _ALL:
+        return [kind.actions[verb] for verb in sorted(kind.verbs)]
+    return [kind.actions[wanted.verb] if wanted.verb in kind.verbs else None]
+
+
+def _spec(tree: Any) -> dict[str, Any]:
+    try:
+        check_texts(tree)
+    except Invalid as error:
+        raise BadRequest(error.message) from error
+    spec = tree.get("spec") if isinstance(tree, dict) else None
+    if not isinstance(spec, dict):
+        raise BadRequest("the body must be a SelfSubjectAccessReview with a spec")
+    return spec
+
+
+def _text(attributes: Any, name: str) -> str:
+    found = attributes.get(name) if isinstance(attributes, dict) else None
+    return found if isinstance(found, str) else ""

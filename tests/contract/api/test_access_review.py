@@ -1,0 +1,97 @@
+"""Callers ask what they may do, and are told what the routes would tell them."""
+
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import ADMIN, Api
+
+from dashwright.common.identity import Role
+
+PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+DASHBOARDS = {"group": "dashboard.grafana.app", "resource": "dashboards"}
+FOLDERS = {"group": "folder.grafana.app", "resource": "folders"}
+REPOSITORIES = {"group": "provisioning.grafana.app", "resource": "repositories"}
+
+
+async def review(api: Api, auth: str, **attributes: str) -> dict[str, Any]:
+    """The status of a review in the namespace ``default``, unless another is named."""
+    body = {"spec": {"resourceAttributes": {"namespace": "default", **attributes}}}
+    status, told = await api("POST", PATH, body, auth=auth)
+    assert (status, told["kind"], told["apiVersion"]) == (201, "SelfSubjectAccessReview", "authorization.k8s.io/v1")
+    assert told["spec"] == body["spec"]
+    found: dict[str, Any] = told["status"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("role", "attributes", "allowed"),
+    [
+        (Role.VIEWER, {**DASHBOARDS, "verb": "list"}, True),
+        (Role.VIEWER, {**DASHBOARDS, "verb": "get", "subresource": "dto"}, True),
+        (Role.VIEWER, {**DASHBOARDS, "verb": "create"}, False),
+        (Role.VIEWER, {**DASHBOARDS, "verb": "*"}, False),
+        (Role.EDITOR, {**DASHBOARDS, "verb": "*"}, True),
+        (Role.EDITOR, {**REPOSITORIES, "verb": "get"}, True),
+        (Role.EDITOR, {**REPOSITORIES, "verb": "delete"}, False),
+        (Role.EDITOR, {"group": "*", "resource": "*", "verb": "get"}, True),
+        (Role.EDITOR, {"group": "*", "resource": "*", "verb": "delete"}, False),
+        (Role.ADMIN, {"group": "*", "resource": "*", "verb": "delete"}, True),
+        (Role.NONE, {**DASHBOARDS, "verb": "get"}, False),
+    ],
+)
+async def test_the_answer_follows_from_the_role(api: Api, role: Role, attributes: dict[str, str], *, allowed: bool) -> None:
+    """A star stands for every verb, group or resource: all of them have to be allowed."""
+    told = await review(api, await api.person("anna", role), **attributes)
+    assert told["allowed"] is allowed
+    assert ("reason" in told) is not allowed
+
+
+async def test_one_object_is_judged_by_the_rules_on_it(api: Api) -> None:
+    """A folder that is kept from Viewers cannot be read by one, though others can."""
+    viewer = await api.person("vic", Role.VIEWER)
+    for uid in ("open", "shut"):
+        assert (await api("POST", "/api/folders", {"uid": uid, "title": uid}))[0] == 200
+    listed = (
+        "insert into access_list (uid, namespace, resource, name) select uid, namespace, resource, name from resource where name = 'shut'"
+    )
+    uid = await api.sql(f"{listed} returning uid")
+    await api.sql("insert into access_rule (uid, role, permission) values ($1, 'Editor', 1)", uid)
+    assert (await review(api, viewer, **FOLDERS, verb="get", name="open"))["allowed"] is True
+    assert await review(api, viewer, **FOLDERS, verb="get", name="shut") == {"allowed": False, "reason": "vic needs folders:read"}
+
+
+async def test_other_organizations_have_their_own_answer(api: Api) -> None:
+    """The namespace decides as whom the caller is looked at; one where they are nobody gives nothing."""
+    org = await api.organization("Two")
+    editor = await api.person("ed", Role.EDITOR)
+    assert (await review(api, editor, **DASHBOARDS, verb="create"))["allowed"] is True
+    assert (await review(api, editor, **DASHBOARDS, verb="get", namespace=f"org-{org}"))["allowed"] is False
+    assert (await review(api, ADMIN, **DASHBOARDS, verb="get", namespace=f"org-{org}"))["allowed"] is True
+
+
+@pytest.mark.parametrize(
+    ("attributes", "reason"),
+    [
+        ({"group": "apps", "resource": "deployments", "verb": "get"}, 'no resource "deployments" in the group "apps"'),
+        ({**DASHBOARDS, "verb": "approve"}, 'no "approve"'),
+        ({**DASHBOARDS, "verb": "get", "subresource": "log"}, 'no "get" of "log"'),
+        ({**DASHBOARDS, "verb": "get", "namespace": "kube-system"}, 'no namespace "kube-system"'),
+    ],
+)
+async def test_what_there_is_not_is_not_allowed(api: Api, attributes: dict[str, str], reason: str) -> None:
+    """And the reason says what is missing."""
+    told = await review(api, ADMIN, **attributes)
+    assert told["allowed"] is False
+    assert reason in told["reason"]
+
+
+async def test_other_questions_are_answered_or_refused(api: Api) -> None:
+    """What is no resource is not allowed; protobuf is 415, and what is no review 400."""
+    status, told = await api("POST", PATH, {"spec": {"nonResourceAttributes": {"path": "/metrics", "verb": "get"}}})
+    assert (status, told["status"]["allowed"]) == (201, False)
+    status, told = await api("POST", PATH, data=b"k8s\0", headers={"Content-Type": "application/vnd.kubernetes.protobuf"})
+    assert (status, told["reason"]) == (415, "UnsupportedMediaType")
+    bodies: list[Any] = [[], {}, {"spec": 1}, {"spec": {"resourceAttributes": {"name": "\0"}}}]
+    for body in bodies:
+        assert (await api("POST", PATH, body))[0] == 400
+    assert (await api("POST", PATH, {"spec": {"resourceAttributes": "all"}}))[0] == 201

@@ -1,0 +1,188 @@
+"""Objects changed by patches: the formats, what a patch may not change, and that it never undoes what somebody else did meanwhile."""
+
+import asyncio
+from typing import Any, Final
+
+import pytest
+from tests.contract.api.conftest import Api
+from tests.contract.api.test_resource_writes import DASHBOARDS, FOLDERS, MODIFIED, REPOSITORIES, dashboard, made, rows
+
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE: Final = "application/merge-patch+json"
+STRATEGIC: Final = "application/strategic-merge-patch+json"
+
+
+async def patch(api: Api, body: Any, kind: str = MERGE, path: str = f"{DASHBOARDS}/d") -> tuple[int, Any]:
+    return await api("PATCH", path, body, headers={"Content-Type": kind})
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (JSON_PATCH, [{"op": "replace", "path": "/spec/title", "value": "U"}]),
+        (MERGE, {"spec": {"title": "U"}}),
+        (STRATEGIC, {"spec": {"title": "U", "$retainKeys": ["title"]}}),
+        (f"{MERGE}; charset=utf-8", {"spec": {"title": "U"}}),
+    ],
+)
+async def test_each_format_changes_an_object(api: Api, kind: str, body: Any) -> None:
+    """What is not named stays; it is a new generation like any other."""
+    await made(api, {**dashboard(labels={"a": "b"}), "spec": {"title": "T", "big": 12345678901234567890}})
+    status, answer = await patch(api, body, kind)
+    assert status == 200, answer
+    assert answer["spec"] == {"title": "U", "big": 12345678901234567890}
+    assert answer["metadata"]["generation"] == 2
+    assert answer["metadata"]["labels"]["a"] == "b"
+    assert "12345678901234567890" in await api.sql("select spec from resource_history where generation = 2")
+    assert await api.sql("select action from audit_event order by id desc limit 1") == "dashboard.update"
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/plain", "", "application/yaml"])
+async def test_another_format_is_told_which_there_are(api: Api, kind: str) -> None:
+    """415 that names the four."""
+    await made(api, dashboard())
+    status, answer = await api("PATCH", f"{DASHBOARDS}/d", data=b"{}", headers={"Content-Type": kind})
+    assert (status, answer["reason"]) == (415, "UnsupportedMediaType")
+    for known in (JSON_PATCH, MERGE, STRATEGIC, "application/apply-patch+yaml"):
+        assert known in answer["message"]
+
+
+async def test_labels_go_one_by_one_or_all(api: Api) -> None:
+    """Null removes a label, or all of them; a version each, and no generation."""
+    await made(api, dashboard(labels={"a": "1", "b": "2"}))
+    status, answer = await patch(api, {"metadata": {"labels": {"a": None, "c": "3"}}})
+    assert status == 200
+    assert {key: value for key, value in answer["metadata"]["labels"].items() if "/" not in key} == {"b": "2", "c": "3"}
+    _, answer = await patch(api, {"metadata": {"labels": None}})
+    assert {key for key in answer["metadata"]["labels"] if "/" not in key} == set()
+    assert answer["metadata"]["generation"] == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"metadata": {"name": "e"}}, "metadata.name"),
+        ({"metadata": {"namespace": "org-2"}}, "metadata.namespace"),
+        ({"metadata": {"uid": "x"}}, "metadata.uid"),
+        ({"metadata": {"uid": None}}, "metadata.uid"),
+        ({"kind": "Folder"}, "kind"),
+        ({"apiVersion": "dashboard.grafana.app/v0alpha1"}, "apiVersion"),
+    ],
+)
+async def test_what_makes_an_object_another_one_is_immutable(api: Api, change: Any, field: str) -> None:
+    """422 with the field."""
+    await made(api, dashboard())
+    before = await rows(api)
+    status, answer = await patch(api, change)
+    assert (status, answer["reason"]) == (422, "Invalid")
+    (cause,) = answer["details"]["causes"]
+    assert cause["field"] == field
+    assert cause["message"].endswith("field is immutable")
+    assert await rows(api) == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "status"),
+    [
+        (JSON_PATCH, {}, 400),
+        (JSON_PATCH, [{"op": "jump", "path": "/spec"}], 400),
+        (JSON_PATCH, [{"op": "test", "path": "/spec/title", "value": "U"}], 422),
+        (JSON_PATCH, [{"op": "remove", "path": "/spec/none"}], 422),
+        (JSON_PATCH, [{"op": "add", "path": "/spec/x", "value": 1}] * 10_001, 413),
+        (JSON_PATCH, [{"op": "replace", "path": "", "value": []}], 400),
+        (JSON_PATCH, [{"op": "replace", "path": "/metadata", "value": 1}], 400),
+        (MERGE, [], 400),
+        (MERGE, {"metadata": None}, 400),
+        (MERGE, {"metadata": {"labels": {"a": 1}}}, 400),
+        (MERGE, {"spec": None}, 422),
+        (MERGE, {"spec": {"title": None}}, 400),
+        (MERGE, {"metadata": {"annotations": {"grafana.app/folder": "nowhere"}}}, 404),
+        (MERGE, {"metadata": {"annotations": {"grafana.app/message": "a" * 600}}}, 400),
+        (STRATEGIC, {"spec": {"panels": [{"$patch": "delete"}]}}, 400),
+    ],
+)
+async def test_a_patch_without_sense_changes_nothing(api: Api, kind: str, body: Any, status: int) -> None:
+    """It is told what is wrong, and the object stands as it was."""
+    await made(api, dashboard())
+    before = await rows(api)
+    found, answer = await patch(api, body, kind)
+    assert found == status, answer
+    assert await rows(api) == before
+
+
+async def test_a_patch_of_what_is_not_there(api: Api) -> None:
+    """404; only an apply creates."""
+    assert (await patch(api, {"spec": {"title": "U"}}))[0] == 404
+
+
+async def test_a_patch_may_name_its_version(api: Api) -> None:
+    """Then it is for that one only."""
+    first = await made(api, dashboard())
+    version = first["metadata"]["resourceVersion"]
+    assert (await patch(api, {"metadata": {"resourceVersion": version}, "spec": {"title": "U"}}))[0] == 200
+    status, answer = await patch(api, {"metadata": {"resourceVersion": version}, "spec": {"title": "V"}})
+    assert (status, answer["reason"]) == (409, "Conflict")
+    assert answer["message"].endswith(MODIFIED)
+
+
+@pytest.mark.parametrize("kind", [JSON_PATCH, MERGE, STRATEGIC])
+async def test_a_patch_that_changes_nothing_is_nothing(api: Api, kind: str) -> None:
+    """No version, no generation, no event, no audit; the same object back."""
+    first = await made(api, dashboard(labels={"a": "b"}))
+    before = await rows(api)
+    body: Any = {"metadata": {"labels": {"a": "b"}}, "spec": {"title": "T"}}
+    if kind == JSON_PATCH:
+        body = [{"op": "replace", "path": "/spec/title", "value": "T"}]
+    assert await patch(api, body, kind) == (200, first)
+    assert await rows(api) == before
+
+
+async def test_patches_at_once_all_count(api: Api) -> None:
+    """Each is of the object that the one before left: none undoes another."""
+    await made(api, dashboard())
+    answers = await asyncio.gather(*[patch(api, {"spec": {f"m{number}": number}}) for number in range(5)])
+    assert {status for status, _ in answers} == {200}
+    _, answer = await api("GET", f"{DASHBOARDS}/d")
+    assert answer["spec"] == {"title": "T", **{f"m{number}": number for number in range(5)}}
+    assert answer["metadata"]["generation"] == 6
+
+
+async def test_a_tried_patch_writes_nothing(api: Api) -> None:
+    """It answers what would be."""
+    first = await made(api, dashboard())
+    before = await rows(api)
+    status, answer = await patch(api, {"spec": {"title": "U"}}, path=f"{DASHBOARDS}/d?dryRun=All")
+    assert (status, answer["spec"], answer["metadata"]["generation"]) == (200, {"title": "U"}, 2)
+    assert answer["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+    assert await rows(api) == before
+
+
+async def test_a_dashboard_that_an_older_version_cannot_show_keeps_its_body(api: Api) -> None:
+    """Its labels can be changed through what is shown in its place; another spec through that is refused."""
+    spec = {"title": "T", "elements": {}, "layout": {"kind": "GridLayout", "spec": {"items": []}}}
+    await made(api, {"metadata": {"name": "d"}, "spec": spec})
+    old = DASHBOARDS.replace("v2alpha1", "v0alpha1")
+    status, answer = await patch(api, {"metadata": {"labels": {"a": "b"}}}, path=f"{old}/d")
+    assert (status, answer["spec"]["schemaVersion"]) == (200, 9999)
+    _, whole = await api("GET", f"{DASHBOARDS}/d")
+    assert (whole["spec"], whole["metadata"]["labels"]["a"], whole["metadata"]["generation"]) == (spec, "b", 1)
+    assert (await patch(api, {"spec": {"time": {}}}, path=f"{old}/d"))[0] == 422
+
+
+async def test_a_patched_repository_is_whole_again(api: Api) -> None:
+    """Defaults are written, and the kind's rules are kept."""
+    sync = {"enabled": True, "target": "folder"}
+    spec = {"title": "R", "workflows": [], "type": "local", "local": {"path": str(api.data)}, "sync": sync}
+    await made(api, {"metadata": {"name": "r"}, "spec": spec}, REPOSITORIES)
+    status, answer = await patch(api, {"spec": {"sync": {"intervalSeconds": 60}}}, path=f"{REPOSITORIES}/r")
+    assert (status, answer["spec"]["sync"]) == (200, {**sync, "intervalSeconds": 60})
+    assert (await patch(api, {"spec": {"sync": {"intervalSeconds": 5}}}, path=f"{REPOSITORIES}/r"))[0] == 422
+    await made(api, dashboard("f"), FOLDERS)
+    assert (await patch(api, {"spec": {"title": ""}}, path=f"{FOLDERS}/f"))[0] in (400, 422)
+
+
+async def test_only_an_apply_is_forced(api: Api) -> None:
+    """``force`` takes fields from others, which other patches never ask about."""
+    await made(api, dashboard())
+    status, answer = await patch(api, {}, path=f"{DASHBOARDS}/d?force=true")
+    assert (status, answer["details"]["causes"][0]["field"]) == (422, "force")

@@ -1,0 +1,102 @@
+"""Answers in the coding that a client likes best: which one it is, what is left as it is, and that nothing is lost."""
+
+import zlib
+from collections.abc import AsyncIterator
+
+import pytest
+
+from dashwright.api.http.answer import Answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.compression import LEAST, coding_of
+from dashwright.api.http.routing import PUBLIC, Route
+from dashwright.api.http.zstd import zstd
+
+from .conftest import Serve
+
+TEXT = b"0123456789" * LEAST
+UNPACK = {"gzip": lambda packed: zlib.decompress(packed, 16 + zlib.MAX_WBITS), "zstd": zstd.decompress}
+
+
+@pytest.mark.parametrize(
+    ("accept", "coding"),
+    [
+        ("", None),
+        ("identity", None),
+        ("br, deflate", None),
+        ("gzip", "gzip"),
+        ("GZIP", "gzip"),
+        ("zstd", "zstd"),
+        ("gzip, deflate, br, zstd", "zstd"),
+        ("gzip, zstd;q=0.5", "gzip"),
+        ("gzip;q=0, zstd;q=0", None),
+        ("*", "zstd"),
+        ("*;q=0", None),
+        ("zstd;q=0, *", "gzip"),
+        ("gzip;q=x", None),
+    ],
+)
+def test_the_coding_is_the_one_that_the_client_likes_best(accept: str, coding: str | None) -> None:
+    """By its weights, and of equal ones the one that costs less; none where it takes neither."""
+    assert coding_of(accept) == coding
+
+
+def route(answer: Answer) -> list[Route]:
+    async def handle(_: Call) -> Answer:
+        return answer
+
+    return [Route("GET", "/api/text", handle, PUBLIC)]
+
+
+async def pieces() -> AsyncIterator[bytes]:
+    for start in range(0, len(TEXT), 3000):
+        yield TEXT[start : start + 3000]
+
+
+@pytest.mark.parametrize("coding", ["gzip", "zstd"])
+@pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
+async def test_what_is_compressed_is_the_whole_body(serve: Serve, coding: str, *, is_streamed: bool) -> None:
+    """At once or in pieces; caches learn that it depends on the request."""
+    answer = Answer(200, pieces() if is_streamed else TEXT, "text/plain", {"Vary": "Accept"}, may_compress=True)
+    client = (await serve(route(answer))).client
+    async with client.get("/api/text", headers={"Accept-Encoding": coding}, auto_decompress=False) as response:
+        packed = await response.read()
+        assert (response.headers["Content-Encoding"], response.headers["Vary"]) == (coding, "Accept, Accept-Encoding")
+    assert len(packed) < len(TEXT) / 10
+    assert UNPACK[coding](packed) == TEXT
+
+
+@pytest.mark.parametrize(
+    ("answer", "accept", "varies"),
+    [
+        (Answer(200, TEXT, "text/plain"), "gzip", False),
+        (Answer(200, TEXT[: LEAST - 1], "text/plain", may_compress=True), "gzip", True),
+        (Answer(200, TEXT, "text/plain", may_compress=True), "br", True),
+        (Answer(304, may_compress=True), "gzip", True),
+    ],
+    ids=["not to be compressed", "short", "no common coding", "empty"],
+)
+async def test_other_answers_stay_as_they_are(serve: Serve, answer: Answer, accept: str, *, varies: bool) -> None:
+    """Those that gain nothing, and those that may not."""
+    client = (await serve(route(answer))).client
+    async with client.get("/api/text", headers={"Accept-Encoding": accept}, auto_decompress=False) as response:
+        assert await response.read() == answer.body
+        assert "Content-Encoding" not in response.headers
+        assert ("Vary" in response.headers) is varies
+
+
+async def test_a_compressed_stream_is_closed_with_its_source(serve: Serve) -> None:
+    """A client that goes away ends what feeds the answer; what breaks it breaks the connection off."""
+    closed = []
+
+    async def broken() -> AsyncIterator[bytes]:
+        try:
+            yield TEXT
+            raise ValueError("of the source")
+        finally:
+            closed.append(True)
+
+    client = (await serve(route(Answer(200, broken(), "text/plain", may_compress=True)))).client
+    with pytest.raises(Exception, match=r"payload|disconnected"):
+        async with client.get("/api/text", headers={"Accept-Encoding": "gzip"}, auto_decompress=False) as response:
+            await response.read()
+    assert closed

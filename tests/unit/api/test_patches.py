@@ -1,0 +1,192 @@
+"""Patches as pure functions of trees."""
+
+import copy
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.api.resources.writing.patches import MOST_OPERATIONS, json_patch, merge_patch, strategic_patch
+from dashwright.common.document import read_json
+from dashwright.common.errors import BadRequest, Invalid, TooLarge
+
+TREES = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text("ab~/$", max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "b", "a/b", "~", "0"]), inner, max_size=3),
+    max_leaves=8,
+)
+PARTS = st.sampled_from(["a", "b", "a~1b", "~0", "0", "1", "-", "01", "x"])
+POINTERS = st.lists(PARTS, max_size=3).map(lambda parts: "".join(f"/{part}" for part in parts))
+
+
+@pytest.mark.parametrize(
+    ("tree", "patch", "wanted"),
+    [
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+        (["a", "b"], ["c", "d"], ["c", "d"]),
+        ({"a": "b"}, ["c"], ["c"]),
+        ({"a": "foo"}, None, None),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+    ],
+)
+def test_merge_patches_of_the_standard(tree: Any, patch: Any, wanted: Any) -> None:
+    """The examples of RFC 7386, its appendix A; a strategic patch without directives is the same but for the root."""
+    assert merge_patch(copy.deepcopy(tree), patch) == wanted
+    assert strategic_patch(copy.deepcopy(tree), patch) == wanted
+
+
+@pytest.mark.parametrize(
+    ("patch", "wanted"),
+    [
+        ({"a": {"$patch": "delete"}}, {"l": [1, 2, 1.0]}),
+        ({"a": {"$patch": "replace", "z": 1}}, {"a": {"z": 1}, "l": [1, 2, 1.0]}),
+        ({"$patch": "replace", "z": 1}, {"z": 1}),
+        ({"$setElementOrder/l": [2, 1], "$retainKeys": ["a"], "a": {"y": 2}}, {"a": {"x": 1, "y": 2}, "l": [1, 2, 1.0]}),
+        ({"$deleteFromPrimitiveList/l": [1]}, {"a": {"x": 1}, "l": [2]}),
+        ({"$deleteFromPrimitiveList/none": [1]}, {"a": {"x": 1}, "l": [1, 2, 1.0]}),
+        ({"l": [3]}, {"a": {"x": 1}, "l": [3]}),
+    ],
+)
+def test_directives_of_strategic_patches(patch: Any, wanted: Any) -> None:
+    """Objects are replaced or deleted on request; orders and kept keys, which are about lists merged by a key, say nothing here."""
+    assert strategic_patch({"a": {"x": 1}, "l": [1, 2, 1.0]}, patch) == wanted
+
+
+@pytest.mark.parametrize("patch", [{"$patch": "delete"}, {"a": {"$patch": "shuffle"}}, {"l": [{"$patch": "delete", "name": "x"}]}])
+def test_what_a_strategic_patch_cannot_mean_here_is_refused(patch: Any) -> None:
+    """Rather than stored as if it were data."""
+    with pytest.raises(BadRequest):
+        strategic_patch({"a": {}, "l": []}, patch)
+
+
+@pytest.mark.parametrize(
+    ("operations", "wanted"),
+    [
+        ([{"op": "add", "path": "/a", "value": 1}], {"l": [1, 2], "a": 1}),
+        ([{"op": "add", "path": "/l/-", "value": 3}], {"l": [1, 2, 3]}),
+        ([{"op": "add", "path": "/l/0", "value": 3}], {"l": [3, 1, 2]}),
+        ([{"op": "remove", "path": "/l/0"}], {"l": [2]}),
+        ([{"op": "replace", "path": "/l", "value": {}}], {"l": {}}),
+        ([{"op": "move", "from": "/l/1", "path": "/m"}], {"l": [1], "m": 2}),
+        ([{"op": "copy", "from": "/l", "path": "/m"}, {"op": "add", "path": "/m/-", "value": 3}], {"l": [1, 2], "m": [1, 2, 3]}),
+        ([{"op": "test", "path": "/l/0", "value": 1.0}], {"l": [1, 2]}),
+        ([{"op": "add", "path": "", "value": []}], []),
+        ([], {"l": [1, 2]}),
+    ],
+)
+def test_operations_of_a_json_patch(operations: Any, wanted: Any) -> None:
+    """Each does what RFC 6902 says of it."""
+    assert json_patch({"l": [1, 2]}, operations) == wanted
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "test", "path": "/a", "value": 2},
+        {"op": "test", "path": "/a", "value": True},
+        {"op": "test", "path": "/b", "value": None},
+        {"op": "test", "path": "/l/-", "value": None},
+        {"op": "remove", "path": "/b"},
+        {"op": "replace", "path": "/b", "value": 1},
+        {"op": "add", "path": "/b/c", "value": 1},
+        {"op": "add", "path": "/l/7", "value": 1},
+        {"op": "move", "from": "/b", "path": "/c"},
+        {"op": "copy", "from": "/b", "path": "/c"},
+        {"op": "copy", "from": "/l/-", "path": "/c"},
+        {"op": "move", "from": "/l", "path": "/l/0"},
+    ],
+    ids=str,
+)
+def test_a_patch_that_does_not_fit_is_invalid(operation: Any) -> None:
+    """A failed test, or a place that is not there."""
+    with pytest.raises(Invalid):
+        json_patch({"a": 1, "l": [1]}, [operation])
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        {},
+        [1],
+        [{}],
+        [{"op": "add"}],
+        [{"op": "add", "path": "/a"}],
+        [{"op": "copy", "path": "/a"}],
+        [{"op": "test", "path": "/a"}],
+        [{"op": "move", "path": "/a"}],
+        [{"op": "jump", "path": "/a"}],
+        [{"op": ["add"], "path": "/a", "value": 1}],
+        [{"op": "add", "path": 7, "value": 1}],
+        [{"op": "test", "path": 7, "value": 1}],
+    ],
+    ids=str,
+)
+def test_what_is_no_json_patch_is_told_so(operations: Any) -> None:
+    """Which operation, and what it lacks."""
+    with pytest.raises(BadRequest):
+        json_patch({"a": 1}, operations)
+
+
+def test_a_test_tells_long_numbers_apart() -> None:
+    """By their value, beyond what a float can hold."""
+    tree = read_json('{"a":12345678901234567890}')
+    operations = read_json('[{"op":"test","path":"/a","value":12345678901234567891}]')
+    with pytest.raises(Invalid):
+        json_patch(tree, operations)
+    assert json_patch(tree, read_json('[{"op":"test","path":"/a","value":1.234567890123456789e19}]')) is tree
+
+
+def test_a_small_patch_makes_no_large_object() -> None:
+    """Copies of copies double; they end at a limit of bytes, and so does the number of operations."""
+    doubling = [{"op": "copy", "from": "", "path": f"/{index}"} for index in range(64)]
+    with pytest.raises(TooLarge):
+        json_patch({"a": "x" * 100}, doubling)
+    with pytest.raises(TooLarge):
+        json_patch({}, [{"op": "add", "path": "/a", "value": 1}] * (MOST_OPERATIONS + 1))
+
+
+def test_a_patch_that_nests_without_end_is_refused() -> None:
+    """Each operation is harmless, all together are not."""
+    operations = [operation for _ in range(2000) for operation in nesting()]
+    with pytest.raises((BadRequest, Invalid, TooLarge)):
+        json_patch({"a": {}}, operations)
+
+
+def nesting() -> list[dict[str, Any]]:
+    """Puts what is there one level deeper, and looks at it."""
+    return [
+        {"op": "move", "from": "/a", "path": "/b"},
+        {"op": "add", "path": "/a", "value": {}},
+        {"op": "move", "from": "/b", "path": "/a/a"},
+        {"op": "copy", "from": "/a", "path": "/c"},
+    ]
+
+
+OPERATIONS = st.fixed_dictionaries(
+    {"op": st.sampled_from(["add", "remove", "replace", "move", "copy", "test", "x"]), "path": POINTERS},
+    optional={"from": POINTERS, "value": TREES},
+)
+
+
+@given(TREES, st.lists(OPERATIONS, max_size=5))
+def test_any_patch_is_applied_or_refused(tree: Any, operations: Any) -> None:
+    """No patch makes another error than those of a bad request."""
+    with suppress(BadRequest, Invalid, TooLarge):
+        json_patch(tree, operations)
+
+
+@given(TREES, TREES)
+def test_a_merge_patch_applied_twice_is_applied_once(tree: Any, patch: Any) -> None:
+    """What it sets is set, what it removes is gone."""
+    once = merge_patch(copy.deepcopy(tree), copy.deepcopy(patch))
+    assert merge_patch(copy.deepcopy(once), patch) == once
