@@ -106,7 +106,10 @@ async def test_the_way_down_and_what_lies_below_are_told(api: Api) -> None:
     await chain(api, "a", "b", "c")
     await dashboard(api, "d1", "a")
     await dashboard(api, "d2", "c")
-    panel = {"metadata": {"name": "p", "annotations": {IN_FOLDER: "b"}}, "spec": {"title": "P", "type": "text", "options": {}, "fieldConfig": {}}}
+    panel = {
+        "metadata": {"name": "p", "annotations": {IN_FOLDER: "b"}},
+        "spec": {"title": "P", "type": "text", "options": {}, "fieldConfig": {}},
+    }
     assert (await api("POST", PANELS, panel))[0] == 201
     status, answer = await api("GET", f"{FOLDERS}/c/parents")
     assert (status, answer["kind"]) == (200, "FolderInfoList")
