@@ -14,6 +14,7 @@ from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.kinds.scope import NOTHING, Scope
 from dashwright.common.stores import changes, histories, resources
 from dashwright.common.stores.histories import TrashPosition
+from dashwright.jobs_worker.maintenance.cleaner import Cleaner
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 AT_ONCE = timedelta(0)
@@ -172,3 +173,17 @@ async def test_the_trash_is_emptied_in_time(database: Database, changes_for: tim
     async with database.connection() as connection:
         assert await histories.trashed(connection, DASHBOARD, "default", limit=9) == []
         assert await kept(connection, uid) == left
+
+
+async def test_a_round_of_the_cleaner_keeps_what_was_set(database: Database) -> None:
+    """Versions, changes and trash, each for as long as the settings say."""
+    uid = await save(database, "a", "one", "two", "three")
+    await save(database, "b", "one")
+    await throw_away(database, "b")
+    async with database.transaction() as connection:
+        await connection.execute("update change set changed_at = now() - interval '2 hours'")
+        await connection.execute("update trash set deleted_at = now() - interval '2 days'")
+    for versions, days, left in ((2, 3, ([3, 2], 1)), (1, 1, ([3, 2], 0))):
+        await Cleaner(database, history=1, versions=versions, changes=timedelta(hours=1), trash=timedelta(days=days)).clean()
+        async with database.connection() as connection:
+            assert (await kept(connection, uid), len(await histories.trashed(connection, DASHBOARD, "default", limit=9))) == left

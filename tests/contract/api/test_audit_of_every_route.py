@@ -110,8 +110,24 @@ async def dashboard(api: Api, _: Made) -> str:
     return uid
 
 
+async def changed_dashboard(api: Api, made: Made) -> str:
+    """One with two versions."""
+    uid = await dashboard(api, made)
+    body = {"dashboard": {"uid": uid, "title": "Changed"}, "overwrite": True}
+    assert (await api("POST", "/api/dashboards/db", body))[0] == 200
+    return uid
+
+
+async def number_of(api: Api, uid: str) -> int:
+    return int(await api.sql("select number from resource where resource = 'dashboards' and name = $1", uid))
+
+
 async def dashboard_id(api: Api, made: Made) -> int:
-    return int(await api.sql("select number from resource where resource = 'dashboards' and name = $1", await dashboard(api, made)))
+    return await number_of(api, await dashboard(api, made))
+
+
+async def changed_dashboard_id(api: Api, made: Made) -> int:
+    return await number_of(api, await changed_dashboard(api, made))
 
 
 async def panel(api: Api, _: Made) -> str:
@@ -303,6 +319,11 @@ ASKS: Final[Mapping[str, Ask]] = {
     "DELETE /api/folders/{uid}": ask(uid=folder),
     "POST /api/dashboards/db": ask(lambda _: {"dashboard": {"title": fresh("dashboard")}}),
     "DELETE /api/dashboards/uid/{uid}": ask(uid=dashboard),
+    "POST /api/dashboards/uid/{uid}/restore": ask({"version": 1}, uid=changed_dashboard),
+    "POST /api/dashboards/id/{id}/restore": ask({"version": 1}, id=changed_dashboard_id),
+    "POST /api/library-elements": ask(lambda _: {"name": fresh("element"), "model": {}}),
+    "PATCH /api/library-elements/{uid}": ask(lambda _: {"name": fresh("element"), "version": 1}, uid=panel),
+    "DELETE /api/library-elements/{uid}": ask(uid=panel),
     "POST /api/folders/{uid}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, uid=folder),
     "POST /api/dashboards/uid/{uid}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, uid=dashboard),
     "POST /api/dashboards/id/{id}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, id=dashboard_id),

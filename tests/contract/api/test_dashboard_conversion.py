@@ -65,6 +65,18 @@ async def test_labels_are_changed_through_a_stub(api: Api) -> None:
     assert (await make(api, STUB, BETA, "other"))[0] == 422
 
 
+@pytest.mark.parametrize("kind", ["merge-patch", "strategic-merge-patch"])
+async def test_a_patch_is_of_what_the_version_shows(api: Api, kind: str) -> None:
+    """Through a stub it reaches the metadata, and not the body."""
+    await make(api, LAYOUT)
+    headers = {"Content-Type": f"application/{kind}+json"}
+    status, told = await api("PATCH", f"{BETA}/d", {"metadata": {"labels": {"team": "a"}}}, headers=headers)
+    assert (status, told["spec"], told["metadata"]["labels"]["team"], told["metadata"]["generation"]) == (200, STUB, "a", 1)
+    assert (await api("PATCH", f"{BETA}/d", {"spec": {"title": "New"}}, headers=headers))[0] == 422
+    status, told = await api("PATCH", f"{DASHBOARDS}/d", {"spec": {"title": "New"}}, headers=headers)
+    assert (status, told["spec"]) == (200, LAYOUT | {"title": "New"})
+
+
 async def test_a_layout_may_be_replaced_by_a_classic_body(api: Api) -> None:
     """In an older version, whole; and the other way round."""
     await make(api, LAYOUT)

@@ -49,6 +49,16 @@ async def test_what_the_spec_has_no_place_for_is_told_and_kept(api: Api) -> None
     assert '"gridPos":{"h":1.10}' in await stored(api)
 
 
+async def test_a_patch_is_of_the_spec_and_keeps_what_is_missing(api: Api) -> None:
+    """Whatever the body holds besides."""
+    await make(api, SPEC)
+    await keep(api, '{"type":"text","title":"T","gridPos":{"h":1.10}}')
+    headers = {"Content-Type": "application/json-patch+json"}
+    status, told = await api("PATCH", f"{PANELS}/p", [{"op": "replace", "path": "/spec/title", "value": "New"}], headers=headers)
+    assert (status, told["spec"]["title"], told["status"]["missing"]) == (200, "New", {"gridPos": {"h": 1.1}})
+    assert '"gridPos":{"h":1.10}' in await stored(api)
+
+
 async def test_sending_back_what_was_shown_changes_nothing(api: Api) -> None:
     """Not even the members that the view adds."""
     await make(api, SPEC)

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import orjson
 import structlog
 
 from dashwright.api.domain import submissions
@@ -16,7 +17,7 @@ from dashwright.api.probing import RepositoryProbe
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.database.trial import trial
-from dashwright.common.errors import Cause
+from dashwright.common.errors import Cause, Conflict
 from dashwright.common.jobs import names, routing, verdicts
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import EVALUATION, JOB, REPOSITORY
@@ -245,6 +246,8 @@ def _check(specs: Sequence[JobSpec], repositories: Mapping[str, _Repository], *,
         if repository is None:
             text = f'Not found: "{spec.repository}": there is no such repository in this namespace'
             causes.append(Cause(f"{prefix}repository", "FieldValueNotFound", text))
+        elif "deletionTimestamp" in orjson.loads(repository.stored.metadata):
+            raise Conflict(f'cannot create jobs for a repository marked for deletion: "{spec.repository}"')
         elif spec.action is Action.SYNC and not repository.spec.sync.enabled:
             text = f'Forbidden: sync is not enabled for the repository "{spec.repository}"; its spec.sync.enabled is false'
             causes.append(Cause(f"{prefix}sync", "FieldValueForbidden", text))

@@ -110,6 +110,7 @@ class DashboardMeta(Shape):
     can_admin: bool
     can_star: bool
     can_delete: bool
+    is_starred: bool = False
     slug: str
     url: str
     expires: str = "0001-01-01T00:00:00Z"
@@ -141,6 +142,33 @@ class DashboardDeleted(Shape):
     message: str
     uid: str
     id: int
+
+
+class VersionItem(Shape):
+    """A version of a dashboard. ``id`` and ``version`` are the same number."""
+
+    id: int
+    dashboard_id: int
+    uid: str
+    parent_version: int
+    restored_from: int
+    version: int
+    created: str
+    created_by: str
+    message: str
+
+
+class VersionPage(Shape):
+    """``continue_token`` is empty where no older ones follow."""
+
+    continue_token: str
+    versions: list[VersionItem]
+
+
+class VersionShape(VersionItem):
+    """``data`` is the dashboard as it was."""
+
+    data: dict[str, Any] = Field(json_schema_extra={"additionalProperties": True})
 
 
 class HomeShape(Shape):

@@ -6,8 +6,8 @@ from dashwright.common.models.shape import Shape
 
 
 class FolderSpec(Shape):
-    title: str = Field(min_length=1)
-    description: str | None = None
+    title: str = Field(min_length=1, description="What people see")
+    description: str | None = Field(default=None, description="What the folder is for")
 
 
 class FolderInfo(Shape):

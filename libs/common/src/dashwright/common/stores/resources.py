@@ -98,7 +98,8 @@ class Write:
     """An object to create or replace. ``spec`` is a JSON object as text, ``extract`` what its kind extracts from it.
 
     ``number`` is given to new objects only, by who brings them along with it, ``uid`` and ``generation`` to those that have been before;
-    ``restored_from`` is the generation that the spec is of.
+    ``restored_from`` is the generation that the spec is of. ``caption`` is the title where it does not come from the spec: then it is
+    content as well.
     """
 
     kind: Kind
@@ -113,6 +114,7 @@ class Write:
     managed_fields: Sequence[Mapping[str, Any]] = ()
     number: int | None = None
     restored_from: int | None = None
+    caption: str = ""
     uid: uuid.UUID | None = None
     generation: int = 1
 
@@ -121,6 +123,8 @@ class Write:
         annotations = {key: text for key, text in self.annotations.items() if key not in _SET_BY_SERVER}
         digest = hashlib.sha256(self.spec.encode())
         digest.update(b"\0" + annotations.get(FOLDER, "").encode())
+        if self.caption:
+            digest.update(b"\0" + self.caption.encode())
         return (
             position,
             self.uid or uuid.uuid4(),
@@ -253,6 +257,12 @@ async def delete_managed(connection: Connection, kind: Kind, namespace: str, nam
     return [row["name"] for row in rows]
 
 
+async def release_managed(connection: Connection, namespace: str, repository: str) -> None:
+    """Lets go of everything a repository owns, under the lock."""
+    await connection.execute(_sql.extend_statement)
+    await connection.execute(_sql.release_managed, namespace, repository)
+
+
 async def delete_namespace(connection: Connection, namespace: str) -> int:
     """Removes everything a namespace holds, under the lock; answers how many objects there were."""
     await connection.execute(_sql.extend_statement)
@@ -320,6 +330,11 @@ async def owners(connection: Connection, kind: Kind, namespace: str, names: Sequ
 async def has_children(connection: Connection, namespace: str, folder: str) -> bool:
     """Whether any object lies in a folder."""
     return bool(await connection.fetchval(_sql.has_children, namespace, folder))
+
+
+async def is_referred_to(connection: Connection, namespace: str, panel: str) -> bool:
+    """Whether a dashboard shows a library panel."""
+    return bool(await connection.fetchval(_sql.is_referred_to, namespace, panel))
 
 
 async def count_managed(connection: Connection, namespace: str, repository: str) -> Sequence[tuple[str, str, int]]:

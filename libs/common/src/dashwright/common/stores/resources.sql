@@ -95,6 +95,12 @@ delete from resource
 where namespace = $1 and api_group = $2 and resource = $3 and name = any($4::text[]) and manager_kind = 'repo' and manager_id = $5
 returning name
 
+-- name: release_managed
+-- What a repository owned becomes everybody's; the bodies stay, and so do the generations.
+update resource set annotations = annotations - array['grafana.app/managedBy', 'grafana.app/managerId', 'grafana.app/managerAllowsEdits',
+    'grafana.app/managerSuspended', 'grafana.app/sourcePath', 'grafana.app/sourceChecksum', 'grafana.app/sourceTimestamp']
+where namespace = $1 and manager_kind = 'repo' and manager_id = $2
+
 -- name: delete_namespace
 -- Removes everything a namespace holds, and what it held; the history stays.
 with emptied as (delete from trash where namespace = $1)
@@ -153,3 +159,10 @@ order by api_group, resource
 
 -- name: has_children
 select exists (select from resource where namespace = $1 and folder = $2)
+
+-- name: is_referred_to
+-- Whether a dashboard shows the library panel.
+select exists (
+    select from resource
+    where namespace = $1 and api_group = 'dashboard.grafana.app' and resource = 'dashboards' and refs @> array[$2::text]
+)

@@ -1,6 +1,7 @@
 """Where an object may lie, and what becomes of what lies in a folder that goes. Called under the lock of objects."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 from dashwright.api.domain.access.tree import Level
 from dashwright.api.domain.access.view import View
@@ -11,7 +12,7 @@ from dashwright.common.errors import BadRequest, Forbidden
 from dashwright.common.kinds.annotations import FOLDER as IN_FOLDER
 from dashwright.common.kinds.annotations import FROM_FILE, REPOSITORY, repository_of
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.kinds.registry import FOLDER, find
+from dashwright.common.kinds.registry import FOLDER, LIBRARY_PANEL, find
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import Stored
 
@@ -60,8 +61,8 @@ async def check_empty(connection: Connection, namespace: str, stored: Stored) ->
 async def cascade(connection: Connection, namespace: str, stored: Stored, view: View, *, actor: str) -> None:
     """Removes what lies in a folder, at any depth: everything, or nothing.
 
-    Raises Forbidden for what a repository manages or the caller may not remove, and BadRequest for what a file provisions or waits for
-    finalizers.
+    Raises Forbidden for what a repository manages, for what the caller may not remove and for panels that are shown elsewhere, and
+    BadRequest for what a file provisions or waits for finalizers.
     """
     names: defaultdict[Kind, list[str]] = defaultdict(list)
     is_theirs = view.level(FOLDER, stored.name, stored.folder) >= Level.EDIT
@@ -72,8 +73,24 @@ async def cascade(connection: Connection, namespace: str, stored: Stored, view: 
         if not is_theirs and not view.may(kind.actions["delete"], kind, item.name, item.folder):
             raise Forbidden(f'folder "{stored.name}" holds objects that need {kind.actions["delete"]} to be removed; nothing was removed')
         names[kind].append(item.name)
-    for kind in sorted(names, key=lambda kind: kind.is_tree):
+    for kind in sorted(names, key=_order):
+        if kind is LIBRARY_PANEL:
+            await _check_unused(connection, namespace, stored, names[kind])
         await resources.delete(connection, kind, namespace, names[kind], actor=actor, keep=kind.history)
+
+
+def _order(kind: Kind) -> tuple[bool, bool]:
+    """Dashboards first, which show panels; folders last."""
+    return kind.is_tree, kind is LIBRARY_PANEL
+
+
+async def _check_unused(connection: Connection, namespace: str, folder: Stored, panels: Sequence[str]) -> None:
+    for name in panels:
+        if await resources.is_referred_to(connection, namespace, name):
+            raise Forbidden(
+                f'folder "{folder.name}" holds the library panel "{name}", which dashboards elsewhere show; nothing was removed',
+                message_id="folder.library-panels-in-use",
+            )
 
 
 def _check_removable(folder: Stored, kind: Kind, item: Inside) -> None:

@@ -1,16 +1,15 @@
 """Folders as the classic API makes, changes, moves and removes them, by the rules of the resource API."""
 
-import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import orjson
 
 from dashwright.api.access.guard import Guard
 from dashwright.api.domain.access.view import View
 from dashwright.api.http.denial import denied
-from dashwright.api.resources.rules import annotations_of
+from dashwright.api.resources import doors
 from dashwright.api.resources.writing.wanted import By, Wanted
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.stores import access, titles
@@ -19,7 +18,6 @@ from dashwright.api.stores.folders import Count, Step
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import AlreadyExists, BadRequest, NotFound, PreconditionFailed
 from dashwright.common.identity import Identity
-from dashwright.common.kinds.annotations import FOLDER as IN_FOLDER
 from dashwright.common.kinds.registry import FOLDER
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import Stored
@@ -90,9 +88,9 @@ class Folders:
         """
         _check_title(title)
         spec = {"title": title} | ({"description": description} if description else {})
-        annotations = {} if parent in _ROOT else {IN_FOLDER: parent}
+        made = doors.made(FOLDER, uid or doors.new_uid(), FOLDER.version, spec, folder=_place(parent))
         try:
-            return await self._writer.create(Wanted(FOLDER, uid or secrets.token_hex(7), FOLDER.version, spec, {}, annotations), by)
+            return await self._writer.create(made, by)
         except AlreadyExists as error:
             raise VersionMismatch from error
         except NotFound as error:
@@ -108,13 +106,17 @@ class Folders:
         def changed(stored: Stored) -> Wanted:
             if not overwrite and version != stored.generation:
                 raise VersionMismatch
-            return _over(stored, orjson.loads(stored.spec) | members, stored.folder or "")
+            return doors.over(stored, FOLDER.version, orjson.loads(stored.spec) | members, folder=stored.folder or "")
 
         return await self._update(by, uid, changed)
 
     async def move(self, by: By, uid: str, parent: str) -> Stored:
         """Raises NotFound for either folder, and BadRequest for a place below itself or too deep."""
-        return await self._update(by, uid, lambda stored: _over(stored, orjson.loads(stored.spec), "" if parent in _ROOT else parent))
+
+        def moved(stored: Stored) -> Wanted:
+            return doors.over(stored, FOLDER.version, orjson.loads(stored.spec), folder=_place(parent))
+
+        return await self._update(by, uid, moved)
 
     async def delete(self, by: By, uid: str) -> Stored:
         """Removes a folder with everything inside; answers it. Raises NotFound, and Forbidden where a repository manages any of it."""
@@ -134,14 +136,11 @@ def not_found() -> NotFound:
     return NotFound("folder not found")
 
 
+def _place(parent: str) -> str:
+    """A folder as an object names it: the root is nothing."""
+    return "" if parent in _ROOT else parent
+
+
 def _check_title(title: str) -> None:
     if not title.strip():
         raise BadRequest("folder title cannot be empty")
-
-
-def _over(stored: Stored, spec: dict[str, Any], folder: str) -> Wanted:
-    """A folder with another spec and place; whatever else this API does not know of stays."""
-    metadata = orjson.loads(stored.metadata)
-    kept = {key: text for key, text in annotations_of(stored).items() if key != IN_FOLDER}
-    wanted = Wanted(FOLDER, stored.name, FOLDER.version, spec, metadata.get("labels") or {}, kept | ({IN_FOLDER: folder} if folder else {}))
-    return replace(wanted, finalizers=metadata.get("finalizers") or (), owner_references=metadata.get("ownerReferences") or ())

@@ -31,6 +31,15 @@ class Sent:
     expect: Expect
 
 
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The part of an object that a client applies, its envelope checked. ``warnings`` are told to the client."""
+
+    tree: dict[str, Any]
+    expect: Expect
+    warnings: tuple[str, ...]
+
+
 def read_tree(body: bytes) -> Any:
     """The JSON of a body. Raises BadRequest where it is none."""
     try:
@@ -57,13 +66,32 @@ def read_new(tree: Any, kind: Kind, namespace: str, version: str, validation: Va
 def read(tree: Any, kind: Kind, namespace: str, version: str, name: str, validation: Validation = Validation.IGNORE) -> Sent:
     """An object that is to replace the one of this name. Raises BadRequest for an envelope that does not belong here."""
     metadata = _envelope(tree, kind, namespace, version)
+    expect = _expect(metadata, kind, name)
+    return Sent(_wanted(tree, metadata, kind, name, version, validation), expect)
+
+
+def read_config(tree: Any, kind: Kind, namespace: str, version: str, name: str, validation: Validation = Validation.IGNORE) -> Config:
+    """What is applied to the object of this name. Raises BadRequest for an envelope that does not belong here."""
+    metadata = _envelope(tree, kind, namespace, version)
+    expect = replace(_expect(metadata, kind, name), generation=None)
+    if metadata.get("managedFields"):
+        raise BadRequest("metadata.managedFields must be nil")
+    if not isinstance(tree.get("spec", {}), dict):
+        raise BadRequest("spec must be an object")
+    require_texts(metadata)
+    for field in ("labels", "annotations"):
+        _texts(metadata, field)
+    return Config(tree, expect, validation.judge(unknown_fields(tree, kind)))
+
+
+def _expect(metadata: dict[str, Any], kind: Kind, name: str) -> Expect:
+    """What is taken of the stored object of this name."""
     if (given := metadata.get("name") or name) != name:
         raise BadRequest(f"the name of the object ({str(given)[:80]}) does not match the name on the URL ({name})")
     uid, resource_version, generation = metadata.get("uid") or "", metadata.get("resourceVersion") or "", metadata.get("generation") or None
     if not isinstance(uid, str) or not isinstance(resource_version, str) or not isinstance(generation, int | None):
         raise BadRequest("metadata.uid and metadata.resourceVersion must be text, and metadata.generation an integer")
-    expect = Expect(uid, resource_version, generation if kind.history else None)
-    return Sent(_wanted(tree, metadata, kind, name, version, validation), expect)
+    return Expect(uid, resource_version, generation if kind.history else None)
 
 
 def patched(patch: Callable[[Any], Any], version: str, validation: Validation, stored: Stored) -> Wanted:
@@ -120,7 +148,7 @@ def _wanted(tree: dict[str, Any], metadata: dict[str, Any], kind: Kind, name: st
         list(dict.fromkeys(finalizers)),
         _objects(metadata, "ownerReferences"),
         metadata.get("managedFields"),
-        warnings=validation.judge(unknown_fields(tree, kind)),
+        warnings=(*(kind.remarks(spec) if kind.remarks else ()), *validation.judge(unknown_fields(tree, kind))),
     )
 
 

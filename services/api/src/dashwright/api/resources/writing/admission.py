@@ -1,6 +1,7 @@
 """From the object that is wanted to the row that is written: the kind's model, its rules, and what of the old body stays."""
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
@@ -11,7 +12,7 @@ from dashwright.common.errors import BadRequest, Cause, Invalid, TooLarge
 from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import FOLDER, MANAGED_BY, MESSAGE, REPOSITORY, SET_BY_MANAGER
 from dashwright.common.kinds.draft import Draft
-from dashwright.common.kinds.kind import Kind
+from dashwright.common.kinds.kind import Extract, Kind
 from dashwright.common.kinds.naming import check_object_name
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.causes import causes_of
@@ -54,11 +55,8 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
     if draft.causes:
         raise invalid(kind, wanted.name, draft.causes)
     extract = kind.extract(draft.spec)
-    if wanted.title is not None:
-        extract = extract._replace(title=wanted.title)
-    elif stored is not None and old is not None and kind.extract(old).title == extract.title:
-        extract = extract._replace(title=stored.title)  # which another door may have given it
-    require_texts(extract.title)
+    title = _title(wanted, extract, stored, old)
+    require_texts(title)
     text = write_json(draft.spec).decode() if kept is None else kept.spec
     if kept is None and len(text) > LARGEST_SPEC:
         raise TooLarge(f"the spec of {kind.singular} {wanted.name!r} would have more than {LARGEST_SPEC} characters, the most there may be")
@@ -67,7 +65,8 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
         wanted.name,
         text,
         rendering.stored_version(kind, version, extract),
-        extract=extract,
+        extract=extract._replace(title=title),
+        caption=title if title != extract.title else "",
         labels=draft.labels,
         annotations=draft.annotations,
         finalizers=wanted.finalizers,
@@ -76,6 +75,15 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
         restored_from=wanted.restored_from or _restored_from(wanted),
     )
     return Admitted(write, draft.spec, old)
+
+
+def _title(wanted: Wanted, extract: Extract, stored: Stored | None, old: Mapping[str, Any] | None) -> str:
+    """One that an object was given beside its spec stays as long as the title in the spec does."""
+    if wanted.title is not None:
+        return wanted.title
+    if stored is None or old is None or stored.title == extract.title:
+        return extract.title
+    return stored.title if wanted.kind.extract(old).title == extract.title else extract.title
 
 
 def _restored_from(wanted: Wanted) -> int | None:

@@ -16,6 +16,7 @@ from dashwright.api.domain.access.view import View, demand
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.resources import rules
 from dashwright.api.resources.writing import admission, owners
+from dashwright.api.resources.writing.sealing import Sealing
 from dashwright.api.resources.writing.wanted import ANYTHING, MODIFIED, By, Changed, Deleted, Expect, Wanted, conflict
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
@@ -38,12 +39,15 @@ Result = TypeVar("Result")
 
 
 class Writer:
-    def __init__(self, database: Database, clock: Clock, settings: AdmissionSettings, quotas: QuotaRules, guard: Guard) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, settings: AdmissionSettings, quotas: QuotaRules, guard: Guard, sealing: Sealing
+    ) -> None:
         self._database = database
         self._clock = clock
         self._settings = settings
         self._quotas = quotas
         self._guard = guard
+        self._sealing = sealing
 
     async def create(self, wanted: Wanted, by: By, *, size: int = 0) -> Stored:
         """Makes an object in the caller's namespace. ``size`` is how many bytes it came in.
@@ -51,6 +55,7 @@ class Writer:
         Raises AlreadyExists, NotFound for its folder, Invalid, Forbidden, and QuotaReached.
         """
         kind, namespace = wanted.kind, by.identity.namespace
+        wanted = replace(wanted, finalizers=wanted.finalizers or kind.finalizers)
         write = await aside(size, partial(self._new, wanted, namespace, by))
         view = await self._guard.view(by.identity, namespace)
         _demand(view, by, kind, "create", "", write.annotations.get(FOLDER))
@@ -61,7 +66,7 @@ class Writer:
             write = await _made_again(connection, namespace, write, wanted.uid)
             await resources.create(connection, namespace, write, actor=by.actor.uid, now=self._clock.now(), status=status)
             await rules.check_created(connection, kind, namespace, self._quotas)
-            await _record(connection, by, kind, write.name, "create", 201)
+            await _record(connection, by, kind, write.name, "create", by.created)
             stored = await resources.get(connection, kind, namespace, write.name)
         self._forget(kind, namespace)
         return replace(stored, resource_version=0) if by.dry_run else stored
@@ -124,11 +129,13 @@ class Writer:
         return deleted
 
     def _new(self, wanted: Wanted, namespace: str, by: By) -> resources.Write:
+        wanted = self._sealing.seal(wanted, namespace, None)
         admitted = admission.admit(wanted, namespace, self._settings)
         return replace(admitted.write, managed_fields=owners.owned(wanted, admitted, by, self._clock.now()))
 
     def _changed(self, change: Callable[[Stored], Wanted], namespace: str, stored: Stored, by: By) -> tuple[Wanted, resources.Write]:
         wanted = change(stored)
+        wanted = self._sealing.seal(wanted, namespace, stored)
         admitted = admission.admit(wanted, namespace, self._settings, stored)
         return wanted, replace(admitted.write, managed_fields=owners.owned(wanted, admitted, by, self._clock.now(), stored))
 
@@ -141,7 +148,7 @@ class Writer:
             return Changed(stored, False)
         await _record(connection, by, kind, name, "update")
         now = await resources.get(connection, kind, namespace, name)
-        if rules.is_deleting(now) and not write.finalizers:
+        if rules.is_deleting(now) and not rules.others_finalizers(now):
             await self._remove(connection, namespace, now, by)
         return Changed(replace(now, resource_version=stored.resource_version) if by.dry_run else now, True)
 
@@ -161,7 +168,7 @@ class Writer:
         _demand(view, by, kind, "delete", name, stored.folder)
         expect.check_delete(stored)
         await rules.check_delete(connection, namespace, stored, view, actor=by.actor.uid, cascade=cascade, grace=grace)
-        if rules.finalizers_of(stored):
+        if rules.others_finalizers(stored):
             if rules.is_deleting(stored):
                 return Deleted(stored, False)
             await resources.mark_deleted(connection, kind, namespace, name, actor=by.actor.uid, now=self._clock.now())
@@ -173,11 +180,11 @@ class Writer:
         return Deleted(stored, True)
 
     async def _remove(self, connection: Connection, namespace: str, stored: Stored, by: By) -> None:
-        """A repository goes together with everything it manages."""
+        """A repository goes together with what it manages, or lets go of it."""
         kind, actor = stored.kind, by.actor.uid
         if kind is REPOSITORY:
             await rules.end_jobs(connection, namespace, stored.name, now=self._clock.milliseconds())
-            await rules.remove_managed(connection, namespace, stored.name, actor=actor)
+            await rules.end_managing(connection, namespace, stored, actor=actor)
         await resources.delete(connection, kind, namespace, [stored.name], actor=actor, keep=kind.history)
 
     def _forget(self, kind: Kind, namespace: str) -> None:

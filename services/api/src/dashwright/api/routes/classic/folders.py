@@ -11,10 +11,11 @@ from dashwright.api.domain.events import event_of
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Permission, Route
+from dashwright.api.resources import doors
 from dashwright.api.resources.folders import Folders, Known, VersionMismatch
 from dashwright.api.resources.rules import annotations_of
 from dashwright.api.resources.writing.wanted import By
-from dashwright.api.routes.classic.shown import provenance
+from dashwright.api.routes.classic.shown import abilities_on, provenance
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest
@@ -29,7 +30,6 @@ _TAG: Final = "folders"
 _PAGE: Final = 1000
 _MOST_PAGES: Final = 1_000_000_000
 _BAD_BODY: Final = "bad request data"
-_MANAGER: Final = "classic-api"
 _VERBS: Final = {"": "get", "View": "get", "Edit": "update"}
 MOVE: Final = event_of(FOLDER, "move")
 
@@ -121,12 +121,7 @@ class _Handlers:
     async def _answer(self, call: Call, known: Known) -> Answer:
         stored, view = known.stored, known.view
         told, annotations = await provenance(self._database, stored), annotations_of(stored)
-
-        def may(action: str) -> bool:
-            return view.may(action, FOLDER, stored.name, stored.folder)
-
-        parents = _parents(known)
-        can_save = may(FOLDER.actions["update"])
+        parents, can = _parents(known), abilities_on(view, stored)
         folder = FolderShape(
             id=stored.number,
             uid=stored.name,
@@ -134,10 +129,10 @@ class _Handlers:
             title=stored.title,
             url=folder_url(stored.name, stored.title),
             has_acl=known.has_rules,
-            can_save=can_save,
-            can_edit=can_save,
-            can_admin=may(f"{FOLDER.area}.permissions:write"),
-            can_delete=may(FOLDER.actions["delete"]),
+            can_save=can.can_save,
+            can_edit=can.can_save,
+            can_admin=can.can_admin,
+            can_delete=can.can_delete,
             created_by=told.created_by,
             created=told.created,
             updated_by=told.updated_by,
@@ -210,7 +205,7 @@ def _needs(verb: str) -> Permission:
 
 
 def _by(call: Call, event: str | None = None) -> By:
-    return By(call.identity, call.actor, _MANAGER, event=event)
+    return By(call.identity, call.actor, doors.MANAGER, event=event, created=200)
 
 
 def _refused(error: VersionMismatch) -> Answer:
