@@ -98,8 +98,7 @@ class Write:
     """An object to create or replace. ``spec`` is a JSON object as text, ``extract`` what its kind extracts from it.
 
     ``number`` is given to new objects only, by who brings them along with it, ``uid`` and ``generation`` to those that have been before;
-    ``restored_from`` is the generation that the spec is of. ``caption`` is the title where it does not come from the spec: then it is
-    content as well.
+    ``restored_from`` is the generation that the spec is of.
     """
 
     kind: Kind
@@ -114,7 +113,6 @@ class Write:
     managed_fields: Sequence[Mapping[str, Any]] = ()
     number: int | None = None
     restored_from: int | None = None
-    caption: str = ""
     uid: uuid.UUID | None = None
     generation: int = 1
 
@@ -123,8 +121,6 @@ class Write:
         annotations = {key: text for key, text in self.annotations.items() if key not in _SET_BY_SERVER}
         digest = hashlib.sha256(self.spec.encode())
         digest.update(b"\0" + annotations.get(FOLDER, "").encode())
-        if self.caption:
-            digest.update(b"\0" + self.caption.encode())
         return (
             position,
             self.uid or uuid.uuid4(),

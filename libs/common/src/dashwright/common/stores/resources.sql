@@ -14,8 +14,8 @@ create temporary table staged (
 
 -- name: write
 -- Takes in what is staged: creates or replaces objects, and adds a history entry for each new generation. Leaves alone what would
--- not change. $1 namespace, $2 actor, $3 now, $4 message of the history entry, $5 status of new objects, $6 the generation that the
--- body was restored from.
+-- not change. A title is content as well: it need not be that of the body. $1 namespace, $2 actor, $3 now, $4 message of the history entry,
+-- $5 status of new objects, $6 the generation that the body was restored from.
 with input as (
     select * from staged
 ), written as (
@@ -25,9 +25,9 @@ with input as (
            owner_references::jsonb, managed_fields::jsonb, $3, $2, content_hash, $5, '', number
     from input order by position
     on conflict (namespace, api_group, resource, name) do update set
-        generation = resource.generation + (resource.content_hash <> excluded.content_hash)::integer,
-        updated_at = case when resource.content_hash <> excluded.content_hash then $3 else resource.updated_at end,
-        updated_by = case when resource.content_hash <> excluded.content_hash then $2 else resource.updated_by end,
+        generation = resource.generation + ((resource.content_hash, resource.title) <> (excluded.content_hash, excluded.title))::integer,
+        updated_at = case when (resource.content_hash, resource.title) <> (excluded.content_hash, excluded.title) then $3 else resource.updated_at end,
+        updated_by = case when (resource.content_hash, resource.title) <> (excluded.content_hash, excluded.title) then $2 else resource.updated_by end,
         stored_version = excluded.stored_version, title = excluded.title, layout = excluded.layout, tags = excluded.tags,
         subtype = excluded.subtype, refs = excluded.refs, labels = excluded.labels,
         annotations = excluded.annotations, finalizers = excluded.finalizers, owner_references = excluded.owner_references,
@@ -86,6 +86,10 @@ with gone as (
                        deleted_by)
     select uid, api_group, resource, namespace, name, number, resource_version, generation, stored_version, layout, title, folder, metadata, $6
     from gone where $5
+    on conflict (uid) do update set
+        name = excluded.name, number = excluded.number, resource_version = excluded.resource_version, generation = excluded.generation,
+        stored_version = excluded.stored_version, layout = excluded.layout, title = excluded.title, folder = excluded.folder,
+        metadata = excluded.metadata, deleted_at = excluded.deleted_at, deleted_by = excluded.deleted_by
 )
 select name from gone
 
