@@ -329,6 +329,8 @@ ASKS: Final[Mapping[str, Ask]] = {
     "DELETE /api/datasources/uid/{uid}": ask(uid=source_uid),
     "DELETE /api/datasources/name/{name}": ask(name=source_uid),
     "POST /api/folders": ask(lambda _: {"title": fresh("folder")}),
+    "PUT /api/folders/{uid}": ask({"title": "Other", "overwrite": True}, uid=folder),
+    "POST /api/folders/{uid}/move": kept("parent", folder, lambda made: {"parentUid": made["parent"]}, uid=folder),
     "DELETE /api/folders/{uid}": ask(uid=folder),
     "POST /api/dashboards/db": ask(lambda _: {"dashboard": {"title": fresh("dashboard")}}),
     "DELETE /api/dashboards/uid/{uid}": ask(uid=dashboard),

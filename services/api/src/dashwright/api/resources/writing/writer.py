@@ -64,7 +64,7 @@ class Writer:
         status = kind.status().to_json().decode() if kind.status is not None and issubclass(kind.status, Shape) else None
         async with self._transaction(by) as connection:
             await resources.lock(connection)
-            await rules.check_write(connection, namespace, write, None)
+            await rules.check_write(connection, namespace, write, None, self._settings)
             write = await _made_again(connection, namespace, write, wanted.uid)
             await resources.create(connection, namespace, write, actor=by.actor.uid, now=self._clock.now(), status=status)
             await rules.check_created(connection, kind, namespace, self._quotas)
@@ -96,7 +96,7 @@ class Writer:
             expect.check_update(stored)
             wanted, write = await aside(max(size, len(stored.spec)), partial(self._changed, change, namespace, stored, by))
             if (folder := write.annotations.get(FOLDER)) != stored.folder:
-                _demand(view, by, kind, "update", name, folder)
+                _demand(view, by, kind, "update", "", folder)
             async with self._transaction(by) as connection:
                 await resources.lock(connection)
                 if await resources.version(connection, kind, namespace, name) != stored.resource_version:
@@ -127,7 +127,7 @@ class Writer:
             await resources.lock(connection)
             found = [await resources.get(connection, kind, namespace, name)]
             (deleted,) = await self._delete(connection, namespace, found, by, view, expect=expect, cascade=cascade, grace=grace)
-        self._forget(kind, namespace)
+        self._guard.forget(namespace)  # with an object go its rules, and with a repository its folders
         return deleted
 
     async def delete_selected(
@@ -151,7 +151,7 @@ class Writer:
             found = await selecting.selected(connection, kind, namespace, selection, view)
             for batch in [[stored] for stored in selecting.deepest_first(found)] if kind.is_tree else [found]:
                 await self._delete(connection, namespace, batch, by, view, expect=expect, cascade=cascade, grace=grace)
-        self._forget(kind, namespace)
+        self._guard.forget(namespace)  # with an object go its rules, and with a repository its folders
         return len(found)
 
     async def update_status(
@@ -190,7 +190,7 @@ class Writer:
         kind, name = stored.kind, stored.name
         rules.check_owner(kind, stored)
         rules.check_finalizers(stored, write)
-        await rules.check_write(connection, namespace, write, stored)
+        await rules.check_write(connection, namespace, write, stored, self._settings)
         if await resources.put(connection, namespace, write, actor=by.actor.uid, now=self._clock.now()) is None:
             return Changed(stored, False)
         await _record(connection, by, kind, name, "update")
@@ -215,7 +215,7 @@ class Writer:
         for stored in found:
             _demand(view, by, stored.kind, "delete", stored.name, stored.folder)
             expect.check_delete(stored)
-            await rules.check_delete(connection, namespace, stored, view, cascade=cascade, grace=grace)
+            await rules.check_delete(connection, namespace, stored, view, actor=by.actor.uid, cascade=cascade, grace=grace)
         waiting = {stored.name: stored for stored in found if rules.others_finalizers(stored)}
         marked = [stored for stored in waiting.values() if not rules.is_deleting(stored)]
         for stored in marked:
