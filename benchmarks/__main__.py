@@ -13,7 +13,7 @@ from pathlib import Path
 import uvloop
 from tests.servers import databases, postgres, rabbitmq
 
-from benchmarks import encoding, gateway, job_path, kernels, large_answers, peers, query_path, resources, statements
+from benchmarks import encoding, gateway, job_path, kernels, large_answers, peers, query_path, resources, statements, watchers
 from benchmarks.row import Row
 
 Alone = Callable[[], Awaitable[list[Row]]]
@@ -41,6 +41,7 @@ SERVED: dict[str, list[Served]] = {
     "G3": [resources.lists],
     "D1": [resources.bodies],
     "Q1": [job_path.rows],
+    "W": [watchers.crowd, watchers.namespace],
 }
 """What needs servers."""
 

@@ -34,6 +34,7 @@ async def ended(service: Service, *, seconds: float = 20) -> tuple[int, list[str
         ("dashwright-jobs-worker", "JOB_ATTEMPTS", "none"),
         ("dashwright-jobs-worker", "JOB_LEASE_SECONDS", "0"),
         ("dashwright-jobs-worker", "DATABASE_URL", ""),
+        ("dashwright-jobs-worker", "SECRET_KEY", ""),
         ("dashwright-expressions", "QUERY_SLOTS", "-1"),
         ("dashwright-expressions", "LOG_LEVEL", "loud"),
         ("dashwright-expressions", "SECRETS_DIR", "/nowhere/at/all"),

@@ -14,6 +14,7 @@ from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.kinds.scope import NOTHING, Scope
 from dashwright.common.stores import changes, histories, resources
 from dashwright.common.stores.histories import TrashPosition
+from dashwright.jobs_worker.maintenance.cleaner import Cleaner
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 AT_ONCE = timedelta(0)
@@ -32,15 +33,8 @@ async def save(database: Database, name: str, *titles: str, folder: str = "") ->
 
 async def throw_away(database: Database, name: str) -> None:
     """Deletes a dashboard so that it can be had again."""
-    statement = """
-        insert into trash (uid, api_group, resource, namespace, name, number, resource_version, generation, stored_version, layout, title,
-                           folder, metadata, deleted_by)
-        select uid, api_group, resource, namespace, name, number, resource_version, generation, stored_version, layout, title,
-               folder, metadata, 'user:2'
-        from resource where name = $1"""
     async with database.transaction() as connection:
-        await connection.execute(statement, name)
-        await resources.delete(connection, DASHBOARD, "default", [name], actor="user:1")
+        await resources.delete(connection, DASHBOARD, "default", [name], actor="user:2", keep=True)
 
 
 async def clean(database: Database, *, keep: int = 2, changes_for: timedelta = AT_ONCE, trash_for: timedelta = timedelta(days=1)) -> None:
@@ -121,11 +115,24 @@ async def test_what_is_taken_back_is_in_the_trash_no_more(database: Database) ->
     uid = await save(database, "a", "one", "two")
     await throw_away(database, "a")
     async with database.transaction() as connection:
-        assert await histories.take_back(connection, DASHBOARD, "default", "b", uid) is None
-        taken = await histories.take_back(connection, DASHBOARD, "default", "a", uid)
-        assert await histories.take_back(connection, DASHBOARD, "default", "a", uid) is None
+        assert await histories.take_back(connection, DASHBOARD, "default", "b", str(uid)) is None
+        taken = await histories.take_back(connection, DASHBOARD, "default", "a", str(uid))
+        assert await histories.take_back(connection, DASHBOARD, "default", "a", str(uid)) is None
     assert taken is not None
     assert (taken.uid, taken.generation) == (uid, 2)
+
+
+async def test_what_is_deleted_twice_lies_there_as_it_was_last(database: Database) -> None:
+    """Where somebody made it anew under its old uid without taking it back, as an import does."""
+    uid = await save(database, "a", "one")
+    await throw_away(database, "a")
+    async with database.transaction() as connection:
+        write = resources.Write(DASHBOARD, "a", '{"title":"two"}', "v2alpha1", extract=Extract("two"), uid=uid, generation=2)
+        await resources.create(connection, "default", write, actor="user:1", now=NOW)
+    await throw_away(database, "a")
+    async with database.connection() as connection:
+        (item,) = await histories.trashed(connection, DASHBOARD, "default", limit=9)
+    assert (item.uid, item.generation, item.title) == (uid, 2, "two")
 
 
 async def test_the_newest_generations_are_kept(database: Database) -> None:
@@ -179,3 +186,17 @@ async def test_the_trash_is_emptied_in_time(database: Database, changes_for: tim
     async with database.connection() as connection:
         assert await histories.trashed(connection, DASHBOARD, "default", limit=9) == []
         assert await kept(connection, uid) == left
+
+
+async def test_a_round_of_the_cleaner_keeps_what_was_set(database: Database) -> None:
+    """Versions, changes and trash, each for as long as the settings say."""
+    uid = await save(database, "a", "one", "two", "three")
+    await save(database, "b", "one")
+    await throw_away(database, "b")
+    async with database.transaction() as connection:
+        await connection.execute("update change set changed_at = now() - interval '2 hours'")
+        await connection.execute("update trash set deleted_at = now() - interval '2 days'")
+    for versions, days, left in ((2, 3, ([3, 2], 1)), (1, 1, ([3, 2], 0))):
+        await Cleaner(database, history=1, versions=versions, changes=timedelta(hours=1), trash=timedelta(days=days)).clean()
+        async with database.connection() as connection:
+            assert (await kept(connection, uid), len(await histories.trashed(connection, DASHBOARD, "default", limit=9))) == left

@@ -13,6 +13,7 @@ from dashwright.api.access.guard import Guard
 from dashwright.api.domain.access import permissions_of
 from dashwright.api.domain.actor import Actor
 from dashwright.api.feed.feed import Feed
+from dashwright.api.resources.writing.sealing import Sealing
 from dashwright.api.resources.writing.wanted import By, Wanted
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.common.clock import Clock
@@ -24,12 +25,14 @@ from dashwright.common.kinds.kind import Extract, Kind, Shelf
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB, KINDS, REPOSITORY
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.quotas import QuotaRules, Scope
+from dashwright.common.secrets import SecretBox
 from dashwright.common.stores import jobs, quotas, resources
 from dashwright.common.stores.quotas import Claim, QuotaReached
 from dashwright.jobs_worker.adapters.store import StoredResources
 from dashwright.jobs_worker.domain.objects import Change, Key, Removal, Write
 
 NONE = QuotaRules()
+SEALING = Sealing(SecretBox.of("of tests only"))
 ADMIN = Actor("user:1", "admin", 1, "192.0.2.1", "request", "trace")
 
 
@@ -43,7 +46,7 @@ async def limited(database: Database) -> Database:
 
 
 def door(database: Database, rules: QuotaRules = NONE) -> Writer:
-    return Writer(database, Clock(), AdmissionSettings(permitted_paths=("/srv",)), rules, Guard(database, Feed(database)))
+    return Writer(database, Clock(), AdmissionSettings(permitted_paths=("/srv",)), rules, Guard(database, Feed(database)), SEALING)
 
 
 def admin_of(namespace: str) -> By:

@@ -1,4 +1,4 @@
-"""The classic API's thin doors to dashboards, folders and the search over both."""
+"""The classic API's doors to dashboards and folders."""
 
 from typing import Any
 
@@ -79,11 +79,80 @@ async def test_a_dashboard_without_uid_gets_one(api: Api) -> None:
     assert (status, len(answer["uid"]), answer["folderUid"]) == (200, 14, "")
 
 
+async def test_a_dashboard_may_be_named_by_number(api: Api) -> None:
+    """Then it must be there, in the version that is named; a uid wins."""
+    number = (await saved(api, "abc", "A"))["id"]
+    mismatch = {"dashboard": {"id": number, "title": "x", "version": 7}, "overwrite": False}
+    assert (await api("POST", "/api/dashboards/db", mismatch))[0] == 412
+    status, answer = await api("POST", "/api/dashboards/db", {"dashboard": {"id": number, "title": "B", "version": 1}})
+    assert (status, answer["uid"], answer["id"], answer["version"]) == (200, "abc", number, 2)
+    assert (await api("POST", "/api/dashboards/db", {"dashboard": {"id": 77, "title": "B"}}))[0] == 404
+
+
+async def test_the_folder_of_a_save_is_the_first_that_is_named(api: Api) -> None:
+    """By uid, by number, or as an answer has it in ``meta``; none is the root. A number may have sixteen digits, as imported ones do."""
+    far = 9_007_199_254_740_991
+    first, second = await folder(api, "f1", "One"), await folder(api, "f2", "Two")
+    async with api.database.transaction() as connection:
+        await connection.execute("select pg_advisory_xact_lock(1, 1)")
+        await connection.execute("update resource set number = $1 where name = 'f2'", far)
+    meta = {"folderUid": "", "folderId": first["id"], "url": "/d/abc"}
+
+    async def placed(**members: Any) -> str:
+        status, answer = await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "abc", "title": "A"}, "overwrite": True, **members})
+        assert status == 200, answer
+        found: str = answer["folderUid"]
+        return found
+
+    assert await placed(meta=meta) == "f1"
+    assert await placed(meta=meta, folderId=far) == "f2"
+    assert (await api("GET", "/api/dashboards/uid/abc"))[1]["meta"]["folderId"] == far
+    assert await placed(meta=meta, folderId=far, folderUid="f1") == "f1"
+    assert await placed(meta={**meta, "folderUid": "f2"}) == "f2"
+    assert await placed(meta={**meta, "folderUid": "f2"}, folderId=0) == ""
+    assert await placed(folderUid="general") == ""
+    assert await placed() == ""
+    assert second["uid"] == "f2"
+
+
+async def test_the_same_again_is_no_new_version(api: Api) -> None:
+    """Nor an event. Numbers are the same by value, keys in any order."""
+    for data in ('{"uid":"abc","title":"A","n":1.10,"m":{"a":1,"b":2}}', '{"title":"A","m":{"b":2,"a":1e0},"uid":"abc","n":1.1}'):
+        status, answer = await api("POST", "/api/dashboards/db", data=f'{{"overwrite":true,"dashboard":{data}}}')
+        assert (status, answer["status"], answer["version"]) == (200, "success", 1)
+    assert await api.sql("select count(*) from audit_event") == 1
+    assert await api.sql("select count(*) from resource_history") == 1
+
+
+async def test_a_save_keeps_what_it_does_not_know_of(api: Api) -> None:
+    """Labels, annotations and finalizers that came by the resource API."""
+    made = {"metadata": {"name": "abc", "labels": {"team": "a"}, "annotations": {"note": "n"}}, "spec": {"title": "A"}}
+    assert (await api("POST", STORED, made))[0] == 201
+    await saved(api, "abc", "B")
+    metadata = (await api("GET", f"{STORED}/abc"))[1]["metadata"]
+    assert (metadata["labels"]["team"], metadata["annotations"]["note"], metadata["generation"]) == ("a", "n", 2)
+
+
+async def test_a_layout_is_saved_as_one(api: Api) -> None:
+    """As it is, in the version that has layouts."""
+    await saved(api, "abc", "A", elements={}, layout={"kind": "GridLayout"}, version=3)
+    _, found = await api("GET", f"{STORED.replace('v0alpha1', 'v2alpha1')}/abc")
+    assert (found["spec"]["layout"], found["spec"]["version"]) == ({"kind": "GridLayout"}, 3)
+    assert (await api("GET", f"{STORED}/abc"))[1]["status"]["conversion"]["storedVersion"] == "v2alpha1"
+    assert (await api("GET", "/api/dashboards/uid/abc"))[1]["dashboard"]["layout"] == {"kind": "GridLayout"}
+
+
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [
         ({"dashboard": {"title": " "}}, 400, "Dashboard title cannot be empty"),
         ({"dashboard": {"title": "A", "uid": "a b"}}, 400, "uid contains illegal characters"),
+        ({"dashboard": {"title": "A" * 5001}}, 400, "Dashboard title cannot contain more than 5 000 characters"),
+        ({"dashboard": {"title": "A"}, "message": "m" * 501}, 400, "message too long, max 500 characters"),
+        ({"dashboard": {"title": "A"}, "isFolder": True}, 400, "a folder is not saved as a dashboard"),
+        ({"dashboard": {"title": "A"}, "folderId": 77}, 404, "folder not found"),
+        ({"dashboard": {"title": "A"}, "folderId": "1"}, 400, "bad request data"),
+        ({"dashboard": {"title": "A", "id": "1"}}, 400, "uid must be a text"),
         ({"dashboard": {"title": "A", "uid": 5}}, 400, "uid must be a text"),
         ({"dashboard": {"title": "A", "uid": "x", "id": 77}}, 404, "Dashboard not found"),
         ({"dashboard": {"title": "A"}, "folderUid": "none"}, 404, "folder not found"),
@@ -98,20 +167,19 @@ async def test_what_cannot_be_saved_is_refused(api: Api, body: Any, status: int,
     assert answer["message"].startswith(message)
 
 
-async def test_a_folder_is_made_read_and_removed_when_empty(api: Api) -> None:
-    """A taken uid is 412; a folder lies in another one; what is not empty stays."""
+async def test_a_folder_is_made_read_and_removed(api: Api) -> None:
+    """A taken uid is 412; a folder lies in another one, and goes with it."""
     made = await folder(api, "f1", "Test drive")
     assert (made["uid"], made["url"], made["version"], made["createdBy"]) == ("f1", "/dashboards/f/f1/test-drive", 1, "admin")
     assert await api("GET", "/api/folders/f1") == (200, made)
     assert (await api("POST", "/api/folders", {"uid": "f1", "title": "Again"}))[0] == 412
     inner = await folder(api, "f2", "Inner", parentUid="f1")
     assert inner["parentUid"] == "f1"
-    status, body = await api("DELETE", "/api/folders/f1?forceDeleteRules=true")
-    assert (status, body["messageId"]) == (400, "folder.not-empty")
-    assert await api("DELETE", "/api/folders/f2") == (200, {"id": inner["id"], "title": "Inner", "message": "Folder Inner deleted"})
-    assert (await api("DELETE", "/api/folders/f1"))[0] == 200
-    for method in ("GET", "DELETE"):
-        assert await api(method, "/api/folders/f1") == (404, {"message": "folder not found"})
+    deleted = {"id": made["id"], "title": "Test drive", "message": "Folder Test drive deleted"}
+    assert await api("DELETE", "/api/folders/f1?forceDeleteRules=true") == (200, deleted)
+    for uid in ("f1", "f2"):
+        for method in ("GET", "DELETE"):
+            assert await api(method, f"/api/folders/{uid}") == (404, {"message": "folder not found"})
     assert await api("POST", "/api/folders", {"title": ""}) == (400, {"message": "folder title cannot be empty"})
     assert await api("POST", "/api/folders", {"title": "A", "parentUid": "none"}) == (404, {"message": "folder not found"})
     assert await api("POST", "/api/folders", {"title": 5}) == (400, {"message": "bad request data"})
@@ -132,123 +200,6 @@ async def test_folders_are_listed_by_where_they_lie(api: Api) -> None:
     assert await listed("parentUid=b") == [("c", "b")]
     assert await listed("limit=1&page=2") == [("b", None)]
     assert await api("GET", "/api/folders?parentUid=none") == (404, {"message": "folder not found"})
-
-
-async def test_a_search_finds_by_title_type_tag_folder_and_star(api: Api) -> None:
-    """Folders first, then by title; each item with the same number and address as its own answer; numbers serve as filters, too."""
-    made = await folder(api, "f1", "Beta folder")
-    first = await saved(api, "d1", "alpha", folder="f1", tags=["x", "y"])
-    await saved(api, "d2", "Gamma", tags=["x"], note="\0 is escaped in a body")
-    await api.sql("insert into star (user_id, org_id, dashboard_uid) values (1, 1, 'd2')")
-
-    async def found(query: str) -> list[str]:
-        status, body = await api("GET", f"/api/search?{query}")
-        assert status == 200, body
-        return [item["uid"] for item in body]
-
-    assert await found("") == ["f1", "d1", "d2"]
-    assert await found("sort=alpha-desc") == ["f1", "d2", "d1"]
-    assert await found("query=AM") == ["d2"]
-    assert await found("type=dash-db") == ["d1", "d2"]
-    assert await found("type=dash-folder") == ["f1"]
-    assert await found("tag=x") == ["d1", "d2"]
-    assert await found("tag=x&tag=y") == ["d1"]
-    assert await found("folderUIDs=f1") == ["d1"]
-    assert await found("folderUIDs=general") == ["f1", "d2"]
-    assert await found(f"folderIds={made['id']}") == ["d1"]
-    assert await found("folderIds=0") == ["f1", "d2"]
-    assert await found(f"folderIds={made['id']}&type=dash-folder") == ["f1"]
-    assert await found(f"folderIds={made['id']}&type=dash-db") == ["d1"]
-    assert await found(f"dashboardIds={first['id']}") == ["d1"]
-    assert await found("dashboardIds=none") == []
-    assert await found("dashboardUIDs=d1&dashboardUIDs=d2") == ["d1", "d2"]
-    assert await found("starred=true") == ["d2"]
-    assert await found("limit=1&page=2") == ["d1"]
-    assert await found("limit=0&page=0") == ["f1", "d1", "d2"]
-    assert await found("limit=1&page=9") == []
-    _, body = await api("GET", "/api/search?dashboardUIDs=d1")
-    assert body == [
-        {
-            "id": first["id"],
-            "uid": "d1",
-            "orgId": 1,
-            "title": "alpha",
-            "uri": "db/alpha",
-            "url": "/d/d1/alpha",
-            "slug": "",
-            "type": "dash-db",
-            "tags": ["x", "y"],
-            "isStarred": False,
-            "sortMeta": 0,
-            "isDeleted": False,
-            "folderId": made["id"],
-            "folderUid": "f1",
-            "folderTitle": "Beta folder",
-            "folderUrl": made["url"],
-        }
-    ]
-
-
-async def test_a_search_may_come_as_a_body(api: Api) -> None:
-    """With the same members as the query; what does not fit is refused, and a limit out of range is the default or the largest."""
-    made = await folder(api, "f1", "F")
-    one = await saved(api, "d1", "A", folder="f1", tags=["x"])
-    await saved(api, "d2", "B", tags=["x", "y"])
-
-    async def found(**body: Any) -> list[str]:
-        status, answer = await api("POST", "/api/search", body)
-        assert status == 200, answer
-        return [item["uid"] for item in answer]
-
-    assert await found() == ["f1", "d1", "d2"]
-    assert await found(tag=["x"], folderUIDs=["general"]) == ["d2"]
-    assert await found(dashboardIds=[one["id"]], limit=0, page=0) == ["d1"]
-    assert await found(folderIds=[made["id"]]) == ["d1"]
-    assert await found(dashboardUIDs=["d2"], query="b", type=["dash-db"], starred=False) == ["d2"]
-    assert await found(sort="alpha-desc", limit=10**12, page=1) == ["f1", "d2", "d1"]
-    unfit: list[Any] = [{"tag": "x"}, {"limit": "5"}, {"query": "a\0"}, {"dashboardIds": [2**64]}, [], {"sort": "size"}]
-    for body in unfit:
-        assert await api("POST", "/api/search", body) == (400, {"message": "bad request data"})
-
-
-async def test_a_search_for_another_type_fails(api: Api) -> None:
-    """Existing clients know it as a failure of the server."""
-    for status, answer in (await api("GET", "/api/search?type=unknown"), await api("POST", "/api/search", {"type": ["dash-db", "x"]})):
-        assert (status, answer["message"].startswith("Search failed")) == (500, True)
-
-
-async def test_tags_are_counted_by_dashboard(api: Api) -> None:
-    """In order; a tag that a dashboard names twice counts once; another organization and who may read nothing see none."""
-    await saved(api, "d1", "A", tags=["foobar", "bazqux", "foobar"])
-    await saved(api, "d2", "B", tags=["foobar", 5, "a\0b"])
-    expected = [{"term": "bazqux", "count": 1}, {"term": "foobar", "count": 2}]
-    assert await api("GET", "/api/dashboards/tags") == (200, expected)
-    assert await api("GET", "/api/dashboards/tags", auth=await api.person("nobody", Role.NONE)) == (200, [])
-    elsewhere = await api.person("elsewhere", Role.ADMIN, org_id=await api.organization("Second"))
-    assert await api("GET", "/api/dashboards/tags", auth=elsewhere) == (200, [])
-
-
-async def test_home_is_what_was_chosen(api: Api) -> None:
-    """By the user, else by a team of theirs, else by the organization; otherwise, or if it has gone, a dashboard that is built in."""
-    path = "/api/dashboards/home"
-    status, home = await api("GET", path)
-    assert (status, home["dashboard"]["title"], home["meta"]["isHome"], home["meta"]["canSave"]) == (200, "Home", True, False)
-    numbers = {uid: (await saved(api, uid, f"Of {uid}"))["id"] for uid in ("user", "team", "org")}
-    kim = await api.person("kim", Role.VIEWER)
-    team = (await api("POST", "/api/teams", {"name": "Crew"}))[1]["teamId"]
-    kim_id = await api.sql("""select id from "user" where login = 'kim'""")
-    assert (await api("POST", f"/api/teams/{team}/members", {"userId": kim_id}))[0] == 200
-    account = f"Bearer {(await api.token(await api.account('robot'), 't'))[1]}"
-    for owner, auth in (("org", None), (f"teams/{team}", None), ("user", kim)):
-        chosen = owner.partition("/")[0].rstrip("s")
-        options = {} if auth is None else {"auth": auth}
-        assert (await api("PUT", f"/api/{owner}/preferences", {"homeDashboardId": numbers[chosen]}, **options))[0] == 200
-        assert await api("GET", path, auth=kim) == (200, {"redirectUri": f"/d/{chosen}/of-{chosen}"})
-        assert await api("GET", path, auth=account) == (200, {"redirectUri": "/d/org/of-org"})
-    await api("DELETE", "/api/dashboards/uid/user")
-    assert (await api("GET", path, auth=kim))[1] == {"redirectUri": "/d/team/of-team"}
-    nobody = await api.person("nobody", Role.NONE)
-    assert (await api("GET", path, auth=nobody))[1]["dashboard"]["title"] == "Home"
 
 
 async def test_roles_decide_what_is_found_and_changed(api: Api) -> None:

@@ -85,7 +85,7 @@ async def test_everything_at_once_for_who_asks_so(api: Api, accept: str, api_ver
     async with api.session.get("/apis", headers={"Authorization": ADMIN, "Accept": accept}) as answer:
         told = await answer.json(content_type=None)
         assert told["apiVersion"] == api_version
-        assert answer.headers["Vary"] == "Accept"
+        assert answer.headers["Vary"] == "Accept, Accept-Encoding"
         if api_version == "v1":
             assert answer.headers["Content-Type"] == "application/json"
             return
@@ -120,7 +120,7 @@ async def test_what_a_client_has_is_not_sent_again(api: Api, path: str) -> None:
     headers = {"Authorization": ADMIN}
     async with api.session.get(path, headers=headers) as answer:
         tag = answer.headers["ETag"]
-    for known in (tag, f'W/{tag}, "x"', "*"):
+    for known in (tag, tag.removeprefix("W/"), f'"x", {tag}', "*"):
         async with api.session.get(path, headers={**headers, "If-None-Match": known}) as answer:
             assert (answer.status, await answer.read(), answer.headers["ETag"]) == (304, b"", tag)
     async with api.session.get(path, headers={**headers, "If-None-Match": '"x"'}) as answer:

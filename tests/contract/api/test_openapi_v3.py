@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from openapi_spec_validator import OpenAPIV30SpecValidator
-from tests.contract.api.conftest import Api
+from tests.contract.api.conftest import ADMIN, Api
 
 ACCEPT = {"Accept": "application/json"}
 
@@ -33,6 +33,19 @@ async def test_the_index_leads_to_every_document(api: Api) -> None:
             assert (answer.status, answer.headers["Cache-Control"]) == (304, "no-cache")
 
 
+async def test_a_document_is_compressed_for_who_takes_that(api: Api) -> None:
+    """The tag is the same, since it is that of the text; a stored answer depends on both headers."""
+    for path, vary in (("/openapi/v3/apis/dashboard.grafana.app/v2alpha1", "Accept-Encoding"), ("/apis", "Accept, Accept-Encoding")):
+        found = {}
+        for coding in ("identity", "gzip"):
+            headers = {"Accept-Encoding": coding, "Authorization": ADMIN}
+            async with api.session.get(path, headers=headers) as answer:
+                assert answer.headers["Vary"] == vary
+                assert answer.headers.get("Content-Encoding", "identity") == coding
+                found[coding] = answer.headers["ETag"], await answer.json()
+        assert found["identity"] == found["gzip"]
+
+
 async def test_what_kubectl_checks_before_it_sends(api: Api) -> None:
     """A dashboard's operations say that the server validates fields and knows dry runs; its spec may hold anything."""
     _, document = await api("GET", "/openapi/v3/apis/dashboard.grafana.app/v2alpha1", auth=None)
@@ -59,3 +72,25 @@ async def test_other_encodings_are_not_acceptable(api: Api) -> None:
     for path in ("/openapi/v3", "/openapi/v3/apis/folder.grafana.app/v0alpha1"):
         assert (await api("GET", path, headers={"Accept": protobuf}))[0] == 406
         assert (await api("GET", path, headers={"Accept": f"{protobuf},*/*;q=0.1"}))[0] == 200
+
+
+# Served, but not told: no verb of Kubernetes stands for these.
+UNTOLD = {"/versions/{number}", "/jobs", "/jobs/{uid}", "/result"}
+
+# Told, and still to be served.
+COMING = {
+    *(f"DELETE {plural}" for plural in ("dashboards", "librarypanels", "folders", "repositories")),
+    *("GET folders/{name}/parents", "GET folders/{name}/counts", "PUT repositories/{name}/status", "PATCH repositories/{name}/status"),
+}
+
+
+async def test_what_is_told_is_served(api: Api) -> None:
+    """Every operation of every document has its route, and every route below a namespace its operation."""
+    served = {(route.method, route.path) for route in api.routes if "/namespaces/{namespace}/" in route.path}
+    told: set[tuple[str, str]] = set()
+    _, index = await api("GET", "/openapi/v3")
+    for path in index["paths"]:
+        _, document = await api("GET", f"/openapi/v3/{path}")
+        told |= {(method.upper(), path) for path, methods in document["paths"].items() for method in methods if method != "parameters"}
+    assert {f"{method} {path.partition('/namespaces/{namespace}/')[2]}" for method, path in told - served} <= COMING
+    assert {path.partition("/{name}")[2] for _, path in served - told} <= UNTOLD

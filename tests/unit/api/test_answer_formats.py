@@ -136,6 +136,15 @@ def test_an_object_is_shown_as_it_is_stored() -> None:
     assert read_yaml(cast("bytes", in_yaml.body).decode()) == told(answer.body)
 
 
+async def test_a_large_object_is_written_in_yaml_aside() -> None:
+    """Others are answered meanwhile; what comes out is the same."""
+    large = replace(STORED, spec=json.dumps({"texts": ["no"] * 20_000}))
+    answer = formats.one(YAML, DASHBOARD, "v2alpha1", large)
+    assert not isinstance(answer.body, bytes)
+    written = b"".join([piece async for piece in answer.body]).decode()
+    assert read_yaml(written) == told(large.encode("v2alpha1"))
+
+
 def test_a_table_is_told_without_the_body() -> None:
     """Cells come from the columns of the store; the row holds the metadata, with the version."""
     table = told(formats.one(TABLE, DASHBOARD, "v2alpha1", WITHOUT_BODY).body)

@@ -102,16 +102,17 @@ def test_the_shape_of_a_kind() -> None:
     gadget = schemas["Gadget"]
     assert gadget["description"] == "A thing"
     assert gadget["x-kubernetes-group-version-kind"] == [{"group": GROUP, "version": VERSION, "kind": "Gadget"}]
-    assert {name: shape.get("$ref", shape.get("type", "")) for name, shape in gadget["properties"].items()} == {
+    assert all(shape["description"] for shape in gadget["properties"].values())
+    assert {name: shape.get("allOf", shape.get("type")) for name, shape in gadget["properties"].items()} == {
         "apiVersion": "string",
         "kind": "string",
-        "metadata": "#/components/schemas/ObjectMeta",
-        "spec": "#/components/schemas/GadgetSpec",
-        "status": "#/components/schemas/ObjectMeta",
+        "metadata": [{"$ref": "#/components/schemas/ObjectMeta"}],
+        "spec": [{"$ref": "#/components/schemas/GadgetSpec"}],
+        "status": [{"$ref": "#/components/schemas/ObjectMeta"}],
     }
     assert schemas["GadgetList"]["x-kubernetes-group-version-kind"] == [{"group": GROUP, "version": VERSION, "kind": "GadgetList"}]
     assert schemas["GadgetList"]["properties"]["items"] == {"type": "array", "items": {"$ref": "#/components/schemas/Gadget"}}
-    assert schemas["GadgetList"]["properties"]["metadata"] == {"$ref": "#/components/schemas/ListMeta"}
+    assert schemas["GadgetList"]["properties"]["metadata"]["allOf"] == [{"$ref": "#/components/schemas/ListMeta"}]
 
 
 def test_models_become_schemas() -> None:
@@ -154,7 +155,7 @@ def test_what_is_served_below_has_its_own_shape() -> None:
     document = document_of(GADGET)
     schemas, paths = document["components"]["schemas"], document["paths"]
     assert schemas["PartList"]["x-kubernetes-group-version-kind"] == [{"group": GROUP, "version": VERSION, "kind": "PartList"}]
-    assert schemas["PartList"]["properties"]["metadata"] == {"$ref": "#/components/schemas/ListMeta"}
+    assert schemas["PartList"]["properties"]["metadata"]["allOf"] == [{"$ref": "#/components/schemas/ListMeta"}]
     assert schemas["PartList"]["properties"]["items"]["items"] == {"$ref": "#/components/schemas/Part"}
     assert schemas["Oddity"][OPEN] is True
     assert set(paths[f"{ITEM}/parts"]) == {"get", "parameters"}

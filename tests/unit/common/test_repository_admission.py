@@ -24,6 +24,10 @@ def causes(name: str = "team", settings: AdmissionSettings = SETTINGS, **changes
     return [(cause.field, cause.message) for cause in draft.causes]
 
 
+def githost(url: str, branch: str = "main") -> dict[str, Any]:
+    return {"type": "githost", "local": None, "githost": {"url": url, "branch": branch}}
+
+
 def test_a_good_repository_has_no_causes() -> None:
     """Relative and absolute paths inside a permitted folder are taken."""
     assert causes() == []
@@ -31,6 +35,8 @@ def test_a_good_repository_has_no_causes() -> None:
     assert causes(sync={"enabled": True, "target": "folder", "intervalSeconds": 10}) == []
     assert causes(sync={"enabled": True, "target": "folder", "intervalSeconds": 0}) == []
     assert causes(sync={"enabled": False, "target": "folder", "intervalSeconds": 3}) == []
+    for url in ("https://host.example/team/x.git", "https://host.example:8443/git/a/b/", "http://[::1]:3000/x"):
+        assert causes(**githost(url, branch="")) == []
 
 
 @pytest.mark.parametrize("name", sorted(RESERVED_NAMES))
@@ -53,7 +59,18 @@ def test_reserved_names_are_refused(name: str) -> None:
         ({"local": {"path": "/etc"}}, "spec.local.path", "inside a permitted folder"),
         ({"local": {"path": "/srv/repositories-of-others"}}, "spec.local.path", "inside a permitted folder"),
         ({"githost": {"branch": ""}}, "spec.githost", "only valid when type is githost"),
-        ({"type": "githost"}, "spec.type", "Unsupported value"),
+        ({**githost("https://host.example/x"), "local": {}}, "spec.local", "only valid when type is local"),
+        ({"type": "githost", "local": None}, "spec.githost", "a githost config is required"),
+        ({"type": "githost", "local": None, "githost": {}}, "spec.githost.url", "Required value"),
+        (githost("git@host.example:team/x.git"), "spec.githost.url", "https://host[:port]/path"),
+        (githost("file:///etc"), "spec.githost.url", "https://host[:port]/path"),
+        (githost("https://"), "spec.githost.url", "https://host[:port]/path"),
+        (githost("https://h:99999/x"), "spec.githost.url", "https://host[:port]/path"),
+        (githost("https://h/a b"), "spec.githost.url", "https://host[:port]/path"),
+        (githost("https://user:pw@host.example/x"), "spec.githost.url", "put no user or password into the address"),
+        (githost("https://host.example/x?a=b"), "spec.githost.url", "leave out"),
+        (githost("https://host.example/"), "spec.githost.url", "path of the repository is missing"),
+        (githost("https://host.example/x", branch="a..b"), "spec.githost.branch", "invalid branch name"),
     ],
 )
 def test_each_fault_is_a_cause(changes: dict[str, Any], field: str, text: str) -> None:

@@ -39,6 +39,10 @@ class Tree:
         self.files = dict(files)
         self.reads: list[str] = []
 
+    @property
+    def commit(self) -> str:
+        return ""
+
     async def entries(self) -> Sequence[Entry]:
         return [Entry(path) if path.endswith("/") else Entry(path, _checksum(body), len(body)) for path, body in self.files.items()]
 

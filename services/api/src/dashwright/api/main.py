@@ -26,12 +26,15 @@ from dashwright.api.http.server import Limits, Server
 from dashwright.api.probing import RepositoryProbe
 from dashwright.api.queue_door import SubmissionDoor
 from dashwright.api.refusals import RefusalBuffer
-from dashwright.api.resources.classic import ClassicObjects
+from dashwright.api.resources.dashboards import Dashboards
+from dashwright.api.resources.folders import Folders
 from dashwright.api.resources.jobs import JobObjects
+from dashwright.api.resources.library_elements import LibraryElements
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.shelves import Shelf
 from dashwright.api.resources.stored import StoredObjects
 from dashwright.api.resources.watching.lines import Lines
+from dashwright.api.resources.writing.sealing import Sealing
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.routes import (
     access_control,
@@ -63,7 +66,7 @@ from dashwright.api.routes import (
 from dashwright.api.routes import data_sources as data_source_routes
 from dashwright.api.routes import evaluations as evaluation_routes
 from dashwright.api.routes import resources as resource_routes
-from dashwright.api.routes.classic import dashboards, folders, home, search, tags
+from dashwright.api.routes.classic import dashboards, folders, home, library_elements, search, tags, versions
 from dashwright.api.stores.users import ensure_first_user
 from dashwright.common import process
 from dashwright.common.clock import Clock
@@ -105,7 +108,7 @@ class Gateway:
         limits = Limits(request_seconds=settings.query_seconds + 5, drain_seconds=settings.shutdown_seconds)
         self._feed = Feed(database)
         self.gate.memory.on_forgotten(self._feed.forget)
-        services = _services(settings, database, jobs, self._feed, clock)
+        services = _services(settings, database, jobs, self._feed, clock, self._box)
         self.routes = _routes(services, self.gate, broker, self._rpc, self._box)
         self._server = Server(self.routes, self.gate.authenticator, limits, refusals, Addresses(settings.trusted_proxies), services.guard)
         self._tls = tls.context_of(settings, clock.now())
@@ -139,15 +142,15 @@ class Gateway:
         await self.gate.stop()
 
 
-def _services(settings: Settings, database: Database, jobs: Jobs, feed: Feed, clock: Clock) -> Services:
+def _services(settings: Settings, database: Database, jobs: Jobs, feed: Feed, clock: Clock, box: SecretBox) -> Services:
     permitted = tuple(str(path) for path in settings.local_paths)
-    admission = AdmissionSettings(permitted_paths=permitted, min_refresh_seconds=settings.min_refresh)
+    admission = AdmissionSettings(permitted, settings.min_refresh, settings.folder_depth)
     shelves: dict[kinds.Shelf, Shelf] = {
         kinds.Shelf.RESOURCES: StoredObjects(database),
         kinds.Shelf.JOBS: JobObjects(database),
     }
     guard = Guard(database, feed)
-    writer = Writer(database, clock, admission, settings.quota_rules, guard)
+    writer = Writer(database, clock, admission, settings.quota_rules, guard, Sealing(box))
     return Services(settings, database, clock, admission, jobs, shelves, feed, guard, Lines(database), writer)
 
 
@@ -157,7 +160,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
     probes.add(health.DATABASE_CHECK, database.check)
     probes.add("broker", broker.check)
     evaluations = query.Evaluations(broker, rpc, seconds=settings.query_seconds)
-    classic = ClassicObjects(database, clock, services.admission, settings.quota_rules)
+    use = Dashboards(database, services.guard, services.writer)
     served = [
         *health.routes(probes, reported_version=settings.reported_version),
         *discovery.routes(KINDS),
@@ -180,8 +183,10 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
         *home.routes(database, services.guard),
         *tags.routes(database, services.guard),
         *access_rules.routes(Permissions(database, services.guard)),
-        *folders.routes(database, classic),
-        *dashboards.routes(database, classic),
+        *folders.routes(database, services.guard, Folders(database, services.guard, services.writer)),
+        *dashboards.routes(database, services.guard, use),
+        *versions.routes(database, use),
+        *library_elements.routes(database, services.guard, LibraryElements(database, services.writer)),
     ]
     return [*served, *description.routes(served, version=health.PRODUCT_VERSION)]
 

@@ -14,15 +14,16 @@ from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcServer
-from dashwright.common.models.provisioning import Action, RepositorySpec, RepositoryType
+from dashwright.common.models.provisioning import Action
 from dashwright.common.observability.probes import Probes, ProbeServer
 from dashwright.common.relay import Relay
+from dashwright.common.secrets import SecretBox
 from dashwright.common.settings import Settings, listening_at, require
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.work.consumer import JobConsumer, Runner
 from dashwright.common.work.execution import Execution
 from dashwright.common.yaml import read_yaml
-from dashwright.jobs_worker.adapters.directory import DirectoryCheckout
+from dashwright.jobs_worker.adapters.checkouts import Checkouts
 from dashwright.jobs_worker.adapters.spool import FileSpool
 from dashwright.jobs_worker.adapters.store import StoredResources
 from dashwright.jobs_worker.maintenance.chore import Chore
@@ -30,6 +31,7 @@ from dashwright.jobs_worker.maintenance.cleaner import Cleaner
 from dashwright.jobs_worker.maintenance.dead_letters import DeadLetters
 from dashwright.jobs_worker.maintenance.prober import Prober
 from dashwright.jobs_worker.maintenance.rescuer import Rescuer
+from dashwright.jobs_worker.maintenance.scheduler import Scheduler
 from dashwright.jobs_worker.sync_runner import SyncRunner
 
 log = structlog.get_logger()
@@ -47,7 +49,7 @@ class JobsWorker:
         self._drain = settings.shutdown_seconds
         lease = timedelta(seconds=settings.job_lease_seconds)
         self._relay = Relay(database, broker)
-        checkouts = _Checkouts(settings)
+        checkouts = Checkouts(settings, SecretBox.of(require(settings.secret_key, "SECRET_KEY")))
         prober = Prober(database, clock, checkouts.look)
         runners: Mapping[str, Runner] = {Action.SYNC.value: _sync_runner(settings, database, prober, clock, checkouts)}
         queue = broker.topology.work
@@ -55,6 +57,7 @@ class JobsWorker:
         self._dead_letters = DeadLetters(database, broker, self._relay, clock)
         self._probes = RpcServer(broker, broker.topology.probe, prober.answer, prefetch=_PROBE_SLOTS)
         self._rescuer = Rescuer(database, self._relay, clock, attempts=settings.job_attempts, stale=_STALE)
+        self._scheduler = Scheduler(database, self._relay, prober, clock, checkouts.head) if settings.scheduling else None
         cleaner = Cleaner(
             database,
             history=settings.job_history,
@@ -74,6 +77,8 @@ class JobsWorker:
         await self._dead_letters.start()
         for chore in self._chores:
             chore.start()
+        if self._scheduler is not None:
+            self._scheduler.start()
 
     async def wake_pending(self) -> None:
         """Queues every pending job again: what a broker that keeps nothing needs at its start."""
@@ -81,6 +86,8 @@ class JobsWorker:
 
     async def stop(self) -> None:
         """Takes no more jobs, finishes those at work or hands them back, closes."""
+        if self._scheduler is not None:
+            await self._scheduler.stop()
         for chore in self._chores:
             await chore.stop()
         parts = (self._dead_letters, self._consumer, self._probes)
@@ -88,29 +95,7 @@ class JobsWorker:
         await self._relay.stop()
 
 
-class _Checkouts:
-    """Opens the checkout of a repository by its type."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
-    def open(self, spec: RepositorySpec) -> DirectoryCheckout:
-        assert spec.type is RepositoryType.LOCAL, "admission takes no other type"
-        assert spec.local is not None, "admission wants the block of the type"
-        settings = self._settings
-        return DirectoryCheckout(
-            spec.local.path,
-            settings.local_paths,
-            most_entries=settings.repository_files,
-            most_bytes=settings.repository_bytes,
-            largest=settings.repository_file_bytes,
-        )
-
-    async def look(self, spec: RepositorySpec) -> None:
-        await self.open(spec).look()
-
-
-def _sync_runner(settings: Settings, database: Database, prober: Prober, clock: Clock, checkouts: _Checkouts) -> SyncRunner:
+def _sync_runner(settings: Settings, database: Database, prober: Prober, clock: Clock, checkouts: Checkouts) -> SyncRunner:
     permitted = tuple(str(path) for path in settings.local_paths)
     admission = AdmissionSettings(permitted_paths=permitted, min_refresh_seconds=settings.min_refresh)
 
@@ -135,6 +120,7 @@ def _sync_runner(settings: Settings, database: Database, prober: Prober, clock: 
 async def serve(settings: Settings) -> None:
     """One worker process, until a signal stops it."""
     url = require(settings.database_url, "DATABASE_URL")
+    require(settings.secret_key, "SECRET_KEY")
     stopped = process.stop_signal()
     broker = AmqpBroker(require(settings.amqp_url, "AMQP_URL"), connect_timeout=settings.start_seconds)
     database = await process.patiently(

@@ -10,6 +10,11 @@ from dashwright.jobs_worker.domain.objects import Change, Entry, File, Key, Mana
 class Checkout(Protocol):
     """The files of a repository at one moment (a commit), or as they are (a directory)."""
 
+    @property
+    def commit(self) -> str:
+        """The name of that moment, empty of a directory."""
+        ...
+
     async def entries(self) -> Sequence[Entry]:
         """Every file and directory, in any order; a directory that cannot be read is there, with a fault.
 

@@ -10,6 +10,8 @@ READING = "reading changed files"
 REPLICATING = "replicating changes"
 UPDATING_STATS = "update status and stats"
 NOTHING_TO_SYNC = "no changes to sync"
+SAME_COMMIT = "same commit as last time"
+NO_COMMITS = "the repository has no commits yet"
 SYNC_DISABLED = "sync is not enabled"
 
 CANCELLED = "job was cancelled"

@@ -106,7 +106,8 @@ class Kind:
     making an object takes besides its own. ``render`` shows a stored body in a version, None as it is stored; ``shown_spec`` and
     ``shown_status`` are the models of what it makes, where they are not those of what is stored.
     ``absorb`` makes a body to store of the old one (None at a creation) and the spec that was sent. ``set_lists`` are paths of lists
-    whose items are a set.
+    whose items are a set. ``finalizers`` are those of a new object that names none, ``own_finalizers`` those that the server does
+    itself. ``remarks`` says what a client is told of a spec.
     """
 
     group: str
@@ -137,6 +138,9 @@ class Kind:
     absorb: Callable[[dict[str, Any] | None, dict[str, Any]], dict[str, Any]] | None = None
     set_lists: tuple[tuple[str, ...], ...] = ()
     create_needs: tuple[tuple[str, str], ...] = ()
+    finalizers: tuple[str, ...] = ()
+    own_finalizers: frozenset[str] = frozenset()
+    remarks: Callable[[Mapping[str, Any]], tuple[str, ...]] | None = None
 
     @property
     def creating(self) -> tuple[tuple[str, str], ...]:

@@ -59,7 +59,8 @@ def render_library_panel(_kind: Kind, body: Body, _version: str) -> Rendered:
             warnings.append(f"{name} in the body is {spec[name]!r}, but the panel is known by {known!r}")
     told = {"warnings": warnings, "missing": missing}
     status = {name: value for name, value in told.items() if value}
-    return Rendered(write_json({**_ALWAYS, **spec}).decode(), write_json(status).decode() if status else None)
+    spec |= {name: value for name, value in _ALWAYS.items() if name not in spec}
+    return Rendered(write_json(spec).decode(), write_json(status).decode() if status else None)
 
 
 def absorb_library_panel(old: dict[str, Any] | None, spec: dict[str, Any]) -> dict[str, Any]:

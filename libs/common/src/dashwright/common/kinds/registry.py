@@ -4,7 +4,7 @@ from dashwright.common.kinds.conversion import render_dashboard
 from dashwright.common.kinds.dashboard import admit_dashboard, admit_folder, extract_dashboard
 from dashwright.common.kinds.kind import Column, Kind, Shelf, SubResource
 from dashwright.common.kinds.library_panel import absorb_library_panel, admit_library_panel, extract_library_panel, render_library_panel
-from dashwright.common.kinds.repository import admit_repository
+from dashwright.common.kinds.repository import FINALIZERS, OWN_FINALIZERS, admit_repository, remarks_on_repository
 from dashwright.common.models.dashboard import DashboardStatus
 from dashwright.common.models.dashboard_access import DashboardWithAccessInfo
 from dashwright.common.models.dashboard_versions import DashboardVersionList
@@ -118,6 +118,9 @@ REPOSITORY = Kind(
     status=RepositoryStatus,
     columns=(_NAME, _TITLE, Column("Type", ("spec", "type")), Column("Healthy", ("status", "health", "healthy"), type="boolean"), _CREATED),
     admit=admit_repository,
+    finalizers=FINALIZERS,
+    own_finalizers=OWN_FINALIZERS,
+    remarks=remarks_on_repository,
     short_names=("repo",),
     subresources=(
         SubResource("sync", "Job", "jobs:create", verbs=("create",)),

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dashwright.common.document import read_json, write_json
+from dashwright.common.document import canonical, read_json, same, write_json
 from dashwright.common.errors import Cause
 from dashwright.common.kinds.kind import Body, Extract, Kind, Rendered
 from dashwright.common.models.causes import causes_of
@@ -23,7 +23,7 @@ def body_of(kind: Kind, old: Body | None, version: str, spec: dict[str, Any]) ->
     """
     if old is not None and kind.render is not None:
         seen = kind.render(kind, old, version).spec
-        if seen is not old.spec and read_json(seen) == spec:
+        if seen is not old.spec and same(read_json(seen), spec):
             kept: dict[str, Any] = read_json(old.spec)
             return kept
     if kind.absorb is not None:
@@ -46,10 +46,11 @@ def _doubled(tree: Any, path: tuple[str, ...]) -> Iterator[Cause]:
         tree = tree.get(name) if isinstance(tree, dict) else None
     seen: set[bytes] = set()
     for index, item in enumerate(tree if isinstance(tree, list) else ()):
-        text = write_json(item)
-        if text in seen:
-            yield Cause(f"{'.'.join(path)}[{index}]", "FieldValueDuplicate", f"Duplicate value: {text[:200].decode(errors='replace')}")
-        seen.add(text)
+        value = canonical(item)
+        if value in seen:
+            told = write_json(item)[:200].decode(errors="replace")
+            yield Cause(f"{'.'.join(path)}[{index}]", "FieldValueDuplicate", f"Duplicate value: {told}")
+        seen.add(value)
 
 
 def stored_version(kind: Kind, version: str, extract: Extract) -> str:

@@ -3,6 +3,11 @@
 The texts of the causes are those that its clients show.
 """
 
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import SplitResult, urlsplit
+
+from dashwright.common.kinds.branches import is_branch
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import RepositoryType
@@ -11,6 +16,35 @@ RESERVED_NAMES = frozenset(
     ["classic", "sql", "SQL", "plugins", "legacy", "new", "job", "github", "githost", "s3", "gcs", "file", "create", "update", "delete"]
 )
 SHORTEST_INTERVAL = 10
+LONGEST_URL: Final = 2000
+
+REMOVE_MANAGED: Final = "remove-orphan-resources"
+RELEASE_MANAGED: Final = "release-orphan-resources"
+CLEAN_UP: Final = "cleanup"
+FINALIZERS: Final = (CLEAN_UP, REMOVE_MANAGED)
+"""Of a new repository that names none: what it manages goes with it."""
+
+OWN_FINALIZERS: Final = frozenset({CLEAN_UP, REMOVE_MANAGED, RELEASE_MANAGED})
+"""Done by the server itself, at once. Those of others are waited for."""
+
+_OTHER_WORD: Final = "github"
+
+
+def remarks_on_repository(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a client is told who says it in another word."""
+    said = spec.get("type") == _OTHER_WORD or _OTHER_WORD in spec
+    return ("spec: github is written as githost here; any git host will do",) if said else ()
+
+
+def token_place(namespace: str, name: str) -> str:
+    """What the token of a repository is sealed for."""
+    return f"repository:{namespace}/{name}/token"
+
+
+def host_of(url: str | None) -> str:
+    """Where a token goes: scheme, host and port, empty where the url is none."""
+    parts = _split(url or "")
+    return f"{parts.scheme}://{parts.netloc.lower()}" if parts is not None else ""
 
 
 def admit_repository(draft: Draft, settings: AdmissionSettings) -> None:
@@ -26,7 +60,7 @@ def admit_repository(draft: Draft, settings: AdmissionSettings) -> None:
     if spec["type"] == RepositoryType.LOCAL:
         _check_local(draft, settings)
     else:
-        draft.unsupported("spec.type", spec["type"], (RepositoryType.LOCAL.value,))
+        _check_githost(draft)
     if draft.old_spec is not None and draft.old_spec.get("type") != spec["type"]:
         draft.forbidden("spec.type", "Changing the repository type is not supported; delete the repository and create it anew")
 
@@ -38,6 +72,45 @@ def _check_sync(draft: Draft) -> None:
         draft.invalid("spec.sync.intervalSeconds", interval, f"Interval must be at least {SHORTEST_INTERVAL} seconds")
     if interval < 0:
         draft.invalid("spec.sync.intervalSeconds", interval, "Interval must not be negative; 0 means no periodic sync")
+
+
+def _check_githost(draft: Draft) -> None:
+    if "local" in draft.spec:
+        draft.invalid("spec.local", "{…}", "Local config only valid when type is local")
+    githost = draft.spec.get("githost")
+    if githost is None:
+        draft.required("spec.githost", "a githost config is required")
+        return
+    _check_url(draft, githost.get("url") or "")
+    branch = githost.get("branch") or ""
+    if branch and not is_branch(branch):
+        draft.invalid("spec.githost.branch", branch, "invalid branch name")
+
+
+def _check_url(draft: Draft, url: str) -> None:
+    field = "spec.githost.url"
+    if not url:
+        draft.required(field, "the address of a repository: https://host/path")
+        return
+    parts = _split(url)
+    if parts is None or len(url) > LONGEST_URL or not url.isprintable() or " " in url:
+        draft.invalid(field, url.partition("@")[2] or url[:200], "give the address of a repository: https://host[:port]/path")
+    elif parts.username is not None or parts.password is not None:
+        draft.invalid(field, parts.hostname, "put no user or password into the address; give the token as spec.githost.token")
+    elif parts.query or parts.fragment:
+        draft.invalid(field, url[:200], "leave out what follows ? or #")
+    elif not parts.path.strip("/"):
+        draft.invalid(field, url[:200], "the path of the repository is missing: https://host/path")
+
+
+def _split(url: str) -> SplitResult | None:
+    """The parts of an address over http or https."""
+    try:
+        parts = urlsplit(url)
+        is_usable = parts.scheme in ("https", "http") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        return None
+    return parts if is_usable else None
 
 
 def _check_local(draft: Draft, settings: AdmissionSettings) -> None:

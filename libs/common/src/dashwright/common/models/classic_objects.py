@@ -37,7 +37,18 @@ class FolderItem(Shape):
     parent_uid: str | None = None
 
 
+class FolderAbove(Shape):
+    """A folder on the way from the root."""
+
+    uid: str
+    title: str
+    url: str
+    parent_uid: str | None = None
+
+
 class FolderShape(Shape):
+    """``parents`` are the folders above that the caller may read, the highest first."""
+
     id: int
     uid: str
     org_id: int
@@ -54,7 +65,19 @@ class FolderShape(Shape):
     updated: str
     version: int
     parent_uid: str | None = None
+    parents: list[FolderAbove] | None = None
+    description: str | None = None
     managed_by: str | None = None
+    access_control: dict[str, bool] | None = None
+
+
+class FolderCounts(Shape):
+    """What lies in a folder, at any depth."""
+
+    folder: int = 0
+    dashboard: int = 0
+    librarypanel: int = 0
+    alertrule: int = 0
 
 
 class FolderDeleted(Shape):
@@ -87,6 +110,7 @@ class DashboardMeta(Shape):
     can_admin: bool
     can_star: bool
     can_delete: bool
+    is_starred: bool = False
     slug: str
     url: str
     expires: str = "0001-01-01T00:00:00Z"
@@ -118,6 +142,33 @@ class DashboardDeleted(Shape):
     message: str
     uid: str
     id: int
+
+
+class VersionItem(Shape):
+    """A version of a dashboard. ``id`` and ``version`` are the same number."""
+
+    id: int
+    dashboard_id: int
+    uid: str
+    parent_version: int
+    restored_from: int
+    version: int
+    created: str
+    created_by: str
+    message: str
+
+
+class VersionPage(Shape):
+    """``continue_token`` is empty where no older ones follow."""
+
+    continue_token: str
+    versions: list[VersionItem]
+
+
+class VersionShape(VersionItem):
+    """``data`` is the dashboard as it was."""
+
+    data: dict[str, Any] = Field(json_schema_extra={"additionalProperties": True})
 
 
 class HomeShape(Shape):

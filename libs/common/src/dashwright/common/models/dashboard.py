@@ -4,7 +4,7 @@ from dashwright.common.models.shape import Shape
 
 
 class ConversionStatus(Shape):
-    """``stored_version`` is the version that shows the dashboard whole."""
+    """``storedVersion`` is the version that shows the dashboard whole."""
 
     failed: bool | None = None
     stored_version: str | None = None

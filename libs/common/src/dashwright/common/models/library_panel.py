@@ -18,7 +18,7 @@ class DataSourceRef(Shape):
 
 
 class LibraryPanelSpec(Shape):
-    """``options`` and ``field_config`` have the shape that the type of the panel gives them."""
+    """``options`` and ``fieldConfig`` have the shape that the type of the panel gives them."""
 
     type: str = ""
     options: dict[str, Any] = Field(json_schema_extra={"additionalProperties": True})

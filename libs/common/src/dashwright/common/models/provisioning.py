@@ -62,13 +62,20 @@ class SyncOptions(Shape):
 
 
 class RepositorySpec(Shape):
+    """``github`` is another word for ``githost``, as the type and as the name of the block."""
+
     title: str
     description: str | None = None
     workflows: list[Annotated[Workflow, Field(strict=False)]]
     sync: SyncOptions
     type: Annotated[RepositoryType, Field(strict=False)]
     local: LocalRepositoryConfig | None = None
-    githost: GitHostRepositoryConfig | None = None
+    githost: GitHostRepositoryConfig | None = Field(default=None, validation_alias=AliasChoices("githost", "github"))
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_other_word(cls, value: Any) -> Any:
+        return {**value, "type": RepositoryType.GITHOST.value} if isinstance(value, dict) and value.get("type") == "github" else value
 
 
 class HealthStatus(Shape):

@@ -39,7 +39,7 @@ class Version:
     spec: str
 
     def of(self, current: Stored) -> Stored:
-        """The object as it was, with the message; ``current`` is as it is."""
+        """The object as it was, with the message; ``current`` is as it is. Of what has no body here the title is not known."""
         metadata = orjson.loads(self.metadata)
         annotations = metadata.setdefault("annotations", {})
         if self.message:
@@ -57,7 +57,7 @@ class Version:
             self.spec,
             None,
             current.number,
-            _title(current.kind, self.spec) if self.layout else "",
+            current.kind.extract(read_json(self.spec)).title,
             annotations.get(FOLDER),
             self.layout,
         )
@@ -108,8 +108,11 @@ async def trashed(
     return [_trashed(kind, row) for row in rows]
 
 
-async def take_back(connection: Connection, kind: Kind, namespace: str, name: str, uid: uuid.UUID) -> TakenBack | None:
-    """Removes from the trash what the caller is about to make again, in the caller's transaction; None where it is not there."""
+async def take_back(connection: Connection, kind: Kind, namespace: str, name: str, uid: str) -> TakenBack | None:
+    """Removes from the trash what the caller is about to make again, in the caller's transaction; None where it is not there.
+
+    ``uid`` is text as a client sent it.
+    """
     row = await connection.fetchrow(_sql.take_back, namespace, kind.group, kind.plural, name, uid)
     return None if row is None else TakenBack(**row)
 
@@ -134,10 +137,6 @@ async def _forget(connection: Connection, uids: Sequence[uuid.UUID]) -> int:
     gone = [row["uid"] for row in await connection.fetch(_sql.gone, uids)]
     dropped: int = await connection.fetchval(_sql.forget, gone) if gone else 0
     return dropped
-
-
-def _title(kind: Kind, spec: str) -> str:
-    return kind.extract(read_json(spec)).title
 
 
 def _trashed(kind: Kind, row: Any) -> Stored:

@@ -25,7 +25,7 @@ limit $7
 -- name: take_back
 -- Removes from the trash what is about to be made again.
 delete from trash
-where namespace = $1 and api_group = $2 and resource = $3 and name = $4 and uid = $5
+where namespace = $1 and api_group = $2 and resource = $3 and name = $4 and uid::text = lower($5)
 returning uid, generation, number
 
 -- name: trim

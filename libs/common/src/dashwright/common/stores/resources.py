@@ -23,7 +23,7 @@ from dashwright.common.stores.changes import Book
 
 _SET_BY_SERVER = SET_BY_STORE | {MESSAGE, GRANT_PERMISSIONS}
 _STAGED = (
-    *("position", "uid", "api_group", "resource", "name", "stored_version", "title", "layout", "tags", "subtype", "refs"),
+    *("position", "uid", "generation", "api_group", "resource", "name", "stored_version", "title", "layout", "tags", "subtype", "refs"),
     *("labels", "annotations", "finalizers", "owner_references", "managed_fields", "content_hash", "number", "spec"),
 )
 
@@ -32,10 +32,11 @@ _sql = queries.load(__package__, "resources.sql")
 # The same statement for a single object, without a staging table.
 _WRITE_ONE = _sql.write.replace(
     "select * from staged",
-    "select $7::bigint as position, $8::uuid as uid, $9 as api_group, $10 as resource, $11 as name, $12 as stored_version, $13 as title, "
-    "$14::boolean as layout, $15::text[] as tags, $16 as subtype, $17::text[] as refs, $18 as labels, $19 as annotations, "
-    "$20::text[] as finalizers, $21 as owner_references, $22 as managed_fields, $23::bytea as content_hash, $24::bigint as number, "
-    "$25 as spec",
+    "select $7::bigint as position, $8::uuid as uid, $9::bigint as generation, $10 as api_group, $11 as resource, $12 as name, "
+    "$13 as stored_version, $14 as title, "
+    "$15::boolean as layout, $16::text[] as tags, $17 as subtype, $18::text[] as refs, $19 as labels, $20 as annotations, "
+    "$21::text[] as finalizers, $22 as owner_references, $23 as managed_fields, $24::bytea as content_hash, $25::bigint as number, "
+    "$26 as spec",
 )
 
 
@@ -118,7 +119,8 @@ class Page:
 class Write:
     """An object to create or replace. ``spec`` is a JSON object as text, ``extract`` what its kind extracts from it.
 
-    ``number`` is given to new objects only, by who brings them along with it; ``restored_from`` is the generation that the spec is of.
+    ``number`` is given to new objects only, by who brings them along with it, ``uid`` and ``generation`` to those that have been before;
+    ``restored_from`` is the generation that the spec is of.
     """
 
     kind: Kind
@@ -133,6 +135,8 @@ class Write:
     managed_fields: Sequence[Mapping[str, Any]] = ()
     number: int | None = None
     restored_from: int | None = None
+    uid: uuid.UUID | None = None
+    generation: int = 1
 
     def staged(self, position: int) -> tuple[Any, ...]:
         """The columns of the staging table."""
@@ -141,7 +145,8 @@ class Write:
         digest.update(b"\0" + annotations.get(FOLDER, "").encode())
         return (
             position,
-            uuid.uuid4(),
+            self.uid or uuid.uuid4(),
+            self.generation,
             self.kind.group,
             self.kind.plural,
             self.name,
@@ -270,6 +275,12 @@ async def delete_managed(connection: Connection, kind: Kind, namespace: str, nam
     return [row["name"] for row in rows]
 
 
+async def release_managed(connection: Connection, namespace: str, repository: str) -> None:
+    """Lets go of everything a repository owns, under the lock."""
+    await connection.execute(_sql.extend_statement)
+    await connection.execute(_sql.release_managed, namespace, repository)
+
+
 async def delete_namespace(connection: Connection, namespace: str) -> int:
     """Removes everything a namespace holds, under the lock; answers how many objects there were."""
     await connection.execute(_sql.extend_statement)
@@ -337,6 +348,11 @@ async def owners(connection: Connection, kind: Kind, namespace: str, names: Sequ
 async def has_children(connection: Connection, namespace: str, folder: str) -> bool:
     """Whether any object lies in a folder."""
     return bool(await connection.fetchval(_sql.has_children, namespace, folder))
+
+
+async def is_referred_to(connection: Connection, namespace: str, panel: str) -> bool:
+    """Whether a dashboard shows a library panel."""
+    return bool(await connection.fetchval(_sql.is_referred_to, namespace, panel))
 
 
 async def count_managed(connection: Connection, namespace: str, repository: str) -> Sequence[tuple[str, str, int]]:

@@ -8,26 +8,26 @@ select exists (select from resource where namespace = $1 and api_group = $2 and 
 -- name: stage
 -- Where a batch of writes waits, row by row, until it is taken in at once.
 create temporary table staged (
-    position bigint, uid uuid, api_group text, resource text, name text, stored_version text, title text, layout boolean, tags text[], subtype text, refs text[], labels text, annotations text,
+    position bigint, uid uuid, generation bigint, api_group text, resource text, name text, stored_version text, title text, layout boolean, tags text[], subtype text, refs text[], labels text, annotations text,
     finalizers text[], owner_references text, managed_fields text, content_hash bytea, number bigint, spec text
 ) on commit drop
 
 -- name: write
 -- Takes in what is staged: creates or replaces objects, and adds a history entry for each new generation. Leaves alone what would
--- not change. $1 namespace, $2 actor, $3 now, $4 message of the history entry, $5 status of new objects, $6 the generation that the
--- body was restored from.
+-- not change. A title is content as well: it need not be that of the body. $1 namespace, $2 actor, $3 now, $4 message of the history entry,
+-- $5 status of new objects, $6 the generation that the body was restored from.
 with input as (
     select * from staged
 ), written as (
     insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, layout, tags, subtype, refs, labels,
                           annotations, finalizers, owner_references, managed_fields, created_at, created_by, content_hash, status, metadata, number)
-    select uid, api_group, resource, $1, name, 0, 1, stored_version, title, layout, tags, subtype, refs, labels::jsonb, annotations::jsonb, finalizers,
+    select uid, api_group, resource, $1, name, 0, generation, stored_version, title, layout, tags, subtype, refs, labels::jsonb, annotations::jsonb, finalizers,
            owner_references::jsonb, managed_fields::jsonb, $3, $2, content_hash, $5, '', number
     from input order by position
     on conflict (namespace, api_group, resource, name) do update set
-        generation = resource.generation + (resource.content_hash <> excluded.content_hash)::integer,
-        updated_at = case when resource.content_hash <> excluded.content_hash then $3 else resource.updated_at end,
-        updated_by = case when resource.content_hash <> excluded.content_hash then $2 else resource.updated_by end,
+        generation = resource.generation + ((resource.content_hash, resource.title) <> (excluded.content_hash, excluded.title))::integer,
+        updated_at = case when (resource.content_hash, resource.title) <> (excluded.content_hash, excluded.title) then $3 else resource.updated_at end,
+        updated_by = case when (resource.content_hash, resource.title) <> (excluded.content_hash, excluded.title) then $2 else resource.updated_by end,
         stored_version = excluded.stored_version, title = excluded.title, layout = excluded.layout, tags = excluded.tags,
         subtype = excluded.subtype, refs = excluded.refs, labels = excluded.labels,
         annotations = excluded.annotations, finalizers = excluded.finalizers, owner_references = excluded.owner_references,
@@ -86,6 +86,10 @@ with gone as (
                        deleted_by)
     select uid, api_group, resource, namespace, name, number, resource_version, generation, stored_version, layout, title, folder, metadata, $6
     from gone where $5
+    on conflict (uid) do update set
+        name = excluded.name, number = excluded.number, resource_version = excluded.resource_version, generation = excluded.generation,
+        stored_version = excluded.stored_version, layout = excluded.layout, title = excluded.title, folder = excluded.folder,
+        metadata = excluded.metadata, deleted_at = excluded.deleted_at, deleted_by = excluded.deleted_by
 )
 select name from gone
 
@@ -94,6 +98,12 @@ select name from gone
 delete from resource
 where namespace = $1 and api_group = $2 and resource = $3 and name = any($4::text[]) and manager_kind = 'repo' and manager_id = $5
 returning name
+
+-- name: release_managed
+-- What a repository owned becomes everybody's; the bodies stay, and so do the generations.
+update resource set annotations = annotations - array['grafana.app/managedBy', 'grafana.app/managerId', 'grafana.app/managerAllowsEdits',
+    'grafana.app/managerSuspended', 'grafana.app/sourcePath', 'grafana.app/sourceChecksum', 'grafana.app/sourceTimestamp']
+where namespace = $1 and manager_kind = 'repo' and manager_id = $2
 
 -- name: delete_namespace
 -- Removes everything a namespace holds, and what it held; the history stays.
@@ -153,3 +163,10 @@ order by api_group, resource
 
 -- name: has_children
 select exists (select from resource where namespace = $1 and folder = $2)
+
+-- name: is_referred_to
+-- Whether a dashboard shows the library panel.
+select exists (
+    select from resource
+    where namespace = $1 and api_group = 'dashboard.grafana.app' and resource = 'dashboards' and refs @> array[$2::text]
+)

@@ -13,8 +13,11 @@ def tag_of(body: bytes) -> str:
 
 
 def tagged(call: Call, body: bytes, tag: str, headers: Mapping[str, str], content_type: str = JSON) -> Answer:
-    """The body with its tag, or nothing where the client names the tag as one that it has."""
+    """The body with its tag, or nothing where the client names the tag as one that it has.
+
+    The tag is a weak one: it is that of the text, in whatever coding the text is sent.
+    """
     quoted = f'"{tag}"'
     known = {part.strip().removeprefix("W/") for part in ",".join(call.headers.getall("If-None-Match", ())).split(",")}
-    headers = {**headers, "ETag": quoted}
+    headers = {**headers, "ETag": f"W/{quoted}"}
     return Answer(304, b"", headers=headers) if known & {quoted, "*"} else Answer(200, body, content_type, headers, may_compress=True)

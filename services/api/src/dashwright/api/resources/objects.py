@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dashwright.api.resources.unknown import Validation, unknown_fields
@@ -31,6 +31,23 @@ class Sent:
     expect: Expect
 
 
+@dataclass(frozen=True, slots=True)
+class SentStatus:
+    """A status as a client sent it, and what it takes the object to be."""
+
+    status: dict[str, Any]
+    expect: Expect
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The part of an object that a client applies, its envelope checked. ``warnings`` are told to the client."""
+
+    tree: dict[str, Any]
+    expect: Expect
+    warnings: tuple[str, ...]
+
+
 def read_tree(body: bytes) -> Any:
     """The JSON of a body. Raises BadRequest where it is none."""
     try:
@@ -48,19 +65,41 @@ def read_new(tree: Any, kind: Kind, namespace: str, version: str, validation: Va
     metadata = _envelope(tree, kind, namespace, version)
     if metadata.get("resourceVersion"):
         raise BadRequest("resourceVersion should not be set on objects to be created")
-    return _wanted(tree, metadata, kind, _new_name(metadata, kind), version, validation)
+    uid = metadata.get("uid") or ""
+    if not isinstance(uid, str):
+        raise BadRequest("metadata.uid must be text")
+    return replace(_wanted(tree, metadata, kind, _new_name(metadata, kind), version, validation), uid=uid)
 
 
 def read(tree: Any, kind: Kind, namespace: str, version: str, name: str, validation: Validation = Validation.IGNORE) -> Sent:
     """An object that is to replace the one of this name. Raises BadRequest for an envelope that does not belong here."""
     metadata = _envelope(tree, kind, namespace, version)
+    expect = _expect(metadata, kind, name)
+    return Sent(_wanted(tree, metadata, kind, name, version, validation), expect)
+
+
+def read_config(tree: Any, kind: Kind, namespace: str, version: str, name: str, validation: Validation = Validation.IGNORE) -> Config:
+    """What is applied to the object of this name. Raises BadRequest for an envelope that does not belong here."""
+    metadata = _envelope(tree, kind, namespace, version)
+    expect = replace(_expect(metadata, kind, name), generation=None)
+    if metadata.get("managedFields"):
+        raise BadRequest("metadata.managedFields must be nil")
+    if not isinstance(tree.get("spec", {}), dict):
+        raise BadRequest("spec must be an object")
+    require_texts(metadata)
+    for field in ("labels", "annotations"):
+        _texts(metadata, field)
+    return Config(tree, expect, validation.judge(unknown_fields(tree, kind)))
+
+
+def _expect(metadata: dict[str, Any], kind: Kind, name: str) -> Expect:
+    """What is taken of the stored object of this name."""
     if (given := metadata.get("name") or name) != name:
         raise BadRequest(f"the name of the object ({str(given)[:80]}) does not match the name on the URL ({name})")
     uid, resource_version, generation = metadata.get("uid") or "", metadata.get("resourceVersion") or "", metadata.get("generation") or None
     if not isinstance(uid, str) or not isinstance(resource_version, str) or not isinstance(generation, int | None):
         raise BadRequest("metadata.uid and metadata.resourceVersion must be text, and metadata.generation an integer")
-    expect = Expect(uid, resource_version, generation if kind.history else None)
-    return Sent(_wanted(tree, metadata, kind, name, version, validation), expect)
+    return Expect(uid, resource_version, generation if kind.history else None)
 
 
 def patched(patch: Callable[[Any], Any], version: str, validation: Validation, stored: Stored) -> Wanted:
@@ -69,6 +108,29 @@ def patched(patch: Callable[[Any], Any], version: str, validation: Validation, s
     Raises BadRequest where that is no object any more, Invalid where it is another one, and Conflict where the patch was made for another
     version of it.
     """
+    tree = _patched(patch, version, stored)
+    sent = read(tree, stored.kind, stored.namespace, version, stored.name, validation)
+    _check_version(sent.expect, stored)
+    return sent.wanted
+
+
+def patched_status(patch: Callable[[Any], Any], version: str, stored: Stored) -> dict[str, Any]:
+    """What the status is to be by such a patch. Raises as ``patched`` does."""
+    tree = _patched(patch, version, stored)
+    sent = read_status(tree, stored.kind, stored.namespace, version, stored.name)
+    _check_version(sent.expect, stored)
+    return sent.status
+
+
+def read_status(tree: Any, kind: Kind, namespace: str, version: str, name: str) -> SentStatus:
+    """The status of an object that is to replace that of the one of this name; everything else of it has no say."""
+    metadata = _envelope(tree, kind, namespace, version)
+    expect = _expect(metadata, kind, name)
+    require_texts(status := _object(tree, "status"))
+    return SentStatus(status, Expect(expect.uid, expect.resource_version))
+
+
+def _patched(patch: Callable[[Any], Any], version: str, stored: Stored) -> dict[str, Any]:
     tree = read_json(stored.encode(version).decode())
     fixed = {path: _member(tree, path) for path in _FIXED}
     tree = patch(tree)
@@ -81,10 +143,12 @@ def patched(patch: Callable[[Any], Any], version: str, validation: Validation, s
     if changed := [path for path, value in fixed.items() if _member(tree, path) != value]:
         causes = [Cause(".".join(path), "FieldValueInvalid", f"Invalid value: {_told(tree, path)}: field is immutable") for path in changed]
         raise invalid(stored.kind, stored.name, causes)
-    sent = read(tree, stored.kind, stored.namespace, version, stored.name, validation)
-    if sent.expect.resource_version not in ("", str(stored.resource_version)):
+    return tree
+
+
+def _check_version(expect: Expect, stored: Stored) -> None:
+    if expect.resource_version not in ("", str(stored.resource_version)):
         raise conflict(stored, MODIFIED)
-    return sent.wanted
 
 
 def _member(tree: Any, path: tuple[str, ...]) -> Any:
@@ -117,7 +181,7 @@ def _wanted(tree: dict[str, Any], metadata: dict[str, Any], kind: Kind, name: st
         list(dict.fromkeys(finalizers)),
         _objects(metadata, "ownerReferences"),
         metadata.get("managedFields"),
-        warnings=validation.judge(unknown_fields(tree, kind)),
+        warnings=(*(kind.remarks(spec) if kind.remarks else ()), *validation.judge(unknown_fields(tree, kind))),
     )
 
 

@@ -1,6 +1,6 @@
 """Options of a write that change what it does: dry runs, who owns the fields, unknown fields, and how a delete is meant."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import orjson
@@ -13,6 +13,7 @@ from dashwright.common.errors import BadRequest, Cause, Invalid
 
 ALL: Final = "All"
 LONGEST_MANAGER: Final = 128
+_BOOLEANS: Final = {"": False, "false": False, "f": False, "0": False, "true": True, "t": True, "1": True}
 _POLICIES: Final = frozenset({"", "Orphan", "Background", "Foreground"})
 
 
@@ -49,9 +50,31 @@ def is_dry_run(call: Call) -> bool:
 
 def refuse_force(call: Call) -> None:
     """Raises Invalid for ``force``, which only an apply may use."""
-    if call.query.get("force", "") not in ("", "false"):
-        text = "Forbidden: may not be specified for non-apply patch"
-        raise Invalid(f"PatchOptions is invalid: force: {text}", causes=[Cause("force", "FieldValueForbidden", text)])
+    if call.query.get("force"):
+        raise _not_of_a_patch("force", "FieldValueForbidden", "Forbidden: may not be specified for non-apply patch")
+
+
+def applier_of(call: Call) -> By:
+    """Who applies by a request. Raises Invalid where they have no name for the fields they own."""
+    if not call.query.get("fieldManager"):
+        raise _not_of_a_patch("fieldManager", "FieldValueRequired", "Required value: is required for apply patch")
+    return replace(writer_of(call), operation="Apply")
+
+
+def is_forced(call: Call) -> bool:
+    """Whether an apply takes from others what they own. Raises BadRequest for what is neither true nor false."""
+    text = call.query.get("force", "")
+    if text.lower() not in _BOOLEANS:
+        raise BadRequest(f"force {text[:40]!r} is neither true nor false")
+    return _BOOLEANS[text.lower()]
+
+
+def _not_of_a_patch(field: str, reason: str, text: str) -> Invalid:
+    return Invalid(
+        f'PatchOptions.meta.k8s.io "" is invalid: {field}: {text}',
+        causes=[Cause(field, reason, text)],
+        details={"group": "meta.k8s.io", "kind": "PatchOptions"},
+    )
 
 
 def validation_of(call: Call) -> Validation:
@@ -66,7 +89,7 @@ def validation_of(call: Call) -> Validation:
 async def delete_options_of(call: Call) -> DeleteOptions:
     """Reads the DeleteOptions of a request, of its query and its body, which may have none."""
     sent = await _sent(call)
-    wanted = sent.get("preconditions") or {}
+    wanted = {} if sent.get("preconditions") is None else sent["preconditions"]
     if not isinstance(wanted, dict):
         raise BadRequest("preconditions must be an object with uid and resourceVersion")
     policy = sent.get("propagationPolicy") or call.query.get("propagationPolicy", "")
@@ -79,7 +102,7 @@ async def delete_options_of(call: Call) -> DeleteOptions:
             raise BadRequest(f"gracePeriodSeconds {text[:40]!r} is not an integer")
     if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool) or grace < 0):
         raise BadRequest("gracePeriodSeconds must be an integer that is not negative")
-    tried = sent.get("dryRun") or []
+    tried = [] if sent.get("dryRun") is None else sent["dryRun"]
     if not isinstance(tried, list):
         raise BadRequest("dryRun must be a list")
     expect = Expect(str(wanted.get("uid") or ""), str(wanted.get("resourceVersion") or ""))

@@ -12,25 +12,43 @@ from dashwright.common.database.pool import Connection
 from dashwright.common.errors import BadRequest, Cause, Forbidden
 from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, repository_of
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.kinds.registry import DASHBOARD, JOB, REPOSITORY, find
-from dashwright.common.models.provisioning import JobStatus, State, SyncTarget
+from dashwright.common.kinds.registry import DASHBOARD, JOB, LIBRARY_PANEL, REPOSITORY, find
+from dashwright.common.kinds.repository import REMOVE_MANAGED
+from dashwright.common.kinds.settings import AdmissionSettings
+from dashwright.common.models.provisioning import JobStatus, RepositoryStatus, State, SyncTarget
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import jobs, quotas, resources
 from dashwright.common.stores.resources import Stored
 
 
-async def check_write(connection: Connection, namespace: str, write: resources.Write, old: Stored | None) -> None:
-    """Raises NotFound for a folder that is none, and Invalid for a second repository that targets the instance. Under the lock."""
+async def check_write(
+    connection: Connection, namespace: str, write: resources.Write, old: Stored | None, settings: AdmissionSettings
+) -> None:
+    """Raises NotFound for a folder that is none, BadRequest for folders that lie in a circle or too deep, and Invalid for a second
+    repository that targets the instance. Under the lock.
+    """
     if write.kind.in_folder:
         await folder_rules.check_place(connection, namespace, write, old)
-    if write.kind is REPOSITORY and orjson.loads(write.spec)["sync"]["target"] == SyncTarget.INSTANCE:
-        await _check_only_instance(connection, namespace, write.name)
+    if write.kind.is_tree:
+        await folder_rules.check_nesting(connection, namespace, write, old, most=settings.folder_depth)
+    if write.kind is REPOSITORY:
+        target = orjson.loads(write.spec)["sync"]["target"]
+        if old is not None:
+            _check_target(old, target)
+        if target == SyncTarget.INSTANCE:
+            await _check_only_instance(connection, namespace, write.name)
 
 
 async def check_created(connection: Connection, kind: Kind, namespace: str, limits: QuotaRules) -> None:
     """Raises QuotaReached where the object just made is one too many. Under the lock of objects, which making one takes."""
     if kind is DASHBOARD:
         await quotas.check_dashboards(connection, limits, namespace, created=1)
+
+
+def _check_target(old: Stored, target: str) -> None:
+    if orjson.loads(old.spec)["sync"]["target"] != target and RepositoryStatus.model_validate_json(old.status or "{}").stats:
+        text = "Forbidden: Changing sync target after running sync is not supported; delete the repository and create it anew"
+        raise invalid(REPOSITORY, old.name, [Cause("spec.sync.target", "FieldValueForbidden", text)])
 
 
 async def _check_only_instance(connection: Connection, namespace: str, name: str) -> None:
@@ -60,9 +78,10 @@ def check_finalizers(stored: Stored, write: resources.Write) -> None:
 
 
 async def check_delete(
-    connection: Connection, namespace: str, stored: Stored, view: View, *, cascade: bool = False, grace: int | None = None
+    connection: Connection, namespace: str, stored: Stored, view: View, *, actor: str, cascade: bool = False, grace: int | None = None
 ) -> None:
-    """Raises Forbidden for what a repository manages, and BadRequest for what a file provisions and for a folder that is not empty.
+    """Raises Forbidden for what a repository manages and for a library panel that dashboards show, and BadRequest for what a file
+    provisions and for a folder that is not empty.
 
     With ``cascade`` what lies in a folder is removed; with a ``grace`` of 0 what a file provisions may be.
     """
@@ -70,8 +89,10 @@ async def check_delete(
     check_owner(kind, stored, instead="remove")
     if grace != 0 and annotations_of(stored).get(MANAGED_BY) == FROM_FILE:
         raise BadRequest(f"provisioned {kind.singular} cannot be deleted", message_id="dashboard.provisioned")
+    if kind is LIBRARY_PANEL and await resources.is_referred_to(connection, namespace, stored.name):
+        raise Forbidden("the library element has connections", message_id="library-panel.connected")
     if kind.is_tree and cascade:
-        await folder_rules.cascade(connection, namespace, stored, view)
+        await folder_rules.cascade(connection, namespace, stored, view, actor=actor)
     elif kind.is_tree:
         await folder_rules.check_empty(connection, namespace, stored)
 
@@ -86,6 +107,11 @@ def finalizers_of(stored: Stored) -> Sequence[str]:
     return found
 
 
+def others_finalizers(stored: Stored) -> Sequence[str]:
+    """Those that somebody else has to see to before the object can go."""
+    return [name for name in finalizers_of(stored) if name not in stored.kind.own_finalizers]
+
+
 def is_deleting(stored: Stored) -> bool:
     """Whether the object only waits for its finalizers."""
     return "deletionTimestamp" in orjson.loads(stored.metadata)
@@ -98,8 +124,15 @@ async def end_jobs(connection: Connection, namespace: str, repository: str, *, n
     await jobs.end_all(connection, JOB, namespace, repository, status=status.to_json())
 
 
-async def remove_managed(connection: Connection, namespace: str, repository: str, *, actor: str) -> None:
-    """Removes everything a repository manages."""
+async def end_managing(connection: Connection, namespace: str, repository: Stored, *, actor: str) -> None:
+    """What a repository manages goes with it, or becomes everybody's where its finalizers do not say that it goes."""
+    if REMOVE_MANAGED in finalizers_of(repository):
+        await _remove_managed(connection, namespace, repository.name, actor=actor)
+    else:
+        await resources.release_managed(connection, namespace, repository.name)
+
+
+async def _remove_managed(connection: Connection, namespace: str, repository: str, *, actor: str) -> None:
     names: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for item in await resources.managed(connection, namespace, repository):
         names[item.group, item.resource].append(item.name)

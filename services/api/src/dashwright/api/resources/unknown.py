@@ -44,7 +44,7 @@ def unknown_fields(tree: Mapping[str, Any], kind: Kind) -> Iterator[str]:
     metadata = tree.get("metadata")
     if isinstance(metadata, dict):
         yield from (f"metadata.{key}" for key in sorted(metadata.keys() - _METADATA))
-    for part, model in (("spec", kind.spec), ("status", kind.status)):
+    for part, model in (("spec", kind.spec or kind.shown_spec), ("status", kind.status)):
         if model is not None:
             yield from _unknown(model, tree.get(part), part)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from dashwright.common.database.pool import Connection
 from dashwright.common.database.queries import load
@@ -27,6 +27,13 @@ class Item:
     folder_number: int | None
     folder: str | None
     folder_title: str | None
+
+
+class Known(NamedTuple):
+    """Who made or changed an object."""
+
+    login: str
+    email: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +68,8 @@ async def search(connection: Connection, wanted: Search, *, limit: int, offset: 
         namespace_of(wanted.org_id),
         wanted.viewer,
         wanted.org_id,
-        *_scope(wanted.dashboards),
-        *_scope(wanted.containers),
+        *spread(wanted.dashboards),
+        *spread(wanted.containers),
         wanted.containing,
         _some(wanted.names),
         _some(wanted.numbers),
@@ -81,7 +88,7 @@ async def search(connection: Connection, wanted: Search, *, limit: int, offset: 
 
 async def tags(connection: Connection, org_id: int, dashboards: Scope) -> Sequence[tuple[str, int]]:
     """The tags of those dashboards, in order, each with the number of dashboards that have it."""
-    rows = await connection.fetch(_sql.tags, namespace_of(org_id), *_scope(dashboards))
+    rows = await connection.fetch(_sql.tags, namespace_of(org_id), *spread(dashboards))
     return [(row["term"], row["count"]) for row in rows]
 
 
@@ -95,12 +102,13 @@ async def folder_exists(connection: Connection, org_id: int, name: str) -> bool:
     return bool(await connection.fetchval(_sql.folder_exists, namespace_of(org_id), name))
 
 
-async def logins(connection: Connection, numbers: Collection[int]) -> dict[int, str]:
-    """The logins of those users and service accounts that exist."""
-    return {row["id"]: row["login"] for row in await connection.fetch(_sql.logins, list(numbers))}
+async def people(connection: Connection, numbers: Collection[int]) -> dict[int, Known]:
+    """Those users and service accounts that exist."""
+    return {row["id"]: Known(row["login"], row["email"]) for row in await connection.fetch(_sql.people, list(numbers))}
 
 
-def _scope(scope: Scope) -> tuple[bool, list[str], bool, list[str], list[str]]:
+def spread(scope: Scope) -> tuple[bool, list[str], bool, list[str], list[str]]:
+    """A scope as a statement takes it: five parameters."""
     return scope.everything, list(scope.folders), scope.root, list(scope.hidden), list(scope.names)
 
 

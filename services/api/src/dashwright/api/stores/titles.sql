@@ -42,6 +42,6 @@ select name from resource where namespace = $1 and api_group = $2 and resource =
 -- name: folder_exists
 select exists (select from resource where namespace = $1 and api_group = 'folder.grafana.app' and resource = 'folders' and name = $2)
 
--- name: logins
--- Of users and service accounts.
-select id, login from "user" where id = any($1::bigint[])
+-- name: people
+-- Users and service accounts.
+select id, login, email from "user" where id = any($1::bigint[])

@@ -55,6 +55,10 @@ class DirectoryCheckout:
         self._most_bytes = most_bytes
         self._largest = largest
 
+    @property
+    def commit(self) -> str:
+        return ""
+
     async def look(self) -> None:
         """Returns when the folder is there and may be read. Raises NotFound, Forbidden or SourceFailed."""
         os.close(await asyncio.to_thread(self._open_root))

@@ -5,6 +5,18 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dashwright.common.kinds.kind import Extract
+from dashwright.common.models.provisioning import RepositorySpec
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A stored repository, as those see it who read from it. ``generation`` is that of its spec."""
+
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    spec: RepositorySpec
 
 
 @dataclass(frozen=True, slots=True)

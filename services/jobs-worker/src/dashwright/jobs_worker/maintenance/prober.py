@@ -7,17 +7,24 @@ from pydantic import ValidationError
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
-from dashwright.common.errors import BadRequest, DashwrightError
+from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.messaging.rpc import Reply, Request
 from dashwright.common.models.probe import ProbeRequest
 from dashwright.common.models.provisioning import HealthStatus, RepositorySpec, RepositoryStatus
 from dashwright.common.stores import resources, statuses
+from dashwright.common.stores.resources import Stored
+from dashwright.jobs_worker.domain.objects import Repository
 
 log = structlog.get_logger()
 
-Look = Callable[[RepositorySpec], Awaitable[None]]
-"""Returns when a repository can be read; raises an error below 500 that says why it cannot."""
+Look = Callable[[Repository], Awaitable[None]]
+"""Returns when a repository can be read; raises SourceFailed, or an error below 500, that says why it cannot."""
+
+
+def repository_of(stored: Stored) -> Repository:
+    spec = RepositorySpec.model_validate_json(stored.spec)
+    return Repository(stored.namespace, stored.name, str(stored.uid), stored.generation, spec)
 
 
 class Prober:
@@ -38,9 +45,16 @@ class Prober:
     async def probe(self, namespace: str, name: str) -> HealthStatus:
         """Looks now and records what was seen. NotFound for an unknown repository."""
         async with self._database.connection() as connection:
-            repository = await resources.get(connection, REPOSITORY, namespace, name)
-        health = await self._health(RepositorySpec.model_validate_json(repository.spec))
+            stored = await resources.get(connection, REPOSITORY, namespace, name)
+        return await self._record(namespace, name, await self._health(repository_of(stored)))
 
+    async def note(self, namespace: str, name: str, error: DashwrightError) -> None:
+        """Records that a repository could not be read, where that was its fault or its host's."""
+        if error.status < 500 or isinstance(error, SourceFailed):
+            health = HealthStatus(healthy=False, checked=self._clock.milliseconds(), message=[error.message])
+            await self._record(namespace, name, health)
+
+    async def _record(self, namespace: str, name: str, health: HealthStatus) -> HealthStatus:
         def change(status: RepositoryStatus, _generation: int) -> None:
             if status.health.healthy != health.healthy:
                 log.info("repository_health_changed", repository=name, healthy=health.healthy, reasons=health.message)
@@ -50,12 +64,12 @@ class Prober:
             await statuses.change(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
         return health
 
-    async def _health(self, spec: RepositorySpec) -> HealthStatus:
+    async def _health(self, repository: Repository) -> HealthStatus:
         checked = self._clock.milliseconds()
         try:
-            await self._look(spec)
+            await self._look(repository)
         except DashwrightError as error:
-            if error.status >= 500:
+            if error.status >= 500 and not isinstance(error, SourceFailed):
                 raise
             return HealthStatus(healthy=False, checked=checked, message=[error.message])
         return HealthStatus(healthy=True, checked=checked)

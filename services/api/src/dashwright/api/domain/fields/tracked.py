@@ -6,7 +6,10 @@ from typing import Any
 from dashwright.common.kinds.annotations import GRANT_PERMISSIONS, MESSAGE, NUMBER_LABEL, SET_BY_STORE
 
 _METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
-_UNOWNED = {"annotations": SET_BY_STORE | {MESSAGE, GRANT_PERMISSIONS}, "labels": frozenset({NUMBER_LABEL})}
+CONSUMED = frozenset({MESSAGE, GRANT_PERMISSIONS})
+"""Annotations that tell of the change, and not of the object."""
+
+_UNOWNED = {"annotations": SET_BY_STORE | CONSUMED, "labels": frozenset({NUMBER_LABEL})}
 
 FINALIZERS = ("metadata", "finalizers")
 

@@ -4,10 +4,10 @@ A verb asks ``format_of`` before it does anything, since a client that takes non
 ``Listing``, ``event`` or ``bookmark``.
 """
 
-from dashwright.api.resources.formats.bodies import read_body
+from dashwright.api.resources.formats.bodies import read_applied, read_body
 from dashwright.api.resources.formats.events import bookmark, event
 from dashwright.api.resources.formats.lists import Listing, one
 from dashwright.api.resources.formats.negotiation import Form, Format, Included, format_of
 from dashwright.api.resources.formats.parts import Item
 
-__all__ = ["Form", "Format", "Included", "Item", "Listing", "bookmark", "event", "format_of", "one", "read_body"]
+__all__ = ["Form", "Format", "Included", "Item", "Listing", "bookmark", "event", "format_of", "one", "read_applied", "read_body"]

@@ -28,6 +28,12 @@ async def read_body(call: Call) -> Any:
     return _read(parse, body) if len(body) < _LARGE else await asyncio.to_thread(_read, parse, body)
 
 
+async def read_applied(call: Call) -> Any:
+    """The tree of a body to apply, which is YAML by its type, and so may be JSON; that keeps its numbers as they were sent."""
+    body = await call.body()
+    return _read(_json_or_yaml, body) if len(body) < _LARGE else await asyncio.to_thread(_read, _json_or_yaml, body)
+
+
 def _parser_of(call: Call) -> Callable[[str], Any]:
     name = next(ranges(call.headers.get("Content-Type", ""))).name
     if name in _AS_YAML:
@@ -35,6 +41,13 @@ def _parser_of(call: Call) -> Callable[[str], Any]:
     if name in _AS_JSON:
         return read_json
     raise UnsupportedMediaType(f"the body is of type {name[:80]!r}, which is not read here; send {JSON} or {YAML}")
+
+
+def _json_or_yaml(text: str) -> Any:
+    try:
+        return read_json(text)
+    except Invalid:
+        return read_yaml(text)
 
 
 def _read(parse: Callable[[str], Any], body: bytes) -> Any:

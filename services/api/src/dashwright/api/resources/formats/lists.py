@@ -1,6 +1,7 @@
 """Answers: one object, and lists, which are written piece by piece."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -14,6 +15,8 @@ from dashwright.common.kinds.kind import Kind
 from dashwright.common.yaml import write_yaml
 
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
+_LARGE: Final = 64 * 1024
+"""Bytes of an object whose writing in YAML is noticed by others."""
 
 
 def one(form: Format, kind: Kind, version: str, item: Item, status: int = 200, headers: Mapping[str, str] = _NONE) -> Answer:
@@ -22,8 +25,10 @@ def one(form: Format, kind: Kind, version: str, item: Item, status: int = 200, h
         body = table(form, kind, version, {"resourceVersion": version_of(item)}, [item])
     else:
         body = encode(form, kind, version, item)
-    text = _yaml(body).encode() if form.is_yaml else body
-    return Answer(status, text, form.content_type, {**form.headers, **headers}, may_compress=True)
+    answer = Answer(status, body, form.content_type, {**form.headers, **headers}, may_compress=True)
+    if not form.is_yaml:
+        return answer
+    return answer._replace(body=_yaml(body) if len(body) < _LARGE else _written_aside(body))
 
 
 def table(
@@ -48,7 +53,7 @@ class Listing:
         head = self._head(metadata)
         if not self._form.is_yaml:
             return head
-        return _yaml(head + b"]}").removesuffix(" []\n").encode()
+        return _yaml(head + b"]}").removesuffix(b" []\n")
 
     def items(self, items: Sequence[Item]) -> bytes:
         """Some of the objects, in order. YAML takes its time: write a long piece in a thread."""
@@ -80,10 +85,14 @@ def _table_head(form: Format, kind: Kind, metadata: Mapping[str, Any], *, with_c
     return head + b',"columnDefinitions":' + (columns(kind) if with_columns else b"null") + b',"rows":['
 
 
-def _yaml(text: bytes) -> str:
-    return write_yaml(read_json(text.decode()))
+def _yaml(text: bytes) -> bytes:
+    return write_yaml(read_json(text.decode())).encode()
+
+
+async def _written_aside(text: bytes) -> AsyncIterator[bytes]:
+    yield await asyncio.to_thread(_yaml, text)
 
 
 def _item(text: bytes) -> bytes:
     """One item of a list in YAML; no text in it goes over a line."""
-    return b"- " + _yaml(text).rstrip("\n").replace("\n", "\n  ").encode() + b"\n"
+    return b"- " + _yaml(text).rstrip(b"\n").replace(b"\n", b"\n  ") + b"\n"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from types import MappingProxyType
 from typing import Final
 
@@ -77,6 +78,7 @@ _META_VERSIONS: Final = frozenset({"v1", "v1beta1"})
 _AS_JSON: Final = Format()
 
 
+@cache
 def is_shown_by_body(kind: Kind) -> bool:
     """Whether a column of the kind is told by the body of an object alone: by its spec, or by a status that is made of it."""
     beside = (_METADATA,) if kind.render is not None else (_METADATA, _STATUS)

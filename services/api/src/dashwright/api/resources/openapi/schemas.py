@@ -65,8 +65,8 @@ def _object(kind: Kind, version: str, found: dict[str, Schema]) -> dict[str, Sch
         found[spec.__name__][OPEN] = True
     properties: Schema = {
         **_envelope(ObjectMeta),
-        "spec": {"type": "object", OPEN: True, "description": "Any JSON object"} if spec is None else reference(spec.__name__),
-        **({} if status is None else {"status": reference(status.__name__)}),
+        "spec": {"type": "object", OPEN: True, "description": "Any JSON object"} if spec is None else _told(spec, "What is wanted"),
+        **({} if status is None else {"status": _told(status, "What the server has found")}),
     }
     items = {"type": "array", "items": reference(kind.kind)}
     own = {"type": "object", "description": kind.description, "properties": properties, "required": ["spec"]}
@@ -86,8 +86,14 @@ def _envelope(metadata: type[BaseModel]) -> Schema:
     return {
         "apiVersion": {"type": "string", "description": _API_VERSION},
         "kind": {"type": "string", "description": _KIND},
-        "metadata": reference(metadata.__name__),
+        "metadata": _told(
+            metadata, "What there is to know about any object" if metadata is ObjectMeta else "What there is to know about any list"
+        ),
     }
+
+
+def _told(model: type[BaseModel], description: str) -> Schema:
+    return {"allOf": [reference(model.__name__)], "description": description}
 
 
 def _enveloped(schema: Schema) -> Schema:
@@ -102,7 +108,8 @@ def _mark_sets(kind: Kind, found: dict[str, Schema]) -> None:
         node = found[kind.kind]
         for step in path:
             node = node["properties"][step]
-            node = found[node["$ref"].removeprefix(REFERENCE)] if "$ref" in node else node
+            for part in node.get("allOf", ()):
+                node = found[part["$ref"].removeprefix(REFERENCE)]
         node[_LIST_TYPE] = "set"
 
 
@@ -152,6 +159,8 @@ def _plain(node: Any) -> Any:
     if told.get("additionalProperties") in (True, {OPEN: True}):
         del told["additionalProperties"]
         told[OPEN] = True
+    if isinstance(told.get("description"), str):
+        told["description"] = told["description"].replace("``", "")
     if "$ref" in told and len(told) > 1:
         told = {"allOf": [{"$ref": told.pop("$ref")}], **told}
     return told

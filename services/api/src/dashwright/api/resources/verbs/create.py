@@ -28,8 +28,7 @@ def operation(target: Target) -> Operation:
 
 async def handle(target: Target, services: Services, call: Call) -> Answer:
     kind, namespace, form = target.kind, call.parameters["namespace"], formats.format_of(call)
-    if not all(call.evaluated.may(action, scope) for action, scope in kind.create_needs):
-        raise denied(*[action for action, _ in kind.creating])
+    require_creation(call, kind)
     by, validation = options.writer_of(call), options.validation_of(call)
     if kind.shelf is kinds.Shelf.JOBS:
         job = await jobs.create(services.jobs, kind, namespace, await call.body(), call.actor, dry_run=by.dry_run)
@@ -38,6 +37,12 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
     wanted = await aside(size, partial(objects.read_new, tree, kind, namespace, target.version, validation))
     stored = await services.writer.create(wanted, by, size=size)
     return formats.one(form, kind, target.version, stored, _status(target), headers_of(wanted.warnings))
+
+
+def require_creation(call: Call, kind: kinds.Kind) -> None:
+    """Raises Forbidden where the caller may not make objects of the kind anywhere."""
+    if not all(call.evaluated.may(action, scope) for action, scope in kind.create_needs):
+        raise denied(*[action for action, _ in kind.creating])
 
 
 def _status(target: Target) -> int:

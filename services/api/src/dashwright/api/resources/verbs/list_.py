@@ -15,8 +15,7 @@ from dashwright.common.kinds import kind as kinds
 QUERY: Final = {
     "limit": "how many at most",
     "continue": "the token that the page before ended with",
-    "labelSelector": "what the labels are to be, as Kubernetes writes it",
-    "fieldSelector": "metadata.name and metadata.namespace, as Kubernetes writes it",
+    **described.SELECTING,
     "resourceVersion": "the list is to be no older",
     "resourceVersionMatch": "Exact: of that very version",
     **described.INCLUDED,
@@ -32,7 +31,7 @@ def operation(target: Target) -> Operation:
 async def handle(target: Target, services: Services, call: Call) -> Answer:
     selection = parse_selection(call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""), call.parameters["namespace"])
     if selection.special is not None:
-        return await past.answer(target, services, call, selection.special, selection.name)
+        return await past.answer(target, services, call, selection)
     form, asked = formats.format_of(call), pages.asked_of(call)
     await sources.check_version(services.database, asked.version)
     source = await _source(target, services, call, form, asked, selection)

@@ -9,8 +9,9 @@ from dashwright.api.resources import described, formats, objects, options
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
 from dashwright.api.resources.unknown import headers_of
+from dashwright.api.resources.verbs import apply
 from dashwright.api.resources.writing import patches
-from dashwright.common.errors import BadRequest, UnsupportedMediaType
+from dashwright.common.errors import UnsupportedMediaType
 from dashwright.common.media import ranges
 
 
@@ -20,12 +21,14 @@ def operation(target: Target) -> Operation:
         target,
         query=described.PATCHING,
         request=Content(None, (*patches.BY_TYPE, patches.APPLY_PATCH)),
-        answers={200: described.in_formats(target.kind)},
+        answers={200: described.in_formats(target.kind), 201: described.in_formats(target.kind)},
         errors=(404, 406, 409, 422),
     )
 
 
 async def handle(target: Target, services: Services, call: Call) -> Answer:
+    if _type_of(call) == patches.APPLY_PATCH:
+        return await apply.handle(target, services, call)
     kind, namespace, name, form = target.kind, call.parameters["namespace"], call.parameters["name"], formats.format_of(call)
     by, validation, patch = options.writer_of(call), options.validation_of(call), patch_of(call)
     options.refuse_force(call)
@@ -38,10 +41,12 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
 
 def patch_of(call: Call) -> patches.Patch:
     """How the body is meant. Raises UnsupportedMediaType that names what is understood."""
-    name = next(ranges(call.headers.get("Content-Type", ""))).name
-    if name == patches.APPLY_PATCH:
-        raise BadRequest("server-side apply is not served yet; send another kind of patch")
+    name = _type_of(call)
     if name not in patches.BY_TYPE:
         known = ", ".join((*patches.BY_TYPE, patches.APPLY_PATCH))
         raise UnsupportedMediaType(f"the body of the request was in an unknown format - accepted media types include: {known}")
     return patches.BY_TYPE[name]
+
+
+def _type_of(call: Call) -> str:
+    return next(ranges(call.headers.get("Content-Type", ""))).name

@@ -1,5 +1,7 @@
 """From the object that is wanted to the row that is written: the kind's model, its rules, and what of the old body stays."""
 
+import re
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
@@ -8,9 +10,9 @@ from dashwright.api.resources.writing.wanted import Wanted
 from dashwright.common.document import check_texts, read_json, same, write_json
 from dashwright.common.errors import BadRequest, Cause, Invalid, TooLarge
 from dashwright.common.kinds import rendering
-from dashwright.common.kinds.annotations import FOLDER, MANAGED_BY, REPOSITORY, SET_BY_MANAGER
+from dashwright.common.kinds.annotations import FOLDER, MANAGED_BY, MESSAGE, REPOSITORY, SET_BY_MANAGER
 from dashwright.common.kinds.draft import Draft
-from dashwright.common.kinds.kind import Kind
+from dashwright.common.kinds.kind import Extract, Kind
 from dashwright.common.kinds.naming import check_object_name
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.causes import causes_of
@@ -19,6 +21,8 @@ from dashwright.common.stores.resources import Stored
 
 LARGEST_SPEC: Final = 5 * 1024 * 1024
 """Characters of a spec, however it came to be."""
+
+_RESTORED: Final = re.compile(r"Restored from version ([1-9][0-9]{0,17})")
 
 
 class Admitted(NamedTuple):
@@ -36,7 +40,9 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
     """
     kind = wanted.kind
     old: dict[str, Any] | None = None if stored is None else read_json(stored.spec)
-    body = rendering.body_of(kind, None if stored is None else stored.body, wanted.version, wanted.spec)
+    body = wanted.spec
+    if not wanted.is_body:
+        body = rendering.body_of(kind, None if stored is None else stored.body, wanted.version, body)
     if kind.spec is not None:
         body = _shaped(kind, kind.spec, wanted.name, body)
     kept = stored if stored is not None and same(body, old) else None
@@ -49,9 +55,8 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
     if draft.causes:
         raise invalid(kind, wanted.name, draft.causes)
     extract = kind.extract(draft.spec)
-    if wanted.title is not None:
-        extract = extract._replace(title=wanted.title)
-    require_texts(extract.title)
+    title = _title(wanted, extract, stored, old)
+    require_texts(title)
     text = write_json(draft.spec).decode() if kept is None else kept.spec
     if kept is None and len(text) > LARGEST_SPEC:
         raise TooLarge(f"the spec of {kind.singular} {wanted.name!r} would have more than {LARGEST_SPEC} characters, the most there may be")
@@ -60,15 +65,36 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
         wanted.name,
         text,
         rendering.stored_version(kind, version, extract),
-        extract=extract,
+        extract=extract._replace(title=title),
         labels=draft.labels,
         annotations=draft.annotations,
         finalizers=wanted.finalizers,
         owner_references=wanted.owner_references,
         number=wanted.number,
-        restored_from=wanted.restored_from,
+        restored_from=wanted.restored_from or _restored_from(wanted),
     )
     return Admitted(write, draft.spec, old)
+
+
+def shaped_status(kind: Kind, name: str, status: dict[str, Any]) -> dict[str, Any]:
+    """A status with defaults written and unknown fields dropped. Raises Invalid."""
+    assert kind.status is not None, f"{kind.plural} have no status to write"
+    return _shaped(kind, kind.status, name, status, "status")
+
+
+def _title(wanted: Wanted, extract: Extract, stored: Stored | None, old: Mapping[str, Any] | None) -> str:
+    """One that an object was given beside its spec stays as long as the title in the spec does."""
+    if wanted.title is not None:
+        return wanted.title
+    if stored is None or old is None or stored.title == extract.title:
+        return extract.title
+    return stored.title if wanted.kind.extract(old).title == extract.title else extract.title
+
+
+def _restored_from(wanted: Wanted) -> int | None:
+    """The generation that the message of the write names: so clients say that they restore one."""
+    found = _RESTORED.fullmatch(wanted.annotations.get(MESSAGE, "")) if wanted.kind.history else None
+    return None if found is None else int(found[1])
 
 
 def require_texts(tree: Any) -> None:
@@ -99,12 +125,12 @@ def _annotations(wanted: Wanted) -> dict[str, str]:
     return given
 
 
-def _shaped(kind: Kind, model: type[BaseModel], name: str, spec: dict[str, Any]) -> dict[str, Any]:
-    """The spec with defaults written and unknown fields dropped."""
+def _shaped(kind: Kind, model: type[BaseModel], name: str, part: dict[str, Any], called: str = "spec") -> dict[str, Any]:
+    """The spec, or another part, with defaults written and unknown fields dropped."""
     try:
-        shaped = model.model_validate_json(write_json(spec))
+        shaped = model.model_validate_json(write_json(part))
     except ValidationError as error:
-        causes = [Cause(f"spec.{cause.field}" if cause.field else "spec", cause.reason, cause.message) for cause in causes_of(error) or ()]
+        causes = [Cause(f"{called}.{cause.field}".rstrip("."), cause.reason, cause.message) for cause in causes_of(error) or ()]
         raise invalid(kind, name, causes) from error
     result: dict[str, Any] = shaped.model_dump(mode="json", by_alias=True, exclude_none=True)
     return result

@@ -29,14 +29,15 @@ def owned(wanted: Wanted, admitted: Admitted, by: By, now: datetime, stored: Sto
         entries = managers_of(wanted.managed_fields)
     else:
         before = {} if stored is None else tree_of(orjson.loads(stored.metadata), admitted.old)
-        entries = ownership.update(before, after, managers_of(known, wanted.managed_fields), writer(wanted, by, now), sets)
+        writer = ownership.Writer(by.manager, wanted.kind.api_version(wanted.version), told(now))
+        entries = ownership.update(before, after, managers_of(known, wanted.managed_fields), writer, sets)
     settled: Sequence[Entry] = ownership.settled(entries, after, sets)
     return known if is_same(settled, managers_of(known)) else written(settled)
 
 
-def writer(wanted: Wanted, by: By, now: datetime) -> ownership.Writer:
-    """Who writes, for the books."""
-    return ownership.Writer(by.manager, wanted.kind.api_version(wanted.version), now.strftime("%Y-%m-%dT%H:%M:%SZ"))
+def told(now: datetime) -> str:
+    """A time as the entries tell it."""
+    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def tree_of(metadata: Mapping[str, Any], body: Any) -> dict[str, Any]:

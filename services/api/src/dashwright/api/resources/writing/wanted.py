@@ -17,9 +17,10 @@ MODIFIED: Final = "the object has been modified; please apply your changes to th
 class Wanted:
     """An object as it is to be.
 
-    ``spec`` is plain JSON data in ``version``, not admitted yet. ``managed_fields`` are those that were sent, and of an apply those that
-    it leaves; ``title`` None takes the one in the spec. ``number`` is given to a new object, ``restored_from`` is the generation that the
-    spec was taken from. ``warnings`` are told to the client.
+    ``spec`` is plain JSON data in ``version``, not admitted yet; ``is_body``: it is the body to store, not what the version shows of it.
+    ``managed_fields`` are those that were sent, and of an apply those that it leaves; ``title`` None takes the one in the spec, or where
+    that is as it was the one that is stored. ``number`` is given to a new object, ``uid`` is that of what was deleted, where it is to be
+    the same again. ``restored_from`` is the generation that the spec was taken from. ``warnings`` are told to the client.
     """
 
     kind: Kind
@@ -34,6 +35,8 @@ class Wanted:
     title: str | None = None
     number: int | None = None
     restored_from: int | None = None
+    is_body: bool = False
+    uid: str = ""
     warnings: tuple[str, ...] = ()
 
 
@@ -42,7 +45,8 @@ class By:
     """Who writes, and how.
 
     ``manager`` is the name under which they own the fields they set, ``operation`` how they came to own them. ``dry_run``: everything
-    is checked and nothing kept. ``event`` is what the audit calls it, by default the kind and the verb.
+    is checked and nothing kept. ``event`` is what the audit calls it, by default the kind and the verb; ``created`` is the status that
+    a creation answers.
     """
 
     identity: Identity
@@ -52,6 +56,7 @@ class By:
     dry_run: bool = False
     subresource: str = ""
     event: str | None = None
+    created: int = 201
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,57 +1,77 @@
 """What the classic API says of a stored object beside its body: who made and changed it, when, and what the caller may do with it."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import orjson
 
+from dashwright.api.domain.access.view import View
 from dashwright.api.domain.times import shown
-from dashwright.api.resources.classic import annotations_of
+from dashwright.api.resources.rules import annotations_of
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
-from dashwright.common.identity import Identity
 from dashwright.common.kinds.annotations import CREATED_BY, UPDATED_AT, UPDATED_BY
 from dashwright.common.stores.resources import Stored
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Logins and times in words."""
+    """Logins and times in words, and the annotations that they come from."""
 
     created: str
     created_by: str
     updated: str
     updated_by: str
+    annotations: dict[str, str]
+
+
+class Maker(NamedTuple):
+    """``number`` is 0 for whoever is not known."""
+
+    number: int
+    login: str
+    email: str
 
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
     can_save: bool
     can_delete: bool
+    can_admin: bool
 
 
-def abilities(caller: Identity, area: str) -> Abilities:
-    """``area``: ``dashboards`` or ``folders``."""
-    return Abilities(caller.may(f"{area}:write"), caller.may(f"{area}:delete"))
+def abilities_on(view: View, stored: Stored) -> Abilities:
+    """What a view allows on one object."""
+    kind, name, folder = stored.kind, stored.name, stored.folder
+    return Abilities(
+        view.may(kind.actions["update"], kind, name, folder),
+        view.may(kind.actions["delete"], kind, name, folder),
+        view.may(f"{kind.area}.permissions:write", kind, name, folder),
+    )
+
+
+async def people(database: Database, names: Collection[str]) -> dict[str, Maker]:
+    """Those who made and changed objects, by their names in the store (``user:1``). Whoever is no user or service account any more, or
+    never was one, has that name for a login.
+    """
+    numbers = {name: number for name in names if (number := _number(name)) is not None}
+    known: dict[int, titles.Known] = {}
+    if numbers:
+        async with database.connection() as connection:
+            known = await titles.people(connection, set(numbers.values()))
+    return {name: Maker(number, *known[number]) if (number := numbers.get(name, 0)) in known else Maker(0, name, "") for name in names}
 
 
 async def provenance(database: Database, stored: Stored) -> Provenance:
-    """Whoever is no user or service account any more, or never was one, stands there as the store names them."""
     annotations = annotations_of(stored)
     maker = annotations.get(CREATED_BY, "")
     changer = annotations.get(UPDATED_BY, maker)
-    numbers = {name: number for name in (maker, changer) if (number := _number(name)) is not None}
-    logins: dict[int, str] = {}
-    if numbers:
-        async with database.connection() as connection:
-            logins = await titles.logins(connection, set(numbers.values()))
+    known = await people(database, {maker, changer})
     made = datetime.fromisoformat(orjson.loads(stored.metadata)["creationTimestamp"])
     changed = datetime.fromisoformat(annotations[UPDATED_AT]) if UPDATED_AT in annotations else made
-
-    def login(name: str) -> str:
-        return logins.get(numbers[name], name) if name in numbers else name
-
-    return Provenance(shown(made), login(maker), shown(changed), login(changer))
+    return Provenance(shown(made), known[maker].login, shown(changed), known[changer].login, annotations)
 
 
 def _number(uid: str) -> int | None:

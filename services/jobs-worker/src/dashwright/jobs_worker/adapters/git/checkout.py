@@ -36,10 +36,14 @@ class GitCheckout:
     """``most_entries`` bounds files and directories together, ``largest`` the bytes of a file that is read."""
 
     def __init__(self, commit: Commit, *, most_entries: int = MOST_ENTRIES, largest: int = LARGEST_FILE) -> None:
-        self.commit = commit.sha
+        self._commit = commit.sha
         self._place = str(commit.place)
         self._most_entries = most_entries
         self._largest = largest
+
+    @property
+    def commit(self) -> str:
+        return self._commit
 
     async def entries(self) -> Sequence[Entry]:
         """Raises TooLarge, and SourceFailed where the copy is damaged."""
@@ -86,9 +90,9 @@ class GitCheckout:
         repository = pygit2.Repository(self._place)
         try:
             old = repository.get(since)
-            if not isinstance(old, pygit2.Commit) or (since != self.commit and not repository.descendant_of(self.commit, since)):
+            if not isinstance(old, pygit2.Commit) or (since != self._commit and not repository.descendant_of(self._commit, since)):
                 return None
-            difference = repository.diff(since, self.commit, flags=DiffOption.SKIP_BINARY_CHECK)
+            difference = repository.diff(since, self._commit, flags=DiffOption.SKIP_BINARY_CHECK)
             assert isinstance(difference, pygit2.Diff)
             difference.find_similar()
             return sorted((touched for delta in difference.deltas for touched in _touched(delta)), key=lambda touched: touched.path)
@@ -98,7 +102,7 @@ class GitCheckout:
             raise _damaged(error) from error
 
     def _root(self) -> pygit2.Tree:
-        return pygit2.Repository(self._place)[self.commit].peel(pygit2.Tree)
+        return pygit2.Repository(self._place)[self._commit].peel(pygit2.Tree)
 
 
 def _walk(tree: pygit2.Tree, above: str = "") -> Iterator[Entry]:

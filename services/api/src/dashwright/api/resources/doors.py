@@ -1,0 +1,72 @@
+"""What the doors of the classic API have in common: the folder that a body means, and what stays of an object that they change."""
+
+import secrets
+from typing import Any, Final
+
+import orjson
+
+from dashwright.api.resources.writing.wanted import Wanted
+from dashwright.api.stores import titles
+from dashwright.common.database.pool import Connection
+from dashwright.common.errors import NotFound
+from dashwright.common.identity import namespace_of
+from dashwright.common.kinds.annotations import FOLDER as IN_FOLDER
+from dashwright.common.kinds.annotations import MESSAGE
+from dashwright.common.kinds.kind import Kind
+from dashwright.common.kinds.registry import FOLDER
+from dashwright.common.stores import resources
+from dashwright.common.stores.resources import Stored
+
+MANAGER: Final = "classic-api"
+"""The name under which this API owns the fields that it sets."""
+
+VERSION: Final = "v0alpha1"
+"""What its bodies are written as."""
+
+_ROOT: Final = frozenset({"", "general"})
+
+
+async def folder_named(connection: Connection, org_id: int, uid: str | None, number: int | None) -> str | None:
+    """The folder that a body means by its uid, or else by its number; the empty text is the root. None where neither was given.
+
+    Raises NotFound.
+    """
+    if uid is None and number is None:
+        return None
+    if uid in _ROOT or (uid is None and number == 0):
+        return ""
+    name = uid if uid is not None else await titles.named(connection, FOLDER, org_id, number or 0)
+    if name is None or not await resources.get_many(connection, FOLDER, namespace_of(org_id), [name]):
+        raise NotFound("folder not found")
+    return name
+
+
+def made(kind: Kind, name: str, version: str, spec: dict[str, Any], *, folder: str, message: str = "", **members: Any) -> Wanted:
+    """A new object. ``folder`` is empty at the root."""
+    return Wanted(kind, name, version, spec, annotations=_annotations({}, folder, message), is_body=True, **members)
+
+
+def over(stored: Stored, version: str, spec: dict[str, Any], *, folder: str, message: str = "", **members: Any) -> Wanted:
+    """A stored object with another spec and place; labels, annotations and whatever else this API does not know of stay."""
+    metadata = orjson.loads(stored.metadata)
+    return Wanted(
+        stored.kind,
+        stored.name,
+        version,
+        spec,
+        labels=metadata.get("labels") or {},
+        annotations=_annotations(metadata.get("annotations") or {}, folder, message),
+        finalizers=metadata.get("finalizers") or (),
+        owner_references=metadata.get("ownerReferences") or (),
+        is_body=True,
+        **members,
+    )
+
+
+def new_uid() -> str:
+    return secrets.token_hex(7)
+
+
+def _annotations(kept: dict[str, str], folder: str, message: str) -> dict[str, str]:
+    given = {IN_FOLDER: folder, MESSAGE: message}
+    return {key: text for key, text in kept.items() if key not in given} | {key: text for key, text in given.items() if text}

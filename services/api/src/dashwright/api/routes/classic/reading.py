@@ -1,0 +1,30 @@
+"""Bodies of the classic API that hold JSON to be kept: their numbers stay as they were sent."""
+
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+
+from dashwright.api.http.integers import integer_of
+from dashwright.common.document import Exact, check_depth, read_json
+from dashwright.common.errors import BadRequest, Invalid
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def _as_integer(value: Any) -> Any:
+    number = integer_of(str(value)) if isinstance(value, Exact) else None
+    return value if number is None else number
+
+
+Number = Annotated[int, BeforeValidator(_as_integer), Field(ge=-(2**63), lt=2**63)]
+"""A whole number of 64 bits in such a body."""
+
+
+def exact(body: bytes, model: type[Model]) -> Model:
+    """The body as an object of ``model``, with the numbers in its trees as they were sent. Raises BadRequest."""
+    try:
+        tree = read_json(body.decode())
+        check_depth(tree)
+        return model.model_validate(tree)
+    except (UnicodeDecodeError, Invalid, ValidationError) as error:
+        raise BadRequest("bad request data") from error

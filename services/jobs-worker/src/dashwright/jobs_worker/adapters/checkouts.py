@@ -1,0 +1,81 @@
+"""Repositories of every type, as they are looked at and read."""
+
+import base64
+from pathlib import Path
+from typing import Final
+
+from dashwright.common.allowed_hosts import AllowedHosts
+from dashwright.common.errors import NotFound
+from dashwright.common.kinds.repository import token_place
+from dashwright.common.models.provisioning import RepositoryType
+from dashwright.common.reach import Reach
+from dashwright.common.secrets import SecretBox
+from dashwright.common.settings import Settings
+from dashwright.jobs_worker.adapters.directory import DirectoryCheckout
+from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
+from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
+from dashwright.jobs_worker.adapters.git.remote import Remote
+from dashwright.jobs_worker.domain.objects import Repository
+from dashwright.jobs_worker.ports import Checkout
+
+_LOOK_SECONDS: Final = 30.0
+_NOWHERE: Final = Path("/")
+"""Where git finds no repository whose configuration it would read."""
+
+
+class Checkouts:
+    """Opens repositories by their type. ``box`` opens the tokens that were sealed for them."""
+
+    def __init__(self, settings: Settings, box: SecretBox) -> None:
+        self._settings = settings
+        self._box = box
+        self._mirrors = Mirrors(settings.data_dir.absolute() / "git", settings.repository_bytes)
+        self._reach = Reach(AllowedHosts.of(settings.allowed_hosts), "the repository's")
+
+    async def open(self, repository: Repository) -> Checkout | None:
+        """The newest state of a repository; None of one on a git host that has no commit yet. Raises what its kind of checkout does."""
+        if repository.spec.type is RepositoryType.LOCAL:
+            return self._directory(repository)
+        githost = repository.spec.githost
+        assert githost is not None, "admission wants the block of the type"
+        commit = await self._mirrors.fetch(repository.uid, self._remote(repository, self._settings.git_seconds), githost.branch)
+        if commit is None:
+            return None
+        settings = self._settings
+        return GitCheckout(commit, most_entries=settings.repository_files, largest=settings.repository_file_bytes)
+
+    async def look(self, repository: Repository) -> None:
+        """Returns when a repository can be read. Raises an error that says why it cannot."""
+        if repository.spec.type is RepositoryType.LOCAL:
+            await self._directory(repository).look()
+            return
+        githost = repository.spec.githost
+        assert githost is not None, "admission wants the block of the type"
+        remote = self._remote(repository, _LOOK_SECONDS)
+        if await remote.head(githost.branch, _NOWHERE) is None and githost.branch and await remote.default_branch(_NOWHERE):
+            raise NotFound(f"branch not found: {githost.branch!r}; the repository has others")
+
+    async def head(self, repository: Repository) -> str | None:
+        """The newest commit; None where there is none, and of a folder."""
+        githost = repository.spec.githost
+        if repository.spec.type is RepositoryType.LOCAL or githost is None:
+            return None
+        return await self._remote(repository, _LOOK_SECONDS).head(githost.branch, _NOWHERE)
+
+    def _directory(self, repository: Repository) -> DirectoryCheckout:
+        assert repository.spec.local is not None, "admission wants the block of the type"
+        settings = self._settings
+        return DirectoryCheckout(
+            repository.spec.local.path,
+            settings.local_paths,
+            most_entries=settings.repository_files,
+            most_bytes=settings.repository_bytes,
+            largest=settings.repository_file_bytes,
+        )
+
+    def _remote(self, repository: Repository, seconds: float) -> Remote:
+        githost = repository.spec.githost
+        assert githost is not None, "admission wants the block of the type"
+        sealed = githost.encrypted_token
+        token = self._box.open(base64.b64decode(sealed), token_place(repository.namespace, repository.name)) if sealed else ""
+        return Remote((githost.url or "").rstrip("/"), token, self._reach, seconds, self._settings.git_authorities)

@@ -1,0 +1,125 @@
+"""What the classic API finds: the search over dashboards and folders, tags, and where to begin."""
+
+from typing import Any
+
+from tests.contract.api.conftest import Api
+from tests.contract.api.test_classic_doors import folder, saved
+
+from dashwright.common.identity import Role
+
+
+async def test_a_search_finds_by_title_type_tag_folder_and_star(api: Api) -> None:
+    """Folders first, then by title; each item with the same number and address as its own answer; numbers serve as filters, too."""
+    made = await folder(api, "f1", "Beta folder")
+    first = await saved(api, "d1", "alpha", folder="f1", tags=["x", "y"])
+    await saved(api, "d2", "Gamma", tags=["x"], note="\0 is escaped in a body")
+    await api.sql("insert into star (user_id, org_id, dashboard_uid) values (1, 1, 'd2')")
+
+    async def found(query: str) -> list[str]:
+        status, body = await api("GET", f"/api/search?{query}")
+        assert status == 200, body
+        return [item["uid"] for item in body]
+
+    assert await found("") == ["f1", "d1", "d2"]
+    assert await found("sort=alpha-desc") == ["f1", "d2", "d1"]
+    assert await found("query=AM") == ["d2"]
+    assert await found("type=dash-db") == ["d1", "d2"]
+    assert await found("type=dash-folder") == ["f1"]
+    assert await found("tag=x") == ["d1", "d2"]
+    assert await found("tag=x&tag=y") == ["d1"]
+    assert await found("folderUIDs=f1") == ["d1"]
+    assert await found("folderUIDs=general") == ["f1", "d2"]
+    assert await found(f"folderIds={made['id']}") == ["d1"]
+    assert await found("folderIds=0") == ["f1", "d2"]
+    assert await found(f"folderIds={made['id']}&type=dash-folder") == ["f1"]
+    assert await found(f"folderIds={made['id']}&type=dash-db") == ["d1"]
+    assert await found(f"dashboardIds={first['id']}") == ["d1"]
+    assert await found("dashboardIds=none") == []
+    assert await found("dashboardUIDs=d1&dashboardUIDs=d2") == ["d1", "d2"]
+    assert await found("starred=true") == ["d2"]
+    assert await found("limit=1&page=2") == ["d1"]
+    assert await found("limit=0&page=0") == ["f1", "d1", "d2"]
+    assert await found("limit=1&page=9") == []
+    _, body = await api("GET", "/api/search?dashboardUIDs=d1")
+    assert body == [
+        {
+            "id": first["id"],
+            "uid": "d1",
+            "orgId": 1,
+            "title": "alpha",
+            "uri": "db/alpha",
+            "url": "/d/d1/alpha",
+            "slug": "",
+            "type": "dash-db",
+            "tags": ["x", "y"],
+            "isStarred": False,
+            "sortMeta": 0,
+            "isDeleted": False,
+            "folderId": made["id"],
+            "folderUid": "f1",
+            "folderTitle": "Beta folder",
+            "folderUrl": made["url"],
+        }
+    ]
+
+
+async def test_a_search_may_come_as_a_body(api: Api) -> None:
+    """With the same members as the query; what does not fit is refused, and a limit out of range is the default or the largest."""
+    made = await folder(api, "f1", "F")
+    one = await saved(api, "d1", "A", folder="f1", tags=["x"])
+    await saved(api, "d2", "B", tags=["x", "y"])
+
+    async def found(**body: Any) -> list[str]:
+        status, answer = await api("POST", "/api/search", body)
+        assert status == 200, answer
+        return [item["uid"] for item in answer]
+
+    assert await found() == ["f1", "d1", "d2"]
+    assert await found(tag=["x"], folderUIDs=["general"]) == ["d2"]
+    assert await found(dashboardIds=[one["id"]], limit=0, page=0) == ["d1"]
+    assert await found(folderIds=[made["id"]]) == ["d1"]
+    assert await found(dashboardUIDs=["d2"], query="b", type=["dash-db"], starred=False) == ["d2"]
+    assert await found(sort="alpha-desc", limit=10**12, page=1) == ["f1", "d2", "d1"]
+    unfit: list[Any] = [{"tag": "x"}, {"limit": "5"}, {"query": "a\0"}, {"dashboardIds": [2**64]}, [], {"sort": "size"}]
+    for body in unfit:
+        assert await api("POST", "/api/search", body) == (400, {"message": "bad request data"})
+
+
+async def test_a_search_for_another_type_fails(api: Api) -> None:
+    """Existing clients know it as a failure of the server."""
+    for status, answer in (await api("GET", "/api/search?type=unknown"), await api("POST", "/api/search", {"type": ["dash-db", "x"]})):
+        assert (status, answer["message"].startswith("Search failed")) == (500, True)
+
+
+async def test_tags_are_counted_by_dashboard(api: Api) -> None:
+    """In order; a tag that a dashboard names twice counts once; another organization and who may read nothing see none."""
+    await saved(api, "d1", "A", tags=["foobar", "bazqux", "foobar"])
+    await saved(api, "d2", "B", tags=["foobar", 5, "a\0b"])
+    expected = [{"term": "bazqux", "count": 1}, {"term": "foobar", "count": 2}]
+    assert await api("GET", "/api/dashboards/tags") == (200, expected)
+    assert await api("GET", "/api/dashboards/tags", auth=await api.person("nobody", Role.NONE)) == (200, [])
+    elsewhere = await api.person("elsewhere", Role.ADMIN, org_id=await api.organization("Second"))
+    assert await api("GET", "/api/dashboards/tags", auth=elsewhere) == (200, [])
+
+
+async def test_home_is_what_was_chosen(api: Api) -> None:
+    """By the user, else by a team of theirs, else by the organization; otherwise, or if it has gone, a dashboard that is built in."""
+    path = "/api/dashboards/home"
+    status, home = await api("GET", path)
+    assert (status, home["dashboard"]["title"], home["meta"]["isHome"], home["meta"]["canSave"]) == (200, "Home", True, False)
+    numbers = {uid: (await saved(api, uid, f"Of {uid}"))["id"] for uid in ("user", "team", "org")}
+    kim = await api.person("kim", Role.VIEWER)
+    team = (await api("POST", "/api/teams", {"name": "Crew"}))[1]["teamId"]
+    kim_id = await api.sql("""select id from "user" where login = 'kim'""")
+    assert (await api("POST", f"/api/teams/{team}/members", {"userId": kim_id}))[0] == 200
+    account = f"Bearer {(await api.token(await api.account('robot'), 't'))[1]}"
+    for owner, auth in (("org", None), (f"teams/{team}", None), ("user", kim)):
+        chosen = owner.partition("/")[0].rstrip("s")
+        options = {} if auth is None else {"auth": auth}
+        assert (await api("PUT", f"/api/{owner}/preferences", {"homeDashboardId": numbers[chosen]}, **options))[0] == 200
+        assert await api("GET", path, auth=kim) == (200, {"redirectUri": f"/d/{chosen}/of-{chosen}"})
+        assert await api("GET", path, auth=account) == (200, {"redirectUri": "/d/org/of-org"})
+    await api("DELETE", "/api/dashboards/uid/user")
+    assert (await api("GET", path, auth=kim))[1] == {"redirectUri": "/d/team/of-team"}
+    nobody = await api.person("nobody", Role.NONE)
+    assert (await api("GET", path, auth=nobody))[1]["dashboard"]["title"] == "Home"

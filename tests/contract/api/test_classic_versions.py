@@ -1,0 +1,106 @@
+"""Versions of dashboards behind the classic API: what they were, and making them that again."""
+
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import Api
+from tests.contract.api.test_classic_doors import folder, saved
+
+from dashwright.common.identity import Role
+
+ONE = "/api/dashboards/uid/d1"
+STORED = "/apis/dashboard.grafana.app/v0alpha1/namespaces/default/dashboards/d1"
+NO_VERSION = (404, {"message": "Dashboard version not found"})
+
+
+@pytest.fixture
+async def number(api: Api) -> int:
+    """That of the dashboard ``d1``, which has three versions in two folders."""
+    await folder(api, "f1", "F")
+    await saved(api, "d1", "First", exact=1.5)
+    body = {"dashboard": {"uid": "d1", "title": "Second"}, "folderUid": "f1", "overwrite": True, "message": "moved"}
+    assert (await api("POST", "/api/dashboards/db", body))[1]["version"] == 2
+    body = {"dashboard": {"uid": "d1", "title": "Third"}, "folderUid": "f1", "overwrite": True}
+    status, answer = await api("POST", "/api/dashboards/db", body)
+    assert (status, answer["version"]) == (200, 3)
+    found: int = answer["id"]
+    return found
+
+
+async def listed(api: Api, path: str) -> tuple[list[int], str]:
+    status, body = await api("GET", path)
+    assert status == 200, body
+    return [item["version"] for item in body["versions"]], body["continueToken"]
+
+
+async def test_versions_are_listed_the_newest_first(api: Api, number: int) -> None:
+    """By uid and by number; in pages, by a token or by how many to leave out."""
+    status, body = await api("GET", f"{ONE}/versions")
+    second = body["versions"][1]
+    assert (status, body["continueToken"]) == (200, "")
+    assert {key: second[key] for key in second if key != "created"} == {
+        "id": 2,
+        "dashboardId": number,
+        "uid": "d1",
+        "parentVersion": 1,
+        "restoredFrom": 0,
+        "version": 2,
+        "createdBy": "admin",
+        "message": "moved",
+    }
+    assert await api("GET", f"/api/dashboards/id/{number}/versions") == (status, body)
+    assert await listed(api, f"{ONE}/versions?limit=2") == ([3, 2], "2")
+    assert await listed(api, f"{ONE}/versions?limit=2&continueToken=2") == ([1], "")
+    assert await listed(api, f"{ONE}/versions?start=1&limit=1") == ([2], "2")
+    assert await listed(api, f"{ONE}/versions?start=3") == ([], "")
+    assert (await api("GET", f"{ONE}/versions?continueToken=x"))[0] == 400
+
+
+async def test_a_version_holds_the_dashboard_as_it_was(api: Api, number: int) -> None:
+    for path in (ONE, f"/api/dashboards/id/{number}"):
+        status, body = await api("GET", f"{path}/versions/1")
+        assert (status, body["version"], body["uid"], body["message"]) == (200, 1, "d1", "")
+        assert body["data"] == {"title": "First", "exact": 1.5, "id": number, "uid": "d1", "version": 1}
+        for unknown in ("0", "4", "-1", str(2**63 - 1)):
+            assert await api("GET", f"{path}/versions/{unknown}") == NO_VERSION
+        assert (await api("GET", f"{path}/versions/x"))[0] == 400
+    for path in ("/api/dashboards/uid/none", "/api/dashboards/id/7"):
+        assert await api("GET", f"{path}/versions") == (404, {"message": "Dashboard not found"})
+    assert (await api("GET", "/api/dashboards/id/x/versions"))[0] == 400
+
+
+async def test_a_version_is_restored_as_a_new_one(api: Api, number: int) -> None:
+    """Its body comes back, the folder stays, and history says where it came from; the same again changes nothing."""
+    status, body = await api("POST", f"{ONE}/restore", {"version": 1})
+    expected = {"id": number, "uid": "d1", "url": "/d/d1/first", "status": "success", "version": 4, "slug": "first", "folderUid": "f1"}
+    assert (status, body) == (200, expected)
+    found = (await api("GET", STORED))[1]
+    assert found["spec"] == {"title": "First", "exact": 1.5}
+    newest = (await api("GET", f"{ONE}/versions?limit=1"))[1]["versions"][0]
+    assert (newest["version"], newest["parentVersion"], newest["restoredFrom"]) == (4, 3, 1)
+    assert newest["message"] == "Restored from version 1"
+    assert (await api("POST", f"/api/dashboards/id/{number}/restore", {"version": 4}))[1] == body
+    assert (await api("GET", STORED))[1] == found
+    for version in (0, 9):
+        assert await api("POST", f"{ONE}/restore", {"version": version}) == NO_VERSION
+    assert await api("POST", f"{ONE}/restore", {"version": "1"}) == (400, {"message": "bad request data"})
+    assert (await api("POST", "/api/dashboards/uid/none/restore", {"version": 1}))[0] == 404
+
+
+async def test_a_layout_is_restored_as_one(api: Api) -> None:
+    """It is no classic dashboard, whichever version stands now."""
+    await saved(api, "d1", "A", elements={}, layout={"kind": "GridLayout"})
+    await saved(api, "d1", "B")
+    assert (await api("POST", f"{ONE}/restore", {"version": 1}))[1]["version"] == 3
+    _, found = await api("GET", STORED.replace("v0alpha1", "v2alpha1"))
+    assert found["spec"]["layout"] == {"kind": "GridLayout"}
+    assert (await api("GET", STORED))[1]["status"]["conversion"]["failed"] is True
+
+
+async def test_rights_hold_for_versions(api: Api, number: int) -> None:
+    """A Viewer looks at them and restores none; who may read nothing sees none."""
+    viewer, nobody = await api.person("viewer", Role.VIEWER), await api.person("nobody", Role.NONE)
+    assert (await api("GET", f"{ONE}/versions", auth=viewer))[0] == 200
+    assert (await api("POST", f"{ONE}/restore", {"version": 1}, auth=viewer))[0] == 403
+    paths: list[Any] = [f"{ONE}/versions", f"{ONE}/versions/1", f"/api/dashboards/id/{number}/versions"]
+    assert [(await api("GET", path, auth=nobody))[0] for path in paths] == [403, 403, 403]

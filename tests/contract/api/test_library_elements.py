@@ -1,0 +1,208 @@
+"""Library panels behind the classic API: one store and one set of rules with the resource API."""
+
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import Api
+from tests.contract.api.test_classic_doors import folder, saved
+
+from dashwright.common.identity import Role
+
+PATH = "/api/library-elements"
+STORED = "/apis/dashboard.grafana.app/v0alpha1/namespaces/default/librarypanels"
+NOT_FOUND = (404, {"message": "library element could not be found"})
+TAKEN = (400, {"message": "library element with that name or UID already exists"})
+MODEL: dict[str, Any] = {"type": "timeseries", "title": "CPU", "description": "of all hosts", "gridPos": {"x": 0}, "targets": []}
+
+
+async def made(api: Api, uid: str, name: str, **members: Any) -> dict[str, Any]:
+    status, body = await api("POST", PATH, {"uid": uid, "name": name, "kind": 1, "model": MODEL, **members})
+    assert status == 200, body
+    found: dict[str, Any] = body["result"]
+    return found
+
+
+async def found(api: Api, query: str = "", **options: Any) -> list[str]:
+    status, body = await api("GET", f"{PATH}?{query}", **options)
+    assert status == 200, body
+    assert body["result"]["totalCount"] >= len(body["result"]["elements"])
+    return [element["uid"] for element in body["result"]["elements"]]
+
+
+async def test_an_element_is_made_read_and_removed(api: Api) -> None:
+    """In its folder, with its own model to the last digit; the resource API has the same object."""
+    place = await folder(api, "f1", "Shared")
+    data = (
+        '{"uid":"p1","name":"CPU load","folderUid":"f1","model":{"type":"gauge","description":"d","exact":1.10,"big":12345678901234567890}}'
+    )
+    status, body = await api("POST", PATH, data=data)
+    element = body["result"]
+    meta = element.pop("meta")
+    assert (status, element) == (
+        200,
+        {
+            "id": element["id"],
+            "orgId": 1,
+            "folderId": place["id"],
+            "folderUid": "f1",
+            "uid": "p1",
+            "name": "CPU load",
+            "kind": 1,
+            "type": "gauge",
+            "description": "d",
+            "version": 1,
+            "model": {"type": "gauge", "description": "d", "exact": 1.1, "big": 12345678901234567890},
+        },
+    )
+    admin = {"id": 1, "name": "admin", "avatarUrl": meta["createdBy"]["avatarUrl"]}
+    assert (meta["createdBy"], meta["updatedBy"], meta["folderName"], meta["connectedDashboards"]) == (admin, admin, "Shared", 0)
+    async with api.session.get(f"{PATH}/p1", headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as answer:
+        assert '"exact":1.10,"big":12345678901234567890' in await answer.text()
+    _, stored = await api("GET", f"{STORED}/p1")
+    assert (stored["metadata"]["annotations"]["grafana.app/folder"], stored["spec"]["type"]) == ("f1", "gauge")
+    assert stored["status"]["missing"]["exact"] == 1.1
+    assert await api("GET", f"{PATH}/name/CPU%20load") == (200, {"result": [{**element, "meta": meta}]})
+    assert await api("DELETE", f"{PATH}/p1") == (200, {"id": element["id"], "message": "Library element deleted"})
+    for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/connections")):
+        assert await api(method, f"{PATH}/p1{path}") == NOT_FOUND
+    assert await api("PATCH", f"{PATH}/p1", {"kind": 1, "version": 1}) == NOT_FOUND
+    assert await api("GET", f"{PATH}/name/CPU%20load") == NOT_FOUND
+
+
+async def test_a_name_is_taken_once_in_a_folder(api: Api) -> None:
+    """A uid once everywhere; without one, one is made up."""
+    await folder(api, "f1", "F")
+    await made(api, "p1", "CPU")
+    assert (await made(api, "p2", "CPU", folderUid="f1"))["folderUid"] == "f1"
+    assert len((await made(api, "", "Memory"))["uid"]) == 14
+    for body in ({"uid": "p1", "name": "New"}, {"uid": "p3", "name": "CPU"}, {"uid": "p3", "name": "CPU", "folderUid": "f1"}):
+        assert await api("POST", PATH, {**body, "kind": 1, "model": MODEL}) == TAKEN
+    assert await api("PATCH", f"{PATH}/p1", {"folderUid": "f1", "version": 1}) == TAKEN
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        ({"name": "A"}, 400, "bad request data"),
+        ({"name": "A", "model": []}, 400, "bad request data"),
+        ({"name": " ", "model": {}}, 400, "a library element needs a name and a model"),
+        ({"name": "A", "model": {}, "kind": 2}, 400, "kind 2 is not served"),
+        ({"name": "A", "model": {}, "uid": "a b"}, 400, "uid contains illegal characters"),
+        ({"name": "A", "model": {}, "folderUid": "none"}, 404, "folder not found"),
+        ({"name": "A", "model": {}, "folderId": 7}, 404, "folder not found"),
+        ({"name": "A", "model": {"type": 5}}, 400, "the type of a library panel must be a text"),
+    ],
+)
+async def test_what_is_no_panel_is_refused(api: Api, body: Any, status: int, message: str) -> None:
+    found, answer = await api("POST", PATH, body)
+    assert found == status
+    assert answer["message"].startswith(message)
+
+
+async def test_a_change_names_the_version_it_is_of(api: Api) -> None:
+    """412 otherwise. What is not given stays, a model is replaced whole, and a new name alone is a new version as well."""
+    await folder(api, "f1", "F")
+    await made(api, "p1", "CPU")
+    for version in ({}, {"version": 0}, {"version": 99}):
+        assert (await api("PATCH", f"{PATH}/p1", {"name": "r", "kind": 1, **version}))[0] == 412
+    status, body = await api("PATCH", f"{PATH}/p1", {"kind": 1, "model": {"type": "gauge", "title": "CPU"}, "version": 1})
+    element = body["result"]
+    assert (status, element["version"], element["name"], element["model"]) == (200, 2, "CPU", {"type": "gauge", "title": "CPU"})
+    _, body = await api("PATCH", f"{PATH}/p1", {"name": "Load", "version": 2})
+    element = body["result"]
+    assert (element["version"], element["name"], element["model"]) == (3, "Load", {"type": "gauge", "title": "CPU"})
+    _, body = await api("PATCH", f"{PATH}/p1", {"folderUid": "f1", "version": 3})
+    assert (body["result"]["version"], body["result"]["name"], body["result"]["folderUid"]) == (4, "Load", "f1")
+    _, body = await api("PATCH", f"{PATH}/p1", {"folderId": -1, "version": 4})
+    assert (body["result"]["version"], body["result"]["folderUid"]) == (4, "f1")
+    assert (await api("PATCH", f"{PATH}/p1", {"uid": "p2", "version": 4}))[0] == 400
+
+
+async def test_a_name_outlives_changes_by_the_resource_api(api: Api) -> None:
+    """As long as they leave the panel's own title; a new title is the new name."""
+    await made(api, "p1", "Load of all")
+    _, stored = await api("GET", f"{STORED}/p1")
+    stored["spec"]["pluginVersion"] = "12"
+    assert (await api("PUT", f"{STORED}/p1", stored))[0] == 200
+    element = (await api("GET", f"{PATH}/p1"))[1]["result"]
+    assert (element["name"], element["version"], element["model"]["gridPos"]) == ("Load of all", 2, {"x": 0})
+    _, stored = await api("GET", f"{STORED}/p1")
+    stored["spec"]["title"] = "Memory"
+    assert (await api("PUT", f"{STORED}/p1", stored))[0] == 200
+    assert (await api("GET", f"{PATH}/p1"))[1]["result"]["name"] == "Memory"
+
+
+async def test_elements_are_listed_by_name(api: Api) -> None:
+    """Those that were asked for, in pages; a page past the end still says how many there are."""
+    place = await folder(api, "f1", "F")
+    await made(api, "p1", "beta", model={**MODEL, "type": "gauge"})
+    await made(api, "p2", "Alpha", folderUid="f1", model={**MODEL, "description": "NUL \0 is escaped in a body"})
+    await made(api, "p3", "gamma", model={**MODEL, "description": "All Hosts of 100%"})
+    assert await found(api) == ["p2", "p1", "p3"]
+    assert await found(api, "sortDirection=alpha-desc") == ["p3", "p1", "p2"]
+    assert await found(api, "searchString=ALPH") == ["p2"]
+    assert await found(api, "searchString=hosts%20of%20100%25") == ["p3"]
+    assert await found(api, "searchString=escaped") == []
+    assert await found(api, "typeFilter=gauge,table") == ["p1"]
+    assert await found(api, "excludeUid=p1") == ["p2", "p3"]
+    assert await found(api, "folderFilterUIDs=f1") == ["p2"]
+    assert await found(api, "folderFilterUIDs=general,f1&perPage=2") == ["p2", "p1"]
+    assert await found(api, f"folderFilter={place['id']}") == ["p2"]
+    assert await found(api, "folderFilter=0") == ["p1", "p3"]
+    assert await found(api, "folderFilter=x") == []
+    assert await found(api, "kind=2") == []
+    _, body = await api("GET", f"{PATH}?perPage=2&page=9&kind=1")
+    assert body == {"result": {"totalCount": 3, "page": 9, "perPage": 2, "elements": []}}
+    assert (await api("GET", f"{PATH}?perPage=10"))[1]["result"]["perPage"] == 10
+
+
+async def test_what_dashboards_show_is_not_removed(api: Api) -> None:
+    """Behind neither door; the dashboards are told, those that show it in a row as well."""
+    element = await made(api, "p1", "CPU")
+    shown = {"id": 1, "libraryPanel": {"uid": "p1", "name": "CPU"}}
+    first = await saved(api, "d1", "A", panels=[{"type": "row", "panels": [shown]}])
+    await saved(api, "d2", "B", panels=[{"id": 2}])
+    status, body = await api("GET", f"{PATH}/p1/connections")
+    connection = body["result"][0]
+    assert (status, len(body["result"]), connection["createdBy"]["name"]) == (200, 1, "admin")
+    assert {key: connection[key] for key in ("kind", "elementId", "connectionId", "connectionUid")} == {
+        "kind": 1,
+        "elementId": element["id"],
+        "connectionId": first["id"],
+        "connectionUid": "d1",
+    }
+    assert (await api("GET", f"{PATH}/p1"))[1]["result"]["meta"]["connectedDashboards"] == 1
+    status, body = await api("DELETE", f"{PATH}/p1")
+    assert (status, body["message"]) == (403, "the library element has connections")
+    assert (await api("DELETE", f"{STORED}/p1"))[0] == 403
+    await saved(api, "d1", "A")
+    assert (await api("GET", f"{PATH}/p1/connections"))[1] == {"result": []}
+    assert (await api("DELETE", f"{STORED}/p1"))[0] == 200
+
+
+async def test_roles_decide_on_elements(api: Api) -> None:
+    """A Viewer reads and changes nothing; who has no role sees none; another organization has its own."""
+    await made(api, "p1", "CPU")
+    viewer, nobody = await api.person("viewer", Role.VIEWER), await api.person("nobody", Role.NONE)
+    assert await found(api, auth=viewer) == ["p1"]
+    assert (await api("GET", f"{PATH}/p1", auth=viewer))[0] == 200
+    for method, path in (("POST", ""), ("PATCH", "/p1"), ("DELETE", "/p1")):
+        assert (await api(method, PATH + path, {} if method != "DELETE" else None, auth=viewer))[0] == 403
+    for path in ("", "/p1", "/name/CPU", "/p1/connections"):
+        assert (await api("GET", PATH + path, auth=nobody))[0] == 403
+    elsewhere = await api.person("elsewhere", Role.ADMIN, org_id=await api.organization("Second"))
+    assert await found(api, auth=elsewhere) == []
+    assert await api("GET", f"{PATH}/p1", auth=elsewhere) == NOT_FOUND
+
+
+async def test_each_change_of_an_element_is_on_record(api: Api) -> None:
+    """What changes nothing is no event, and no version."""
+    await made(api, "p1", "CPU")
+    for _ in range(2):
+        await api("PATCH", f"{PATH}/p1", {"name": "Load", "version": 1})
+    _, body = await api("PATCH", f"{PATH}/p1", {"name": "Load", "model": MODEL, "version": 2})
+    assert body["result"]["version"] == 2
+    await api("DELETE", f"{PATH}/p1")
+    async with api.database.connection() as connection:
+        rows = await connection.fetch("select action, object from audit_event order by id")
+    assert [tuple(row) for row in rows] == [(f"librarypanel.{verb}", "librarypanel:p1") for verb in ("create", "update", "delete")]

@@ -1,0 +1,103 @@
+"""Library panels through the resource API."""
+
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import ADMIN, Api
+
+PANELS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/librarypanels"
+SPEC = {"type": "text", "title": "T", "options": {"limit": 1}, "fieldConfig": {"defaults": {}}}
+
+
+async def make(api: Api, spec: Any, name: str = "p", query: str = "") -> tuple[int, Any]:
+    return await api("POST", PANELS + query, {"metadata": {"name": name}, "spec": spec})
+
+
+async def stored(api: Api) -> str:
+    text: str = await api.sql("select spec from resource_history join resource using (uid, generation)")
+    return text
+
+
+async def keep(api: Api, body: str) -> None:
+    """Puts a body in place of the one that is stored."""
+    await api.sql("update resource_history set spec = $1", body)
+    await api.sql("update resource set managed_fields = '[]', content_hash = sha256(convert_to($1, 'utf8') || '\\x00')", body)
+
+
+async def test_a_panel_is_read_as_it_was_made(api: Api) -> None:
+    """In each version, without a status, and with the numbers as they were sent."""
+    headers = {"Authorization": ADMIN, "Content-Type": "application/json"}
+    text = '{"metadata":{"name":"p"},"spec":{"type":"text","title":"T","options":{"limit":1.10},"fieldConfig":{}}}'
+    async with api.session.post(PANELS, data=text, headers=headers) as answer:
+        assert answer.status == 201
+    for version in ("v2alpha1", "v1beta1", "v0alpha1"):
+        async with api.session.get(f"{PANELS.replace('v2alpha1', version)}/p", headers=headers) as answer:
+            assert '"spec":{"type":"text","title":"T","options":{"limit":1.10},"fieldConfig":{}}}' in await answer.text()
+
+
+async def test_what_the_spec_has_no_place_for_is_told_and_kept(api: Api) -> None:
+    """A change of the spec leaves it in the body."""
+    await make(api, SPEC)
+    await keep(api, '{"type":"text","title":"T","gridPos":{"h":1.10},"datasource":"${DS}"}')
+    _, found = await api("GET", f"{PANELS}/p")
+    assert found["spec"] == {"type": "text", "title": "T", "options": {}, "fieldConfig": {}}
+    assert found["status"]["missing"] == {"gridPos": {"h": 1.1}, "datasource": "${DS}"}
+    assert len(found["status"]["warnings"]) == 1
+    found["spec"]["title"] = "New"
+    status, changed = await api("PUT", f"{PANELS}/p", found)
+    assert (status, changed["spec"]["title"], changed["status"]["missing"]) == (200, "New", found["status"]["missing"])
+    assert '"gridPos":{"h":1.10}' in await stored(api)
+
+
+async def test_a_patch_is_of_the_spec_and_keeps_what_is_missing(api: Api) -> None:
+    """Whatever the body holds besides."""
+    await make(api, SPEC)
+    await keep(api, '{"type":"text","title":"T","gridPos":{"h":1.10}}')
+    headers = {"Content-Type": "application/json-patch+json"}
+    status, told = await api("PATCH", f"{PANELS}/p", [{"op": "replace", "path": "/spec/title", "value": "New"}], headers=headers)
+    assert (status, told["spec"]["title"], told["status"]["missing"]) == (200, "New", {"gridPos": {"h": 1.1}})
+    assert '"gridPos":{"h":1.10}' in await stored(api)
+
+
+async def test_sending_back_what_was_shown_changes_nothing(api: Api) -> None:
+    """Not even the members that the view adds."""
+    await make(api, SPEC)
+    await keep(api, '{"type":"text","id":7}')
+    _, found = await api("GET", f"{PANELS}/p")
+    status, same = await api("PUT", f"{PANELS}/p", found)
+    assert (status, same["metadata"]["resourceVersion"]) == (200, found["metadata"]["resourceVersion"])
+    assert await stored(api) == '{"type":"text","id":7}'
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"targets": [{"refId": "A", "x": 1}, {"x": 1.0, "refId": "A"}]}, "spec.targets[1]"),
+        ({"targets": {}}, "spec.targets"),
+        ({"options": None}, "spec.options"),
+        ({"fieldConfig": []}, "spec.fieldConfig"),
+        ({"title": 1}, "spec.title"),
+    ],
+)
+async def test_a_spec_of_another_shape_is_refused(api: Api, change: Any, field: str) -> None:
+    """422 with the place; a target twice too, in whatever order its members are."""
+    status, refused = await make(api, SPEC | change)
+    assert (status, [cause["field"] for cause in refused["details"]["causes"]]) == (422, [field])
+    if field == "spec.targets[1]":
+        assert "spec.targets[1]: Duplicate value" in refused["message"]
+
+
+async def test_an_unknown_member_is_refused_where_validation_is_strict(api: Api) -> None:
+    """Else it is kept, told as missing, and warned of."""
+    status, refused = await make(api, SPEC | {"gridPos": {}}, query="?fieldValidation=Strict")
+    assert (status, refused["message"]) == (400, 'strict decoding error: unknown field "spec.gridPos"')
+    status, made = await make(api, SPEC | {"gridPos": {}})
+    assert (status, made["status"]["missing"]) == (201, {"gridPos": {}})
+
+
+async def test_a_table_of_panels_names_their_types(api: Api) -> None:
+    """Name, title, type and when they were made."""
+    await make(api, SPEC)
+    _, found = await api("GET", PANELS, headers={"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"})
+    assert [column["name"] for column in found["columnDefinitions"]] == ["Name", "Title", "Type", "Created At"]
+    assert found["rows"][0]["cells"][:3] == ["p", "T", "text"]

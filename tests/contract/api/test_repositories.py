@@ -1,0 +1,162 @@
+"""Repositories as objects: their addresses and tokens, what a delete takes with it, and what may not change."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import ADMIN, Api, StartApi
+
+REPOSITORIES = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
+DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
+TOKEN = "a-token-that-nobody-sees"
+
+
+@pytest.fixture
+async def api(start_api: StartApi) -> Api:
+    return await start_api()
+
+
+def githost(**block: Any) -> dict[str, Any]:
+    sync = {"enabled": True, "target": "folder"}
+    return {"title": "Team", "type": "githost", "workflows": [], "sync": sync, "githost": {"url": "https://git.example/team.git", **block}}
+
+
+def named(name: str, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, **metadata}, "spec": spec}
+
+
+async def made(api: Api, name: str, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    status, found = await api("POST", REPOSITORIES, named(name, spec, **metadata))
+    assert status == 201, found
+    return dict(found)
+
+
+async def test_a_token_is_sealed_and_never_seen_again(api: Api) -> None:
+    """Neither in an answer, nor in any row: only its sealed form is."""
+    created = await made(api, "team", githost(token=TOKEN))
+    sealed = created["spec"]["githost"]["encryptedToken"]
+    assert "token" not in created["spec"]["githost"]
+    for path in (f"{REPOSITORIES}/team", REPOSITORIES):
+        _, found = await api("GET", path)
+        assert TOKEN not in json.dumps(found)
+        assert sealed in json.dumps(found)
+    async with api.database.connection() as connection:
+        for table in ("resource", "resource_history", "change", "audit_event"):
+            rows = await connection.fetch(f"select t::text as row from {table} t")
+            assert not [row for row in rows if TOKEN in row["row"]], table
+
+
+async def test_a_token_that_is_not_sent_again_stays(api: Api) -> None:
+    """So does one that is sent again: neither makes a new generation. Another one replaces it."""
+    created = await made(api, "team", githost(token=TOKEN))
+    sealed = created["spec"]["githost"]["encryptedToken"]
+    for block in ({}, {"token": ""}, {"token": TOKEN}, {"encryptedToken": sealed}):
+        status, found = await api("PUT", f"{REPOSITORIES}/team", named("team", githost(**block)))
+        assert (status, found["spec"]["githost"]["encryptedToken"], found["metadata"]["generation"]) == (200, sealed, 1)
+    _, found = await api("PUT", f"{REPOSITORIES}/team", named("team", githost(token="another")))
+    assert found["spec"]["githost"]["encryptedToken"] != sealed
+    assert found["metadata"]["generation"] == 2
+
+
+@pytest.mark.parametrize("url", ["https://elsewhere.example/team.git", "http://git.example/team.git", "https://git.example:444/team.git"])
+async def test_a_token_does_not_follow_to_another_host(api: Api, url: str) -> None:
+    """Whoever may change an address does not get what was entered for the old one; on the same host it stays."""
+    await made(api, "team", githost(token=TOKEN))
+    _, found = await api("PUT", f"{REPOSITORIES}/team", named("team", githost(url="https://git.example/other.git")))
+    assert "encryptedToken" in found["spec"]["githost"]
+    _, found = await api("PUT", f"{REPOSITORIES}/team", named("team", githost(url=url)))
+    assert "encryptedToken" not in found["spec"]["githost"]
+
+
+async def test_a_sealed_token_of_others_is_refused(api: Api) -> None:
+    """One that was sealed for another repository, or by nobody, is none of this one's."""
+    other = (await made(api, "other", githost(token=TOKEN)))["spec"]["githost"]["encryptedToken"]
+    status, found = await api("POST", REPOSITORIES, named("team", githost(encryptedToken=other)))
+    assert (status, found["details"]["causes"][0]["field"]) == (422, "spec.githost.encryptedToken")
+
+
+async def test_a_patch_may_bring_a_token(api: Api) -> None:
+    await made(api, "team", githost())
+    headers = {"Authorization": ADMIN, "Content-Type": "application/merge-patch+json"}
+    body = json.dumps({"spec": {"githost": {"token": TOKEN}}})
+    async with api.session.patch(f"{REPOSITORIES}/team", data=body, headers=headers) as answer:
+        assert answer.status == 200
+        text = await answer.text()
+    assert "encryptedToken" in text
+    assert TOKEN not in text
+
+
+async def test_the_other_word_is_taken_and_told(api: Api) -> None:
+    """``github`` is ``githost`` here, with a warning; nothing else of it is unknown."""
+    spec = githost()
+    spec |= {"type": "github", "github": spec.pop("githost") | {"token": TOKEN}}
+    headers = {"Authorization": ADMIN}
+    path = f"{REPOSITORIES}?fieldValidation=Strict"
+    async with api.session.post(path, json=named("team", spec), headers=headers) as answer:
+        found = await answer.json()
+        assert answer.status == 201, found
+        assert "written as githost" in answer.headers["Warning"]
+    assert found["spec"]["type"] == "githost"
+    assert found["spec"]["githost"]["url"] == "https://git.example/team.git"
+    assert "encryptedToken" in found["spec"]["githost"]
+
+
+async def managed(api: Api, name: str, repository: str) -> None:
+    """A dashboard that a repository manages, as a sync would have made it."""
+    assert (await api("POST", DASHBOARDS, {"metadata": {"name": name}, "spec": {"title": name}}))[0] == 201
+    given = {"grafana.app/managedBy": "repo", "grafana.app/managerId": repository, "grafana.app/sourcePath": f"{name}.json"}
+    await api.sql("update resource set annotations = $1 where name = $2 returning 1", json.dumps(given), name)
+
+
+async def test_what_a_repository_manages_goes_with_it(api: Api) -> None:
+    """That is what the finalizers of a repository say which names none."""
+    created = await made(api, "team", githost())
+    assert created["metadata"]["finalizers"] == ["cleanup", "remove-orphan-resources"]
+    await managed(api, "d", "team")
+    assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
+    assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 404
+    assert (await api("GET", f"{REPOSITORIES}/team"))[0] == 404
+
+
+async def test_what_a_repository_manages_can_be_let_go(api: Api) -> None:
+    """With the other finalizer it stays, is nobody's, and may be changed."""
+    await made(api, "team", githost(), finalizers=["cleanup", "release-orphan-resources"])
+    await managed(api, "d", "team")
+    assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
+    _, found = await api("GET", f"{DASHBOARDS}/d")
+    assert not [key for key in found["metadata"]["annotations"] if "manage" in key.lower() or "source" in key.lower()]
+    assert found["metadata"]["generation"] == 1
+    found["spec"]["title"] = "Mine"
+    assert (await api("PUT", f"{DASHBOARDS}/d", found))[0] == 200
+
+
+async def test_finalizers_of_others_are_waited_for(api: Api) -> None:
+    """Until they are gone the repository is only marked, takes no jobs, and keeps what it manages."""
+    await made(api, "team", githost(), finalizers=["remove-orphan-resources", "example.org/theirs"])
+    await managed(api, "d", "team")
+    status, found = await api("DELETE", f"{REPOSITORIES}/team")
+    assert (status, "deletionTimestamp" in found["metadata"]) == (200, True)
+    assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 200
+    status, refused = await api("POST", f"{REPOSITORIES}/team/jobs", {"action": "sync", "sync": {}})
+    assert (status, "marked for deletion" in refused["message"]) == (409, True)
+    found["metadata"]["finalizers"] = ["remove-orphan-resources"]
+    assert (await api("PUT", f"{REPOSITORIES}/team", found))[0] == 200
+    assert (await api("GET", f"{REPOSITORIES}/team"))[0] == 404
+    assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 404
+
+
+async def test_type_and_used_target_do_not_change(api: Api) -> None:
+    """The target may, as long as nothing was synced."""
+    await made(api, "team", githost())
+    local = githost()
+    local.pop("githost")
+    local |= {"type": "local", "local": {"path": str(api.data)}}
+    status, found = await api("PUT", f"{REPOSITORIES}/team", named("team", local))
+    assert (status, [cause["field"] for cause in found["details"]["causes"]]) == (422, ["spec.type"])
+    whole = githost()
+    whole["sync"] = {"enabled": True, "target": "instance"}
+    assert (await api("PUT", f"{REPOSITORIES}/team", named("team", whole)))[0] == 200
+    stats = {"stats": [{"group": "g", "resource": "r", "count": 1}]}
+    await api.sql("update resource set status = $1 where name = 'team' returning 1", json.dumps(stats))
+    status, found = await api("PUT", f"{REPOSITORIES}/team", named("team", githost()))
+    assert (status, [cause["field"] for cause in found["details"]["causes"]]) == (422, ["spec.sync.target"])

@@ -1,0 +1,268 @@
+"""Server-side apply: parts of an object that are sent by those who own them."""
+
+import json
+from typing import Any, Final
+
+import pytest
+from tests.contract.api.conftest import Api
+from tests.contract.api.test_field_owners import owned
+
+from dashwright.common.identity import Role
+
+GROUP: Final = "dashboard.grafana.app"
+DASHBOARDS: Final = f"/apis/{GROUP}/v1beta1/namespaces/default/dashboards"
+PANELS: Final = f"/apis/{GROUP}/v1beta1/namespaces/default/librarypanels"
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+async def apply(
+    api: Api, spec: Any, manager: str = "a", query: str = "", path: str = f"{DASHBOARDS}/d", **metadata: Any
+) -> tuple[int, Any]:
+    """Applies a part of an object."""
+    config: dict[str, Any] = {"metadata": metadata} | ({} if spec is None else {"spec": spec})
+    return await send(api, json.dumps(config), manager, query, path)
+
+
+async def send(api: Api, text: str, manager: str = "a", query: str = "", path: str = f"{DASHBOARDS}/d", **options: Any) -> tuple[int, Any]:
+    headers = {"Content-Type": "application/apply-patch+yaml"}
+    return await api("PATCH", f"{path}?fieldManager={manager}{query}", headers=headers, data=text, **options)
+
+
+async def counts(api: Api) -> list[int]:
+    return [await api.sql(f"select count(*) from {table}") for table in ("change", "resource_history", "audit_event")]
+
+
+async def test_an_apply_makes_what_is_missing(api: Api) -> None:
+    """Where there is no object it is made, and its fields are the applier's."""
+    status, made = await apply(api, {"title": "T", "tags": ["x"]}, labels={"team": "a"})
+    assert status == 201
+    assert (made["metadata"]["name"], made["spec"]) == ("d", {"title": "T", "tags": ["x"]})
+    entry = made["metadata"]["managedFields"][0]
+    assert (entry["manager"], entry["operation"], entry["apiVersion"]) == ("a", "Apply", f"{GROUP}/v1beta1")
+    assert entry["fieldsV1"] == {"f:metadata": {"f:labels": {"f:team": {}}}, "f:spec": {"f:tags": {}, "f:title": {}}}
+
+
+async def test_the_same_apply_again_is_nothing(api: Api) -> None:
+    """No version, no history, no event, and the entry keeps its time."""
+    _, made = await apply(api, {"title": "T", "time": {"from": "now-1h"}})
+    before = await counts(api)
+    status, again = await apply(api, {"time": {"from": "now-1h"}, "title": "T"})
+    assert (status, again) == (200, made)
+    assert await counts(api) == before
+
+
+async def test_parts_of_two_make_one(api: Api) -> None:
+    """Each applies its part; neither touches what the other says, and a part left out goes."""
+    await apply(api, {"title": "T", "time": {"from": "now-1h"}})
+    await apply(api, {"time": {"to": "now"}}, "b")
+    _, both = await apply(api, {"title": "U"})
+    assert both["spec"] == {"title": "U", "time": {"to": "now"}}
+    assert both["metadata"]["generation"] == 3
+
+
+async def test_what_others_own_is_kept(api: Api) -> None:
+    """A conflict names manager and field in Kubernetes' words, and nothing is changed."""
+    await apply(api, {"title": "T", "refresh": "1m"})
+    _, before = await api("GET", f"{DASHBOARDS}/d")
+    status, refused = await apply(api, {"title": "U"}, "b")
+    assert (status, refused["reason"]) == (409, "Conflict")
+    assert refused["message"] == 'Apply failed with 1 conflict: conflict with "a": .spec.title'
+    assert refused["details"]["causes"] == [{"reason": "FieldManagerConflict", "message": 'conflict with "a"', "field": ".spec.title"}]
+    _, refused = await apply(api, {"title": "U", "refresh": "5m"}, "b")
+    assert refused["message"] == 'Apply failed with 2 conflicts: conflicts with "a":\n- .spec.refresh\n- .spec.title'
+    assert (await api("GET", f"{DASHBOARDS}/d"))[1] == before
+
+
+async def test_an_update_owns_what_it_set(api: Api) -> None:
+    """What was set without an apply is somebody's too; the conflict says since when."""
+    await api("POST", f"{DASHBOARDS}?fieldManager=u", {"metadata": {"name": "d"}, "spec": {"title": "T"}})
+    status, refused = await apply(api, {"title": "U"})
+    assert status == 409
+    start = f'Apply failed with 1 conflict: conflict with "u" using {GROUP}/v1beta1 at 20'
+    assert refused["message"].startswith(start)
+    assert refused["message"].endswith("Z: .spec.title")
+
+
+async def test_force_takes_the_fields(api: Api) -> None:
+    """With force the value and the field are the applier's alone."""
+    await apply(api, {"title": "T", "refresh": "1m"})
+    status, forced = await apply(api, {"title": "U"}, "b", "&force=true")
+    assert (status, forced["spec"]) == (200, {"title": "U", "refresh": "1m"})
+    assert owned(forced) == {"a": {"f:spec": {"f:refresh": {}}}, "b": {"f:spec": {"f:title": {}}}}
+
+
+async def test_agreeing_is_no_conflict(api: Api) -> None:
+    """Two may own a field with the same value; it stays while one of them says it."""
+    await apply(api, {"title": "T", "refresh": "1m"})
+    status, both = await apply(api, {"title": "T", "refresh": "1m"}, "b")
+    assert status == 200
+    assert both["metadata"]["generation"] == 1
+    _, kept = await apply(api, {"title": "T"})
+    assert kept["spec"] == {"title": "T", "refresh": "1m"}
+    _, gone = await apply(api, {"title": "T"}, "b")
+    assert gone["spec"] == {"title": "T"}
+
+
+async def test_metadata_is_owned_too(api: Api) -> None:
+    """Labels, annotations and finalizers come and go one by one; the folder is an annotation like others."""
+    await api("POST", "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders", {"metadata": {"name": "f"}, "spec": {"title": "F"}})
+    await apply(api, {"title": "T"}, labels={"x": "1", "y": "1"}, annotations={"grafana.app/folder": "f"}, finalizers=["one"])
+    await apply(api, None, "b", finalizers=["two"], labels={"z": "1"})
+    _, left = await apply(api, {"title": "T"}, labels={"x": "1"})
+    metadata = left["metadata"]
+    assert {key: metadata["labels"][key] for key in metadata["labels"] if len(key) == 1} == {"x": "1", "z": "1"}
+    assert metadata["finalizers"] == ["two"]
+    assert "grafana.app/folder" not in metadata["annotations"]
+
+
+async def test_items_of_a_set_are_merged(api: Api) -> None:
+    """The queries of a library panel are a set: each applier has its own in it."""
+    panel = {"type": "text", "title": "P", "options": {}, "fieldConfig": {}}
+    status, made = await apply(api, panel | {"targets": [{"refId": "A"}]}, path=f"{PANELS}/p")
+    assert status == 201, made
+    _, both = await apply(api, {"targets": [{"refId": "B"}]}, "b", path=f"{PANELS}/p")
+    assert both["spec"]["targets"] == [{"refId": "A"}, {"refId": "B"}]
+    _, one = await apply(api, panel, path=f"{PANELS}/p")
+    assert one["spec"]["targets"] == [{"refId": "B"}]
+
+
+async def test_fields_of_nobody_are_of_those_before(api: Api) -> None:
+    """An object without entries belongs to what was before: the first apply neither takes nor removes its fields."""
+    await api("POST", DASHBOARDS, {"metadata": {"name": "d"}, "spec": {"title": "T", "refresh": "1m"}})
+    await api.sql("update resource set managed_fields = '[]' returning 1")
+    status, refused = await apply(api, {"title": "U"})
+    assert status == 409
+    assert 'conflict with "before-first-apply"' in refused["message"]
+    status, agreed = await apply(api, {"title": "T"})
+    assert (status, agreed["spec"]) == (200, {"title": "T", "refresh": "1m"})
+
+
+async def test_kubectl_takes_up_what_it_applied_before(api: Api) -> None:
+    """What its older way of applying left, and nobody changed since, is no conflict for it; for others it is."""
+    config = json.dumps({"metadata": {"name": "d"}, "spec": {"title": "T"}})
+    body = {"metadata": {"name": "d", "annotations": {LAST_APPLIED: config}}, "spec": {"title": "T", "refresh": "1m"}}
+    await api("POST", f"{DASHBOARDS}?fieldManager=kubectl-client-side-apply", body)
+    assert (await apply(api, {"title": "U"}, "other"))[0] == 409
+    assert (await apply(api, {"refresh": "5m"}, "kubectl"))[0] == 409
+    status, taken = await apply(api, {"title": "U"}, "kubectl")
+    assert (status, taken["spec"]["title"]) == (200, "U")
+
+
+async def test_a_dry_run_keeps_nothing(api: Api) -> None:
+    """Tried, told, and forgotten: of what would be made as of what would change, and conflicts are found."""
+    status, tried = await apply(api, {"title": "T"}, query="&dryRun=All")
+    assert (status, tried["spec"]) == (201, {"title": "T"})
+    assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 404
+    _, made = await apply(api, {"title": "T"})
+    before = await counts(api)
+    status, tried = await apply(api, {"title": "U"}, query="&dryRun=All")
+    assert (status, tried["spec"], tried["metadata"]["resourceVersion"]) == (200, {"title": "U"}, made["metadata"]["resourceVersion"])
+    assert (await apply(api, {"title": "U"}, "b", "&dryRun=All"))[0] == 409
+    assert await counts(api) == before
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "message"),
+    [
+        ("", 422, 'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch'),
+        ("fieldManager=" + "m" * 129, 422, "fieldManager: Invalid value"),
+        ("fieldManager=a&force=perhaps", 400, "force 'perhaps' is neither true nor false"),
+        ("fieldManager=a&dryRun=Some", 400, "dryRun 'Some' is not understood"),
+    ],
+    ids=["nobody", "a long name", "force", "dry run"],
+)
+async def test_options_are_checked(api: Api, query: str, status: int, message: str) -> None:
+    """An apply has a manager's name, and options that are understood."""
+    headers = {"Content-Type": "application/apply-patch+yaml"}
+    found, refused = await api("PATCH", f"{DASHBOARDS}/d?{query}", headers=headers, data=json.dumps({"spec": {"title": "T"}}))
+    assert found == status
+    assert refused["message"].startswith(message)
+
+
+@pytest.mark.parametrize("force", ["true", "false"])
+async def test_force_is_for_applies(api: Api, force: str) -> None:
+    """Other patches may not be forced: they take what they change anyway."""
+    headers = {"Content-Type": "application/merge-patch+json"}
+    status, refused = await api("PATCH", f"{DASHBOARDS}/d?force={force}", headers=headers, data="{}")
+    assert status == 422
+    assert refused["message"] == 'PatchOptions.meta.k8s.io "" is invalid: force: Forbidden: may not be specified for non-apply patch'
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "message"),
+    [
+        ("{", 400, "the body cannot be read"),
+        ("- a", 400, "the body must be one Dashboard object"),
+        ("{metadata: {name: other}, spec: {title: T}}", 400, "the name of the object (other)"),
+        ("{kind: Folder, spec: {title: T}}", 400, "kind 'Folder' in the body"),
+        ('{"metadata": {"managedFields": [{"manager": "x"}]}, "spec": {"title": "T"}}', 400, "metadata.managedFields must be nil"),
+        ("{spec: 5}", 400, "spec must be an object"),
+        ("{spec: {refresh: 1m}}", 400, "Dashboard title cannot be empty"),
+    ],
+    ids=["no YAML", "no object", "another name", "another kind", "entries", "no spec", "no title"],
+)
+async def test_what_is_applied_is_checked(api: Api, text: str, status: int, message: str) -> None:
+    """A config is an object of the path, without entries of its own, and what it makes keeps the rules of the kind."""
+    found, refused = await send(api, text)
+    assert (found, refused["message"][: len(message)]) == (status, message)
+
+
+async def test_yaml_is_applied(api: Api) -> None:
+    """The type says YAML, and YAML is read."""
+    status, made = await send(api, "spec:\n  title: T\n  tags:\n  - x\n")
+    assert (status, made["spec"]) == (201, {"title": "T", "tags": ["x"]})
+
+
+async def test_numbers_stay_as_sent(api: Api) -> None:
+    """JSON that is applied keeps its numbers, and another spelling of one is no change."""
+    await send(api, '{"spec": {"title": "T", "ratio": 1.10, "big": 12345678901234567890123}}')
+    assert await api.sql("select spec like '%1.10%' and spec like '%12345678901234567890123%' from resource_history")
+    _, again = await send(api, '{"spec": {"title": "T", "ratio": 1.1, "big": 12345678901234567890123}}')
+    assert again["metadata"]["generation"] == 1
+
+
+async def test_an_old_version_is_a_conflict(api: Api) -> None:
+    """A config that names the version it was made for is refused when that is gone."""
+    _, made = await apply(api, {"title": "T"})
+    await apply(api, {"title": "U"})
+    status, refused = await apply(api, {"title": "V"}, resourceVersion=made["metadata"]["resourceVersion"])
+    assert status == 409
+    assert "the object has been modified" in refused["message"]
+
+
+async def test_who_may_only_look_applies_nothing(api: Api) -> None:
+    """An apply needs the rights of an update, and where it makes the object those of a creation."""
+    viewer = await api.person("viewer", Role.VIEWER)
+    assert (await send(api, '{"spec": {"title": "T"}}', auth=viewer))[0] == 403
+    await apply(api, {"title": "T"})
+    assert (await send(api, '{"spec": {"title": "U"}}', query="&force=true", auth=viewer))[0] == 403
+
+
+async def test_a_missing_folder_is_said(api: Api) -> None:
+    """The folder that a new object is to lie in must be there."""
+    status, refused = await apply(api, {"title": "T"}, annotations={"grafana.app/folder": "nowhere"})
+    assert status == 404
+    assert refused["message"] == 'folders.folder.grafana.app "nowhere" not found'
+
+
+async def test_the_message_of_a_change_goes_into_history(api: Api) -> None:
+    """It is told with the apply, kept with the generation, and owned by nobody."""
+    _, made = await apply(api, {"title": "T"}, annotations={"grafana.app/message": "hello"})
+    assert "grafana.app/message" not in made["metadata"].get("annotations", {})
+    assert await api.sql("select message from resource_history") == "hello"
+    _, changed = await apply(api, {"title": "U"}, annotations={"grafana.app/message": "again"})
+    assert await api.sql("select message from resource_history where generation = 2") == "again"
+    assert owned(changed) == {"a": {"f:spec": {"f:title": {}}}}
+
+
+async def test_a_stub_says_nothing_of_its_dashboard(api: Api) -> None:
+    """Applying through a version that cannot show a dashboard keeps its body, and adds what is beside it."""
+    layouts = DASHBOARDS.replace("v1beta1", "v2alpha1")
+    body = {"title": "T", "elements": {"p": {"kind": "Panel"}}, "layout": {"kind": "GridLayout"}}
+    await apply(api, body, path=f"{layouts}/d")
+    _, stub = await api("GET", f"{DASHBOARDS}/d")
+    status, _ = await apply(api, stub["spec"], "b", labels={"team": "a"})
+    assert status == 200
+    _, found = await api("GET", f"{layouts}/d")
+    assert (found["spec"], found["metadata"]["generation"], found["metadata"]["labels"]["team"]) == (body, 1, "a")
+    assert owned(found)["b"] == {"f:metadata": {"f:labels": {"f:team": {}}}}

@@ -1,0 +1,176 @@
+"""Sync of a repository on a git host: what is in the branch is what is stored, and every failure is told and heals."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from tests.contract.api.conftest import Api, StartApi
+from tests.servers import git
+from tests.servers.git import GitServer
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.settings import load
+from dashwright.jobs_worker.main import JobsWorker
+
+REPOSITORIES = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
+DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
+TOKEN = "a-token-of-the-host"
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[GitServer]:
+    root = tmp_path / "server"
+    root.mkdir()
+    async with git.serving(root) as serving:
+        yield serving
+
+
+@pytest.fixture
+async def api(start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path) -> AsyncIterator[Api]:
+    """A gateway and a worker that may reach this machine."""
+    settings = load(data_dir=tmp_path / "data", secret_key="of tests only", allowed_hosts="127.0.0.0/8", scheduling=False)
+    settings.data_dir.mkdir()
+    worker = JobsWorker(settings, database, broker, Clock())
+    await worker.start()
+    yield await start_api()
+    await worker.stop()
+
+
+async def repository(api: Api, server: GitServer, **block: Any) -> None:
+    spec = {"title": "Team", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
+    spec |= {"githost": {"url": server.url("team.git"), "branch": "main", **block}}
+    status, found = await api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec})
+    assert status == 201, found
+
+
+async def synced(api: Api) -> dict[str, Any]:
+    """The status of a sync job once it has ended."""
+    status, job = await api("POST", f"{REPOSITORIES}/team/jobs", {"action": "sync", "sync": {}})
+    assert status == 202, job
+    heard = asyncio.Event()
+    async with asyncio.timeout(30), api.database.listen("change", lambda _: heard.set(), heard.set):
+        while True:
+            await heard.wait()
+            heard.clear()
+            _, found = await api("GET", f"{REPOSITORIES}/team/jobs/{job['metadata']['uid']}")
+            if found["status"]["state"] in ("success", "error"):
+                return dict(found["status"])
+
+
+async def titles(api: Api) -> dict[str, str]:
+    _, found = await api("GET", DASHBOARDS)
+    return {item["metadata"]["name"]: item["spec"]["title"] for item in found["items"]}
+
+
+def dashboard(name: str, title: str) -> str:
+    return json.dumps({"uid": name, "title": title, "panels": []})
+
+
+async def test_what_is_in_the_branch_is_stored(api: Api, server: GitServer) -> None:
+    """Revision by revision: added, changed, moved and removed files; who owns them, and from which commit they are."""
+    server.token = TOKEN
+    work = server.make("team.git")
+    first = work.commit({"a.json": dashboard("a", "A"), "deep/b.json": dashboard("b", "B"), "notes.md": "none"})
+    await repository(api, server, token=TOKEN)
+    status = await synced(api)
+    assert status["state"] == "success", status
+    assert await titles(api) == {"a": "A", "b": "B"}
+    _, found = await api("GET", f"{DASHBOARDS}/b")
+    notes = found["metadata"]["annotations"]
+    assert (notes["grafana.app/managerId"], notes["grafana.app/sourcePath"]) == ("team", "deep/b.json")
+    _, team = await api("GET", f"{REPOSITORIES}/team")
+    assert (team["status"]["sync"]["lastRef"], team["status"]["observedGeneration"]) == (first, 1)
+    second = work.commit({"a.json": None, "deep/b.json": dashboard("b", "B2"), "c.json": dashboard("c", "C")})
+    assert (await synced(api))["state"] == "success"
+    assert await titles(api) == {"b": "B2", "c": "C"}
+    assert (await api("GET", f"{REPOSITORIES}/team"))[1]["status"]["sync"]["lastRef"] == second
+
+
+async def test_the_same_commit_is_stored_once(api: Api, server: GitServer) -> None:
+    """The second sync asks the host and writes no object."""
+    server.make("team.git").commit({"a.json": dashboard("a", "A")})
+    await repository(api, server)
+    await synced(api)
+    before = await api.sql("select count(*) from change where resource in ('dashboards', 'folders')")
+    status = await synced(api)
+    assert (status["state"], status["message"]) == ("success", "same commit as last time")
+    assert await api.sql("select count(*) from change where resource in ('dashboards', 'folders')") == before
+
+
+async def test_a_new_spec_is_synced_though_the_commit_is_the_same(api: Api, server: GitServer) -> None:
+    """The title of the repository is that of its folder."""
+    server.make("team.git").commit({"a.json": dashboard("a", "A")})
+    await repository(api, server)
+    await synced(api)
+    _, team = await api("GET", f"{REPOSITORIES}/team")
+    team["spec"]["title"] = "Renamed"
+    assert (await api("PUT", f"{REPOSITORIES}/team", team))[0] == 200
+    assert (await synced(api))["state"] == "success"
+    assert await api.sql("select title from resource where resource = 'folders' and name = 'team'") == "Renamed"
+
+
+async def test_a_bad_file_costs_only_itself(api: Api, server: GitServer) -> None:
+    """It is an error of the job, what was stored of it stays, and it is looked at again until it is right."""
+    work = server.make("team.git")
+    work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
+    await repository(api, server)
+    await synced(api)
+    work.commit({"a.json": "{broken", "b.json": dashboard("b", "B2")})
+    status = await synced(api)
+    assert (status["state"], "a.json" in json.dumps(status["errors"])) == ("error", True)
+    assert await titles(api) == {"a": "A", "b": "B2"}
+    work.commit({"a.json": dashboard("a", "A3")})
+    assert (await synced(api))["state"] == "success"
+    assert await titles(api) == {"a": "A3", "b": "B2"}
+
+
+async def test_an_empty_repository_is_no_error(api: Api, server: GitServer) -> None:
+    """There is nothing in it yet; once there is, it is stored."""
+    work = server.make("team.git")
+    await repository(api, server)
+    status = await synced(api)
+    assert (status["state"], status["message"]) == ("success", "the repository has no commits yet")
+    work.commit({"a.json": dashboard("a", "A")})
+    assert (await synced(api))["state"] == "success"
+    assert await titles(api) == {"a": "A"}
+
+
+async def test_a_host_that_fails_is_told_and_heals(api: Api, server: GitServer) -> None:
+    """Nothing of what is stored is lost; the health says why; the next sync goes on once the host does."""
+    work = server.make("team.git")
+    work.commit({"a.json": dashboard("a", "A")})
+    await repository(api, server)
+    await synced(api)
+    work.commit({"a.json": dashboard("a", "A2")})
+
+    async def refuse(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=503)
+
+    server.fault = refuse
+    status = await synced(api)
+    assert (status["state"], "503" in status["message"]) == ("error", True)
+    _, team = await api("GET", f"{REPOSITORIES}/team")
+    assert (team["status"]["health"]["healthy"], "503" in team["status"]["health"]["message"][0]) == (False, True)
+    assert await titles(api) == {"a": "A"}
+    server.fault = None
+    await api.sql("update resource set status = jsonb_set(status::jsonb, '{health,checked}', '1')::text where name = 'team' returning 1")
+    assert (await synced(api))["state"] == "success"
+    assert await titles(api) == {"a": "A2"}
+
+
+async def test_a_branch_that_is_gone_removes_nothing(api: Api, server: GitServer) -> None:
+    work = server.make("team.git")
+    work.commit({"a.json": dashboard("a", "A")})
+    work.commit({"a.json": dashboard("a", "A")}, branch="other")
+    await repository(api, server, branch="other")
+    await synced(api)
+    git.git(server.root / "team.git", "branch", "-D", "other")
+    status = await synced(api)
+    assert (status["state"], "branch not found" in status["message"]) == ("error", True)
+    assert await titles(api) == {"a": "A"}

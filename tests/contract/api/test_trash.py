@@ -1,0 +1,179 @@
+"""What was deleted, and making it again."""
+
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import Api
+
+from dashwright.common.identity import Role
+
+GROUP = "/apis/dashboard.grafana.app/v2alpha1/namespaces"
+DASHBOARDS = f"{GROUP}/default/dashboards"
+TRASH = f"{DASHBOARDS}?labelSelector=grafana.app/get-trash%3Dtrue"
+
+
+async def make(api: Api, name: str, title: str = "T", **annotations: str) -> dict[str, Any]:
+    metadata = {"name": name, "annotations": {f"grafana.app/{key}": text for key, text in annotations.items()}}
+    status, made = await api("POST", DASHBOARDS, {"metadata": metadata, "spec": {"title": title}})
+    assert status == 201, made
+    found: dict[str, Any] = made
+    return found
+
+
+async def change(api: Api, name: str, title: str) -> None:
+    status, told = await api("PUT", f"{DASHBOARDS}/{name}", {"metadata": {"name": name}, "spec": {"title": title}})
+    assert status == 200, told
+
+
+async def delete(api: Api, *names: str) -> None:
+    for name in names:
+        assert (await api("DELETE", f"{DASHBOARDS}/{name}"))[0] == 200
+
+
+async def trash(api: Api, query: str = "", **options: Any) -> list[Any]:
+    status, found = await api("GET", TRASH + query, **options)
+    assert (status, found["kind"]) == (200, "DashboardList")
+    items: list[Any] = found["items"]
+    return items
+
+
+async def test_what_was_deleted_is_in_the_trash(api: Api) -> None:
+    """Whole, with when and by whom it was deleted; what is there is not."""
+    for name in ("a", "b", "c"):
+        await make(api, name)
+    await delete(api, "b", "a")
+    found = await trash(api)
+    assert [(item["metadata"]["name"], item["spec"]) for item in found] == [("a", {"title": "T"}), ("b", {"title": "T"})]
+    metadata = found[0]["metadata"]
+    assert metadata["deletionTimestamp"] == metadata["annotations"]["grafana.app/updatedTimestamp"]
+    assert metadata["annotations"]["grafana.app/updatedBy"] == "user:1"
+    assert [item["metadata"]["name"] for item in await trash(api, "&fieldSelector=metadata.name%3Db")] == ["b"]
+
+
+async def test_the_trash_is_narrowed_down_by_labels(api: Api) -> None:
+    """As what is there is."""
+    for team in ("a", "b"):
+        body = {"metadata": {"name": team, "labels": {"team": team}}, "spec": {"title": "T"}}
+        assert (await api("POST", DASHBOARDS, body))[0] == 201
+    await delete(api, "a", "b")
+    _, found = await api("GET", f"{TRASH},team%3Db")
+    assert [item["metadata"]["name"] for item in found["items"]] == ["b"]
+
+
+async def test_the_trash_comes_in_pages(api: Api) -> None:
+    """By name; two of one name are two."""
+    for name in ("b", "a", "a"):
+        await make(api, name)
+        await delete(api, name)
+    _, first = await api("GET", f"{TRASH}&limit=2")
+    _, second = await api("GET", f"{TRASH}&limit=2&continue={first['metadata']['continue']}")
+    assert [[item["metadata"]["name"] for item in page["items"]] for page in (first, second)] == [["a", "a"], ["b"]]
+    assert "continue" not in second["metadata"]
+    for token in ("zzz", "e30=", "eyJuYW1lIjoxfQ=="):
+        assert (await api("GET", f"{TRASH}&continue={token}"))[0] == (200 if token == "e30=" else 400)
+
+
+async def test_a_dashboard_from_the_trash_is_the_same_again(api: Api) -> None:
+    """With its uid and number; its versions go on, and say whence it came."""
+    made = await make(api, "d", "one")
+    await change(api, "d", "two")
+    await delete(api, "d")
+    (found,) = await trash(api)
+    del found["metadata"]["resourceVersion"]
+    status, again = await api("POST", DASHBOARDS, found)
+    assert (status, again["spec"], again["metadata"]["generation"]) == (201, {"title": "two"}, 3)
+    for member in ("uid", "labels"):
+        assert again["metadata"][member] == made["metadata"][member]
+    assert "deletionTimestamp" not in again["metadata"]
+    assert await trash(api) == []
+    _, versions = await api("GET", f"{DASHBOARDS}/d/versions")
+    assert [item["version"] for item in versions["items"]] == [3, 2, 1]
+    assert await api.sql("select restored_from from resource_history where generation = 3") == 2
+    await change(api, "d", "three")
+    assert (await api("GET", f"{DASHBOARDS}/d"))[1]["metadata"]["generation"] == 4
+
+
+async def test_without_its_uid_it_is_a_new_one(api: Api) -> None:
+    """The old one stays in the trash; so it does where another name is given."""
+    await make(api, "d")
+    await delete(api, "d")
+    (found,) = await trash(api)
+    uid = found["metadata"]["uid"]
+    for metadata in ({"name": "d"}, {"name": "e", "uid": uid}, {"name": "f", "uid": "no uid"}):
+        status, made = await api("POST", DASHBOARDS, {"metadata": metadata, "spec": {"title": "T"}})
+        assert (status, made["metadata"]["generation"]) == (201, 1)
+        assert made["metadata"]["uid"] != uid
+    assert len(await trash(api)) == 1
+
+
+async def test_a_taken_name_and_a_dry_run_leave_the_trash_alone(api: Api) -> None:
+    """Nothing is taken out of it that is not made again."""
+    await make(api, "d")
+    await delete(api, "d")
+    (found,) = await trash(api)
+    del found["metadata"]["resourceVersion"]
+    status, tried = await api("POST", f"{DASHBOARDS}?dryRun=All", found)
+    assert (status, tried["metadata"]["generation"]) == (201, 2)
+    assert len(await trash(api)) == 1
+    await make(api, "d")
+    assert (await api("POST", DASHBOARDS, found))[0] == 409
+    assert len(await trash(api)) == 1
+
+
+async def test_the_trash_shows_what_one_could_read_and_delete(api: Api) -> None:
+    """A reader sees nothing there, whoever may change things does; another organization has its own."""
+    await make(api, "d")
+    await delete(api, "d")
+    assert await trash(api, auth=await api.person("reader", Role.VIEWER)) == []
+    assert len(await trash(api, auth=await api.person("editor", Role.EDITOR))) == 1
+    assert (await api("GET", TRASH, auth=await api.person("nobody", Role.NONE)))[0] == 403
+
+
+async def test_a_layout_in_the_trash_is_a_stub_in_older_versions(api: Api) -> None:
+    """And cannot be made again from it."""
+    body = {"metadata": {"name": "d"}, "spec": {"title": "T", "layout": {}}}
+    assert (await api("POST", DASHBOARDS, body))[0] == 201
+    await delete(api, "d")
+    older = TRASH.replace("v2alpha1", "v1beta1")
+    _, found = await api("GET", older)
+    (stub,) = found["items"]
+    assert stub["spec"] == {"title": "T", "schemaVersion": 9999}
+    del stub["metadata"]["resourceVersion"]
+    assert (await api("POST", DASHBOARDS.replace("v2alpha1", "v1beta1"), stub))[0] == 422
+    assert len(await trash(api)) == 1
+
+
+async def test_a_restored_version_says_so(api: Api) -> None:
+    """By its message; the folder may have changed meanwhile, the body is that of then."""
+    await make(api, "d", "one")
+    await change(api, "d", "two")
+    _, then = await api("GET", f"{DASHBOARDS}/d/versions/1")
+    annotations = {"grafana.app/message": "Restored from version 1"}
+    body = {"metadata": {"name": "d", "annotations": annotations}, "spec": then["spec"]}
+    status, again = await api("PUT", f"{DASHBOARDS}/d", body)
+    assert (status, again["spec"], again["metadata"]["generation"]) == (200, {"title": "one"}, 3)
+    assert "grafana.app/message" not in again["metadata"]["annotations"]
+    _, found = await api("GET", f"{DASHBOARDS}/d/versions")
+    newest = found["items"][0]
+    assert (newest["version"], newest["parentVersion"], newest["message"]) == (3, 2, "Restored from version 1")
+    assert "parentVersion" not in found["items"][-1]
+    assert await api.sql("select restored_from from resource_history where generation = 3") == 1
+
+
+@pytest.mark.parametrize("message", ["restored from version 1", "Restored from version 0", "Restored from version 1 and more", ""])
+async def test_another_message_restores_nothing(api: Api, message: str) -> None:
+    """It is a message like any other."""
+    made = await make(api, "d", message=message)
+    assert await api.sql("select restored_from from resource_history where uid = $1", made["metadata"]["uid"]) is None
+
+
+async def test_a_deleted_organization_empties_its_trash(api: Api) -> None:
+    """Nobody could have it again."""
+    number = await api.organization("other")
+    boss = await api.person("boss", Role.ADMIN, org_id=number)
+    there = f"{GROUP}/org-{number}/dashboards"
+    assert (await api("POST", there, {"metadata": {"name": "d"}, "spec": {"title": "T"}}, auth=boss))[0] == 201
+    assert (await api("DELETE", f"{there}/d", auth=boss))[0] == 200
+    assert await api.sql("select count(*) from trash") == 1
+    assert (await api("DELETE", f"/api/orgs/{number}"))[0] == 200
+    assert await api.sql("select count(*) from trash") == 0

@@ -1,0 +1,46 @@
+"""Names of branches: what git would refuse is refused before it is asked."""
+
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.common.kinds.branches import is_branch
+
+
+@pytest.mark.parametrize("name", ["main", "a", "feature.add.tests", "feature_add_tests", "team/x/y", "ünïcode", "v1.2", "a@b"])
+def test_names_that_git_takes(name: str) -> None:
+    assert is_branch(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("", " ", "feature.", "feature ", "feature//branch", "feature..branch", "feature@{branch", "feature^branch", "feature:branch"),
+        *(
+            "feature*branch",
+            "feature[branch",
+            "feature]branch",
+            "feature\\branch",
+            "feature.lock",
+            "a/b.lock/c",
+            "-x",
+            "/x",
+            "x/",
+            ".x",
+            "a/.b",
+        ),
+        *("@", "a\tb", "a\x7fb", "a~1", "a?b", "x" * 256),
+    ],
+    ids=repr,
+)
+def test_names_that_git_or_its_clients_refuse(name: str) -> None:
+    assert not is_branch(name)
+
+
+@given(st.text(alphabet="ab./@{-~ \\:lock", min_size=1, max_size=12))
+def test_what_is_taken_git_takes(name: str) -> None:
+    """Asked of the program itself."""
+    if is_branch(name):
+        assert subprocess.run(["git", "check-ref-format", "--branch", name], capture_output=True, check=False).returncode == 0
