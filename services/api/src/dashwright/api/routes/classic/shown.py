@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 import orjson
 
-from dashwright.api.domain.access.tree import Level
-from dashwright.api.domain.access.view import View
 from dashwright.api.domain.times import shown
 from dashwright.api.resources.rules import annotations_of
 from dashwright.api.stores import titles
@@ -41,22 +39,11 @@ class Maker(NamedTuple):
 class Abilities:
     can_save: bool
     can_delete: bool
-    can_admin: bool = False
 
 
 def abilities(caller: Identity, area: str) -> Abilities:
     """``area``: ``dashboards`` or ``folders``."""
     return Abilities(caller.may(f"{area}:write"), caller.may(f"{area}:delete"))
-
-
-def abilities_on(view: View, stored: Stored) -> Abilities:
-    """What a view allows on one object."""
-    kind, name, folder = stored.kind, stored.name, stored.folder
-    return Abilities(
-        view.may(kind.actions["update"], kind, name, folder),
-        view.may(kind.actions["delete"], kind, name, folder),
-        view.level(kind, name, folder) >= Level.ADMIN,
-    )
 
 
 async def people(database: Database, names: Collection[str]) -> dict[str, Maker]:
