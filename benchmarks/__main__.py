@@ -13,7 +13,7 @@ from pathlib import Path
 import uvloop
 from tests.servers import databases, postgres, rabbitmq
 
-from benchmarks import encoding, gateway, job_path, kernels, large_answers, peers, query_path, statements
+from benchmarks import encoding, gateway, job_path, kernels, large_answers, peers, query_path, statements, watchers
 from benchmarks.row import Row
 
 Alone = Callable[[], Awaitable[list[Row]]]
@@ -39,6 +39,7 @@ SERVED: dict[str, list[Served]] = {
     "E10": [query_path.rows],
     "G": [gateway.rows],
     "Q1": [job_path.rows],
+    "W": [watchers.crowd, watchers.namespace],
 }
 """What needs servers."""
 

@@ -122,6 +122,19 @@ async def test_what_is_taken_back_is_in_the_trash_no_more(database: Database) ->
     assert (taken.uid, taken.generation) == (uid, 2)
 
 
+async def test_what_is_deleted_twice_lies_there_as_it_was_last(database: Database) -> None:
+    """Where somebody made it anew under its old uid without taking it back, as an import does."""
+    uid = await save(database, "a", "one")
+    await throw_away(database, "a")
+    async with database.transaction() as connection:
+        write = resources.Write(DASHBOARD, "a", '{"title":"two"}', "v2alpha1", extract=Extract("two"), uid=uid, generation=2)
+        await resources.create(connection, "default", write, actor="user:1", now=NOW)
+    await throw_away(database, "a")
+    async with database.connection() as connection:
+        (item,) = await histories.trashed(connection, DASHBOARD, "default", limit=9)
+    assert (item.uid, item.generation, item.title) == (uid, 2, "two")
+
+
 async def test_the_newest_generations_are_kept(database: Database) -> None:
     """Once the feed tells no more of the others; the current one always."""
     uid = await save(database, "a", "one", "two", "three", "four")

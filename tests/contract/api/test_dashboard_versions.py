@@ -100,7 +100,7 @@ async def test_a_history_is_printed_as_a_table(api: Api) -> None:
     """As kubectl asks for it; the titles are those of then."""
     await save(api, "d", "one", "two")
     _, found = await api("GET", history("d"), headers={"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"})
-    assert [row["object"]["metadata"]["generation"] for row in found["rows"]] == [2, 1]
+    assert [(row["cells"][1], row["object"]["metadata"]["generation"]) for row in found["rows"]] == [("two", 2), ("one", 1)]
 
 
 async def test_a_history_needs_the_name_of_one_object(api: Api) -> None:

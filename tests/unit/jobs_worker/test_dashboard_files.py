@@ -139,3 +139,16 @@ def test_any_bytes_give_a_resource_or_a_fault_of_the_file(body: bytes) -> None:
         except (Invalid, BadRequest):
             continue
         assert orjson.loads(resource.spec)["title"] == resource.extract.title
+
+
+def test_a_layout_in_a_file_is_stored_as_the_newest_version() -> None:
+    """Whatever version the file names."""
+    made = read(native("v1beta1", spec='{"title": "T", "layout": {}}'))
+    assert (made.version, made.extract.layout) == ("v2alpha1", True)
+
+
+def test_a_file_of_v1beta1_is_held_against_the_classic_schema() -> None:
+    """As a request of that version is; the text names the member."""
+    with pytest.raises(Invalid, match=r"spec\.editable"):
+        read(native("v1beta1", spec='{"title": "T", "editable": "elephant"}'))
+    assert read(native("v0alpha1", spec='{"title": "T", "editable": "elephant"}')).version == "v0alpha1"

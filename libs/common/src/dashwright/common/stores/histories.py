@@ -39,7 +39,7 @@ class Version:
     spec: str
 
     def of(self, current: Stored) -> Stored:
-        """The object as it was, with the message; ``current`` is as it is."""
+        """The object as it was, with the message; ``current`` is as it is. Of what has no body here the title is not known."""
         metadata = orjson.loads(self.metadata)
         annotations = metadata.setdefault("annotations", {})
         if self.message:
@@ -57,7 +57,7 @@ class Version:
             self.spec,
             None,
             current.number,
-            _title(current.kind, self.spec) if self.layout else "",
+            current.kind.extract(read_json(self.spec)).title,
             annotations.get(FOLDER),
             self.layout,
         )
@@ -137,10 +137,6 @@ async def _forget(connection: Connection, uids: Sequence[uuid.UUID]) -> int:
     gone = [row["uid"] for row in await connection.fetch(_sql.gone, uids)]
     dropped: int = await connection.fetchval(_sql.forget, gone) if gone else 0
     return dropped
-
-
-def _title(kind: Kind, spec: str) -> str:
-    return kind.extract(read_json(spec)).title
 
 
 def _trashed(kind: Kind, row: Any) -> Stored:

@@ -86,6 +86,10 @@ with gone as (
                        deleted_by)
     select uid, api_group, resource, namespace, name, number, resource_version, generation, stored_version, layout, title, folder, metadata, $6
     from gone where $5
+    on conflict (uid) do update set
+        name = excluded.name, number = excluded.number, resource_version = excluded.resource_version, generation = excluded.generation,
+        stored_version = excluded.stored_version, layout = excluded.layout, title = excluded.title, folder = excluded.folder,
+        metadata = excluded.metadata, deleted_at = excluded.deleted_at, deleted_by = excluded.deleted_by
 )
 select name from gone
 

@@ -99,21 +99,28 @@ class _Writer:
         yield self._listing.tail()
 
     async def _written(self, page: Page) -> AsyncIterator[bytes]:
-        for first, last in _pieces(page.sizes):
-            items, size = await self._whole(page.items[first:last], page.sizes[first:last]), sum(page.sizes[first:last])
+        async for items, size in whole(page, self._database):
             if self._is_yaml and size > _NOTICED:
                 yield await asyncio.to_thread(self._listing.items, items)
             else:
                 yield self._listing.items(items)
 
-    async def _whole(self, items: Sequence[Stored | StoredJob], sizes: Sequence[int]) -> Sequence[Stored | StoredJob]:
-        """The objects with their bodies, where these are wanted and have not come along."""
-        missing = [item for item, size in zip(items, sizes, strict=True) if size and not item.spec and isinstance(item, Stored)]
-        if not missing:
-            return items
-        async with self._database.connection() as connection:
-            bodies = await lists.read_bodies(connection, missing)
-        return [replace(item, spec=bodies[item.uid]) if item.uid in bodies else item for item in items]
+
+async def whole(page: Page, database: Database) -> AsyncIterator[tuple[Sequence[Stored | StoredJob], int]]:
+    """The objects of a page with their bodies, where these are wanted, some at a time; and how many bytes those are."""
+    for first, last in _pieces(page.sizes):
+        sizes = page.sizes[first:last]
+        yield await _with_bodies(page.items[first:last], sizes, database), sum(sizes)
+
+
+async def _with_bodies(items: Sequence[Stored | StoredJob], sizes: Sequence[int], database: Database) -> Sequence[Stored | StoredJob]:
+    """The objects with the bodies that have not come along."""
+    missing = [item for item, size in zip(items, sizes, strict=True) if size and not item.spec and isinstance(item, Stored)]
+    if not missing:
+        return items
+    async with database.connection() as connection:
+        bodies = await lists.read_bodies(connection, missing)
+    return [replace(item, spec=bodies[item.uid]) if item.uid in bodies else item for item in items]
 
 
 def _pieces(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:

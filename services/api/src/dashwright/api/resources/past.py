@@ -9,6 +9,7 @@ import binascii
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import orjson
@@ -17,8 +18,10 @@ from dashwright.api.domain.selectors import Selection, Special, matches
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.resources import formats
+from dashwright.api.resources.formats import Form, Format
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
+from dashwright.api.resources.writing.writer import aside
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.stores import changes, histories, resources
 from dashwright.common.stores.changes import Book
@@ -51,30 +54,40 @@ async def _history(target: Target, services: Services, call: Call, selection: Se
         position = await changes.head(connection, Book.OBJECTS)
         current = next(iter(await resources.get_many(connection, kind, namespace, [name])), None)
         found = [] if current is None else await histories.versions(connection, current.uid, before=before, limit=limit + 1)
-    if current is None:
-        return _listed(target, services, form, {"resourceVersion": str(position)}, [])
-    await services.guard.demand(call.identity, kind.actions["get"], current)
-    metadata = {"resourceVersion": str(position), **next_page(found, limit)}
-    return _listed(target, services, form, metadata, _selected([version.of(current) for version in found[:limit]], selection))
+    if current is not None:
+        await services.guard.demand(call.identity, kind.actions["get"], current)
+
+    async def items() -> AsyncIterator[Stored]:
+        for version in found[:limit]:
+            assert current is not None, "only an object has versions"
+            then = version.of(current)
+            if _is_selected(then, selection) and (whole := await _whole(services, then, is_needed=form.form is not Form.METADATA)):
+                yield whole
+
+    return _listed(target, form, {"resourceVersion": str(position), **next_page(found, limit)}, items())
 
 
 async def _trash(target: Target, services: Services, call: Call, selection: Selection) -> Answer:
     """What was deleted, by name. Somebody sees there what they could read and delete while it was not."""
     kind, form, namespace = target.kind, formats.format_of(call), call.parameters["namespace"]
     limit, after = limit_of(call), _trash_position(call)
-    view = await services.guard.view(call.identity, namespace)
+    view, action = await services.guard.view(call.identity, namespace), kind.actions["delete"]
     async with services.database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
         position = await changes.head(connection, Book.OBJECTS)
         found = await histories.trashed(
             connection, kind, namespace, name=selection.name, after=after, limit=limit + 1, scope=view.scope(kind)
         )
-    listed = found[:limit]
     metadata = {"resourceVersion": str(position)}
     if len(found) > limit:
-        metadata["continue"] = _token({"name": listed[-1].name, "uid": str(listed[-1].uid)})
-    action = kind.actions["delete"]
-    seen = [item for item in listed if view.may(action, kind, item.name, item.folder)]
-    return _listed(target, services, form, metadata, _selected(seen, selection))
+        metadata["continue"] = _token({"name": found[limit - 1].name, "uid": str(found[limit - 1].uid)})
+
+    async def items() -> AsyncIterator[Stored]:
+        for item in found[:limit]:
+            is_seen = _is_selected(item, selection) and view.may(action, kind, item.name, item.folder)
+            if is_seen and (whole := await _whole(services, item, is_needed=form.needs_body(kind))):
+                yield whole
+
+    return _listed(target, form, metadata, items())
 
 
 def limit_of(call: Call) -> int:
@@ -110,34 +123,35 @@ async def version_of(services: Services, current: Stored, generation: int) -> St
             f'{kind.key} "{current.name}" has no version {generation}, or keeps it no longer',
             details={"name": current.name, "group": kind.group, "kind": kind.plural},
         )
-    return found.of(current)
+    return await aside(len(found.spec), partial(found.of, current))
 
 
-def _selected(items: Sequence[Stored], selection: Selection) -> Sequence[Stored]:
-    return [item for item in items if matches(selection, orjson.loads(item.metadata).get("labels") or {}, item.name)]
+def _is_selected(item: Stored, selection: Selection) -> bool:
+    return matches(selection, orjson.loads(item.metadata).get("labels") or {}, item.name)
 
 
-def _listed(target: Target, services: Services, form: formats.Format, metadata: Mapping[str, Any], items: Sequence[Stored]) -> Answer:
+def _listed(target: Target, form: Format, metadata: Mapping[str, Any], items: AsyncIterator[Stored]) -> Answer:
     listing = formats.Listing(form, target.kind, target.version)
 
     async def written() -> AsyncIterator[bytes]:
         yield listing.head(metadata)
-        for item in items:
-            whole = await _whole(services, item) if form.needs_body(target.kind) else item
-            if whole is not None:
-                yield await asyncio.to_thread(listing.items, [whole]) if form.is_yaml else listing.items([whole])
+        async for item in items:
+            yield await asyncio.to_thread(listing.items, [item]) if form.is_yaml else listing.items([item])
         yield listing.tail()
 
-    return Answer(200, written(), form.content_type, form.headers, may_compress=True)
+    return Answer(200, written(), form.content_type, form.headers)
 
 
-async def _whole(services: Services, item: Stored) -> Stored | None:
-    """An item of a list with its body; None where that has been dropped meanwhile."""
+async def _whole(services: Services, item: Stored, *, is_needed: bool) -> Stored | None:
+    """An item with its body, and the title in it, where they are needed; None where the body has been dropped meanwhile."""
+    if not is_needed:
+        return item
     async with services.database.connection() as connection:
         found = await histories.version(connection, item.uid, item.generation)
     if found is None:
         return None
-    return replace(item, spec=found.spec, title=found.of(item).title if found.layout else item.title)
+    then = await aside(len(found.spec), partial(found.of, item))
+    return replace(item, spec=then.spec, title=then.title)
 
 
 def _trash_position(call: Call) -> TrashPosition:

@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from dashwright.api.domain.access.tree import Level
 from dashwright.api.domain.access.view import View
 from dashwright.api.domain.classic import dashboard_url, slug_of
 from dashwright.api.http.answer import Answer
@@ -48,7 +47,7 @@ def access(view: View, caller: Identity, stored: Stored) -> DashboardAccess:
         url=dashboard_url(stored.name, stored.title),
         can_save=can_save,
         can_edit=can_save,
-        can_admin=view.level(stored.kind, stored.name, stored.folder) >= Level.ADMIN,
+        can_admin=view.may(f"{stored.kind.area}.permissions:write", stored.kind, stored.name, stored.folder),
         can_star=caller.kind is Caller.USER,
         can_delete=may("delete"),
         annotations_permissions=AnnotationPermission(dashboard=_all(can_save), organization=_all(caller.role.holds(Role.EDITOR))),

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import orjson
 
+from dashwright.api.domain.access.view import View
 from dashwright.api.domain.times import shown
 from dashwright.api.resources.rules import annotations_of
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
-from dashwright.common.identity import Identity
 from dashwright.common.kinds.annotations import CREATED_BY, UPDATED_AT, UPDATED_BY
 from dashwright.common.stores.resources import Stored
 
@@ -39,11 +39,17 @@ class Maker(NamedTuple):
 class Abilities:
     can_save: bool
     can_delete: bool
+    can_admin: bool
 
 
-def abilities(caller: Identity, area: str) -> Abilities:
-    """``area``: ``dashboards`` or ``folders``."""
-    return Abilities(caller.may(f"{area}:write"), caller.may(f"{area}:delete"))
+def abilities_on(view: View, stored: Stored) -> Abilities:
+    """What a view allows on one object."""
+    kind, name, folder = stored.kind, stored.name, stored.folder
+    return Abilities(
+        view.may(kind.actions["update"], kind, name, folder),
+        view.may(kind.actions["delete"], kind, name, folder),
+        view.may(f"{kind.area}.permissions:write", kind, name, folder),
+    )
 
 
 async def people(database: Database, names: Collection[str]) -> dict[str, Maker]:
