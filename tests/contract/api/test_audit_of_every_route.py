@@ -184,11 +184,20 @@ def renamed(made: Made) -> Any:
 
 @dataclass(frozen=True)
 class Ask:
-    """A call that succeeds. ``body`` may be made from what was made; ``own`` is made by the person who was made for it."""
+    """A call that succeeds. ``body`` may be made from what was made; ``own`` is made by the person who was made for it.
+
+    ``query`` is a template like the path.
+    """
 
     body: Any = None
     made: Mapping[str, Maker | str | int] = field(default_factory=dict)
     own: bool = False
+    query: str = ""
+
+
+def one_of(make: Maker) -> Ask:
+    """A call about a collection that is about one object of it."""
+    return Ask(made={"name": make}, query="?fieldSelector=metadata.name={name}")
 
 
 def ask(body: Any = None, *, own: bool = False, **made: Maker | str | int) -> Ask:
@@ -238,6 +247,12 @@ ASKS: Final[Mapping[str, Ask]] = {
     **{f"PATCH {PANELS.format(version)}/{{name}}": ask(TITLED, name=panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
     f"PATCH {FOLDERS}/{{name}}": ask(TITLED, name=folder),
     f"PATCH {REPOSITORY}": ask(TITLED, name=repository),
+    f"PUT {REPOSITORY}/status": ask({"status": {"observedGeneration": 7}}, name=repository),
+    f"PATCH {REPOSITORY}/status": ask({"status": {"observedGeneration": 7}}, name=repository),
+    **{f"DELETE {DASHBOARDS.format(version)}": one_of(dashboard) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
+    **{f"DELETE {PANELS.format(version)}": one_of(panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
+    f"DELETE {FOLDERS}": one_of(folder),
+    f"DELETE {REPOSITORY.removesuffix('/{name}')}": one_of(repository),
     **{f"PUT {DASHBOARDS.format(version)}/{{name}}": ask(TITLED, name=dashboard) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
     **{f"PUT {PANELS.format(version)}/{{name}}": ask(OTHER, name=panel) for version in ("v2alpha1", "v1beta1", "v0alpha1")},
     f"PUT {FOLDERS}/{{name}}": ask(TITLED, name=folder),
@@ -314,6 +329,8 @@ ASKS: Final[Mapping[str, Ask]] = {
     "DELETE /api/datasources/uid/{uid}": ask(uid=source_uid),
     "DELETE /api/datasources/name/{name}": ask(name=source_uid),
     "POST /api/folders": ask(lambda _: {"title": fresh("folder")}),
+    "PUT /api/folders/{uid}": ask({"title": "Other", "overwrite": True}, uid=folder),
+    "POST /api/folders/{uid}/move": kept("parent", folder, lambda made: {"parentUid": made["parent"]}, uid=folder),
     "DELETE /api/folders/{uid}": ask(uid=folder),
     "POST /api/dashboards/db": ask(lambda _: {"dashboard": {"title": fresh("dashboard")}}),
     "DELETE /api/dashboards/uid/{uid}": ask(uid=dashboard),
@@ -354,7 +371,7 @@ async def done(api: Api, route: Route, chosen: Ask, request: str) -> tuple[int, 
     made: Made = {"namespace": "default", "data": api.data}
     for parameter, maker in chosen.made.items():
         made[parameter] = await maker(api, made) if callable(maker) else maker
-    path = re.sub(r"\{(\w+)\}", lambda match: str(made[match[1]]), route.path)
+    path = re.sub(r"\{(\w+)\}", lambda match: str(made[match[1]]), route.path + chosen.query)
     body = chosen.body(made) if callable(chosen.body) else chosen.body
     auth = basic(made["login"], PASSWORD) if chosen.own else ADMIN
     headers = {"X-Request-Id": request, **({"Content-Type": "application/merge-patch+json"} if is_patch(route) else {})}

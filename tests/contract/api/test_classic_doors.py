@@ -167,20 +167,19 @@ async def test_what_cannot_be_saved_is_refused(api: Api, body: Any, status: int,
     assert answer["message"].startswith(message)
 
 
-async def test_a_folder_is_made_read_and_removed_when_empty(api: Api) -> None:
-    """A taken uid is 412; a folder lies in another one; what is not empty stays."""
+async def test_a_folder_is_made_read_and_removed(api: Api) -> None:
+    """A taken uid is 412; a folder lies in another one, and goes with it."""
     made = await folder(api, "f1", "Test drive")
     assert (made["uid"], made["url"], made["version"], made["createdBy"]) == ("f1", "/dashboards/f/f1/test-drive", 1, "admin")
     assert await api("GET", "/api/folders/f1") == (200, made)
     assert (await api("POST", "/api/folders", {"uid": "f1", "title": "Again"}))[0] == 412
     inner = await folder(api, "f2", "Inner", parentUid="f1")
     assert inner["parentUid"] == "f1"
-    status, body = await api("DELETE", "/api/folders/f1?forceDeleteRules=true")
-    assert (status, body["messageId"]) == (400, "folder.not-empty")
-    assert await api("DELETE", "/api/folders/f2") == (200, {"id": inner["id"], "title": "Inner", "message": "Folder Inner deleted"})
-    assert (await api("DELETE", "/api/folders/f1"))[0] == 200
-    for method in ("GET", "DELETE"):
-        assert await api(method, "/api/folders/f1") == (404, {"message": "folder not found"})
+    deleted = {"id": made["id"], "title": "Test drive", "message": "Folder Test drive deleted"}
+    assert await api("DELETE", "/api/folders/f1?forceDeleteRules=true") == (200, deleted)
+    for uid in ("f1", "f2"):
+        for method in ("GET", "DELETE"):
+            assert await api(method, f"/api/folders/{uid}") == (404, {"message": "folder not found"})
     assert await api("POST", "/api/folders", {"title": ""}) == (400, {"message": "folder title cannot be empty"})
     assert await api("POST", "/api/folders", {"title": "A", "parentUid": "none"}) == (404, {"message": "folder not found"})
     assert await api("POST", "/api/folders", {"title": 5}) == (400, {"message": "bad request data"})

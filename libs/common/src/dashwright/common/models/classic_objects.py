@@ -37,7 +37,18 @@ class FolderItem(Shape):
     parent_uid: str | None = None
 
 
+class FolderAbove(Shape):
+    """A folder on the way from the root."""
+
+    uid: str
+    title: str
+    url: str
+    parent_uid: str | None = None
+
+
 class FolderShape(Shape):
+    """``parents`` are the folders above that the caller may read, the highest first."""
+
     id: int
     uid: str
     org_id: int
@@ -54,7 +65,19 @@ class FolderShape(Shape):
     updated: str
     version: int
     parent_uid: str | None = None
+    parents: list[FolderAbove] | None = None
+    description: str | None = None
     managed_by: str | None = None
+    access_control: dict[str, bool] | None = None
+
+
+class FolderCounts(Shape):
+    """What lies in a folder, at any depth."""
+
+    folder: int = 0
+    dashboard: int = 0
+    librarypanel: int = 0
+    alertrule: int = 0
 
 
 class FolderDeleted(Shape):

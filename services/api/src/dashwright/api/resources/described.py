@@ -21,6 +21,10 @@ WRITING: Final = {
     "fieldManager": "the name under which the caller owns the fields that are set, at most 128 characters",
     "fieldValidation": "Ignore, Warn (the default) or Strict: what becomes of unknown fields",
 }
+SELECTING: Final = {
+    "labelSelector": "what the labels are to be, as Kubernetes writes it",
+    "fieldSelector": "metadata.name and metadata.namespace, as Kubernetes writes it",
+}
 PATCHING: Final = {**WRITING, "force": "of an apply only: fields that others own are taken from them"}
 DELETING: Final = {
     **DRY_RUN,
@@ -69,6 +73,14 @@ def sent(kind: Kind) -> type[BaseModel]:
     """An object as a client sends it."""
     spec: Any = kind.spec or kind.shown_spec or dict[str, Any]
     return create_model(f"New{kind.kind}", __config__=_OPEN, apiVersion=(str, ""), kind=(str, ""), metadata=(dict[str, Any], {}), spec=spec)
+
+
+@cache
+def sent_status(kind: Kind) -> type[BaseModel]:
+    """An object of which only the status counts."""
+    status: Any = (dict[str, Any] if kind.status is None else kind.status, None)
+    fields: dict[str, Any] = {"apiVersion": (str, ""), "kind": (str, ""), "metadata": (dict[str, Any], {}), "status": status}
+    return create_model(f"StatusOf{kind.kind}", __config__=_OPEN, **fields)
 
 
 @cache

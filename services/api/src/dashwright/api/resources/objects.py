@@ -32,6 +32,14 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
+class SentStatus:
+    """A status as a client sent it, and what it takes the object to be."""
+
+    status: dict[str, Any]
+    expect: Expect
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """The part of an object that a client applies, its envelope checked. ``warnings`` are told to the client."""
 
@@ -100,6 +108,29 @@ def patched(patch: Callable[[Any], Any], version: str, validation: Validation, s
     Raises BadRequest where that is no object any more, Invalid where it is another one, and Conflict where the patch was made for another
     version of it.
     """
+    tree = _patched(patch, version, stored)
+    sent = read(tree, stored.kind, stored.namespace, version, stored.name, validation)
+    _check_version(sent.expect, stored)
+    return sent.wanted
+
+
+def patched_status(patch: Callable[[Any], Any], version: str, stored: Stored) -> dict[str, Any]:
+    """What the status is to be by such a patch. Raises as ``patched`` does."""
+    tree = _patched(patch, version, stored)
+    sent = read_status(tree, stored.kind, stored.namespace, version, stored.name)
+    _check_version(sent.expect, stored)
+    return sent.status
+
+
+def read_status(tree: Any, kind: Kind, namespace: str, version: str, name: str) -> SentStatus:
+    """The status of an object that is to replace that of the one of this name; everything else of it has no say."""
+    metadata = _envelope(tree, kind, namespace, version)
+    expect = _expect(metadata, kind, name)
+    require_texts(status := _object(tree, "status"))
+    return SentStatus(status, Expect(expect.uid, expect.resource_version))
+
+
+def _patched(patch: Callable[[Any], Any], version: str, stored: Stored) -> dict[str, Any]:
     tree = read_json(stored.encode(version).decode())
     fixed = {path: _member(tree, path) for path in _FIXED}
     tree = patch(tree)
@@ -112,10 +143,12 @@ def patched(patch: Callable[[Any], Any], version: str, validation: Validation, s
     if changed := [path for path, value in fixed.items() if _member(tree, path) != value]:
         causes = [Cause(".".join(path), "FieldValueInvalid", f"Invalid value: {_told(tree, path)}: field is immutable") for path in changed]
         raise invalid(stored.kind, stored.name, causes)
-    sent = read(tree, stored.kind, stored.namespace, version, stored.name, validation)
-    if sent.expect.resource_version not in ("", str(stored.resource_version)):
+    return tree
+
+
+def _check_version(expect: Expect, stored: Stored) -> None:
+    if expect.resource_version not in ("", str(stored.resource_version)):
         raise conflict(stored, MODIFIED)
-    return sent.wanted
 
 
 def _member(tree: Any, path: tuple[str, ...]) -> Any:

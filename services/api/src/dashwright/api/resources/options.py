@@ -89,7 +89,7 @@ def validation_of(call: Call) -> Validation:
 async def delete_options_of(call: Call) -> DeleteOptions:
     """Reads the DeleteOptions of a request, of its query and its body, which may have none."""
     sent = await _sent(call)
-    wanted = sent.get("preconditions") or {}
+    wanted = {} if sent.get("preconditions") is None else sent["preconditions"]
     if not isinstance(wanted, dict):
         raise BadRequest("preconditions must be an object with uid and resourceVersion")
     policy = sent.get("propagationPolicy") or call.query.get("propagationPolicy", "")
@@ -102,7 +102,7 @@ async def delete_options_of(call: Call) -> DeleteOptions:
             raise BadRequest(f"gracePeriodSeconds {text[:40]!r} is not an integer")
     if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool) or grace < 0):
         raise BadRequest("gracePeriodSeconds must be an integer that is not negative")
-    tried = sent.get("dryRun") or []
+    tried = [] if sent.get("dryRun") is None else sent["dryRun"]
     if not isinstance(tried, list):
         raise BadRequest("dryRun must be a list")
     expect = Expect(str(wanted.get("uid") or ""), str(wanted.get("resourceVersion") or ""))

@@ -1,7 +1,7 @@
 """Routes of the resource API, made from the registry of kinds."""
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -9,15 +9,16 @@ from typing import Final
 from dashwright.api.domain.events import event_of
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.resources.services import Handle, Services
-from dashwright.api.resources.subresources import dto, status, versions
+from dashwright.api.resources.subresources import counts, dto, parents, status, versions
 from dashwright.api.resources.target import Target
-from dashwright.api.resources.verbs import create, delete, get, list_, patch, update, watch
+from dashwright.api.resources.verbs import create, delete, delete_collection, get, list_, patch, update, watch
+from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import KINDS
 
 OBJECT_LIMIT: Final = 5 * 1024 * 1024
 """Bytes of one object as sent."""
 
-_EVENTS: Final = MappingProxyType({"patch": "update"})
+_EVENTS: Final = MappingProxyType({"patch": "update", "deletecollection": "delete"})
 """What the audit calls a verb, where it is by another name."""
 
 _READING: Final = frozenset({"get", "list"})
@@ -41,10 +42,17 @@ _DOORS: Final = (
     _Door("update", "PUT", "/{name}", update.operation, update.handle),
     _Door("patch", "PATCH", "/{name}", patch.operation, patch.handle),
     _Door("delete", "DELETE", "/{name}", delete.operation, delete.handle),
+    _Door("deletecollection", "DELETE", "", delete_collection.operation, delete_collection.handle),
 )
 _STATUS: Final = _Door("get", "GET", "/{name}/status", status.operation, status.handle)
+_STATUS_WRITES: Final = (
+    _Door("status", "PUT", "/{name}/status", status.operation_of_replace, status.replace),
+    _Door("status", "PATCH", "/{name}/status", status.operation_of_patch, status.patch),
+)
 _SUBRESOURCES: Final[Mapping[str, tuple[_Door, ...]]] = MappingProxyType(
     {
+        "counts": (_Door("get", "GET", "/{name}/counts", counts.operation, counts.handle),),
+        "parents": (_Door("get", "GET", "/{name}/parents", parents.operation, parents.handle),),
         "dto": (_Door("get", "GET", "/{name}/dto", dto.operation, dto.handle),),
         "versions": (
             _Door("list", "GET", "/{name}/versions", versions.operation, versions.handle),
@@ -56,13 +64,7 @@ _SUBRESOURCES: Final[Mapping[str, tuple[_Door, ...]]] = MappingProxyType(
 
 def routes(services: Services) -> list[Route]:
     """Every verb of every kind in each of its versions, and what is served below its objects."""
-    verbs = [
-        _route(door, Target(kind, version), services)
-        for kind in KINDS
-        for version in kind.versions
-        for door in (*_DOORS, *((_STATUS,) if kind.status is not None else ()))
-        if door.verb in kind.verbs
-    ]
+    verbs = [_route(door, Target(kind, version), services) for kind in KINDS for version in kind.versions for door in _doors(kind)]
     below = [
         _route(door, Target(kind, version, sub), services)
         for kind in KINDS
@@ -71,6 +73,13 @@ def routes(services: Services) -> list[Route]:
         for door in _SUBRESOURCES.get(sub.name, ())
     ]
     return [*verbs, *below]
+
+
+def _doors(kind: Kind) -> Iterator[_Door]:
+    yield from (door for door in _DOORS if door.verb in kind.verbs)
+    if kind.status is not None:
+        yield _STATUS
+        yield from _STATUS_WRITES if "update" in kind.verbs else ()
 
 
 def _route(door: _Door, target: Target, services: Services) -> Route:

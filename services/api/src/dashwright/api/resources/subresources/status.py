@@ -1,9 +1,17 @@
-"""Status: the object whole, at the address that those ask who look for its status only."""
+"""Status: the object whole, at the address where its status alone is changed."""
 
-from dashwright.api.http.routing import Operation
-from dashwright.api.resources import described
+from functools import partial
+
+from dashwright.api.http.answer import Answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import Content, Operation
+from dashwright.api.resources import described, formats, objects, options
+from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
 from dashwright.api.resources.verbs import get
+from dashwright.api.resources.verbs.patch import patch_of
+from dashwright.api.resources.writing import patches
+from dashwright.common.stores.resources import Stored
 
 handle = get.handle
 
@@ -11,4 +19,44 @@ handle = get.handle
 def operation(target: Target) -> Operation:
     return described.operation(
         "get", target, below="Status", query=described.INCLUDED, answers={200: described.in_formats(target.kind)}, errors=(404, 406)
+    )
+
+
+def operation_of_replace(target: Target) -> Operation:
+    return _writing("update", target, described.sent_status(target.kind))
+
+
+def operation_of_patch(target: Target) -> Operation:
+    return _writing("patch", target, Content(None, tuple(patches.BY_TYPE)))
+
+
+async def replace(target: Target, services: Services, call: Call) -> Answer:
+    kind, namespace, name, form = target.kind, call.parameters["namespace"], call.parameters["name"], formats.format_of(call)
+    by = options.writer_of(call, subresource="status")
+    sent = objects.read_status(await formats.read_body(call), kind, namespace, target.version, name)
+
+    def change(_: Stored) -> dict[str, object]:
+        return sent.status
+
+    changed = await services.writer.update_status(kind, namespace, name, change, by, expect=sent.expect)
+    return formats.one(form, kind, target.version, changed.stored)
+
+
+async def patch(target: Target, services: Services, call: Call) -> Answer:
+    kind, form, apply = target.kind, formats.format_of(call), patch_of(call)
+    by, body = options.writer_of(call, subresource="status"), await call.body()
+    change = partial(objects.patched_status, lambda tree: apply(tree, objects.read_tree(body)), target.version)
+    changed = await services.writer.update_status(kind, call.parameters["namespace"], call.parameters["name"], change, by)
+    return formats.one(form, kind, target.version, changed.stored)
+
+
+def _writing(verb: str, target: Target, request: object) -> Operation:
+    return described.operation(
+        verb,
+        target,
+        below="Status",
+        query=described.WRITING,
+        request=request,
+        answers={200: described.in_formats(target.kind)},
+        errors=(404, 406, 409, 422),
     )

@@ -15,8 +15,7 @@ from dashwright.common.kinds import kind as kinds
 QUERY: Final = {
     "limit": "how many at most",
     "continue": "the token that the page before ended with",
-    "labelSelector": "what the labels are to be, as Kubernetes writes it",
-    "fieldSelector": "metadata.name and metadata.namespace, as Kubernetes writes it",
+    **described.SELECTING,
     "resourceVersion": "the list is to be no older",
     "resourceVersionMatch": "Exact: of that very version",
     **described.INCLUDED,

@@ -76,6 +76,12 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
     return Admitted(write, draft.spec, old)
 
 
+def shaped_status(kind: Kind, name: str, status: dict[str, Any]) -> dict[str, Any]:
+    """A status with defaults written and unknown fields dropped. Raises Invalid."""
+    assert kind.status is not None, f"{kind.plural} have no status to write"
+    return _shaped(kind, kind.status, name, status, "status")
+
+
 def _title(wanted: Wanted, extract: Extract, stored: Stored | None, old: Mapping[str, Any] | None) -> str:
     """One that an object was given beside its spec stays as long as the title in the spec does."""
     if wanted.title is not None:
@@ -119,12 +125,12 @@ def _annotations(wanted: Wanted) -> dict[str, str]:
     return given
 
 
-def _shaped(kind: Kind, model: type[BaseModel], name: str, spec: dict[str, Any]) -> dict[str, Any]:
-    """The spec with defaults written and unknown fields dropped."""
+def _shaped(kind: Kind, model: type[BaseModel], name: str, part: dict[str, Any], called: str = "spec") -> dict[str, Any]:
+    """The spec, or another part, with defaults written and unknown fields dropped."""
     try:
-        shaped = model.model_validate_json(write_json(spec))
+        shaped = model.model_validate_json(write_json(part))
     except ValidationError as error:
-        causes = [Cause(f"spec.{cause.field}" if cause.field else "spec", cause.reason, cause.message) for cause in causes_of(error) or ()]
+        causes = [Cause(f"{called}.{cause.field}".rstrip("."), cause.reason, cause.message) for cause in causes_of(error) or ()]
         raise invalid(kind, name, causes) from error
     result: dict[str, Any] = shaped.model_dump(mode="json", by_alias=True, exclude_none=True)
     return result

@@ -5,22 +5,24 @@ the store, and the write.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from dashwright.api.access.guard import Guard
 from dashwright.api.domain.access.view import View, demand
 from dashwright.api.domain.events import event_of, subject_of
+from dashwright.api.domain.selectors import Selection
 from dashwright.api.resources import rules
-from dashwright.api.resources.writing import admission, owners
+from dashwright.api.resources.writing import admission, owners, selecting
 from dashwright.api.resources.writing.sealing import Sealing
 from dashwright.api.resources.writing.wanted import ANYTHING, MODIFIED, By, Changed, Deleted, Expect, Wanted, conflict
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.database.trial import trial
+from dashwright.common.document import read_json, same, write_json
 from dashwright.common.kinds.annotations import FOLDER
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import REPOSITORY
@@ -62,7 +64,7 @@ class Writer:
         status = kind.status().to_json().decode() if kind.status is not None and issubclass(kind.status, Shape) else None
         async with self._transaction(by) as connection:
             await resources.lock(connection)
-            await rules.check_write(connection, namespace, write, None)
+            await rules.check_write(connection, namespace, write, None, self._settings)
             write = await _made_again(connection, namespace, write, wanted.uid)
             await resources.create(connection, namespace, write, actor=by.actor.uid, now=self._clock.now(), status=status)
             await rules.check_created(connection, kind, namespace, self._quotas)
@@ -94,7 +96,7 @@ class Writer:
             expect.check_update(stored)
             wanted, write = await aside(max(size, len(stored.spec)), partial(self._changed, change, namespace, stored, by))
             if (folder := write.annotations.get(FOLDER)) != stored.folder:
-                _demand(view, by, kind, "update", name, folder)
+                _demand(view, by, kind, "update", "", folder)
             async with self._transaction(by) as connection:
                 await resources.lock(connection)
                 if await resources.version(connection, kind, namespace, name) != stored.resource_version:
@@ -123,10 +125,55 @@ class Writer:
         view = await self._guard.view(by.identity, namespace)
         async with self._transaction(by) as connection:
             await resources.lock(connection)
-            stored = await resources.get(connection, kind, namespace, name)
-            deleted = await self._delete(connection, namespace, stored, by, view, expect=expect, cascade=cascade, grace=grace)
-        self._forget(kind, namespace)
+            found = [await resources.get(connection, kind, namespace, name)]
+            (deleted,) = await self._delete(connection, namespace, found, by, view, expect=expect, cascade=cascade, grace=grace)
+        self._guard.forget(namespace)  # with an object go its rules, and with a repository its folders
         return deleted
+
+    async def delete_selected(
+        self,
+        kind: Kind,
+        namespace: str,
+        selection: Selection,
+        by: By,
+        *,
+        expect: Expect = ANYTHING,
+        cascade: bool = False,
+        grace: int | None = None,
+    ) -> int:
+        """Removes every object that is selected and that the caller may see, or none; answers how many. Options as in ``delete``.
+
+        Raises what that does, naming the object, and BadRequest where they are too many for one transaction.
+        """
+        view = await self._guard.view(by.identity, namespace)
+        async with self._transaction(by) as connection:
+            await resources.lock(connection)
+            found = await selecting.selected(connection, kind, namespace, selection, view)
+            for batch in [[stored] for stored in selecting.deepest_first(found)] if kind.is_tree else [found]:
+                await self._delete(connection, namespace, batch, by, view, expect=expect, cascade=cascade, grace=grace)
+        self._guard.forget(namespace)  # with an object go its rules, and with a repository its folders
+        return len(found)
+
+    async def update_status(
+        self, kind: Kind, namespace: str, name: str, change: Callable[[Stored], dict[str, Any]], by: By, *, expect: Expect = ANYTHING
+    ) -> Changed:
+        """Changes the status of an object, and nothing else of it. ``change`` says what it is to be, by the stored object.
+
+        Raises NotFound, Conflict, Invalid and Forbidden.
+        """
+        view = await self._guard.view(by.identity, namespace)
+        async with self._transaction(by) as connection:
+            await resources.lock(connection)
+            stored = await resources.get(connection, kind, namespace, name)
+            _demand(view, by, kind, "status", name, stored.folder)
+            expect.check_update(stored)
+            status = admission.shaped_status(kind, name, change(stored))
+            if same(status, read_json(stored.status or "{}")):
+                return Changed(stored, False)
+            await resources.write_status(connection, kind, namespace, name, write_json(status))
+            await _record(connection, by, kind, name, "status")
+            now = await resources.get(connection, kind, namespace, name)
+        return Changed(replace(now, resource_version=stored.resource_version) if by.dry_run else now, True)
 
     def _new(self, wanted: Wanted, namespace: str, by: By) -> resources.Write:
         wanted = self._sealing.seal(wanted, namespace, None)
@@ -143,49 +190,52 @@ class Writer:
         kind, name = stored.kind, stored.name
         rules.check_owner(kind, stored)
         rules.check_finalizers(stored, write)
-        await rules.check_write(connection, namespace, write, stored)
+        await rules.check_write(connection, namespace, write, stored, self._settings)
         if await resources.put(connection, namespace, write, actor=by.actor.uid, now=self._clock.now()) is None:
             return Changed(stored, False)
         await _record(connection, by, kind, name, "update")
         now = await resources.get(connection, kind, namespace, name)
         if rules.is_deleting(now) and not rules.others_finalizers(now):
-            await self._remove(connection, namespace, now, by)
+            await self._remove(connection, namespace, [now], by)
         return Changed(replace(now, resource_version=stored.resource_version) if by.dry_run else now, True)
 
     async def _delete(
         self,
         connection: Connection,
         namespace: str,
-        stored: Stored,
+        found: Sequence[Stored],
         by: By,
         view: View,
         *,
         expect: Expect,
         cascade: bool,
         grace: int | None,
-    ) -> Deleted:
-        kind, name = stored.kind, stored.name
-        _demand(view, by, kind, "delete", name, stored.folder)
-        expect.check_delete(stored)
-        await rules.check_delete(connection, namespace, stored, view, cascade=cascade, grace=grace)
-        if rules.others_finalizers(stored):
-            if rules.is_deleting(stored):
-                return Deleted(stored, False)
-            await resources.mark_deleted(connection, kind, namespace, name, actor=by.actor.uid, now=self._clock.now())
-            await _record(connection, by, kind, name, "delete")
-            marked = await resources.get(connection, kind, namespace, name)
-            return Deleted(replace(marked, resource_version=stored.resource_version) if by.dry_run else marked, False)
-        await self._remove(connection, namespace, stored, by)
-        await _record(connection, by, kind, name, "delete")
-        return Deleted(stored, True)
+    ) -> Sequence[Deleted]:
+        """Removes objects of one kind: all, or with an error none."""
+        for stored in found:
+            _demand(view, by, stored.kind, "delete", stored.name, stored.folder)
+            expect.check_delete(stored)
+            await rules.check_delete(connection, namespace, stored, view, actor=by.actor.uid, cascade=cascade, grace=grace)
+        waiting = {stored.name: stored for stored in found if rules.others_finalizers(stored)}
+        marked = [stored for stored in waiting.values() if not rules.is_deleting(stored)]
+        for stored in marked:
+            await resources.mark_deleted(connection, stored.kind, namespace, stored.name, actor=by.actor.uid, now=self._clock.now())
+        gone = [stored for stored in found if stored.name not in waiting]
+        await self._remove(connection, namespace, gone, by)
+        await audit.record_all(connection, [_event(by, stored.kind, stored.name, "delete") for stored in (*marked, *gone)])
+        left = {stored.name: await resources.get(connection, stored.kind, namespace, stored.name) for stored in waiting.values()}
+        return [_deleted(stored, left.get(stored.name), by) for stored in found]
 
-    async def _remove(self, connection: Connection, namespace: str, stored: Stored, by: By) -> None:
+    async def _remove(self, connection: Connection, namespace: str, gone: Sequence[Stored], by: By) -> None:
         """A repository goes together with what it manages, or lets go of it."""
-        kind, actor = stored.kind, by.actor.uid
+        if not gone:
+            return
+        kind, actor = gone[0].kind, by.actor.uid
         if kind is REPOSITORY:
-            await rules.end_jobs(connection, namespace, stored.name, now=self._clock.milliseconds())
-            await rules.end_managing(connection, namespace, stored, actor=actor)
-        await resources.delete(connection, kind, namespace, [stored.name], actor=actor, keep=kind.history)
+            for stored in gone:
+                await rules.end_jobs(connection, namespace, stored.name, now=self._clock.milliseconds())
+                await rules.end_managing(connection, namespace, stored, actor=actor)
+        await resources.delete(connection, kind, namespace, [stored.name for stored in gone], actor=actor, keep=kind.history)
 
     def _forget(self, kind: Kind, namespace: str) -> None:
         if kind.is_tree:
@@ -217,5 +267,14 @@ def _demand(view: View, by: By, kind: Kind, verb: str, name: str, folder: str | 
 
 
 async def _record(connection: Connection, by: By, kind: Kind, name: str, verb: str, status: int = 200) -> None:
-    event = by.event or event_of(kind, verb)
-    await audit.record(connection, by.actor, event, subject_of(kind, name), org_id=by.actor.org_id, status=status)
+    await audit.record_all(connection, [_event(by, kind, name, verb, status)])
+
+
+def _event(by: By, kind: Kind, name: str, verb: str, status: int = 200) -> audit.Event:
+    return audit.Event(by.actor, by.event or event_of(kind, verb), subject_of(kind, name), status=status, org_id=by.actor.org_id)
+
+
+def _deleted(stored: Stored, left: Stored | None, by: By) -> Deleted:
+    if left is None:
+        return Deleted(stored, True)
+    return Deleted(replace(left, resource_version=stored.resource_version) if by.dry_run else left, False)

@@ -1,0 +1,37 @@
+"""Delete collection: the objects that selectors name, all of them or none."""
+
+import orjson
+
+from dashwright.api.domain.selectors import parse_selection
+from dashwright.api.http.answer import Answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import Operation
+from dashwright.api.resources import described, options
+from dashwright.api.resources.services import Services
+from dashwright.api.resources.target import Target
+from dashwright.common.errors import BadRequest
+
+
+def operation(target: Target) -> Operation:
+    return described.operation(
+        "deleteCollectionOf",
+        target,
+        query={**described.SELECTING, **described.DELETING},
+        request=described.DeleteOptions,
+        answers={200: described.STATUS},
+        errors=(404, 409, 413, 415),
+    )
+
+
+async def handle(target: Target, services: Services, call: Call) -> Answer:
+    kind, namespace = target.kind, call.parameters["namespace"]
+    selection = parse_selection(call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""), namespace)
+    if selection.special is not None:
+        raise BadRequest(f"what is selected by {selection.special.value} cannot be removed here")
+    if call.query.get("limit") or call.query.get("continue"):
+        raise BadRequest("a collection is removed whole, not in pages; select fewer objects by labelSelector")
+    wanted = await options.delete_options_of(call)
+    by = options.writer_of(call, dry_run=wanted.dry_run)
+    await services.writer.delete_selected(kind, namespace, selection, by, expect=wanted.expect, cascade=wanted.cascade, grace=wanted.grace)
+    details = {"group": kind.group, "kind": kind.plural}
+    return Answer(200, orjson.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}))

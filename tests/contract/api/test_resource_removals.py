@@ -1,0 +1,270 @@
+"""Objects removed through the resource API: what a removal may be held to, what delays it, and many at once."""
+
+from typing import Any, Final
+
+import orjson
+import pytest
+from tests.contract.api.conftest import Api
+from tests.contract.api.test_resource_writes import DASHBOARDS, FOLDERS, REPOSITORIES, dashboard, made, put, rows
+
+from dashwright.common.identity import Role
+
+FROM_FILE: Final = {"grafana.app/managedBy": "classic-file-provisioning"}
+IN_F: Final = {"grafana.app/folder": "f"}
+
+
+async def names(api: Api, path: str = DASHBOARDS) -> list[str]:
+    return [item["metadata"]["name"] for item in (await api("GET", path))[1]["items"]]
+
+
+async def test_a_removal_tells_what_went(api: Api) -> None:
+    """A Status with name, group, kind and uid; the last state lies in the trash, with who put it there."""
+    first = await made(api, dashboard())
+    status, answer = await api("DELETE", f"{DASHBOARDS}/d", {})
+    assert (status, answer["kind"], answer["status"]) == (200, "Status", "Success")
+    assert answer["details"] == {"name": "d", "group": "dashboard.grafana.app", "kind": "dashboards", "uid": first["metadata"]["uid"]}
+    kept = await api.sql("select to_json(array[uid::text, name, title, generation::text, deleted_by]) #>> '{}' from trash")
+    assert orjson.loads(kept) == [first["metadata"]["uid"], "d", "T", "1", "user:1"]
+    assert (await api("DELETE", f"{DASHBOARDS}/d"))[0] == 404
+
+
+async def test_only_what_can_be_had_again_is_kept(api: Api) -> None:
+    """A folder leaves nothing behind."""
+    await made(api, dashboard("f"), FOLDERS)
+    assert (await api("DELETE", f"{FOLDERS}/f"))[0] == 200
+    assert await api.sql("select count(*) from trash") == 0
+
+
+async def test_what_a_file_provisions_is_not_removed(api: Api) -> None:
+    """Unless it is said that no time shall be given to anybody."""
+    await made(api, dashboard(annotations=FROM_FILE))
+    status, answer = await api("DELETE", f"{DASHBOARDS}/d")
+    assert (status, answer["message"]) == (400, "provisioned dashboard cannot be deleted")
+    assert (await api("DELETE", f"{DASHBOARDS}/d", {"gracePeriodSeconds": 30}))[0] == 400
+    assert (await api("DELETE", f"{DASHBOARDS}/d", {"gracePeriodSeconds": 0}))[0] == 200
+    await made(api, dashboard(annotations=FROM_FILE))
+    assert (await api("DELETE", f"{DASHBOARDS}/d?gracePeriodSeconds=0"))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "body"),
+    [
+        ("?propagationPolicy=Sideways", None),
+        ("", {"propagationPolicy": 7}),
+        ("?gracePeriodSeconds=soon", None),
+        ("", {"gracePeriodSeconds": -1}),
+        ("", {"gracePeriodSeconds": True}),
+        ("", {"dryRun": "All"}),
+        ("", {"preconditions": []}),
+        ("", []),
+    ],
+)
+async def test_options_that_are_none_remove_nothing(api: Api, query: str, body: Any) -> None:
+    """400, and the object stands."""
+    await made(api, dashboard())
+    status, answer = await api("DELETE", f"{DASHBOARDS}/d{query}", body)
+    assert (status, answer["reason"]) == (400, "BadRequest")
+    assert await names(api) == ["d"]
+
+
+async def test_an_object_waits_for_its_finalizers(api: Api) -> None:
+    """It is marked, once, as a new generation with the same body; who empties its finalizers removes it."""
+    first = await made(api, dashboard(finalizers=["a", "b"]))
+    status, marked = await api("DELETE", f"{DASHBOARDS}/d")
+    assert (status, marked["kind"]) == (200, "Dashboard")
+    assert marked["metadata"]["deletionTimestamp"]
+    assert marked["metadata"]["generation"] == 2
+    assert marked["metadata"]["resourceVersion"] != first["metadata"]["resourceVersion"]
+    assert marked["spec"] == first["spec"]
+    before = await rows(api)
+    assert await api("DELETE", f"{DASHBOARDS}/d") == (200, marked)
+    assert await rows(api) == before
+    assert (await put(api, dashboard(finalizers=["b"])))[1]["metadata"]["finalizers"] == ["b"]
+    status, answer = await put(api, dashboard(finalizers=["b", "c"]))
+    assert (status, answer["details"]["causes"][0]["field"]) == (422, "metadata.finalizers")
+    assert (await put(api, dashboard()))[0] == 200
+    assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 404
+    assert await api.sql("select count(*) from trash") == 1
+    assert await api.sql("select type from change order by resource_version desc limit 1") == "DELETED"
+
+
+async def test_a_tried_removal_marks_nothing(api: Api) -> None:
+    """The answer is the object as it would wait."""
+    first = await made(api, dashboard(finalizers=["a"]))
+    before = await rows(api)
+    status, answer = await api("DELETE", f"{DASHBOARDS}/d?dryRun=All")
+    assert (status, "deletionTimestamp" in answer["metadata"]) == (200, True)
+    assert answer["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+    assert await rows(api) == before
+
+
+async def test_a_folder_goes_when_it_is_empty(api: Api) -> None:
+    """Otherwise it says that it is not."""
+    await made(api, dashboard("f"), FOLDERS)
+    await made(api, dashboard(annotations=IN_F))
+    status, answer = await api("DELETE", f"{FOLDERS}/f")
+    assert (status, "not empty" in answer["message"]) == (400, True)
+    assert (await api("DELETE", f"{DASHBOARDS}/d"))[0] == 200
+    assert (await api("DELETE", f"{FOLDERS}/f"))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "left"),
+    [
+        ("", []),
+        ("?labelSelector=a=1", ["c"]),
+        ("?labelSelector=a%20in%20(1,2),b", ["a", "c"]),
+        ("?labelSelector=!a", ["a", "b"]),
+        ("?fieldSelector=metadata.name=b", ["a", "c"]),
+        ("?fieldSelector=metadata.name=unknown", ["a", "b", "c"]),
+        ("?fieldSelector=metadata.namespace=org-2", ["a", "b", "c"]),
+    ],
+)
+async def test_what_is_selected_goes(api: Api, query: str, left: list[str]) -> None:
+    """The same selectors as of a list; each object is an event of its own, and lies in the trash."""
+    for name, labels in (("a", {"a": "1"}), ("b", {"a": "1", "b": ""}), ("c", {})):
+        await made(api, dashboard(name, labels=labels))
+    before = await rows(api)
+    status, answer = await api("DELETE", f"{DASHBOARDS}{query}")
+    assert (status, answer["status"]) == (200, "Success")
+    assert await names(api) == left
+    gone = 3 - len(left)
+    assert [now - then for now, then in zip(await rows(api), before, strict=True)] == [gone, 0, gone]
+    assert await api.sql("select count(*) from trash") == gone
+    assert await api.sql("select count(*) from audit_event where action = 'dashboard.delete'") == gone
+
+
+@pytest.mark.parametrize(
+    "query", ["?labelSelector=grafana.app/get-trash=true", "?limit=1", "?labelSelector=(", "?fieldSelector=spec.title=T"]
+)
+async def test_a_selection_that_is_not_understood_removes_nothing(api: Api, query: str) -> None:
+    """Rather than more than was meant."""
+    await made(api, dashboard())
+    assert (await api("DELETE", f"{DASHBOARDS}{query}"))[0] == 400
+    assert await names(api) == ["d"]
+
+
+async def test_all_that_is_selected_goes_or_nothing(api: Api) -> None:
+    """The one that must not go is named."""
+    for name in ("a", "b", "c"):
+        await made(api, dashboard(name, annotations=FROM_FILE if name == "b" else {}))
+    before = await rows(api)
+    assert (await api("DELETE", DASHBOARDS))[0] == 400
+    await api.sql(
+        """update resource set annotations = '{"grafana.app/managedBy": "repo", "grafana.app/managerId": "r"}' where name = 'b'"""
+    )
+    status, answer = await api("DELETE", DASHBOARDS)
+    assert (status, '"b"' in answer["message"]) == (403, True)
+    assert await names(api) == ["a", "b", "c"]
+    assert (await rows(api))[1:] == before[1:]
+
+
+async def test_of_many_some_wait(api: Api) -> None:
+    """Those with finalizers are marked, the others gone."""
+    await made(api, dashboard("a", finalizers=["x"]))
+    await made(api, dashboard("b"))
+    assert (await api("DELETE", f"{DASHBOARDS}?dryRun=All"))[0] == 200
+    assert await names(api) == ["a", "b"]
+    assert (await api("DELETE", DASHBOARDS))[0] == 200
+    assert await names(api) == ["a"]
+    assert "deletionTimestamp" in (await api("GET", f"{DASHBOARDS}/a"))[1]["metadata"]
+
+
+async def test_folders_in_folders_go_together(api: Api) -> None:
+    """The inner ones first, whatever their names."""
+    await made(api, dashboard("f"), FOLDERS)
+    await made(api, dashboard("g", annotations=IN_F), FOLDERS)
+    await made(api, dashboard("a", annotations={"grafana.app/folder": "g"}), FOLDERS)
+    assert (await api("DELETE", FOLDERS))[0] == 200
+    assert await names(api, FOLDERS) == []
+
+
+async def test_nobody_removes_what_they_may_not_see(api: Api) -> None:
+    """A collection is what the caller may see of it."""
+    await made(api, dashboard())
+    viewer = await api.person("viewer", Role.VIEWER)
+    assert (await api("DELETE", DASHBOARDS, auth=viewer))[0] == 403
+    assert await names(api) == ["d"]
+
+
+def repository(api: Api) -> Any:
+    sync = {"enabled": True, "target": "folder"}
+    return {
+        "metadata": {"name": "r"},
+        "spec": {"title": "R", "workflows": [], "type": "local", "local": {"path": str(api.data)}, "sync": sync},
+    }
+
+
+async def test_a_status_is_changed_at_its_own_address(api: Api) -> None:
+    """Spec and labels have no say there, nor has the status elsewhere; a version, and no generation."""
+    first = await made(api, repository(api), REPOSITORIES)
+    sent = {"metadata": {"name": "r", "labels": {"a": "b"}}, "spec": {"title": "S"}, "status": {**first["status"], "observedGeneration": 9}}
+    status, second = await api("PUT", f"{REPOSITORIES}/r/status", sent)
+    assert status == 200, second
+    assert (second["status"]["observedGeneration"], second["spec"]) == (9, first["spec"])
+    assert "labels" not in second["metadata"]
+    assert second["metadata"]["generation"] == 1
+    assert second["metadata"]["resourceVersion"] != first["metadata"]["resourceVersion"]
+    before = await rows(api)
+    assert await api("PUT", f"{REPOSITORIES}/r/status", sent) == (200, second)
+    assert await rows(api) == before
+    stale = {**sent, "metadata": {"resourceVersion": first["metadata"]["resourceVersion"]}}
+    assert (await api("PUT", f"{REPOSITORIES}/r/status", stale))[0] == 409
+
+
+async def test_a_status_is_patched(api: Api) -> None:
+    """As the workers of existing installations do it."""
+    await made(api, repository(api), REPOSITORIES)
+    operations = [
+        {"op": "replace", "path": "/status/observedGeneration", "value": 3},
+        {"op": "replace", "path": "/spec/title", "value": "X"},
+    ]
+    headers = {"Content-Type": "application/json-patch+json"}
+    status, answer = await api("PATCH", f"{REPOSITORIES}/r/status", operations, headers=headers)
+    assert (status, answer["status"]["observedGeneration"], answer["spec"]["title"]) == (200, 3, "R")
+    wrong = [{"op": "replace", "path": "/status/observedGeneration", "value": "three"}]
+    status, answer = await api("PATCH", f"{REPOSITORIES}/r/status", wrong, headers=headers)
+    assert (status, answer["details"]["causes"][0]["field"]) == (422, "status.observedGeneration")
+
+
+@pytest.mark.parametrize("validation", [None, "Warn", "Ignore", "Strict"])
+async def test_unknown_fields_are_told_as_asked(api: Api, validation: str | None) -> None:
+    """Dropped, and told by a header for each, unless it is asked otherwise; refused, all in one answer, if it is."""
+    body = {
+        "metadata": {"name": "f", "labelz": {}},
+        "spec": {"title": "T", 'qu"ote': 1, "ünknown": 2},
+        "extra": 1,
+    }
+    query = f"?fieldValidation={validation}" if validation else ""
+    async with api.session.post(f"{FOLDERS}{query}", json=body, headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as answer:
+        status, told, warnings = answer.status, await answer.json(), answer.headers.get("Warning", "")
+    if validation == "Strict":
+        assert status == 400
+        fields = ("extra", "metadata.labelz", 'spec.qu"ote', "spec.ünknown")
+        assert told["message"] == "strict decoding error: " + ", ".join(f'unknown field "{field}"' for field in fields)
+        return
+    assert (status, told["spec"]) == (201, {"title": "T"})
+    expected = (
+        '299 - "unknown field \\"extra\\"", 299 - "unknown field \\"metadata.labelz\\"", '
+        '299 - "unknown field \\"spec.qu\\"ote\\"", 299 - "unknown field \\"spec.\\\\xfcnknown\\""'
+    )
+    assert warnings == ("" if validation == "Ignore" else expected)
+
+
+@pytest.mark.parametrize("validation", ["strict", "Everything"])
+async def test_another_validation_is_refused(api: Api, validation: str) -> None:
+    """A dashboard's spec is open, so nothing in it is unknown."""
+    assert (await api("POST", f"{DASHBOARDS}?fieldValidation={validation}", dashboard()))[0] == 400
+    body = {**dashboard(), "spec": {"title": "T", "whatever": {"is": "fine"}}}
+    assert (await api("POST", f"{DASHBOARDS}?fieldValidation=Strict", body))[0] == 201
+    assert (await api("PUT", f"{DASHBOARDS}/d?fieldValidation=Strict", {**body, "extra": 1}))[0] == 400
+    headers = {"Content-Type": "application/merge-patch+json"}
+    assert (await api("PATCH", f"{DASHBOARDS}/d?fieldValidation=Strict", {"metadata": {"labelz": {}}}, headers=headers))[0] == 400
+
+
+async def test_the_name_of_a_manager_is_bounded(api: Api) -> None:
+    """At most 128 printable characters."""
+    for manager, status in (("a" * 128, 201), ("a" * 129, 422), ("a%07b", 422)):
+        assert (await api("POST", f"{DASHBOARDS}?fieldManager={manager}", {"metadata": {"generateName": "d"}, "spec": {"title": "T"}}))[
+            0
+        ] == status
