@@ -222,6 +222,7 @@ async def serve(settings: Settings) -> None:
     """One gateway process, until a signal stops it."""
     url = require(settings.database_url, "DATABASE_URL")
     require(settings.secret_key, "SECRET_KEY")
+    process.allow_connections(settings.watches)
     stopped = process.stop_signal()
     broker = AmqpBroker(require(settings.amqp_url, "AMQP_URL"), connect_timeout=settings.start_seconds)
     database = await process.patiently(
