@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final, Protocol
 
@@ -15,8 +15,11 @@ from dashwright.common.stores import lists
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.stores.resources import Stored
 
+READ: Final = 4 * 1024 * 1024
+"""Bytes of bodies that are read, and in memory, at once, unless a single one has more."""
+
 PIECE: Final = 1024 * 1024
-"""Bytes of bodies that are in memory at once, unless a single one has more."""
+"""Bytes of bodies that are written at once, with the same exception."""
 
 LARGEST: Final = 64 * 1024 * 1024
 """Bytes of bodies of a page that a client has limited; where more would follow, it ends before."""
@@ -108,9 +111,11 @@ class _Writer:
 
 async def whole(page: Page, database: Database) -> AsyncIterator[tuple[Sequence[Stored | StoredJob], int]]:
     """The objects of a page with their bodies, where these are wanted, some at a time; and how many bytes those are."""
-    for first, last in _pieces(page.sizes):
+    for first, last in _runs(page.sizes, READ):
         sizes = page.sizes[first:last]
-        yield await _with_bodies(page.items[first:last], sizes, database), sum(sizes)
+        items = await _with_bodies(page.items[first:last], sizes, database)
+        for start, end in _runs(sizes, PIECE):
+            yield items[start:end], sum(sizes[start:end])
 
 
 async def _with_bodies(items: Sequence[Stored | StoredJob], sizes: Sequence[int], database: Database) -> Sequence[Stored | StoredJob]:
@@ -120,14 +125,14 @@ async def _with_bodies(items: Sequence[Stored | StoredJob], sizes: Sequence[int]
         return items
     async with database.connection() as connection:
         bodies = await lists.read_bodies(connection, missing)
-    return [replace(item, spec=bodies[item.uid]) if item.uid in bodies else item for item in items]
+    return [item.with_spec(bodies[item.uid]) if isinstance(item, Stored) and item.uid in bodies else item for item in items]
 
 
-def _pieces(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Where each piece of a page begins and ends."""
+def _runs(sizes: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
+    """Where runs of items begin and end that are no larger together, unless a single one is."""
     first = total = 0
     for index, size in enumerate(sizes):
-        if first < index and total + size > PIECE:
+        if first < index and total + size > most:
             yield first, index
             first, total = index, 0
         total += size
