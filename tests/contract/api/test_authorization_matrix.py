@@ -130,6 +130,7 @@ PUBLIC_ROUTES: Final = frozenset(
         "GET /openapi.json",
         "GET /docs",
         "GET /bootdata",
+        "GET /openapi/v2",
         "GET /openapi/v3",
         "GET /openapi/v3/apis/{group}/{version}",
     }
