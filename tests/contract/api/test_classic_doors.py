@@ -1,5 +1,6 @@
 """The classic API's doors to dashboards and folders."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -124,6 +125,35 @@ async def test_the_same_again_is_no_new_version(api: Api) -> None:
     assert await api.sql("select count(*) from resource_history") == 1
 
 
+async def test_of_saves_that_meet_one_wins(api: Api) -> None:
+    """Of those that mean the same version, and of those that make the same dashboard."""
+    for version, expected in ((None, 1), (1, 2)):
+        bodies = [{"dashboard": {"uid": "abc", "title": f"{version} {index}", "version": version}} for index in range(6)]
+        answers = await asyncio.gather(*(api("POST", "/api/dashboards/db", body) for body in bodies))
+        assert sorted(status for status, _ in answers) == [200, 412, 412, 412, 412, 412]
+        assert [answer["version"] for status, answer in answers if status == 200] == [expected]
+
+
+async def test_rules_of_access_decide_on_dashboards(api: Api) -> None:
+    """By the folder and on the dashboard itself; what a caller may do is told."""
+    await folder(api, "f1", "F")
+    await saved(api, "abc", "A", folder="f1")
+    viewer, editor = await api.person("viewer", Role.VIEWER), await api.person("editor", Role.EDITOR)
+    assert (await api("POST", "/api/folders/f1/permissions", {"items": [{"role": "Editor", "permission": 1}]}))[0] == 200
+    assert (await api("GET", "/api/dashboards/uid/abc", auth=viewer))[0] == 403
+    meta = (await api("GET", "/api/dashboards/uid/abc", auth=editor))[1]["meta"]
+    assert (meta["canSave"], meta["canDelete"], meta["canAdmin"], meta["hasAcl"], meta["folderTitle"]) == (False, False, False, False, "F")
+    body = {"dashboard": {"uid": "abc", "title": "B"}, "overwrite": True, "folderUid": "f1"}
+    for wanted in (body, {**body, "folderUid": ""}, {"dashboard": {"title": "New"}, "folderUid": "f1"}):
+        assert (await api("POST", "/api/dashboards/db", wanted, auth=editor))[0] == 403
+    assert (await api("DELETE", "/api/dashboards/uid/abc", auth=editor))[0] == 403
+    assert (await api("POST", "/api/dashboards/uid/abc/permissions", {"items": [{"role": "Viewer", "permission": 2}]}))[0] == 200
+    meta = (await api("GET", "/api/dashboards/uid/abc", auth=viewer))[1]["meta"]
+    assert (meta["canSave"], meta["hasAcl"], meta["folderUid"], meta["folderTitle"], meta["folderId"]) == (True, True, "f1", "", 0)
+    assert meta["annotationsPermissions"]["dashboard"]["canAdd"] is True
+    assert (await api("POST", "/api/dashboards/db", body, auth=viewer))[1]["version"] == 2
+
+
 async def test_a_save_keeps_what_it_does_not_know_of(api: Api) -> None:
     """Labels, annotations and finalizers that came by the resource API."""
     made = {"metadata": {"name": "abc", "labels": {"team": "a"}, "annotations": {"note": "n"}}, "spec": {"title": "A"}}
@@ -167,20 +197,19 @@ async def test_what_cannot_be_saved_is_refused(api: Api, body: Any, status: int,
     assert answer["message"].startswith(message)
 
 
-async def test_a_folder_is_made_read_and_removed_when_empty(api: Api) -> None:
-    """A taken uid is 412; a folder lies in another one; what is not empty stays."""
+async def test_a_folder_is_made_read_and_removed(api: Api) -> None:
+    """A taken uid is 412; a folder lies in another one, and goes with it."""
     made = await folder(api, "f1", "Test drive")
     assert (made["uid"], made["url"], made["version"], made["createdBy"]) == ("f1", "/dashboards/f/f1/test-drive", 1, "admin")
     assert await api("GET", "/api/folders/f1") == (200, made)
     assert (await api("POST", "/api/folders", {"uid": "f1", "title": "Again"}))[0] == 412
     inner = await folder(api, "f2", "Inner", parentUid="f1")
     assert inner["parentUid"] == "f1"
-    status, body = await api("DELETE", "/api/folders/f1?forceDeleteRules=true")
-    assert (status, body["messageId"]) == (400, "folder.not-empty")
-    assert await api("DELETE", "/api/folders/f2") == (200, {"id": inner["id"], "title": "Inner", "message": "Folder Inner deleted"})
-    assert (await api("DELETE", "/api/folders/f1"))[0] == 200
-    for method in ("GET", "DELETE"):
-        assert await api(method, "/api/folders/f1") == (404, {"message": "folder not found"})
+    deleted = {"id": made["id"], "title": "Test drive", "message": "Folder Test drive deleted"}
+    assert await api("DELETE", "/api/folders/f1?forceDeleteRules=true") == (200, deleted)
+    for uid in ("f1", "f2"):
+        for method in ("GET", "DELETE"):
+            assert await api(method, f"/api/folders/{uid}") == (404, {"message": "folder not found"})
     assert await api("POST", "/api/folders", {"title": ""}) == (400, {"message": "folder title cannot be empty"})
     assert await api("POST", "/api/folders", {"title": "A", "parentUid": "none"}) == (404, {"message": "folder not found"})
     assert await api("POST", "/api/folders", {"title": 5}) == (400, {"message": "bad request data"})

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.contract.api.conftest import ADMIN, Api
+from tests.contract.api.conftest import ADMIN, Api, StartApi
 
 from dashwright.common.identity import Role
 
@@ -222,3 +222,86 @@ async def test_a_change_of_rules_leaves_a_mark_and_one_that_changes_nothing_does
         await allow(api, "folders/f", body)
         assert [await api.sql(marks), await api.sql(events)] == [count, count]
     assert await api.sql("select max(resource_version) = (select last_value from resource_version) from change")
+
+
+async def test_a_list_shows_what_may_be_read_and_who_sees_nothing_is_refused(api: Api) -> None:
+    """The classic search shows nothing then, and no error."""
+    none = await api.person("none", Role.NONE)
+    vic = await api.person("vic", Role.VIEWER)
+    await folder(api, "f")
+    await dashboard(api, "d", "f")
+    await dashboard(api, "top")
+    assert (await api("GET", DASHBOARDS, auth=none))[0] == 403
+    assert await api("GET", "/api/search", auth=none) == (200, [])
+    await allow(api, "folders/f", {"userId": await number_of(api, "none"), "permission": 1})
+
+    async def listed(auth: str, path: str = DASHBOARDS) -> list[str]:
+        status, answer = await api("GET", path, auth=auth)
+        assert status == 200, answer
+        return [item["metadata"]["name"] for item in answer["items"]]
+
+    async def found(auth: str) -> list[str]:
+        return [item["uid"] for item in (await api("GET", "/api/search", auth=auth))[1]]
+
+    assert await listed(none) == ["d"]
+    assert await listed(none, FOLDERS) == ["f"]
+    assert await found(none) == ["f", "d"]
+    assert await listed(vic) == ["top"]
+    assert await listed(vic, FOLDERS) == []
+    assert await found(vic) == ["top"]
+    assert await listed(ADMIN) == ["d", "top"]
+
+
+async def test_what_is_taken_away_counts_at_the_next_request_on_every_gateway(start_api: StartApi) -> None:
+    """A rule, a membership of a team, the team itself, a folder that is moved, and a membership of the organization."""
+    first, second = await start_api(), await start_api()
+    vic = await first.person("vic", Role.NONE)
+    number = await number_of(first, "vic")
+    await folder(first, "f")
+    await folder(first, "closed")
+    await folder(first, "g")
+    await dashboard(first, "d", "g")
+
+    async def seen() -> set[bool]:
+        found = {await sees(first, vic, "d")}
+        return found | {await sees(second, vic, "d")}
+
+    assert await seen() == {False}
+    await allow(first, "folders/g", {"userId": number, "permission": 1})
+    assert await seen() == {True}
+    await allow(second, "folders/g")
+    assert await seen() == {False}
+    team = await team_of(first, "Team", "vic")
+    await allow(first, "folders/g", {"teamId": team, "permission": 1})
+    assert await seen() == {True}
+    assert (await second("DELETE", f"/api/teams/{team}/members/{number}"))[0] == 200
+    assert await seen() == {False}
+    assert (await first("POST", f"/api/teams/{team}/members", {"userId": number}))[0] == 200
+    assert await seen() == {True}
+    assert (await second("DELETE", f"/api/teams/{team}"))[0] == 200
+    assert await seen() == {False}
+    await allow(first, "folders/f", {"userId": number, "permission": 1})
+    assert (await second("POST", "/api/folders/g/move", {"parentUid": "f"}))[0] == 200
+    assert await seen() == {True}
+    assert (await first("POST", "/api/folders/g/move", {"parentUid": "closed"}))[0] == 200
+    assert await seen() == {False}
+
+
+async def test_rules_end_with_the_membership_and_with_the_object(api: Api) -> None:
+    """Who comes back comes back without them; a new folder of the same name starts without rules."""
+    vic = await api.person("vic", Role.NONE)
+    number = await number_of(api, "vic")
+    await folder(api, "f")
+    await dashboard(api, "d", "f")
+    await allow(api, "folders/f", {"userId": number, "permission": 1})
+    assert await sees(api, vic, "d")
+    assert (await api("DELETE", f"/api/org/users/{number}"))[0] == 200
+    assert (await api("POST", "/api/org/users", {"loginOrEmail": "vic", "role": "None"}))[0] == 200
+    assert not await sees(api, vic, "d")
+    await allow(api, "folders/f", {"userId": number, "permission": 1})
+    await allow(api, "dashboards/uid/d", {"userId": number, "permission": 1})
+    assert (await api("DELETE", "/api/folders/f"))[0] == 200
+    await folder(api, "f")
+    await dashboard(api, "d", "f")
+    assert not await sees(api, vic, "d")
+    assert await api.sql("select count(*) from access_list") == 0

@@ -140,11 +140,11 @@ async def test_a_patch_that_changes_nothing_is_nothing(api: Api, kind: str) -> N
 async def test_patches_at_once_all_count(api: Api) -> None:
     """Each is of the object that the one before left: none undoes another."""
     await made(api, dashboard())
-    answers = await asyncio.gather(*[patch(api, {"spec": {f"m{number}": number}}) for number in range(5)])
+    answers = await asyncio.gather(*[patch(api, {"spec": {f"m{number}": number}}) for number in range(20)])
     assert {status for status, _ in answers} == {200}
     _, answer = await api("GET", f"{DASHBOARDS}/d")
-    assert answer["spec"] == {"title": "T", **{f"m{number}": number for number in range(5)}}
-    assert answer["metadata"]["generation"] == 6
+    assert answer["spec"] == {"title": "T", **{f"m{number}": number for number in range(20)}}
+    assert answer["metadata"]["generation"] == 21
 
 
 async def test_a_tried_patch_writes_nothing(api: Api) -> None:

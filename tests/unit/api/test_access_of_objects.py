@@ -223,14 +223,15 @@ def test_levels_are_what_a_naive_walk_finds(who: Identity, tree: Tree) -> None:
 
 
 @given(who=callers, tree=trees())
-def test_a_list_holds_exactly_what_may_be_read_one_by_one(who: Identity, tree: Tree) -> None:
+def test_a_list_holds_exactly_what_is_open_one_by_one(who: Identity, tree: Tree) -> None:
     """The scope that a statement asks for, and the question about a single object, agree; and so does the first door."""
     view = View(who, tree)
     for kind, name, folder in places(tree):
-        seen = view.may(kind.actions["get"], kind, name, folder)
-        assert view.scope(kind).holds(name, folder) is seen, (kind.plural, name, folder)
-        if seen:
-            assert view.holds(kind.actions["get"])
+        for verb in ("get", "update"):
+            is_open = view.may(kind.actions[verb], kind, name, folder)
+            assert view.scope(kind, verb).holds(name, folder) is is_open, (verb, kind.plural, name, folder)
+            if is_open:
+                assert view.holds(kind.actions[verb])
 
 
 @given(who=callers, before=trees(), after=trees())

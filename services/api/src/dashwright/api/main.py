@@ -26,8 +26,8 @@ from dashwright.api.http.server import Limits, Server
 from dashwright.api.probing import RepositoryProbe
 from dashwright.api.queue_door import SubmissionDoor
 from dashwright.api.refusals import RefusalBuffer
-from dashwright.api.resources.classic import ClassicObjects
 from dashwright.api.resources.dashboards import Dashboards
+from dashwright.api.resources.folders import Folders
 from dashwright.api.resources.jobs import JobObjects
 from dashwright.api.resources.library_elements import LibraryElements
 from dashwright.api.resources.services import Services
@@ -145,7 +145,7 @@ class Gateway:
 
 def _services(settings: Settings, database: Database, jobs: Jobs, feed: Feed, clock: Clock, box: SecretBox) -> Services:
     permitted = tuple(str(path) for path in settings.local_paths)
-    admission = AdmissionSettings(permitted_paths=permitted, min_refresh_seconds=settings.min_refresh)
+    admission = AdmissionSettings(permitted, settings.min_refresh, settings.folder_depth)
     shelves: dict[kinds.Shelf, Shelf] = {
         kinds.Shelf.RESOURCES: StoredObjects(database),
         kinds.Shelf.JOBS: JobObjects(database),
@@ -162,7 +162,6 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
     probes.add("broker", broker.check)
     evaluations = query.Evaluations(broker, rpc, seconds=settings.query_seconds)
     use = Dashboards(database, services.guard, services.writer)
-    classic = ClassicObjects(database, clock, services.admission)
     served = [
         *health.routes(probes, reported_version=settings.reported_version),
         *discovery.routes(KINDS),
@@ -186,7 +185,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
         *home.routes(database, services.guard),
         *tags.routes(database, services.guard),
         *access_rules.routes(Permissions(database, services.guard)),
-        *folders.routes(database, classic),
+        *folders.routes(database, services.guard, Folders(database, services.guard, services.writer)),
         *dashboards.routes(database, services.guard, use),
         *versions.routes(database, use),
         *library_elements.routes(database, services.guard, LibraryElements(database, services.writer)),

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from dashwright.common.models.dashboard_access import AnnotationPermission
 from dashwright.common.models.shape import Shape
 
 
@@ -37,7 +38,18 @@ class FolderItem(Shape):
     parent_uid: str | None = None
 
 
+class FolderAbove(Shape):
+    """A folder on the way from the root."""
+
+    uid: str
+    title: str
+    url: str
+    parent_uid: str | None = None
+
+
 class FolderShape(Shape):
+    """``parents`` are the folders above that the caller may read, the highest first."""
+
     id: int
     uid: str
     org_id: int
@@ -54,7 +66,19 @@ class FolderShape(Shape):
     updated: str
     version: int
     parent_uid: str | None = None
+    parents: list[FolderAbove] | None = None
+    description: str | None = None
     managed_by: str | None = None
+    access_control: dict[str, bool] | None = None
+
+
+class FolderCounts(Shape):
+    """What lies in a folder, at any depth."""
+
+    folder: int = 0
+    dashboard: int = 0
+    librarypanel: int = 0
+    alertrule: int = 0
 
 
 class FolderDeleted(Shape):
@@ -88,6 +112,7 @@ class DashboardMeta(Shape):
     can_star: bool
     can_delete: bool
     is_starred: bool = False
+    annotations_permissions: AnnotationPermission | None = None
     slug: str
     url: str
     expires: str = "0001-01-01T00:00:00Z"

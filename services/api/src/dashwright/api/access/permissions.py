@@ -21,9 +21,6 @@ from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.stores import audit, resources
 
-GUARDED: Final = (FOLDER, DASHBOARD)
-"""The kinds whose objects may have rules of their own."""
-
 BY_ROLE: Final[Rules] = (Rule(Level.EDIT, role=Role.EDITOR), Rule(Level.VIEW, role=Role.VIEWER))
 """What holds at the root where nobody has set anything."""
 

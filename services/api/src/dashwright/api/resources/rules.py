@@ -14,16 +14,23 @@ from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, repositor
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, JOB, LIBRARY_PANEL, REPOSITORY, find
 from dashwright.common.kinds.repository import REMOVE_MANAGED
+from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import JobStatus, RepositoryStatus, State, SyncTarget
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import jobs, quotas, resources
 from dashwright.common.stores.resources import Stored
 
 
-async def check_write(connection: Connection, namespace: str, write: resources.Write, old: Stored | None) -> None:
-    """Raises NotFound for a folder that is none, and Invalid for a second repository that targets the instance. Under the lock."""
+async def check_write(
+    connection: Connection, namespace: str, write: resources.Write, old: Stored | None, settings: AdmissionSettings
+) -> None:
+    """Raises NotFound for a folder that is none, BadRequest for folders that lie in a circle or too deep, and Invalid for a second
+    repository that targets the instance. Under the lock.
+    """
     if write.kind.in_folder:
         await folder_rules.check_place(connection, namespace, write, old)
+    if write.kind.is_tree:
+        await folder_rules.check_nesting(connection, namespace, write, old, most=settings.folder_depth)
     if write.kind is REPOSITORY:
         target = orjson.loads(write.spec)["sync"]["target"]
         if old is not None:
@@ -71,7 +78,7 @@ def check_finalizers(stored: Stored, write: resources.Write) -> None:
 
 
 async def check_delete(
-    connection: Connection, namespace: str, stored: Stored, view: View, *, cascade: bool = False, grace: int | None = None
+    connection: Connection, namespace: str, stored: Stored, view: View, *, actor: str, cascade: bool = False, grace: int | None = None
 ) -> None:
     """Raises Forbidden for what a repository manages and for a library panel that dashboards show, and BadRequest for what a file
     provisions and for a folder that is not empty.
@@ -85,7 +92,7 @@ async def check_delete(
     if kind is LIBRARY_PANEL and await resources.is_referred_to(connection, namespace, stored.name):
         raise Forbidden("the library element has connections", message_id="library-panel.connected")
     if kind.is_tree and cascade:
-        await folder_rules.cascade(connection, namespace, stored, view)
+        await folder_rules.cascade(connection, namespace, stored, view, actor=actor)
     elif kind.is_tree:
         await folder_rules.check_empty(connection, namespace, stored)
 

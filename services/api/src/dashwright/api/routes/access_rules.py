@@ -5,9 +5,9 @@ from typing import Any, Final, get_args
 
 from pydantic import Field
 
-from dashwright.api.access.permissions import GUARDED, Permissions, Shown, check_rules, update_of
+from dashwright.api.access.permissions import Permissions, Shown, check_rules, update_of
 from dashwright.api.domain.access.tree import Level, Rule
-from dashwright.api.domain.access.view import actions_of
+from dashwright.api.domain.access.view import GUARDED, actions_of
 from dashwright.api.domain.avatars import avatar_url
 from dashwright.api.domain.classic import folder_url, slug_of
 from dashwright.api.domain.times import shown

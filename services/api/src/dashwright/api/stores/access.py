@@ -68,6 +68,11 @@ async def rules(connection: Connection, namespace: str, wanted: Collection[Liste
     return dict(found)
 
 
+async def has_list(connection: Connection, uid: uuid.UUID) -> bool:
+    """Whether an object has a list of its own, be it an empty one."""
+    return bool(await connection.fetchval(_sql.has_list, uid))
+
+
 async def hold_members(connection: Connection, org_id: int, numbers: Collection[int]) -> set[int]:
     """Those of the users and service accounts that are in an organization. They stay in it until the transaction ends."""
     return {row["user_id"] for row in await connection.fetch(_sql.hold_members, org_id, list(numbers))}

@@ -33,6 +33,9 @@ left join team t on t.id = r.team_id
 where l.namespace = $1
 order by r.permission desc, r.role, lower(t.name), lower(u.login)
 
+-- name: has_list
+select exists (select from access_list where uid = $1)
+
 -- name: hold_members
 -- Those of the users and service accounts that are in an organization; they stay until the transaction ends.
 select user_id from org_user where org_id = $1 and user_id = any($2::bigint[]) order by user_id for key share

@@ -7,8 +7,11 @@ from dashwright.api.domain.access.tree import EMPTY, Level, Rules, Tree
 from dashwright.common.errors import Forbidden
 from dashwright.common.identity import Identity, Role
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.kinds.registry import FOLDER, KINDS
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER, KINDS
 from dashwright.common.kinds.scope import EVERYTHING, NOTHING, Scope
+
+GUARDED: Final = (FOLDER, DASHBOARD)
+"""The kinds whose objects may have rules of their own."""
 
 _AT_ROOT: Final[Mapping[Role, Level]] = {Role.NONE: Level.NONE, Role.VIEWER: Level.VIEW, Role.EDITOR: Level.EDIT, Role.ADMIN: Level.ADMIN}
 _FOLDERS: Final = "folders:uid:"
@@ -31,7 +34,7 @@ class View:
         self._is_admin = is_above_rules(identity)
         self._default = _AT_ROOT[identity.role]
         self._granted = identity.granted
-        self._scopes: dict[str, Scope] = {}
+        self._scopes: dict[tuple[str, str], Scope] = {}
 
     @property
     def is_whole(self) -> bool:
@@ -71,11 +74,12 @@ class View:
         plurals = {FOLDER.plural, _area(action)}
         return any(plural in plurals and self._of(rules) >= _needed(action) for (plural, _), rules in self.tree.lists.items())
 
-    def scope(self, kind: Kind) -> Scope:
-        """The objects of a kind that the caller may read."""
-        found = self._scopes.get(kind.key)
+    def scope(self, kind: Kind, verb: str = "get") -> Scope:
+        """The objects of a kind that the caller may read, or do something else with."""
+        key = kind.key, verb
+        found = self._scopes.get(key)
         if found is None:
-            found = self._scopes[kind.key] = self._scope(kind)
+            found = self._scopes[key] = self._scope(kind, kind.actions[verb])
         return found
 
     def agrees(self, other: "View") -> bool:
@@ -85,31 +89,30 @@ class View:
         known = self.tree.parents.keys() & other.tree.parents.keys()
         return all(_as_known(self.scope(kind), known) == _as_known(other.scope(kind), known) for kind in KINDS if kind.in_folder)
 
-    def _scope(self, kind: Kind) -> Scope:
-        action = kind.actions["get"]
+    def _scope(self, kind: Kind, action: str) -> Scope:
         if not kind.in_folder:
             return EVERYTHING if self._identity.may(action) else NOTHING
-        granted = self._granted.get(action, frozenset())
-        is_default = self._default >= Level.VIEW
+        granted, needed = self._granted.get(action, frozenset()), _needed(action)
+        is_default = self._default >= needed
         if self._is_admin or _covers_all(granted, kind) or (is_default and not self.tree.lists):
             return EVERYTHING
         by_name = {scope.removeprefix(f"{kind.area}:uid:") for scope in granted if scope.startswith(f"{kind.area}:uid:")}
-        listed = {name: self._of(rules) >= Level.VIEW for (plural, name), rules in self.tree.lists.items() if plural == kind.plural}
+        listed = {name: self._of(rules) >= needed for (plural, name), rules in self.tree.lists.items() if plural == kind.plural}
         is_root_granted = _ROOT in granted
         return Scope(
-            folders=tuple(self._visible() | self.tree.below({scope.removeprefix(_FOLDERS) for scope in granted})),
+            folders=tuple(self._open(needed) | self.tree.below({scope.removeprefix(_FOLDERS) for scope in granted})),
             root=is_default or is_root_granted,
-            hidden=tuple(name for name, is_seen in listed.items() if not is_seen) if is_default and not is_root_granted else (),
-            names=tuple(by_name | {name for name, is_seen in listed.items() if is_seen}),
+            hidden=tuple(name for name, is_open in listed.items() if not is_open) if is_default and not is_root_granted else (),
+            names=tuple(by_name | {name for name, is_open in listed.items() if is_open}),
         )
 
-    def _visible(self) -> set[str]:
-        """The folders that role and rules let the caller look into."""
+    def _open(self, needed: Level) -> set[str]:
+        """The folders on which role and rules give at least a level."""
         found: set[str] = set()
         for name in self.tree.downwards:
             parent, own = self.tree.parents[name], self.tree.lists.get((FOLDER.plural, name))
-            is_given = parent in found if parent is not None else own is None and self._default >= Level.VIEW
-            if is_given or (own is not None and self._of(own) >= Level.VIEW):
+            is_given = parent in found if parent is not None else own is None and self._default >= needed
+            if is_given or (own is not None and self._of(own) >= needed):
                 found.add(name)
         return found
 
@@ -139,13 +142,11 @@ def demand(view: View, action: str, kind: Kind, name: str, folder: str | None, *
         raise Forbidden(f"{what} is forbidden: {login} needs {action}", details={"name": name, "group": kind.group, "kind": kind.plural})
 
 
-def actions_of(kind: Kind, level: Level) -> Sequence[str]:
-    """What a level allows on an object of a kind that may have rules of its own."""
-    area = kind.area
-    every = [f"{area}:{verb}" for verb in ("read", "create", "write", "delete")] + [
-        f"{area}{_PERMISSIONS}:{verb}" for verb in ("read", "write")
-    ]
-    return [action for action in every if _needed(action) <= level]
+def actions_of(kind: Kind, level: Level = Level.ADMIN) -> Sequence[str]:
+    """What a level allows on an object of a kind, and on its rules where it may have some."""
+    on_it = [f"{kind.area}:{verb}" for verb in ("read", "create", "write", "delete")]
+    on_rules = [f"{kind.area}{_PERMISSIONS}:{verb}" for verb in ("read", "write")] if kind in GUARDED else []
+    return [action for action in (*on_it, *on_rules) if _needed(action) <= level]
 
 
 def _area(action: str) -> str:

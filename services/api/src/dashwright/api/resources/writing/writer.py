@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
+from weakref import WeakValueDictionary
 
 from dashwright.api.access.guard import Guard
 from dashwright.api.domain.access.view import View, demand
@@ -50,6 +51,8 @@ class Writer:
         self._quotas = quotas
         self._guard = guard
         self._sealing = sealing
+        # Who changes one object waits for the others here, rather than to be turned away again and again by the store.
+        self._turns: WeakValueDictionary[tuple[str, str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def create(self, wanted: Wanted, by: By, *, size: int = 0) -> Stored:
         """Makes an object in the caller's namespace. ``size`` is how many bytes it came in.
@@ -64,7 +67,7 @@ class Writer:
         status = kind.status().to_json().decode() if kind.status is not None and issubclass(kind.status, Shape) else None
         async with self._transaction(by) as connection:
             await resources.lock(connection)
-            await rules.check_write(connection, namespace, write, None)
+            await rules.check_write(connection, namespace, write, None, self._settings)
             write = await _made_again(connection, namespace, write, wanted.uid)
             await resources.create(connection, namespace, write, actor=by.actor.uid, now=self._clock.now(), status=status)
             await rules.check_created(connection, kind, namespace, self._quotas)
@@ -88,23 +91,15 @@ class Writer:
 
         Raises NotFound, Conflict where the object is not as expected, or changes faster than it can be written, and what ``create`` does.
         """
-        for _ in range(_TRIES):
-            async with self._database.connection() as connection:
-                stored = await resources.get(connection, kind, namespace, name)
-            view = await self._guard.view(by.identity, namespace)
-            _demand(view, by, kind, "update", name, stored.folder)
-            expect.check_update(stored)
-            wanted, write = await aside(max(size, len(stored.spec)), partial(self._changed, change, namespace, stored, by))
-            if (folder := write.annotations.get(FOLDER)) != stored.folder:
-                _demand(view, by, kind, "update", name, folder)
-            async with self._transaction(by) as connection:
-                await resources.lock(connection)
-                if await resources.version(connection, kind, namespace, name) != stored.resource_version:
-                    continue
-                changed = await self._put(connection, namespace, stored, write, by)
-            self._forget(kind, namespace)
-            return replace(changed, warnings=wanted.warnings)
-        raise conflict(stored, MODIFIED)
+        view = await self._guard.view(by.identity, namespace)
+        turn = self._turns.setdefault((kind.key, namespace, name), asyncio.Lock())
+        async with turn:
+            for _ in range(_TRIES):
+                changed = await self._try_update(kind, namespace, name, change, by, view, expect, size)
+                if changed is not None:
+                    self._forget(kind, namespace)
+                    return changed
+        raise conflict(kind, name, MODIFIED)
 
     async def delete(
         self,
@@ -127,7 +122,7 @@ class Writer:
             await resources.lock(connection)
             found = [await resources.get(connection, kind, namespace, name)]
             (deleted,) = await self._delete(connection, namespace, found, by, view, expect=expect, cascade=cascade, grace=grace)
-        self._forget(kind, namespace)
+        self._guard.forget(namespace)  # with an object go its rules, and with a repository its folders
         return deleted
 
     async def delete_selected(
@@ -151,7 +146,7 @@ class Writer:
             found = await selecting.selected(connection, kind, namespace, selection, view)
             for batch in [[stored] for stored in selecting.deepest_first(found)] if kind.is_tree else [found]:
                 await self._delete(connection, namespace, batch, by, view, expect=expect, cascade=cascade, grace=grace)
-        self._forget(kind, namespace)
+        self._guard.forget(namespace)  # with an object go its rules, and with a repository its folders
         return len(found)
 
     async def update_status(
@@ -186,11 +181,37 @@ class Writer:
         admitted = admission.admit(wanted, namespace, self._settings, stored)
         return wanted, replace(admitted.write, managed_fields=owners.owned(wanted, admitted, by, self._clock.now(), stored))
 
+    async def _try_update(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        change: Callable[[Stored], Wanted],
+        by: By,
+        view: View,
+        expect: Expect,
+        size: int,
+    ) -> Changed | None:
+        """None where the object was written between its reading and its lock."""
+        async with self._database.connection() as connection:
+            stored = await resources.get(connection, kind, namespace, name)
+        _demand(view, by, kind, "update", name, stored.folder)
+        expect.check_update(stored)
+        wanted, write = await aside(max(size, len(stored.spec)), partial(self._changed, change, namespace, stored, by))
+        if (folder := write.annotations.get(FOLDER)) != stored.folder:
+            _demand(view, by, kind, "update", "", folder)
+        async with self._transaction(by) as connection:
+            await resources.lock(connection)
+            if await resources.version(connection, kind, namespace, name) != stored.resource_version:
+                return None
+            changed = await self._put(connection, namespace, stored, write, by)
+        return replace(changed, warnings=wanted.warnings)
+
     async def _put(self, connection: Connection, namespace: str, stored: Stored, write: resources.Write, by: By) -> Changed:
         kind, name = stored.kind, stored.name
         rules.check_owner(kind, stored)
         rules.check_finalizers(stored, write)
-        await rules.check_write(connection, namespace, write, stored)
+        await rules.check_write(connection, namespace, write, stored, self._settings)
         if await resources.put(connection, namespace, write, actor=by.actor.uid, now=self._clock.now()) is None:
             return Changed(stored, False)
         await _record(connection, by, kind, name, "update")
@@ -215,7 +236,7 @@ class Writer:
         for stored in found:
             _demand(view, by, stored.kind, "delete", stored.name, stored.folder)
             expect.check_delete(stored)
-            await rules.check_delete(connection, namespace, stored, view, cascade=cascade, grace=grace)
+            await rules.check_delete(connection, namespace, stored, view, actor=by.actor.uid, cascade=cascade, grace=grace)
         waiting = {stored.name: stored for stored in found if rules.others_finalizers(stored)}
         marked = [stored for stored in waiting.values() if not rules.is_deleting(stored)]
         for stored in marked:

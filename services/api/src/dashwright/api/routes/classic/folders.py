@@ -1,112 +1,234 @@
-"""``/api/folders``: list, make, read and remove folders by their uid. One that is not empty is not removed."""
+"""``/api/folders``: list, make, read, change, move and remove folders by their uid, and count what lies in them."""
 
 from typing import Final
 
+import orjson
+
+from dashwright.api.access.guard import Guard
+from dashwright.api.domain.access.view import View, actions_of
 from dashwright.api.domain.classic import folder_url
 from dashwright.api.domain.events import event_of
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Permission, Route
-from dashwright.api.resources.classic import ClassicObjects, not_found
+from dashwright.api.resources import doors
+from dashwright.api.resources.folders import Folders, Known, VersionMismatch
 from dashwright.api.resources.rules import annotations_of
-from dashwright.api.routes.classic.shown import abilities, provenance
+from dashwright.api.resources.writing.wanted import By
+from dashwright.api.routes.classic.shown import abilities_on, provenance
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
+from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.annotations import repository_of
-from dashwright.common.kinds.registry import FOLDER
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER, LIBRARY_PANEL
 from dashwright.common.kinds.scope import NOTHING
 from dashwright.common.models.classic import ClassicBody, Text
-from dashwright.common.models.classic_objects import FolderDeleted, FolderItem, FolderShape
+from dashwright.common.models.classic_objects import FolderAbove, FolderCounts, FolderDeleted, FolderItem, FolderShape, SaveRefused
 from dashwright.common.stores.resources import Stored
 
 _TAG: Final = "folders"
 _PAGE: Final = 1000
 _MOST_PAGES: Final = 1_000_000_000
+_BAD_BODY: Final = "bad request data"
+_VERBS: Final = {"": "get", "View": "get", "Edit": "update"}
+MOVE: Final = event_of(FOLDER, "move")
 
 
 class NewFolder(ClassicBody):
     uid: Text = ""
     title: Text = ""
+    description: Text = ""
+    parent_uid: Text = ""
+
+
+class ChangedFolder(ClassicBody):
+    """``version`` is the one to replace; with ``overwrite`` it is any."""
+
+    title: Text | None = None
+    description: Text | None = None
+    version: int | None = None
+    overwrite: bool = False
+
+
+class MovedFolder(ClassicBody):
+    """Nothing, or ``general``, is the root."""
+
     parent_uid: Text = ""
 
 
 class _Handlers:
-    def __init__(self, database: Database, objects: ClassicObjects) -> None:
+    def __init__(self, database: Database, guard: Guard, folders: Folders) -> None:
         self._database = database
-        self._objects = objects
+        self._guard = guard
+        self._folders = folders
 
     async def list(self, call: Call) -> Answer:
         limit = call.number("limit", _PAGE, least=1, most=_PAGE)
         page = call.number("page", 1, least=1, most=_MOST_PAGES)
-        parent = call.query.get("parentUid", "")
-        wanted = titles.Search(call.identity.org_id, 0, dashboards=NOTHING, folders=[parent])
+        verb = _VERBS.get(call.query.get("permission", ""))
+        if verb is None:
+            raise BadRequest("permission must be View or Edit")
+        caller, parent = call.identity, call.query.get("parentUid", "")
+        if parent:
+            await self._folders.get(caller, parent)
+        view = await self._guard.view(caller, caller.namespace)
+        wanted = titles.Search(caller.org_id, 0, dashboards=NOTHING, containers=view.scope(FOLDER, verb), folders=[parent])
         async with self._database.connection() as connection:
-            if parent and not await titles.folder_exists(connection, call.identity.org_id, parent):
-                raise not_found(FOLDER)
             found = await titles.search(connection, wanted, limit=limit, offset=(page - 1) * limit)
-        return json_answer([FolderItem(id=item.number, uid=item.name, title=item.title, parent_uid=item.folder) for item in found])
+        return json_answer([FolderItem(id=item.number, uid=item.name, title=item.title, parent_uid=parent or None) for item in found])
 
     async def create(self, call: Call) -> Answer:
-        body = await call.fields(NewFolder, fault="bad request data")
-        return await self._answer(call, await self._objects.create_folder(call.actor, body.uid, body.title, body.parent_uid))
+        body = await call.fields(NewFolder, fault=_BAD_BODY)
+        try:
+            stored = await self._folders.create(_by(call), body.uid, body.title, body.description, body.parent_uid)
+        except VersionMismatch as error:
+            return _refused(error)
+        return await self._written(call, stored.name)
 
     async def get(self, call: Call) -> Answer:
-        return await self._answer(call, await self._objects.get(FOLDER, call.identity.org_id, call.parameters["uid"]))
+        return await self._answer(call, await self._folders.get(call.identity, call.parameters["uid"]))
+
+    async def get_by_id(self, call: Call) -> Answer:
+        uid = await self._folders.name_of(call.identity, call.integer("id", "id is invalid"))
+        return await self._answer(call, await self._folders.get(call.identity, uid))
+
+    async def change(self, call: Call) -> Answer:
+        body, uid = await call.fields(ChangedFolder, fault=_BAD_BODY), call.parameters["uid"]
+        try:
+            await self._folders.change(_by(call), uid, body.title, body.description, version=body.version, overwrite=body.overwrite)
+        except VersionMismatch as error:
+            return _refused(error)
+        return await self._written(call, uid)
+
+    async def move(self, call: Call) -> Answer:
+        body, uid = await call.fields(MovedFolder, fault=_BAD_BODY), call.parameters["uid"]
+        await self._folders.move(_by(call, MOVE), uid, body.parent_uid)
+        return await self._written(call, uid)
+
+    async def counts(self, call: Call) -> Answer:
+        found = {each.plural: each.objects for each in await self._folders.counts(call.identity, call.parameters["uid"])}
+        folders, dashboards, panels = (found.get(kind.plural, 0) for kind in (FOLDER, DASHBOARD, LIBRARY_PANEL))
+        return json_answer(FolderCounts(folder=folders, dashboard=dashboards, librarypanel=panels))
 
     async def delete(self, call: Call) -> Answer:
-        stored = await self._objects.delete(call.actor, FOLDER, call.parameters["uid"])
+        stored = await self._folders.delete(_by(call), call.parameters["uid"])
         title = stored.title
         return json_answer(FolderDeleted(id=stored.number, title=title, message=f"Folder {title} deleted"))
 
-    async def _answer(self, call: Call, stored: Stored) -> Answer:
-        title, told, can = stored.title, await provenance(self._database, stored), abilities(call.identity, "folders")
-        annotations = annotations_of(stored)
+    async def _written(self, call: Call, uid: str) -> Answer:
+        return await self._answer(call, await self._folders.known(call.identity, uid))
+
+    async def _answer(self, call: Call, known: Known) -> Answer:
+        stored, view = known.stored, known.view
+        told, annotations = await provenance(self._database, stored), annotations_of(stored)
+        parents, can = _parents(known), abilities_on(view, stored)
         folder = FolderShape(
             id=stored.number,
             uid=stored.name,
             org_id=call.identity.org_id,
-            title=title,
-            url=folder_url(stored.name, title),
+            title=stored.title,
+            url=folder_url(stored.name, stored.title),
+            has_acl=known.has_rules,
             can_save=can.can_save,
             can_edit=can.can_save,
-            can_admin=can.can_save and can.can_delete,
+            can_admin=can.can_admin,
             can_delete=can.can_delete,
             created_by=told.created_by,
             created=told.created,
             updated_by=told.updated_by,
             updated=told.updated,
             version=stored.generation,
-            parent_uid=stored.folder or None,
+            parent_uid=stored.folder if parents and parents[-1].uid == stored.folder else None,
+            parents=parents or None,
+            description=orjson.loads(stored.spec).get("description"),
             managed_by=None if repository_of(annotations) is None else "repo",
+            access_control=_access_control(view, stored) if call.switch("accesscontrol") else None,
         )
         return json_answer(folder)
 
 
-def routes(database: Database, objects: ClassicObjects) -> list[Route]:
-    handlers = _Handlers(database, objects)
-    one = "/api/folders/{uid}"
+def routes(database: Database, guard: Guard, folders: Folders) -> list[Route]:
+    handlers = _Handlers(database, guard, folders)
+    every, one = "/api/folders", "/api/folders/{uid}"
+    shown, access = {200: FolderShape}, {"accesscontrol": "true: accessControl, what the caller may do with it"}
+    switch: dict[str, type] = {"accesscontrol": bool}
     listing = Operation(
         "getFolders",
         "the folders in a folder, by title",
         _TAG,
         answers={200: list[FolderItem]},
-        query={"parentUid": "the folder; the root", "limit": "at most 1000; 1000", "page": "from 1"},
+        query={
+            "parentUid": "the folder; the root",
+            "limit": "at most 1000; 1000",
+            "page": "from 1",
+            "permission": "Edit: those that the caller may change",
+        },
         parameters={"limit": int, "page": int},
         errors=(404,),
     )
-    create = Operation("createFolderByUid", "make a folder", _TAG, NewFolder, {200: FolderShape}, errors=(404, 412))
-    get = Operation("getFolderByUid", "one folder", _TAG, answers={200: FolderShape}, errors=(404,))
+    refusable = {200: FolderShape, 412: SaveRefused}
+    create = Operation("createFolderByUid", "make a folder", _TAG, NewFolder, refusable, query=access, parameters=switch, errors=(404,))
+    get = Operation("getFolderByUid", "one folder", _TAG, answers=shown, query=access, parameters=switch, errors=(404,))
+    by_id = Operation(
+        "getFolderById", "the same by number", _TAG, answers=shown, query=access, parameters={"id": int, **switch}, errors=(404,)
+    )
+    change = Operation(
+        "updateFolderByUid", "rename a folder", _TAG, ChangedFolder, refusable, query=access, parameters=switch, errors=(404, 409)
+    )
+    move = Operation(
+        "moveFolderByUid", "put a folder into another", _TAG, MovedFolder, shown, query=access, parameters=switch, errors=(404, 409)
+    )
+    counts = Operation("getFolderCounts", "how much lies in a folder", _TAG, answers={200: FolderCounts}, errors=(404,))
     delete = Operation(
         "deleteFolderByUid",
-        "remove an empty folder",
+        "remove a folder with everything inside",
         _TAG,
         answers={200: FolderDeleted},
         query={"forceDeleteRules": "has no effect: there are no alert rules"},
         errors=(404,),
     )
+    reading, writing = _needs("get"), _needs("update")
     return [
-        Route("GET", "/api/folders", handlers.list, Permission(FOLDER.actions["list"]), listing),
-        Route("POST", "/api/folders", handlers.create, Permission(FOLDER.actions["create"]), create, audit=event_of(FOLDER, "create")),
-        Route("GET", one, handlers.get, Permission(FOLDER.actions["get"]), get),
-        Route("DELETE", one, handlers.delete, Permission(FOLDER.actions["delete"]), delete, audit=event_of(FOLDER, "delete")),
+        Route("GET", every, handlers.list, reading, listing),
+        Route("POST", every, handlers.create, _needs("create"), create, audit=event_of(FOLDER, "create")),
+        Route("GET", one, handlers.get, reading, get),
+        Route("GET", "/api/folders/id/{id}", handlers.get_by_id, reading, by_id),
+        Route("PUT", one, handlers.change, writing, change, audit=event_of(FOLDER, "update")),
+        Route("POST", f"{one}/move", handlers.move, writing, move, audit=MOVE),
+        Route("GET", f"{one}/counts", handlers.counts, reading, counts),
+        Route("DELETE", one, handlers.delete, _needs("delete"), delete, audit=event_of(FOLDER, "delete")),
     ]
+
+
+def _needs(verb: str) -> Permission:
+    return Permission(FOLDER.actions[verb], by_object=True)
+
+
+def _by(call: Call, event: str | None = None) -> By:
+    return By(call.identity, call.actor, doors.MANAGER, event=event, created=200)
+
+
+def _refused(error: VersionMismatch) -> Answer:
+    return json_answer(SaveRefused(status="version-mismatch", message=error.message), error.status)
+
+
+def _parents(known: Known) -> list[FolderAbove]:
+    """The folders above that the caller may read."""
+    seen = [step for step in known.way[:-1] if known.view.may(FOLDER.actions["get"], FOLDER, step.name, step.parent)]
+    named = {step.name for step in seen}
+    return [
+        FolderAbove(
+            uid=step.name,
+            title=step.title,
+            url=folder_url(step.name, step.title),
+            parent_uid=step.parent if step.parent in named else None,
+        )
+        for step in seen
+    ]
+
+
+def _access_control(view: View, stored: Stored) -> dict[str, bool]:
+    """What the caller may do with a folder, and make in it."""
+    on_it = {action for action in actions_of(FOLDER) if view.may(action, FOLDER, stored.name, stored.folder)}
+    inside = {action for kind in (DASHBOARD, LIBRARY_PANEL) for action in actions_of(kind) if view.may(action, kind, "", stored.name)}
+    return dict.fromkeys(sorted(on_it | inside), True)

@@ -7,13 +7,11 @@ from typing import NamedTuple
 
 import orjson
 
-from dashwright.api.domain.access.tree import Level
 from dashwright.api.domain.access.view import View
 from dashwright.api.domain.times import shown
 from dashwright.api.resources.rules import annotations_of
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
-from dashwright.common.identity import Identity
 from dashwright.common.kinds.annotations import CREATED_BY, UPDATED_AT, UPDATED_BY
 from dashwright.common.stores.resources import Stored
 
@@ -41,12 +39,7 @@ class Maker(NamedTuple):
 class Abilities:
     can_save: bool
     can_delete: bool
-    can_admin: bool = False
-
-
-def abilities(caller: Identity, area: str) -> Abilities:
-    """``area``: ``dashboards`` or ``folders``."""
-    return Abilities(caller.may(f"{area}:write"), caller.may(f"{area}:delete"))
+    can_admin: bool
 
 
 def abilities_on(view: View, stored: Stored) -> Abilities:
@@ -55,7 +48,7 @@ def abilities_on(view: View, stored: Stored) -> Abilities:
     return Abilities(
         view.may(kind.actions["update"], kind, name, folder),
         view.may(kind.actions["delete"], kind, name, folder),
-        view.level(kind, name, folder) >= Level.ADMIN,
+        view.may(f"{kind.area}.permissions:write", kind, name, folder),
     )
 
 

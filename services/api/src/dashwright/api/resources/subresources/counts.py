@@ -1,0 +1,25 @@
+"""Counts: how much lies in a folder, at any depth."""
+
+from dashwright.api.http.answer import Answer, json_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import Operation
+from dashwright.api.resources import described
+from dashwright.api.resources.services import Services
+from dashwright.api.resources.target import Target
+from dashwright.api.stores import folders
+from dashwright.common.models.folder import DescendantCounts, ResourceCount
+from dashwright.common.stores import resources
+
+
+def operation(target: Target) -> Operation:
+    return described.operation("get", target, below="Counts", answers={200: DescendantCounts}, errors=(404,))
+
+
+async def handle(target: Target, services: Services, call: Call) -> Answer:
+    kind, namespace, name = target.kind, call.parameters["namespace"], call.parameters["name"]
+    async with services.database.connection() as connection:
+        stored = await resources.get(connection, kind, namespace, name)
+        found = await folders.counts(connection, namespace, name)
+    await services.guard.demand(call.identity, kind.actions["get"], stored)
+    counts = [ResourceCount(group=each.group, resource=each.plural, count=each.objects) for each in found]
+    return json_answer(DescendantCounts(kind="DescendantCounts", api_version=kind.api_version(target.version), metadata={}, counts=counts))

@@ -1,0 +1,29 @@
+"""Parents: the way from the root down to a folder, as far as the caller may read it."""
+
+from dashwright.api.http.answer import Answer, json_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import Operation
+from dashwright.api.resources import described
+from dashwright.api.resources.services import Services
+from dashwright.api.resources.target import Target
+from dashwright.api.stores import folders
+from dashwright.common.models.folder import FolderInfo, FolderInfoList
+from dashwright.common.stores import resources
+
+
+def operation(target: Target) -> Operation:
+    return described.operation("get", target, below="Parents", answers={200: FolderInfoList}, errors=(404,))
+
+
+async def handle(target: Target, services: Services, call: Call) -> Answer:
+    """A folder above that the caller may not read is left out, and so is its name as a parent."""
+    kind, namespace, name = target.kind, call.parameters["namespace"], call.parameters["name"]
+    async with services.database.connection() as connection:
+        stored = await resources.get(connection, kind, namespace, name)
+        way = await folders.above(connection, namespace, name)
+    view = await services.guard.demand(call.identity, kind.actions["get"], stored)
+    seen = [step for step in way if view.may(kind.actions["get"], kind, step.name, step.parent)]
+    named = {step.name for step in seen}
+    items = [FolderInfo(name=step.name, title=step.title, parent=step.parent if step.parent in named else None) for step in seen]
+    listed = FolderInfoList(kind="FolderInfoList", api_version=kind.api_version(target.version), metadata={}, items=items)
+    return json_answer(listed)

@@ -1,0 +1,233 @@
+"""Folders in folders: where one may lie, what lies in it, and what goes with it; through the resource API and the classic one."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import ADMIN, Api, StartApi
+from tests.contract.api.test_folder_permissions import DASHBOARDS, FOLDERS, allow, dashboard, folder, number_of
+
+from dashwright.common.identity import Role
+
+PANELS = DASHBOARDS.replace("dashboards", "librarypanels")
+IN_FOLDER = "grafana.app/folder"
+MANAGED = {"grafana.app/managedBy": "repo", "grafana.app/managerId": "git"}
+
+
+def stored(name: str, parent: str = "", **members: Any) -> dict[str, Any]:
+    annotations = {IN_FOLDER: parent} if parent else {}
+    return {"metadata": {"name": name, "annotations": annotations, **members}, "spec": {"title": f"Folder {name}"}}
+
+
+async def moved(api: Api, name: str, parent: str, auth: str = ADMIN) -> tuple[int, str]:
+    status, answer = await api("PUT", f"{FOLDERS}/{name}", stored(name, parent), auth=auth)
+    return status, answer.get("message", "")
+
+
+async def chain(api: Api, *names: str) -> None:
+    """Each in the one before it."""
+    for parent, name in zip(("", *names), names, strict=False):
+        await folder(api, name, parent)
+
+
+async def managed(api: Api, plural: str, name: str) -> None:
+    """Makes an object one that a repository manages."""
+    statement = "update resource set annotations = annotations || $1::text::jsonb where resource = $2 and name = $3"
+    await api.sql(statement, json.dumps(MANAGED), plural, name)
+
+
+async def names(api: Api, plural: str) -> str:
+    return str(await api.sql("select coalesce(string_agg(name, ' ' order by name), '') from resource where resource = $1", plural))
+
+
+async def test_a_folder_never_lies_in_itself(api: Api) -> None:
+    """Neither right away nor further down; its place is as it was."""
+    await chain(api, "a", "b", "c")
+    for parent in ("a", "b", "c"):
+        status, message = await moved(api, "a", parent)
+        assert (status, message) == (400, f'folder "a" cannot be moved into "{parent}", which is the same folder or lies in it')
+        status, answer = await api("POST", "/api/folders/a/move", {"parentUid": parent})
+        assert (status, answer["messageId"]) == (400, "folder.circular")
+    assert await moved(api, "c", "a") == (200, "")
+    assert await moved(api, "b", "c") == (200, "")
+    assert (await api("GET", "/api/folders/a"))[1].get("parentUid") is None
+
+
+async def test_folders_lie_one_in_another_as_deep_as_it_is_set(start_api: StartApi) -> None:
+    """What is moved counts with all below it; what was deeper before stays, and may be moved up."""
+    api = await start_api(folder_depth=3)
+    await chain(api, "a", "b", "c")
+    await chain(api, "x", "y")
+    status, answer = await api("POST", FOLDERS, stored("d", "c"))
+    assert (status, "at most 3 folders" in answer["message"]) == (400, True)
+    assert (await api("POST", "/api/folders", {"title": "D", "parentUid": "c"}))[0] == 400
+    assert (await moved(api, "x", "b"))[0] == 400
+    assert (await moved(api, "x", "a"))[0] == 200
+    await dashboard(api, "d", "c")
+
+
+async def test_a_place_is_a_folder_that_is_there(api: Api) -> None:
+    """404 for one that is not, 403 for one that a repository manages; an empty name is the root."""
+    await chain(api, "a", "b")
+    await managed(api, "folders", "a")
+    assert await moved(api, "b", "none") == (404, 'folders.folder.grafana.app "none" not found')
+    assert (await api("POST", "/api/folders/b/move", {"parentUid": "none"})) == (404, {"message": "folder not found"})
+    assert (await api("POST", FOLDERS, stored("c", "a")))[0] == 403
+    status, answer = await api("PUT", f"{FOLDERS}/b", stored("b", annotations={IN_FOLDER: ""}))
+    assert (status, IN_FOLDER in answer["metadata"]["annotations"]) == (200, False)
+
+
+async def test_concurrent_moves_never_make_a_circle(start_api: StartApi) -> None:
+    """Two gateways move the same folders into one another, over and over: a way to the root stays from each."""
+    first, second = await start_api(), await start_api()
+    await asyncio.gather(*(folder(first, name) for name in "abcd"))
+
+    async def shuffle(api: Api, order: str) -> list[int]:
+        found = []
+        for name, parent in zip(order * 4, order[1:] * 4 + order[0], strict=False):
+            status, answer = await api("POST", f"/api/folders/{name}/move", {"parentUid": parent})
+            found.append(status)
+            assert status in (200, 400, 409), answer
+        return found
+
+    statuses = await asyncio.gather(shuffle(first, "abcd"), shuffle(second, "dcba"), shuffle(first, "bdac"), shuffle(second, "cadb"))
+    assert 200 in {status for found in statuses for status in found}
+    ways = """with recursive up as (
+        select name, folder, 1 as step from resource where resource = 'folders'
+        union all
+        select up.name, r.folder, step + 1 from up join resource r on r.resource = 'folders' and r.name = up.folder where step < 9)
+        select count(*) from up where folder is null"""
+    assert await first.sql(ways) == 4
+
+
+async def test_the_way_down_and_what_lies_below_are_told(api: Api) -> None:
+    """The highest folder first, the folder itself last; counts go all the way down."""
+    await chain(api, "a", "b", "c")
+    await dashboard(api, "d1", "a")
+    await dashboard(api, "d2", "c")
+    panel = {
+        "metadata": {"name": "p", "annotations": {IN_FOLDER: "b"}},
+        "spec": {"title": "P", "type": "text", "options": {}, "fieldConfig": {}},
+    }
+    assert (await api("POST", PANELS, panel))[0] == 201
+    status, answer = await api("GET", f"{FOLDERS}/c/parents")
+    assert (status, answer["kind"]) == (200, "FolderInfoList")
+    assert answer["items"] == [
+        {"name": "a", "title": "Folder a"},
+        {"name": "b", "title": "Folder b", "parent": "a"},
+        {"name": "c", "title": "Folder c", "parent": "b"},
+    ]
+    status, answer = await api("GET", f"{FOLDERS}/a/counts")
+    assert (status, answer["kind"]) == (200, "DescendantCounts")
+    assert answer["counts"] == [
+        {"group": "dashboard.grafana.app", "resource": "dashboards", "count": 2},
+        {"group": "dashboard.grafana.app", "resource": "librarypanels", "count": 1},
+        {"group": "folder.grafana.app", "resource": "folders", "count": 2},
+    ]
+    assert await api("GET", "/api/folders/b/counts") == (200, {"folder": 1, "dashboard": 1, "librarypanel": 1, "alertrule": 0})
+    for path in ("parents", "counts"):
+        assert (await api("GET", f"{FOLDERS}/none/{path}"))[0] == 404
+    assert (await api("GET", "/api/folders/none/counts"))[0] == 404
+
+
+async def test_names_of_folders_that_one_may_not_read_are_told_nowhere(api: Api) -> None:
+    """Neither above a folder, nor in the permissions that come from there."""
+    vic = await api.person("vic", Role.VIEWER)
+    await chain(api, "secret", "b", "c")
+    await allow(api, "folders/secret", {"userId": 1, "permission": 4})
+    await allow(api, "folders/b", {"userId": await number_of(api, "vic"), "permission": 4})
+    assert (await api("GET", f"{FOLDERS}/c/parents", auth=vic))[1]["items"] == [
+        {"name": "b", "title": "Folder b"},
+        {"name": "c", "title": "Folder c", "parent": "b"},
+    ]
+    for path in ("/api/folders/c", "/api/folders/b", "/api/folders/b/permissions", "/api/access-control/folders/b"):
+        async with api.session.get(path, headers={"Authorization": vic}) as answer:
+            assert (answer.status, "secret" in await answer.text()) == (200, False), path
+    assert (await api("GET", "/api/folders/c", auth=vic))[1]["parents"] == [
+        {"uid": "b", "title": "Folder b", "url": "/dashboards/f/b/folder-b"}
+    ]
+    assert (await api("GET", "/api/folders", auth=vic))[1] == []
+    assert [item["uid"] for item in (await api("GET", "/api/folders?parentUid=b", auth=vic))[1]] == ["c"]
+    assert (await api("GET", "/api/folders?parentUid=secret", auth=vic))[0] == 403
+
+
+async def test_a_folder_goes_with_what_lies_in_it_where_that_is_asked(api: Api) -> None:
+    """The resource API wants Foreground for it, and says so; the classic one always did it."""
+    await chain(api, "a", "b")
+    await folder(api, "z")
+    for name, parent in (("d1", "a"), ("d2", "b"), ("d3", "z"), ("d4", "")):
+        await dashboard(api, name, parent)
+    for options in (None, {"propagationPolicy": "Background"}, {"propagationPolicy": "Orphan"}):
+        status, answer = await api("DELETE", f"{FOLDERS}/a", options)
+        assert (status, "propagationPolicy Foreground" in answer["message"]) == (400, True)
+    assert (await api("DELETE", f"{FOLDERS}/a?dryRun=All", {"propagationPolicy": "Foreground"}))[0] == 200
+    assert await names(api, "dashboards") == "d1 d2 d3 d4"
+    assert (await api("DELETE", f"{FOLDERS}/a", {"propagationPolicy": "Foreground"}))[0] == 200
+    assert (await names(api, "folders"), await names(api, "dashboards")) == ("z", "d3 d4")
+    assert await api.sql("select string_agg(name, ' ' order by name) from trash where resource = 'dashboards'") == "d1 d2"
+    status, answer = await api("DELETE", "/api/folders/z?forceDeleteRules=true")
+    assert (status, answer["message"]) == (200, "Folder Folder z deleted")
+    assert (await names(api, "folders"), await names(api, "dashboards")) == ("", "d4")
+
+
+@pytest.mark.parametrize("deep", ["b", "d"])
+async def test_what_a_repository_manages_keeps_the_folder(api: Api, deep: str) -> None:
+    """403 that names it, and nothing has gone."""
+    await chain(api, "a", "b")
+    await dashboard(api, "d", "b")
+    await managed(api, "folders" if deep == "b" else "dashboards", deep)
+    for path, options in ((f"{FOLDERS}/a", {"propagationPolicy": "Foreground"}), ("/api/folders/a", None)):
+        status, answer = await api("DELETE", path, options)
+        assert (status, f'"{deep}", which the repository "git" manages' in answer["message"]) == (403, True), answer
+    assert (await names(api, "folders"), await names(api, "dashboards")) == ("a b", "d")
+
+
+async def test_writing_needs_level_edit_on_the_place(api: Api) -> None:
+    """To make something in a folder, to change it, to move it out and in, and to remove it with everything inside."""
+    vic = await api.person("vic", Role.VIEWER)
+    await chain(api, "mine", "inner")
+    await folder(api, "other")
+    await dashboard(api, "d", "inner")
+    await dashboard(api, "e", "other")
+    assert (await api("POST", FOLDERS, stored("new", "mine"), auth=vic))[0] == 403
+    await allow(api, "folders/mine", {"userId": await number_of(api, "vic"), "permission": 2}, {"role": "Viewer", "permission": 1})
+    for path, body, status in (
+        (FOLDERS, stored("new", "mine"), 201),
+        (FOLDERS, stored("new2", "other"), 403),
+        (FOLDERS, stored("new2"), 403),
+        ("/api/folders", {"title": "New", "parentUid": "mine"}, 200),
+        ("/api/folders", {"title": "New", "parentUid": "other"}, 403),
+        ("/api/folders", {"title": "New"}, 403),
+        ("/api/folders/inner/move", {"parentUid": "other"}, 403),
+        ("/api/folders/inner/move", {"parentUid": ""}, 403),
+        ("/api/folders/other/move", {"parentUid": "mine"}, 403),
+        ("/api/folders/inner/move", {"parentUid": "new"}, 200),
+    ):
+        found, answer = await api("POST", path, body, auth=vic)
+        assert found == status, (path, body, answer)
+    put = {"metadata": {"name": "d", "annotations": {IN_FOLDER: "other"}}, "spec": {"title": "D"}}
+    assert (await api("PUT", f"{DASHBOARDS}/d", put, auth=vic))[0] == 403
+    put["metadata"] = {"name": "d", "annotations": {IN_FOLDER: "mine"}}
+    assert (await api("PUT", f"{DASHBOARDS}/d", put, auth=vic))[0] == 200
+    put["metadata"] = {"name": "e", "annotations": {IN_FOLDER: "other"}}
+    assert (await api("PUT", f"{DASHBOARDS}/e", put, auth=vic))[0] == 403
+    assert (await api("DELETE", f"{DASHBOARDS}/e", auth=vic))[0] == 403
+    assert (await api("PUT", "/api/folders/other", {"title": "X", "overwrite": True}, auth=vic))[0] == 403
+    assert (await api("PUT", "/api/folders/mine", {"title": "X", "overwrite": True}, auth=vic))[0] == 200
+    assert (await api("DELETE", "/api/folders/other", auth=vic))[0] == 403
+    assert (await api("DELETE", "/api/folders/mine", auth=vic))[0] == 200
+    assert (await names(api, "folders"), await names(api, "dashboards")) == ("other", "e")
+
+
+async def test_a_grant_to_remove_folders_removes_no_dashboards(api: Api) -> None:
+    """Each kind inside needs its own action; nothing goes where one is lacking."""
+    robot = await api.person("robot", Role.NONE, ("folders:delete", "folders:uid:a"))
+    other = await api.person("other", Role.NONE, ("folders:delete", "folders:uid:a"), ("dashboards:delete", "folders:uid:a"))
+    await chain(api, "a", "b")
+    await dashboard(api, "d", "b")
+    status, answer = await api("DELETE", "/api/folders/a", auth=robot)
+    assert (status, "dashboards:delete" in answer["message"]) == (403, True)
+    assert await names(api, "dashboards") == "d"
+    assert (await api("DELETE", "/api/folders/a", auth=other))[0] == 200
+    assert (await names(api, "folders"), await names(api, "dashboards")) == ("", "")
