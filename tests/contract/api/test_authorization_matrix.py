@@ -158,6 +158,7 @@ SIGNED_IN_ROUTES: Final = frozenset(
         "GET /api/dashboards/home",
         "GET /api/dashboards/tags",
         "GET /api",
+        "GET /api/v1",
         "GET /apis",
         "GET /apis/{group}",
         "GET /apis/{group}/{version}",
