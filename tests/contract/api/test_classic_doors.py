@@ -262,6 +262,11 @@ async def test_what_a_repository_manages_is_not_changed_here(api: Api) -> None:
         status, answer = await api(method, path, body)
         assert (status, "managed by the repository" in answer["message"]) == (403, True)
     assert (await api("GET", "/api/dashboards/uid/d1"))[1]["meta"]["provisioned"] is True
+    for manager, provisioned in (("classic-file-provisioning", True), ("terraform", False)):
+        async with api.database.transaction() as connection:
+            await connection.execute("select pg_advisory_xact_lock(1, 1)")
+            await connection.execute("update resource set annotations = jsonb_build_object('grafana.app/managedBy', $1::text)", manager)
+        assert (await api("GET", "/api/dashboards/uid/d1"))[1]["meta"]["provisioned"] is provisioned
 
 
 async def test_the_quota_of_dashboards_holds_here_too(api: Api) -> None:

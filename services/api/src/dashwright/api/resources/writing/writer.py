@@ -73,7 +73,8 @@ class Writer:
             await rules.check_created(connection, kind, namespace, self._quotas)
             await _record(connection, by, kind, write.name, "create", by.created)
             stored = await resources.get(connection, kind, namespace, write.name)
-        self._forget(kind, namespace)
+        if kind.is_tree:
+            self._guard.forget(namespace)
         return replace(stored, resource_version=0) if by.dry_run else stored
 
     async def update(
@@ -97,7 +98,8 @@ class Writer:
             for _ in range(_TRIES):
                 changed = await self._try_update(kind, namespace, name, change, by, view, expect, size)
                 if changed is not None:
-                    self._forget(kind, namespace)
+                    if kind.is_tree or rules.is_deleting(changed.stored):
+                        self._guard.forget(namespace)
                     return changed
         raise conflict(kind, name, MODIFIED)
 
@@ -257,10 +259,6 @@ class Writer:
                 await rules.end_jobs(connection, namespace, stored.name, now=self._clock.milliseconds())
                 await rules.end_managing(connection, namespace, stored, actor=actor)
         await resources.delete(connection, kind, namespace, [stored.name for stored in gone], actor=actor, keep=kind.history)
-
-    def _forget(self, kind: Kind, namespace: str) -> None:
-        if kind.is_tree:
-            self._guard.forget(namespace)
 
     @asynccontextmanager
     async def _transaction(self, by: By) -> AsyncIterator[Connection]:
