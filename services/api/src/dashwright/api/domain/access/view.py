@@ -74,6 +74,10 @@ class View:
         plurals = {FOLDER.plural, _area(action)}
         return any(plural in plurals and self._of(rules) >= _needed(action) for (plural, _), rules in self.tree.lists.items())
 
+    def knows(self, folder: str) -> bool:
+        """Whether the folder was there when the view was made, or is of no account."""
+        return not self.tree.lists or folder in self.tree.parents
+
     def scope(self, kind: Kind, verb: str = "get") -> Scope:
         """The objects of a kind that the caller may read, or do something else with."""
         key = kind.key, verb
