@@ -139,6 +139,11 @@ def is_above_rules(identity: Identity) -> bool:
     return identity.is_server_admin or identity.role is Role.ADMIN
 
 
+def deleter_of(identity: Identity) -> str | None:
+    """Whose deletions the caller finds in the trash: None stands for everybody's."""
+    return None if is_above_rules(identity) else identity.uid
+
+
 def demand(view: View, action: str, kind: Kind, name: str, folder: str | None, *, login: str) -> None:
     """Raises Forbidden where the view does not allow ``action`` on the object."""
     if not view.may(action, kind, name, folder):
