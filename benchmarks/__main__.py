@@ -13,7 +13,7 @@ from pathlib import Path
 import uvloop
 from tests.servers import databases, postgres, rabbitmq
 
-from benchmarks import encoding, gateway, job_path, kernels, large_answers, peers, query_path, statements
+from benchmarks import encoding, gateway, job_path, kernels, large_answers, peers, query_path, resources, statements, watchers
 from benchmarks.row import Row
 
 Alone = Callable[[], Awaitable[list[Row]]]
@@ -38,7 +38,10 @@ SERVED: dict[str, list[Served]] = {
     "E9": [large_answers.whole],
     "E10": [query_path.rows],
     "G": [gateway.rows],
+    "G3": [resources.lists],
+    "D1": [resources.bodies],
     "Q1": [job_path.rows],
+    "W": [watchers.crowd, watchers.namespace],
 }
 """What needs servers."""
 

@@ -40,7 +40,7 @@ async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     reads = [(QUOTAS, "quotas", 1 / 0.6), (f"{_COLLECTION}/{DASHBOARD}", "a dashboard", 1 / 0.5)]
     async with AsyncExitStack() as opened:
         addresses = [
-            await _product(opened, Stack(database_url, amqp_url, folder, DATABASE_POOL_SIZE=str(POOL)), folder / "gateway.log"),
+            await started_product(opened, Stack(database_url, amqp_url, folder, DATABASE_POOL_SIZE=str(POOL)), folder / "gateway.log"),
             await _reference(opened, folder, "benchmarks.bare_gateway", database_url),
             await _reference(opened, folder, "benchmarks.starlette_gateway", "read", database_url),
             await _reference(opened, folder, "benchmarks.starlette_gateway", "whole", database_url),
@@ -82,7 +82,7 @@ async def _connected(opened: AsyncExitStack, address: str) -> Wire:
     return wire
 
 
-async def _product(opened: AsyncExitStack, stack: Stack, log: Path) -> str:
+async def started_product(opened: AsyncExitStack, stack: Stack, log: Path) -> str:
     """Its log goes into a file: if this process read each line, as tests do, that would be measured as the gateway's time."""
     program = Path(sys.executable).with_name("dashwright-api")
     settings = {f"DASHWRIGHT_{name}": value for name, value in stack.settings.items()} | {"DASHWRIGHT_LOG_FORMAT": "json"}

@@ -162,6 +162,7 @@ class Stack:
             "PROBE_PORT": "0",
             "PERMITTED_PATHS": str(self.repositories),
             "JOB_LEASE_SECONDS": "3",
+            "SCHEDULING": "false",
             **settings,
         }
         self.services: list[Service] = []

@@ -35,7 +35,7 @@ class Home:
         self._started: list[Service] = []
 
     def service(self, **settings: str) -> Service:
-        usual = {"DATA_DIR": str(self.data), "HTTP_PORT": "0", "JOB_LEASE_SECONDS": "1.5"}
+        usual = {"DATA_DIR": str(self.data), "HTTP_PORT": "0", "JOB_LEASE_SECONDS": "1.5", "SCHEDULING": "false"}
         self._started.append(Service("dashwright", usual | settings, "serve"))
         return self._started[-1]
 

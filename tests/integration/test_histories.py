@@ -1,5 +1,6 @@
 """Older generations and the trash, over a real PostgreSQL."""
 
+import random
 import uuid
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -19,6 +20,22 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 AT_ONCE = timedelta(0)
 
 
+AGE = """
+update change set changed_at = now() - interval '2 hours'
+where resource_version <= (select percentile_disc($1) within group (order by resource_version) from change)"""
+
+WITHOUT_BODY = """
+with told as (
+    select uid, generation from change where feed = 1
+    union select uid, old_generation from change where feed = 1 and old_generation is not null
+    union select uid, generation from resource
+    union select uid, generation - 1 from resource where generation > 1
+    union select uid, generation from trash
+    union select uid, generation - 1 from trash where generation > 1
+)
+select * from told where not exists (select from resource_history h where h.uid = told.uid and h.generation = told.generation)"""
+
+
 async def save(database: Database, name: str, *titles: str, folder: str = "") -> uuid.UUID:
     """Saves a dashboard with each title in turn; answers its uid."""
     async with database.transaction() as connection:
@@ -34,6 +51,19 @@ async def throw_away(database: Database, name: str) -> None:
     """Deletes a dashboard so that it can be had again."""
     async with database.transaction() as connection:
         await resources.delete(connection, DASHBOARD, "default", [name], actor="user:2", keep=True)
+
+
+async def restore(database: Database, name: str) -> None:
+    """Makes again what is in the trash, unless something else has its name by now."""
+    async with database.transaction() as connection:
+        items = await histories.trashed(connection, DASHBOARD, "default", name=name, limit=1)
+        if not items or await resources.version(connection, DASHBOARD, "default", name) is not None:
+            return
+        taken = await histories.take_back(connection, DASHBOARD, "default", name, str(items[0].uid))
+        assert taken is not None
+        write = resources.Write(DASHBOARD, name, '{"title":"again"}', "v2alpha1", extract=Extract("again"))
+        write = replace(write, uid=taken.uid, generation=taken.generation + 1, number=taken.number)
+        await resources.create(connection, "default", write, actor="user:1", now=NOW)
 
 
 async def clean(database: Database, *, keep: int = 2, changes_for: timedelta = AT_ONCE, trash_for: timedelta = timedelta(days=1)) -> None:
@@ -198,3 +228,33 @@ async def test_a_round_of_the_cleaner_keeps_what_was_set(database: Database) -> 
         await Cleaner(database, history=1, versions=versions, changes=timedelta(hours=1), trash=timedelta(days=days)).clean()
         async with database.connection() as connection:
             assert (await kept(connection, uid), len(await histories.trashed(connection, DASHBOARD, "default", limit=9))) == left
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_nothing_that_is_told_of_is_ever_dropped(database: Database, seed: int) -> None:
+    """Whatever is saved, deleted, made again and cleaned up, in any order.
+
+    Every state that the feed tells of has its body, and so has every object, what is in the trash, and the newest versions of both.
+    """
+    chance, saved = random.Random(seed), 0
+    for _ in range(60):
+        name = chance.choice("abc")
+        match chance.choice(["save", "save", "save", "throw away", "delete", "restore", "clean", "empty"]):
+            case "save":
+                await save(database, name, f"title {saved}")
+                saved += 1
+            case "throw away":
+                await throw_away(database, name)
+            case "delete":
+                async with database.transaction() as connection:
+                    await resources.delete(connection, DASHBOARD, "default", [name], actor="user:2")
+            case "restore":
+                await restore(database, name)
+            case "clean":
+                async with database.transaction() as connection:
+                    await connection.execute(AGE, chance.random())
+                await clean(database, keep=2, changes_for=timedelta(hours=1))
+            case "empty":
+                await clean(database, changes_for=timedelta(hours=1), trash_for=AT_ONCE)
+        async with database.connection() as connection:
+            assert await connection.fetch(WITHOUT_BODY) == []

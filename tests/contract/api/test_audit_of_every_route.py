@@ -118,6 +118,12 @@ async def changed_dashboard(api: Api, made: Made) -> str:
     return uid
 
 
+async def deleted_dashboard(api: Api, made: Made) -> str:
+    uid = await dashboard(api, made)
+    assert (await api("DELETE", f"/api/dashboards/uid/{uid}"))[0] == 200
+    return uid
+
+
 async def number_of(api: Api, uid: str) -> int:
     return int(await api.sql("select number from resource where resource = 'dashboards' and name = $1", uid))
 
@@ -334,6 +340,7 @@ ASKS: Final[Mapping[str, Ask]] = {
     "DELETE /api/folders/{uid}": ask(uid=folder),
     "POST /api/dashboards/db": ask(lambda _: {"dashboard": {"title": fresh("dashboard")}}),
     "DELETE /api/dashboards/uid/{uid}": ask(uid=dashboard),
+    "PATCH /api/dashboards/uid/{uid}/trash": ask({}, uid=deleted_dashboard),
     "POST /api/dashboards/uid/{uid}/restore": ask({"version": 1}, uid=changed_dashboard),
     "POST /api/dashboards/id/{id}/restore": ask({"version": 1}, id=changed_dashboard_id),
     "POST /api/library-elements": ask(lambda _: {"name": fresh("element"), "model": {}}),

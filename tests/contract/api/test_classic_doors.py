@@ -1,5 +1,6 @@
 """The classic API's doors to dashboards and folders."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -122,6 +123,35 @@ async def test_the_same_again_is_no_new_version(api: Api) -> None:
         assert (status, answer["status"], answer["version"]) == (200, "success", 1)
     assert await api.sql("select count(*) from audit_event") == 1
     assert await api.sql("select count(*) from resource_history") == 1
+
+
+async def test_of_saves_that_meet_one_wins(api: Api) -> None:
+    """Of those that mean the same version, and of those that make the same dashboard."""
+    for version, expected in ((None, 1), (1, 2)):
+        bodies = [{"dashboard": {"uid": "abc", "title": f"{version} {index}", "version": version}} for index in range(6)]
+        answers = await asyncio.gather(*(api("POST", "/api/dashboards/db", body) for body in bodies))
+        assert sorted(status for status, _ in answers) == [200, 412, 412, 412, 412, 412]
+        assert [answer["version"] for status, answer in answers if status == 200] == [expected]
+
+
+async def test_rules_of_access_decide_on_dashboards(api: Api) -> None:
+    """By the folder and on the dashboard itself; what a caller may do is told."""
+    await folder(api, "f1", "F")
+    await saved(api, "abc", "A", folder="f1")
+    viewer, editor = await api.person("viewer", Role.VIEWER), await api.person("editor", Role.EDITOR)
+    assert (await api("POST", "/api/folders/f1/permissions", {"items": [{"role": "Editor", "permission": 1}]}))[0] == 200
+    assert (await api("GET", "/api/dashboards/uid/abc", auth=viewer))[0] == 403
+    meta = (await api("GET", "/api/dashboards/uid/abc", auth=editor))[1]["meta"]
+    assert (meta["canSave"], meta["canDelete"], meta["canAdmin"], meta["hasAcl"], meta["folderTitle"]) == (False, False, False, False, "F")
+    body = {"dashboard": {"uid": "abc", "title": "B"}, "overwrite": True, "folderUid": "f1"}
+    for wanted in (body, {**body, "folderUid": ""}, {"dashboard": {"title": "New"}, "folderUid": "f1"}):
+        assert (await api("POST", "/api/dashboards/db", wanted, auth=editor))[0] == 403
+    assert (await api("DELETE", "/api/dashboards/uid/abc", auth=editor))[0] == 403
+    assert (await api("POST", "/api/dashboards/uid/abc/permissions", {"items": [{"role": "Viewer", "permission": 2}]}))[0] == 200
+    meta = (await api("GET", "/api/dashboards/uid/abc", auth=viewer))[1]["meta"]
+    assert (meta["canSave"], meta["hasAcl"], meta["folderUid"], meta["folderTitle"], meta["folderId"]) == (True, True, "f1", "", 0)
+    assert meta["annotationsPermissions"]["dashboard"]["canAdd"] is True
+    assert (await api("POST", "/api/dashboards/db", body, auth=viewer))[1]["version"] == 2
 
 
 async def test_a_save_keeps_what_it_does_not_know_of(api: Api) -> None:

@@ -123,3 +123,30 @@ async def test_home_is_what_was_chosen(api: Api) -> None:
     assert (await api("GET", path, auth=kim))[1] == {"redirectUri": "/d/team/of-team"}
     nobody = await api.person("nobody", Role.NONE)
     assert (await api("GET", path, auth=nobody))[1]["dashboard"]["title"] == "Home"
+
+
+async def test_rules_of_access_decide_what_is_found(api: Api) -> None:
+    """A folder that a Viewer may not see is neither found nor told, nor are tags and dashboards in it; with a rule on one, that one is."""
+    hidden = await folder(api, "f1", "Hidden")
+    await folder(api, "f2", "Open")
+    for uid, place in (("d1", "f1"), ("d2", "f2"), ("d3", "f1"), ("d4", "")):
+        await saved(api, uid, uid, folder=place, tags=[f"of {uid}"])
+    viewer, editor = await api.person("viewer", Role.VIEWER), await api.person("editor", Role.EDITOR)
+    only_editors = {"items": [{"role": "Editor", "permission": 2}]}
+    assert (await api("POST", "/api/folders/f1/permissions", only_editors))[0] == 200
+    assert (await api("POST", "/api/dashboards/uid/d3/permissions", {"items": [{"role": "Viewer", "permission": 1}]}))[0] == 200
+
+    async def seen(query: str, auth: str) -> dict[str, str | None]:
+        status, body = await api("GET", f"/api/search?{query}", auth=auth)
+        assert status == 200, body
+        return {item["uid"]: item.get("folderUid") for item in body}
+
+    assert await seen("", viewer) == {"f2": None, "d2": "f2", "d3": None, "d4": None}
+    assert await seen("", editor) == {"f1": None, "f2": None, "d1": "f1", "d2": "f2", "d3": "f1", "d4": None}
+    assert await seen("folderUIDs=f1", viewer) == {"d3": None}
+    assert await seen(f"folderIds={hidden['id']}", viewer) == {}
+    assert await seen("dashboardUIDs=d1", viewer) == {}
+    assert [item["term"] for item in (await api("GET", "/api/dashboards/tags", auth=viewer))[1]] == ["of d2", "of d3", "of d4"]
+    assert (await api("PUT", "/api/org/preferences", {"homeDashboardUID": "d1"}))[0] == 200
+    assert (await api("GET", "/api/dashboards/home", auth=editor))[1] == {"redirectUri": "/d/d1/d1"}
+    assert (await api("GET", "/api/dashboards/home", auth=viewer))[1]["meta"]["isHome"] is True

@@ -104,3 +104,26 @@ async def test_rights_hold_for_versions(api: Api, number: int) -> None:
     assert (await api("POST", f"{ONE}/restore", {"version": 1}, auth=viewer))[0] == 403
     paths: list[Any] = [f"{ONE}/versions", f"{ONE}/versions/1", f"/api/dashboards/id/{number}/versions"]
     assert [(await api("GET", path, auth=nobody))[0] for path in paths] == [403, 403, 403]
+    assert (await api("POST", "/api/folders/f1/permissions", {"items": []}))[0] == 200
+    assert [(await api("GET", path, auth=viewer))[0] for path in (*paths, ONE)] == [403, 403, 403, 403]
+
+
+async def test_a_deleted_dashboard_is_made_again(api: Api, number: int) -> None:
+    """With its number, labels and versions, in its old folder or the one that is named; of several of the name the last."""
+    path = f"{ONE}/trash"
+    assert (await api("PATCH", path, {}))[0] == 404
+    await api("DELETE", ONE)
+    assert await api("PATCH", path, {}) == (200, {"title": "Third", "message": "Dashboard Third restored", "uid": "d1", "id": number})
+    assert (await api("GET", ONE))[1]["meta"]["folderUid"] == "f1"
+    assert (await listed(api, f"{ONE}/versions"))[0] == [4, 3, 2, 1]
+    assert (await api("PATCH", path, {}))[0] == 404
+    await api("DELETE", ONE)
+    await saved(api, "d1", "Another")
+    assert (await api("PATCH", path, {}))[0] == 409
+    await api("DELETE", ONE)
+    assert (await api("PATCH", path, {"folderUid": ""}))[1]["title"] == "Another"
+    assert (await api("GET", ONE))[1]["meta"]["folderUid"] == ""
+    await api("DELETE", ONE)
+    assert await api("PATCH", path, {"folderUid": "none"}) == (404, {"message": "folder not found"})
+    viewer = await api.person("viewer", Role.VIEWER)
+    assert (await api("PATCH", path, {}, auth=viewer))[0] == 403

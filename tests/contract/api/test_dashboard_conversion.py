@@ -77,6 +77,18 @@ async def test_a_patch_is_of_what_the_version_shows(api: Api, kind: str) -> None
     assert (status, told["spec"]) == (200, LAYOUT | {"title": "New"})
 
 
+async def test_labels_are_applied_through_a_stub(api: Api) -> None:
+    """With the stub's spec beside them or without; not with another one of that schema version."""
+    await make(api, LAYOUT)
+    headers = {"Content-Type": "application/apply-patch+yaml"}
+    for spec in ({}, {"spec": STUB}):
+        body = {"metadata": {"labels": {"team": "a"}}, **spec}
+        status, told = await api("PATCH", f"{BETA}/d?fieldManager=m", body, headers=headers)
+        assert (status, told["spec"], told["metadata"]["labels"]["team"], told["metadata"]["generation"]) == (200, STUB, "a", 1)
+    assert (await api("PATCH", f"{BETA}/d?fieldManager=m&force=true", {"spec": STUB | {"panels": []}}, headers=headers))[0] == 422
+    assert (await api("GET", f"{DASHBOARDS}/d"))[1]["spec"] == LAYOUT
+
+
 async def test_a_layout_may_be_replaced_by_a_classic_body(api: Api) -> None:
     """In an older version, whole; and the other way round."""
     await make(api, LAYOUT)

@@ -206,3 +206,25 @@ async def test_each_change_of_an_element_is_on_record(api: Api) -> None:
     async with api.database.connection() as connection:
         rows = await connection.fetch("select action, object from audit_event order by id")
     assert [tuple(row) for row in rows] == [(f"librarypanel.{verb}", "librarypanel:p1") for verb in ("create", "update", "delete")]
+
+
+async def test_rules_of_access_decide_on_elements(api: Api) -> None:
+    """As on what else lies in the folder; of the dashboards that show an element, one is told those that one may read."""
+    await folder(api, "f1", "Hidden")
+    await made(api, "p1", "CPU", folderUid="f1")
+    await made(api, "p2", "Memory")
+    await saved(api, "d1", "A", folder="f1", panels=[{"libraryPanel": {"uid": "p2"}}])
+    await saved(api, "d2", "B", panels=[{"libraryPanel": {"uid": "p2"}}])
+    assert (await api("POST", "/api/folders/f1/permissions", {"items": [{"role": "Editor", "permission": 1}]}))[0] == 200
+    viewer, editor = await api.person("viewer", Role.VIEWER), await api.person("editor", Role.EDITOR)
+    assert await found(api, auth=viewer) == ["p2"]
+    assert await found(api, auth=editor) == ["p1", "p2"]
+    for path in ("/p1", "/p1/connections"):
+        assert (await api("GET", PATH + path, auth=viewer))[0] == 403
+    assert await api("GET", f"{PATH}/name/CPU", auth=viewer) == NOT_FOUND
+    connected = [(await api("GET", f"{PATH}/p2/connections", auth=auth))[1]["result"] for auth in (viewer, editor)]
+    assert [[item["connectionUid"] for item in items] for items in connected] == [["d2"], ["d1", "d2"]]
+    assert (await api("PATCH", f"{PATH}/p1", {"name": "New", "version": 1}, auth=editor))[0] == 403
+    assert (await api("PATCH", f"{PATH}/p2", {"folderUid": "f1", "version": 1}, auth=editor))[0] == 403
+    assert (await api("POST", PATH, {"name": "N", "model": {}, "folderUid": "f1"}, auth=editor))[0] == 403
+    assert (await api("DELETE", f"{PATH}/p1", auth=editor))[0] == 403

@@ -34,7 +34,7 @@ async def server(tmp_path: Path) -> AsyncIterator[GitServer]:
 @pytest.fixture
 async def api(start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path) -> AsyncIterator[Api]:
     """A gateway and a worker that may reach this machine."""
-    settings = load(data_dir=tmp_path / "data", secret_key="of tests only", allowed_hosts="127.0.0.0/8")
+    settings = load(data_dir=tmp_path / "data", secret_key="of tests only", allowed_hosts="127.0.0.0/8", scheduling=False)
     settings.data_dir.mkdir()
     worker = JobsWorker(settings, database, broker, Clock())
     await worker.start()

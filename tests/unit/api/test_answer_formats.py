@@ -182,6 +182,13 @@ def test_cells_without_a_source_are_read_from_the_object() -> None:
     assert row["cells"][3] is None
 
 
+def test_a_status_is_told_without_the_body() -> None:
+    """The state of a job stands in its row."""
+    job = replace(WITHOUT_BODY, kind=JOB, status='{"state":"working","message":"half of it"}')
+    row = told(formats.one(TABLE, JOB, "v0alpha1", job).body)["rows"][0]
+    assert row["cells"] == ["cpu", "working", "half of it", "2026-11-21T10:00:00Z"]
+
+
 def test_rows_without_and_with_their_objects() -> None:
     """Nothing beside the cells, or the whole object in the version asked for."""
     bare = told(formats.one(replace(TABLE, included=Included.NONE), DASHBOARD, "v2alpha1", WITHOUT_BODY).body)

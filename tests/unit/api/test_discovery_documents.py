@@ -1,5 +1,7 @@
 """What is told of a kind that nobody has heard of: adding a kind is describing it."""
 
+from dataclasses import replace
+
 from dashwright.api.resources import discovery
 from dashwright.common.kinds.kind import Kind, SubResource
 from dashwright.common.models.folder import FolderSpec
@@ -68,6 +70,8 @@ def test_a_version_has_the_resources_that_are_served_in_it() -> None:
         "groupVersion": f"{GROUP}/v1",
         "resources": expected,
     }
+    fixed = replace(GADGET, verbs=frozenset({"get"}))
+    assert discovery.api_resource_list([fixed], GROUP, "v1")["resources"][1] == {**status, "verbs": ["get"]}
     assert [entry["name"] for entry in discovery.api_resource_list(KINDS, GROUP, "v2")["resources"]][-1] == "widgets"
 
 

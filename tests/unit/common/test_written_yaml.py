@@ -72,6 +72,12 @@ def test_a_text_stays_a_text(text: str) -> None:
     assert read_yaml(written) == tree
 
 
+@pytest.mark.parametrize("word", ["y", "N", "no", "On", "TRUE", "null"])
+def test_a_word_that_some_reader_takes_for_another_value_is_quoted(word: str) -> None:
+    """Also those that one reader of YAML 1.1 knows and another does not."""
+    assert write_yaml([word]) == f'- "{word}"\n'
+
+
 def test_a_key_of_two_arrows_is_read_by_others_only() -> None:
     """``<<`` is written as a text; our own reader takes it for a merge, which it refuses."""
     written = write_yaml({"<<": "<<"})

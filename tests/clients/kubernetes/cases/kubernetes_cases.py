@@ -49,11 +49,12 @@ def test_create_read_replace_delete(objects: client.CustomObjectsApi) -> None:
 
 
 def test_patches(objects: client.CustomObjectsApi, made: str) -> None:
-    """A tree is a merge patch, a list a JSON patch."""
+    """A merge patch, which it sends unless told otherwise, and a JSON patch."""
     merged = objects.patch_namespaced_custom_object(*WHERE, made, {"spec": {"title": "Two"}})
     assert merged["spec"]["title"] == "Two"
     patch = [{"op": "replace", "path": "/spec/title", "value": "Three"}]
-    assert objects.patch_namespaced_custom_object(*WHERE, made, patch)["spec"]["title"] == "Three"
+    changed = objects.patch_namespaced_custom_object(*WHERE, made, patch, _content_type="application/json-patch+json")
+    assert changed["spec"]["title"] == "Three"
 
 
 def test_pages_and_selectors(objects: client.CustomObjectsApi) -> None:

@@ -76,7 +76,7 @@ def test_watch(api: Client) -> None:
 
 
 def test_delete_collection(api: Client) -> None:
-    """A collection goes as a whole, in a dry run not at all."""
+    """A collection goes as a whole."""
     for at in range(2):
         api.create(dashboard(f"lk-many-{at}", case="lk-many"))
     api.deletecollection(Dashboard, namespace="default")

@@ -115,6 +115,7 @@ class Settings(BaseSettings):
     trash_days: Days = 30
     change_seconds: Positive = 3600
     folder_depth: Annotated[int, Field(gt=0, le=64)] = 8
+    scheduling: bool = True
     git_seconds: Seconds = 600
     git_authorities: Path | None = None
     repository_files: Positive = 50_000

@@ -1,7 +1,6 @@
 """Use cases with an effect on the queue: submitting and cancelling jobs. Both doors, HTTP and queue, come through here."""
 
 import asyncio
-import hashlib
 import secrets
 import uuid
 from collections.abc import Mapping, Sequence
@@ -18,19 +17,16 @@ from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.database.trial import trial
 from dashwright.common.errors import Cause, Conflict
-from dashwright.common.jobs import names, routing, verdicts
+from dashwright.common.jobs import routing, verdicts
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import EVALUATION, JOB, REPOSITORY
 from dashwright.common.models.provisioning import Action, JobSpec, JobStatus, RepositorySpec, State
 from dashwright.common.observability import tracing
 from dashwright.common.relay import Relay
 from dashwright.common.stores import audit, jobs, mirror, resources
+from dashwright.common.work.new_jobs import created_at, new_job
 
 log = structlog.get_logger()
-
-REPOSITORY_LABEL = "provisioning.grafana.app/repository"
-TYPE_LABEL = "provisioning.grafana.app/repository-type"
-OLD_LABEL = "repository"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +74,12 @@ class Jobs:
         repositories = await self._repositories(namespace, specs)
         _check(specs, repositories, is_list=is_list)
         await self._probe.require_healthy(namespace, [repository.stored for repository in repositories.values()])
-        wanted = [self._new_job(namespace, spec, repositories[spec.repository]) for spec in specs]
+        now = self._clock.now()
+        known = [repositories[spec.repository] for spec in specs]
+        wanted = [
+            new_job(namespace, spec, uid=repository.stored.uid, kind=repository.spec.type, now=now)
+            for spec, repository in zip(specs, known, strict=True)
+        ]
         return await self._submit(actor, namespace, JOB, wanted, once, dry_run=dry_run)
 
     async def evaluate(
@@ -98,7 +99,7 @@ class Jobs:
             repository=None,
             action=routing.EVALUATE,
             labels=wanted.labels,
-            created=self._created(),
+            created=created_at(self._clock.now()),
             coalesce_key=None,
             lane=None,
             wake_key=routing.EVALUATE,
@@ -193,25 +194,6 @@ class Jobs:
             found = await resources.get_many(connection, REPOSITORY, namespace, names)
         return {stored.name: _Repository(stored, RepositorySpec.model_validate_json(stored.spec)) for stored in found}
 
-    def _new_job(self, namespace: str, spec: JobSpec, repository: _Repository) -> jobs.NewJob:
-        labels = {REPOSITORY_LABEL: spec.repository, TYPE_LABEL: repository.spec.type.value, OLD_LABEL: spec.repository}
-        return jobs.NewJob(
-            name=names.job_name(spec.repository, spec.action.value, secrets.token_hex(4)),
-            namespace=namespace,
-            spec=spec.model_dump_json(by_alias=True, exclude_none=True),
-            repository=spec.repository,
-            action=spec.action.value,
-            labels=labels,
-            created=self._created(),
-            coalesce_key=hashlib.sha256(f"{spec.repository}/{spec.action.value}/{_target(spec)}".encode()).hexdigest(),
-            lane=None if spec.action is Action.PR else spec.repository,
-            wake_key=routing.work_key(spec.action.value),
-            repository_uid=repository.stored.uid,
-        )
-
-    def _created(self) -> str:
-        return self._clock.now().replace(microsecond=0).isoformat().replace("+00:00", "Z")
-
 
 def _events(actor: Actor, kind: Kind, submitted: Sequence[jobs.StoredJob]) -> Sequence[audit.Event]:
     """One for each job, also where it was pending already: somebody asked for it."""
@@ -224,15 +206,6 @@ def _events(actor: Actor, kind: Kind, submitted: Sequence[jobs.StoredJob]) -> Se
 
 def _told(job: jobs.StoredJob) -> Mapping[str, str]:
     return {} if job.repository is None else {"repository": job.repository, "action": job.action}
-
-
-def _target(spec: JobSpec) -> str:
-    """What distinguishes two jobs of one action on one repository."""
-    if spec.action is Action.EXPORT and spec.export is not None:
-        return spec.export.model_dump_json(by_alias=True, exclude_none=True)
-    if spec.action is Action.PR and spec.pr is not None:
-        return str(spec.pr.pr or spec.pr.ref or "")
-    return ""
 
 
 def _check(specs: Sequence[JobSpec], repositories: Mapping[str, _Repository], *, is_list: bool) -> None:

@@ -31,6 +31,7 @@ from dashwright.jobs_worker.maintenance.cleaner import Cleaner
 from dashwright.jobs_worker.maintenance.dead_letters import DeadLetters
 from dashwright.jobs_worker.maintenance.prober import Prober
 from dashwright.jobs_worker.maintenance.rescuer import Rescuer
+from dashwright.jobs_worker.maintenance.scheduler import Scheduler
 from dashwright.jobs_worker.sync_runner import SyncRunner
 
 log = structlog.get_logger()
@@ -56,6 +57,7 @@ class JobsWorker:
         self._dead_letters = DeadLetters(database, broker, self._relay, clock)
         self._probes = RpcServer(broker, broker.topology.probe, prober.answer, prefetch=_PROBE_SLOTS)
         self._rescuer = Rescuer(database, self._relay, clock, attempts=settings.job_attempts, stale=_STALE)
+        self._scheduler = Scheduler(database, self._relay, prober, clock, checkouts.head) if settings.scheduling else None
         cleaner = Cleaner(
             database,
             history=settings.job_history,
@@ -75,6 +77,8 @@ class JobsWorker:
         await self._dead_letters.start()
         for chore in self._chores:
             chore.start()
+        if self._scheduler is not None:
+            self._scheduler.start()
 
     async def wake_pending(self) -> None:
         """Queues every pending job again: what a broker that keeps nothing needs at its start."""
@@ -82,6 +86,8 @@ class JobsWorker:
 
     async def stop(self) -> None:
         """Takes no more jobs, finishes those at work or hands them back, closes."""
+        if self._scheduler is not None:
+            await self._scheduler.stop()
         for chore in self._chores:
             await chore.stop()
         parts = (self._dead_letters, self._consumer, self._probes)

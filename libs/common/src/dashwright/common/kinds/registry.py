@@ -9,7 +9,7 @@ from dashwright.common.models.dashboard import DashboardStatus
 from dashwright.common.models.dashboard_access import DashboardWithAccessInfo
 from dashwright.common.models.dashboard_versions import DashboardVersionList
 from dashwright.common.models.evaluation import EvaluationSpec
-from dashwright.common.models.folder import FolderSpec
+from dashwright.common.models.folder import DescendantCounts, FolderInfoList, FolderSpec
 from dashwright.common.models.library_panel import LibraryPanelSpec, LibraryPanelStatus
 from dashwright.common.models.provisioning import JobSpec, JobStatus, RepositorySpec, RepositoryStatus
 
@@ -77,8 +77,8 @@ FOLDER = Kind(
     is_tree=True,
     area="folders",
     subresources=(
-        SubResource("parents", "FolderInfoList", "folders:read"),
-        SubResource("counts", "DescendantCounts", "folders:read"),
+        SubResource("parents", "FolderInfoList", "folders:read", model=FolderInfoList),
+        SubResource("counts", "DescendantCounts", "folders:read", model=DescendantCounts),
     ),
 )
 

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from dashwright.common.models.dashboard_access import AnnotationPermission
 from dashwright.common.models.shape import Shape
 
 
@@ -111,6 +112,7 @@ class DashboardMeta(Shape):
     can_star: bool
     can_delete: bool
     is_starred: bool = False
+    annotations_permissions: AnnotationPermission | None = None
     slug: str
     url: str
     expires: str = "0001-01-01T00:00:00Z"

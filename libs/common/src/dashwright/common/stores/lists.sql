@@ -82,9 +82,10 @@ not exists (
  or o.name in (select unnest($4::text[])))
 
 -- name: bodies
--- The bodies of generations of objects.
-select uid, generation, spec
-from resource_history join unnest($1::uuid[], $2::bigint[]) as wanted(uid, generation) using (uid, generation)
+-- The bodies of generations of objects; each by the key, however many there are.
+select w.uid, h.spec
+from unnest($1::uuid[], $2::bigint[]) as w(uid, generation),
+     lateral (select spec from resource_history h where h.uid = w.uid and h.generation = w.generation offset 0) h
 
 -- name: count
 select count(*) from resource where namespace = $1 and api_group = $2 and resource = $3

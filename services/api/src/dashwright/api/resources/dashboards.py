@@ -23,6 +23,7 @@ from dashwright.common.stores.resources import Stored
 SAVE: Final = event_of(DASHBOARD, "save")
 RESTORE: Final = event_of(DASHBOARD, "restore")
 
+_MOST_DELETED: Final = 1000
 _KEPT_BY_THE_STORE: Final = frozenset({"id", "uid", "version"})
 
 
@@ -144,6 +145,26 @@ class Dashboards:
 
         by = replace(by, event=RESTORE)
         return (await self._writer.update(DASHBOARD, by.identity.namespace, stored.name, change, by)).stored
+
+    async def take_back(self, by: By, uid: str, folder_uid: str | None) -> Stored:
+        """Makes a dashboard again that was deleted, of several the last; it goes on where it was. ``folder_uid`` None: in its old folder.
+
+        Raises NotFound for it or its folder, AlreadyExists where another has its uid by now, Forbidden, and QuotaReached.
+        """
+        caller, by = by.identity, replace(by, event=RESTORE)
+        scope = (await self._guard.view(caller, caller.namespace)).scope(DASHBOARD)
+        async with self._database.connection() as connection:
+            found = await histories.trashed(connection, DASHBOARD, caller.namespace, name=uid, limit=_MOST_DELETED, scope=scope)
+            if not found:
+                raise not_found()
+            last = max(found, key=lambda stored: stored.resource_version)  # one had gone before the next was made
+            version = await histories.version(connection, last.uid, last.generation)
+            folder = await doors.folder_named(connection, caller.org_id, last.folder or "" if folder_uid is None else folder_uid, None)
+        if version is None:
+            raise not_found()
+        spec = read_json(version.spec)
+        made = doors.over(last, version.stored_version, spec, folder=folder or "", message="Restored from the trash", uid=str(last.uid))
+        return await self._writer.create(made, by, size=len(version.spec))
 
     async def _replace(self, by: By, name: str, wanted: Save, folder: str) -> Stored:
         spec = _body(wanted.spec)

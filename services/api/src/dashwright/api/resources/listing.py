@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final, Protocol
 
@@ -15,8 +15,11 @@ from dashwright.common.stores import lists
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.stores.resources import Stored
 
+READ: Final = 4 * 1024 * 1024
+"""Bytes of bodies that are read, and in memory, at once, unless a single one has more."""
+
 PIECE: Final = 1024 * 1024
-"""Bytes of bodies that are in memory at once, unless a single one has more."""
+"""Bytes of bodies that are written at once, with the same exception."""
 
 LARGEST: Final = 64 * 1024 * 1024
 """Bytes of bodies of a page that a client has limited; where more would follow, it ends before."""
@@ -99,28 +102,37 @@ class _Writer:
         yield self._listing.tail()
 
     async def _written(self, page: Page) -> AsyncIterator[bytes]:
-        for first, last in _pieces(page.sizes):
-            items, size = await self._whole(page.items[first:last], page.sizes[first:last]), sum(page.sizes[first:last])
+        async for items, size in whole(page, self._database):
             if self._is_yaml and size > _NOTICED:
                 yield await asyncio.to_thread(self._listing.items, items)
             else:
                 yield self._listing.items(items)
 
-    async def _whole(self, items: Sequence[Stored | StoredJob], sizes: Sequence[int]) -> Sequence[Stored | StoredJob]:
-        """The objects with their bodies, where these are wanted and have not come along."""
-        missing = [item for item, size in zip(items, sizes, strict=True) if size and not item.spec and isinstance(item, Stored)]
-        if not missing:
-            return items
-        async with self._database.connection() as connection:
-            bodies = await lists.read_bodies(connection, missing)
-        return [replace(item, spec=bodies[item.uid]) if item.uid in bodies else item for item in items]
+
+async def whole(page: Page, database: Database) -> AsyncIterator[tuple[Sequence[Stored | StoredJob], int]]:
+    """The objects of a page with their bodies, where these are wanted, some at a time; and how many bytes those are."""
+    for first, last in _runs(page.sizes, READ):
+        sizes = page.sizes[first:last]
+        items = await _with_bodies(page.items[first:last], sizes, database)
+        for start, end in _runs(sizes, PIECE):
+            yield items[start:end], sum(sizes[start:end])
 
 
-def _pieces(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Where each piece of a page begins and ends."""
+async def _with_bodies(items: Sequence[Stored | StoredJob], sizes: Sequence[int], database: Database) -> Sequence[Stored | StoredJob]:
+    """The objects with the bodies that have not come along."""
+    missing = [item for item, size in zip(items, sizes, strict=True) if size and not item.spec and isinstance(item, Stored)]
+    if not missing:
+        return items
+    async with database.connection() as connection:
+        bodies = await lists.read_bodies(connection, missing)
+    return [item.with_spec(bodies[item.uid]) if isinstance(item, Stored) and item.uid in bodies else item for item in items]
+
+
+def _runs(sizes: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
+    """Where runs of items begin and end that are no larger together, unless a single one is."""
     first = total = 0
     for index, size in enumerate(sizes):
-        if first < index and total + size > PIECE:
+        if first < index and total + size > most:
             yield first, index
             first, total = index, 0
         total += size

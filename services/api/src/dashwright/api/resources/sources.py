@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import orjson
 
 from dashwright.api.domain.selectors import Selection, matches
-from dashwright.api.resources.listing import PIECE, Page
+from dashwright.api.resources.listing import READ, Page
 from dashwright.api.resources.pages import Asked, Position, expired
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Cause, DeadlineExceeded, Gone
@@ -94,7 +94,7 @@ class Objects:
             number=wanted.number,
             scope=self._scope,
             bodies=self._bodies,
-            most=PIECE,
+            most=READ,
         )
 
 

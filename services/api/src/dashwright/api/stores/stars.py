@@ -14,7 +14,3 @@ async def add(connection: Connection, user_id: int, org_id: int, dashboard: str)
 async def remove(connection: Connection, user_id: int, org_id: int, dashboard: str) -> None:
     """Also where there was none."""
     await connection.execute(_sql.remove, user_id, org_id, dashboard)
-
-
-async def has(connection: Connection, user_id: int, org_id: int, dashboard: str) -> bool:
-    return bool(await connection.fetchval(_sql.has, user_id, org_id, dashboard))

@@ -10,6 +10,7 @@ from dashwright.common.identity import namespace_of
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import FOLDER
 from dashwright.common.kinds.scope import EVERYTHING, Scope
+from dashwright.common.stores.resources import Stored
 
 _sql = load(__package__, "titles.sql")
 
@@ -34,6 +35,13 @@ class Known(NamedTuple):
 
     login: str
     email: str
+
+
+class Marks(NamedTuple):
+    """What is noted beside a dashboard: a user's star, and that it has rules of access of its own."""
+
+    is_starred: bool
+    has_rules: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +104,13 @@ async def named(connection: Connection, kind: Kind, org_id: int, number: int) ->
     """The name of the object that has a number."""
     name: str | None = await connection.fetchval(_sql.named, namespace_of(org_id), kind.group, kind.plural, number)
     return name
+
+
+async def marks(connection: Connection, user_id: int, org_id: int, dashboard: Stored) -> Marks:
+    """Of a dashboard; ``user_id`` 0 has starred none."""
+    row = await connection.fetchrow(_sql.marks, user_id, org_id, dashboard.name, dashboard.uid)
+    assert row is not None, "the statement answers one row"
+    return Marks(**row)
 
 
 async def folder_exists(connection: Connection, org_id: int, name: str) -> bool:

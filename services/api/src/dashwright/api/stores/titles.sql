@@ -45,3 +45,8 @@ select exists (select from resource where namespace = $1 and api_group = 'folder
 -- name: people
 -- Users and service accounts.
 select id, login, email from "user" where id = any($1::bigint[])
+
+-- name: marks
+-- Whether a user has starred a dashboard, by organization and name, and whether it has rules of access of its own, by uid.
+select exists (select from star where user_id = $1 and org_id = $2 and dashboard_uid = $3) as is_starred,
+       exists (select from access_list where uid = $4) as has_rules

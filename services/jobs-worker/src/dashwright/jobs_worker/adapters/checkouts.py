@@ -55,6 +55,13 @@ class Checkouts:
         if await remote.head(githost.branch, _NOWHERE) is None and githost.branch and await remote.default_branch(_NOWHERE):
             raise NotFound(f"branch not found: {githost.branch!r}; the repository has others")
 
+    async def head(self, repository: Repository) -> str | None:
+        """The newest commit; None where there is none, and of a folder."""
+        githost = repository.spec.githost
+        if repository.spec.type is RepositoryType.LOCAL or githost is None:
+            return None
+        return await self._remote(repository, _LOOK_SECONDS).head(githost.branch, _NOWHERE)
+
     def _directory(self, repository: Repository) -> DirectoryCheckout:
         assert repository.spec.local is not None, "admission wants the block of the type"
         settings = self._settings

@@ -1,7 +1,7 @@
 """Answers: one object, and lists, which are written piece by piece."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ import orjson
 
 from dashwright.api.http.answer import Answer
 from dashwright.api.resources.formats.negotiation import Form, Format
-from dashwright.api.resources.formats.parts import Item, columns, encode, version_of
+from dashwright.api.resources.formats.parts import Item, columns, encode, joined, version_of
 from dashwright.common.document import read_json
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.yaml import write_yaml
@@ -55,15 +55,15 @@ class Listing:
             return head
         return _yaml(head + b"]}").removesuffix(b" []\n")
 
-    def items(self, items: Iterable[Item]) -> bytes:
+    def items(self, items: Sequence[Item]) -> bytes:
         """Some of the objects, in order. YAML takes its time: write a long piece in a thread."""
-        written = [encode(self._form, self._kind, self._version, item) for item in items]
-        if not written:
+        if not items:
             return b""
         was_empty, self._is_empty = self._is_empty, False
         if self._form.is_yaml:
-            return ("\n" if was_empty else "").encode() + b"".join(_item(text) for text in written)
-        return (b"" if was_empty else b",") + b",".join(written)
+            written = [_item(encode(self._form, self._kind, self._version, item)) for item in items]
+            return b"".join([b"\n" if was_empty else b"", *written])
+        return joined(self._form, self._kind, self._version, items, before="" if was_empty else ",")
 
     def tail(self) -> bytes:
         if self._form.is_yaml:

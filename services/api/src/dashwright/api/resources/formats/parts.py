@@ -1,5 +1,6 @@
 """An object as one of the forms shows it: itself, its metadata alone, or a row of a table. JSON text throughout."""
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import orjson
@@ -20,6 +21,19 @@ def encode(form: Format, kind: Kind, version: str, item: Item) -> bytes:
     if form.form is Form.METADATA:
         return partial(form, item)
     return _row(form, kind, version, item)
+
+
+def joined(form: Format, kind: Kind, version: str, items: Iterable[Item], *, before: str = "") -> bytes:
+    """Objects with commas between them, and what stands before the first."""
+    pieces: list[str] = []
+    for item in items:
+        pieces.append(before)
+        if form.form is Form.WHOLE and isinstance(item, Stored):
+            pieces += item.parts(version)
+        else:
+            pieces.append(encode(form, kind, version, item).decode())
+        before = ","
+    return "".join(pieces).encode()
 
 
 def whole(item: Item, version: str) -> bytes:

@@ -31,9 +31,21 @@ _PARAMETERS: Final[dict[str, tuple[Schema, str]]] = {
     "watch": (_FLAG, "whether changes are sent as they happen, rather than a list"),
 }
 _WRITING: Final = ("dryRun", "fieldManager", "fieldValidation")
-_CHOOSING: Final = ("continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "resourceVersionMatch", "timeoutSeconds")
+_CHOOSING: Final = ("fieldSelector", "labelSelector")
 _DELETING: Final = ("dryRun", "gracePeriodSeconds", "propagationPolicy")
-_LISTING: Final = ("allowWatchBookmarks", *_CHOOSING, "sendInitialEvents", "watch")
+_LISTING: Final = (
+    *_CHOOSING,
+    *(
+        "allowWatchBookmarks",
+        "continue",
+        "limit",
+        "resourceVersion",
+        "resourceVersionMatch",
+        "sendInitialEvents",
+        "timeoutSeconds",
+        "watch",
+    ),
+)
 _WATCHED: Final = "application/json;stream=watch"
 
 # No strategic merge patch, though it is taken: kubectl would reckon with merging lists, and send directives for that.
@@ -55,7 +67,7 @@ _VERBS: Final = {
     "list": _Verb("get", "list", "list", _LISTING, on_item=False),
     "create": _Verb("post", "post", "create", _WRITING, on_item=False),
     "deletecollection": _Verb("delete", "deletecollection", "deleteCollectionOf", (*_CHOOSING, *_DELETING), on_item=False),
-    "get": _Verb("get", "get", "read", ("resourceVersion",)),
+    "get": _Verb("get", "get", "read"),
     "update": _Verb("put", "put", "replace", _WRITING),
     "patch": _Verb("patch", "patch", "patch", (*_WRITING, "force")),
     "delete": _Verb("delete", "delete", "delete", _DELETING),

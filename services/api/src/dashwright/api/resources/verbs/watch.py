@@ -37,21 +37,26 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
         raise TooManyRequests(
             f"{limit} watches are open here, which is all DASHWRIGHT_WATCHES allows; try again", retry_after=_RETRY_SECONDS
         )
-    if await _is_ahead(services, options):
-        return Answer(200, _refused(changes.gone(options.after)), form.content_type, endless=True)
+    try:
+        after = await _whence(target, services, options)
+    except Gone as error:
+        return Answer(200, _refused(error), form.content_type, endless=True)
     asked = Asked(target, namespace, selection, options, form)
-    watch = Watch(asked, feed, services.guard, services.lines, call.identity, view)
+    watch = Watch(asked, feed, services.guard, services.lines, call.identity, view, after)
     if options.is_initial:
-        watch.begin_with(initial.events(services, asked, watch, view.scope(target.kind)))
+        watch.begin_with(initial.events(services, asked, watch, view))
     return Answer(200, watch, form.content_type, endless=True)
 
 
-async def _is_ahead(services: Services, options: Options) -> bool:
-    """Whether the version asked for was never drawn here: it is another database's, or from before this one was restored."""
-    if not options.after:
-        return False
+async def _whence(target: Target, services: Services, options: Options) -> int:
+    """The version to go on from.
+
+    Raises Gone for one that was never drawn here: it is another database's, or from before this one was restored.
+    """
     async with services.database.connection() as connection:
-        return options.after > await changes.latest(connection)
+        if options.after > await changes.latest(connection):
+            raise changes.gone(options.after)
+        return options.after or await changes.head(connection, changes.book_of(target.kind))
 
 
 async def _refused(error: Gone) -> AsyncIterator[bytes]:

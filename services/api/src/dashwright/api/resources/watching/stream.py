@@ -1,9 +1,9 @@
 """One watch, as it is sent."""
 
-from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 import orjson
@@ -32,6 +32,9 @@ _EVENTS: Final = 16
 """Events sent at once: their bodies are in memory together."""
 
 
+_NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What a watch is about."""
@@ -55,23 +58,23 @@ class Watch:
         *("_resumes", "_to_tell", "_told_until", "_view", "_woken", "has_columns"),
     )
 
-    def __init__(self, asked: Asked, feed: Feed, guard: Guard, lines: Lines, caller: Identity, view: View) -> None:
+    def __init__(self, asked: Asked, feed: Feed, guard: Guard, lines: Lines, caller: Identity, view: View, after: int) -> None:
         kind, selection, options = asked.target.kind, asked.selection, asked.options
         self._asked = asked
         self._feed = feed
         self._guard = guard
         self._lines = lines
         self._view = view
-        self._to_tell: deque[Told] = deque()
+        self._to_tell: list[Told] = []
         self._woken = Wake.NOTHING
         self._initial: AsyncIterator[bytes] | None = None
-        self._told_until: dict[str, int] = {}
+        self._told_until: Mapping[str, int] = _NOTHING
         self.has_columns = False
         self._is_over = False
         self._resumes = not options.is_initial
         name = "" if selection.is_empty else selection.name
         self._cursor: Cursor = feed.watch(kind, asked.namespace, name, caller, seconds=options.seconds, bookmarks=options.bookmarks)
-        self._cursor.version = options.after
+        self._cursor.version = after
 
     def begin_with(self, initial: AsyncIterator[bytes]) -> None:
         """Sends this first."""
@@ -83,7 +86,7 @@ class Watch:
 
     def leave_out(self, told: Mapping[str, int]) -> None:
         """What happened to objects up to a version of each has been told."""
-        self._told_until.update(told)
+        self._told_until = {**self._told_until, **told}
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -166,7 +169,7 @@ class Watch:
         return self._view.may(kind.actions["watch"], kind, name, state.folder)
 
     async def _events(self) -> bytes:
-        events = [self._to_tell.popleft() for _ in range(min(_EVENTS, len(self._to_tell)))]
+        events, self._to_tell = self._to_tell[:_EVENTS], self._to_tell[_EVENTS:]
         target, with_columns = self._asked.target, not self.has_columns
         self.has_columns = True
         return await self._lines.of(events, target.kind, target.version, self._asked.form, with_columns=with_columns)

@@ -11,18 +11,18 @@ from dashwright.api.domain.events import event_of
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Permission, Route
-from dashwright.api.resources.dashboards import SAVE, Dashboards, Save, VersionMismatch
+from dashwright.api.resources.dashboards import RESTORE, SAVE, Dashboards, Save, VersionMismatch
 from dashwright.api.resources.doors import MANAGER
+from dashwright.api.resources.subresources.dto import access
 from dashwright.api.resources.writing.wanted import By
 from dashwright.api.resources.writing.writer import aside
 from dashwright.api.routes.classic.reading import Number, exact
-from dashwright.api.routes.classic.shown import abilities_on, provenance
+from dashwright.api.routes.classic.shown import provenance
 from dashwright.api.routes.resources import OBJECT_LIMIT
-from dashwright.api.stores import stars
+from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
 from dashwright.common.document import read_json, write_json
 from dashwright.common.errors import BadRequest
-from dashwright.common.identity import Caller
 from dashwright.common.kinds.annotations import SOURCE_PATH, repository_of
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.models.classic import ClassicBody, Text
@@ -52,6 +52,12 @@ class DashboardBody(ClassicBody):
     is_folder: bool = False
     overwrite: bool = False
     message: Text = ""
+
+
+class TakeBackBody(ClassicBody):
+    """Without a folder, the one that it was in."""
+
+    folder_uid: Text | None = None
 
 
 class _Itself(ClassicBody):
@@ -88,23 +94,29 @@ class _Handlers:
         title = stored.title
         return json_answer(DashboardDeleted(title=title, message=f"Dashboard {title} deleted", uid=stored.name, id=stored.number))
 
+    async def take_back(self, call: Call) -> Answer:
+        body = await call.fields(TakeBackBody, fault="bad request data")
+        stored = await self._dashboards.take_back(writer_of(call), call.parameters["uid"], body.folder_uid)
+        title = stored.title
+        return json_answer(DashboardDeleted(title=title, message=f"Dashboard {title} restored", uid=stored.name, id=stored.number))
+
     async def _meta(self, call: Call, stored: Stored) -> DashboardMeta:
         caller, title = call.identity, stored.title
         folder = await self._dashboards.folder_of(caller, stored)
         told = await provenance(self._database, stored)
-        can = abilities_on(await self._guard.view(caller, caller.namespace), stored)
-        user_id = caller.user_id if caller.kind is Caller.USER else 0
+        can = access(await self._guard.view(caller, caller.namespace), caller, stored)
         async with self._database.connection() as connection:
-            is_starred = await stars.has(connection, user_id, caller.org_id, stored.name)
+            marks = await titles.marks(connection, caller.user_id if can.can_star else 0, caller.org_id, stored)
         folder_title = folder.title if folder is not None else "" if stored.folder else "General"
         annotations = told.annotations
         return DashboardMeta(
             can_save=can.can_save,
-            can_edit=can.can_save,
+            can_edit=can.can_edit,
             can_admin=can.can_admin,
-            can_star=bool(user_id),
+            can_star=can.can_star,
             can_delete=can.can_delete,
-            is_starred=is_starred,
+            is_starred=marks.is_starred,
+            annotations_permissions=can.annotations_permissions,
             slug=slug_of(title),
             url=dashboard_url(stored.name, title),
             created=told.created,
@@ -112,6 +124,7 @@ class _Handlers:
             updated_by=told.updated_by,
             created_by=told.created_by,
             version=stored.generation,
+            has_acl=marks.has_rules,
             folder_id=0 if folder is None else folder.number,
             folder_uid=stored.folder or "",
             folder_title=folder_title,
@@ -135,10 +148,19 @@ def routes(database: Database, guard: Guard, dashboards: Dashboards) -> list[Rou
     )
     get = Operation("getDashboardByUid", "one dashboard", _TAG, answers={200: DashboardShape}, errors=(404,))
     delete = Operation("deleteDashboardByUid", "remove a dashboard", _TAG, answers={200: DashboardDeleted}, errors=(404,))
+    take_back = Operation(
+        "restoreDeletedDashboardByUID",
+        "make a deleted dashboard again, as it was",
+        _TAG,
+        TakeBackBody,
+        {200: DashboardDeleted},
+        errors=(404, 409, 422),
+    )
     return [
         Route("POST", "/api/dashboards/db", handlers.save, _needs("update"), save, body_limit=OBJECT_LIMIT, audit=SAVE),
         Route("GET", one, handlers.get, _needs("get"), get),
         Route("DELETE", one, handlers.delete, _needs("delete"), delete, audit=event_of(DASHBOARD, "delete")),
+        Route("PATCH", f"{one}/trash", handlers.take_back, _needs("create"), take_back, audit=RESTORE),
     ]
 
 

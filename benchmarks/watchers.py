@@ -1,0 +1,251 @@
+"""W: a crowd of watchers on one gateway, and a namespace of very many dashboards.
+
+The crowd: what the process takes while nothing happens, in memory and in time, beside aiohttp alone holding as many answers open; then
+how long until everybody concerned has heard of a change. The namespace: the most memory that the gateway takes while it is listed, paged
+and watched from the start.
+"""
+
+import asyncio
+import json
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import cast
+from urllib.parse import urlsplit
+
+import asyncpg
+from tests.acceptance.processes import Stack
+
+from benchmarks.bare_gateway import DASHBOARDS
+from benchmarks.row import Row
+from benchmarks.wire import Wire
+
+CROWD = 10_000
+HEARERS = 1_000
+MANY = 100_000
+
+_MEMORY = 300.0
+"""MB that a gateway may take under load."""
+
+_AT_ONCE = 100
+"""Connections opened at the same time."""
+
+_IDLE_SECONDS = 20.0
+_COLLECTION = DASHBOARDS.format(namespace="default")
+_FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
+_BODY = {"panels": [{"id": 1, "type": "timeseries", "title": "Requests", "targets": [{"refId": "A", "expr": "rate(requests[5m])"}]}]}
+
+
+class Hearer(asyncio.Protocol):
+    """The end of one watch: ``heard`` is when it next hears something, ``begun`` whether its answer is one."""
+
+    def __init__(self, request: bytes) -> None:
+        self._request = request
+        self._transport: asyncio.WriteTransport | None = None
+        self.heard: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+        self.begun = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.WriteTransport", transport)
+        self._transport.write(self._request)
+
+    def data_received(self, data: bytes) -> None:
+        if not self.begun and not data.startswith(b"HTTP/1.1 200"):
+            self.heard.set_exception(AssertionError(data.decode()))
+        self.begun = True
+        if not self.heard.done():
+            self.heard.set_result(time.perf_counter())
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.heard.done():
+            self.heard.set_exception(exc or ConnectionResetError("the watch ended"))
+
+    def listen(self) -> None:
+        """Waits for the next."""
+        self.heard = asyncio.get_running_loop().create_future()
+
+    def close(self) -> None:
+        self.heard.cancel()
+        assert self._transport is not None
+        self._transport.abort()
+
+
+async def crowd(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
+    """Watchers that wait, and those who hear."""
+    _allow_files()
+    async with AsyncExitStack() as opened:
+        bare = await _bare(opened)
+    async with AsyncExitStack() as opened:
+        stack = Stack(database_url, amqp_url, folder)
+        await stack.gateway.start()
+        opened.push_async_callback(stack.gateway.stop)
+        address = str((await stack.gateway.event("serving"))["address"])
+        wire = await Wire.open(address)
+        opened.push_async_callback(wire.close)
+        version = await _position(wire)
+        at_rest = _resident(stack.gateway.pid)
+        hearers = await _joined(opened, address, _watch(wire, _COLLECTION, version), HEARERS)
+        others = await _joined(opened, address, _watch(wire, _FOLDERS, version), CROWD - HEARERS)
+        before = _seconds_of(stack.gateway.pid)
+        await asyncio.sleep(_IDLE_SECONDS)
+        busy = (_seconds_of(stack.gateway.pid) - before) / _IDLE_SECONDS
+        waiting = _resident(stack.gateway.pid)
+        soon = await _heard(wire, hearers, _COLLECTION)
+        later = await _heard(wire, others, _FOLDERS)
+    each = (waiting - at_rest) * 1000 / CROWD
+    return [
+        Row("W1", f"{CROWD:,} idle watchers, the gateway's memory", "MB", waiting, _MEMORY, 1),
+        Row("W1", "a watcher, to a held answer of bare aiohttp", "kB", each, bare, 2),
+        Row("W1", f"{CROWD:,} idle watchers, share of a core", "%", busy * 100, 2, 1),
+        Row("W2", f"{HEARERS:,} watchers hear of a change", "s", soon, 1, 1),
+        Row("W2", f"{CROWD - HEARERS:,} watchers hear of a change", "s", later, 10, 1),
+    ]
+
+
+async def namespace(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
+    """A namespace of very many dashboards."""
+    await _fill(database_url)
+    async with AsyncExitStack() as opened:
+        stack = Stack(database_url, amqp_url, folder)
+        await stack.gateway.start()
+        opened.push_async_callback(stack.gateway.stop)
+        wire = await Wire.open(str((await stack.gateway.event("serving"))["address"]))
+        opened.push_async_callback(wire.close)
+        found: list[Row] = []
+        for what, read in (("listed", _listed), ("paged by 500", _paged), ("watched from the start", _watched)):
+            count = await read(wire)
+            assert count == MANY, f"{count} dashboards were {what}"
+            found.append(Row("W3", f"{MANY:,} dashboards {what}, the gateway's memory", "MB", _most(stack.gateway.pid), _MEMORY, 1))
+    return found
+
+
+async def _joined(opened: AsyncExitStack, address: str, request: bytes, number: int) -> Sequence[Hearer]:
+    """So many watches, each begun."""
+    parts, loop = urlsplit(address), asyncio.get_running_loop()
+    assert parts.hostname is not None
+    assert parts.port is not None
+    hearers: list[Hearer] = []
+    for first in range(0, number, _AT_ONCE):
+        count = min(_AT_ONCE, number - first)
+        some = [loop.create_connection(lambda: Hearer(request), parts.hostname, parts.port) for _ in range(count)]
+        joined = [hearer for _, hearer in await asyncio.gather(*some)]
+        await asyncio.gather(*(hearer.heard for hearer in joined))
+        hearers += joined
+    opened.callback(_close, hearers)
+    return hearers
+
+
+def _close(hearers: Sequence[Hearer]) -> None:
+    for hearer in hearers:
+        hearer.close()
+
+
+async def _heard(wire: Wire, hearers: Sequence[Hearer], path: str) -> float:
+    """The seconds from the begin of a write until all have heard of it; the slowest of three."""
+    slowest = 0.0
+    for number in range(3):
+        for hearer in hearers:
+            hearer.listen()
+        began = time.perf_counter()
+        body = json.dumps({"metadata": {"name": f"heard-{number}"}, "spec": {"title": f"{number}"}}).encode()
+        await wire.call(wire.encode("POST", path, body), status=201)
+        async with asyncio.timeout(60):
+            slowest = max(slowest, max(await asyncio.gather(*(hearer.heard for hearer in hearers))) - began)
+    return slowest
+
+
+async def _bare(opened: AsyncExitStack) -> float:
+    """The kB of a held answer of aiohttp alone."""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "benchmarks.bare_watches", stdout=asyncio.subprocess.PIPE)
+    opened.push_async_callback(process.wait)
+    opened.callback(process.terminate)
+    assert process.stdout is not None
+    address = (await process.stdout.readline()).decode().strip()
+    before = _resident(process.pid)
+    await _joined(opened, address, f"GET / HTTP/1.1\r\nHost: {urlsplit(address).netloc}\r\n\r\n".encode(), CROWD)
+    return (_resident(process.pid) - before) * 1000 / CROWD
+
+
+async def _fill(database_url: str) -> None:
+    """Very many dashboards, as a sync leaves them."""
+    connection = await asyncpg.connect(database_url)
+    try:
+        async with connection.transaction():
+            await connection.execute("set local statement_timeout = 0")
+            await connection.execute(
+                """insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title,
+                       labels, annotations, created_at, created_by, content_hash, metadata)
+                   select gen_random_uuid(), 'dashboard.grafana.app', 'dashboards', 'default', 'd' || number, 0, 1, 'v0alpha1',
+                          'Dashboard ' || number, '{}', '{}', now(), 'user:1', '', ''
+                   from generate_series(1, $1) number""",
+                MANY,
+            )
+            await connection.execute(
+                """insert into resource_history (uid, generation, resource_version, metadata, stored_version, spec, created_by)
+                   select uid, 1, resource_version, metadata, 'v0alpha1', $1, 'user:1' from resource""",
+                json.dumps(_BODY),
+            )
+        await connection.execute("analyze")
+    finally:
+        await connection.close()
+
+
+async def _listed(wire: Wire) -> int:
+    listed = await wire.call(wire.encode("GET", _COLLECTION), status=200)
+    return len(json.loads(listed)["items"])
+
+
+async def _paged(wire: Wire) -> int:
+    count, token = 0, ""
+    while True:
+        page = json.loads(await wire.call(wire.encode("GET", f"{_COLLECTION}?limit=500&continue={token}"), status=200))
+        count += len(page["items"])
+        token = page["metadata"].get("continue", "")
+        if not token:
+            return count
+
+
+async def _watched(wire: Wire) -> int:
+    path = f"{_COLLECTION}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1"
+    told = await wire.call(wire.encode("GET", path), status=200)
+    return told.count(b'{"type":"ADDED"')
+
+
+def _watch(wire: Wire, path: str, version: str) -> bytes:
+    return wire.encode("GET", f"{path}?watch=true&allowWatchBookmarks=true&resourceVersion={version}")
+
+
+async def _position(wire: Wire) -> str:
+    listed = await wire.call(wire.encode("GET", f"{_COLLECTION}?limit=1"), status=200)
+    version: str = json.loads(listed)["metadata"]["resourceVersion"]
+    return version
+
+
+def _allow_files() -> None:
+    """This process holds the other end of each connection."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _resident(pid: int) -> float:
+    """MB."""
+    return _field(pid, "VmRSS")
+
+
+def _most(pid: int) -> float:
+    """MB that the process has had at most."""
+    return _field(pid, "VmHWM")
+
+
+def _field(pid: int, name: str) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1000 for line in lines if line.startswith(name))
+
+
+def _seconds_of(pid: int) -> float:
+    """Processor time of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100

@@ -1,0 +1,12 @@
+-- name: hold_schedule
+-- One scheduler at a time, as long as its connection lasts. Lock key 5: the schedule.
+select pg_try_advisory_lock(5, 1)
+
+-- name: release_schedule
+select pg_advisory_unlock(5, 1)
+
+-- name: all
+select r.uid, r.name, r.namespace, r.generation, r.status, h.spec, r.deletion_timestamp is not null as is_deleting,
+       (extract(epoch from coalesce(r.updated_at, r.created_at)) * 1000)::bigint as changed
+from resource r join resource_history h using (uid, generation)
+where r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories'

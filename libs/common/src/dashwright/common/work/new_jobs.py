@@ -1,0 +1,45 @@
+"""A job on a repository, as everybody who asks for one records it: callers through the gateway, and the scheduler."""
+
+import hashlib
+import secrets
+import uuid
+from datetime import datetime
+from typing import Final
+
+from dashwright.common.jobs import names, routing
+from dashwright.common.models.provisioning import Action, JobSpec, RepositoryType
+from dashwright.common.stores.jobs import NewJob
+
+REPOSITORY_LABEL: Final = "provisioning.grafana.app/repository"
+TYPE_LABEL: Final = "provisioning.grafana.app/repository-type"
+OLD_LABEL: Final = "repository"
+
+
+def new_job(namespace: str, spec: JobSpec, *, uid: uuid.UUID, kind: RepositoryType, now: datetime) -> NewJob:
+    """``uid`` and ``kind`` are those of the repository that the spec names."""
+    return NewJob(
+        name=names.job_name(spec.repository, spec.action.value, secrets.token_hex(4)),
+        namespace=namespace,
+        spec=spec.model_dump_json(by_alias=True, exclude_none=True),
+        repository=spec.repository,
+        action=spec.action.value,
+        labels={REPOSITORY_LABEL: spec.repository, TYPE_LABEL: kind.value, OLD_LABEL: spec.repository},
+        created=created_at(now),
+        coalesce_key=hashlib.sha256(f"{spec.repository}/{spec.action.value}/{_target(spec)}".encode()).hexdigest(),
+        lane=None if spec.action is Action.PR else spec.repository,
+        wake_key=routing.work_key(spec.action.value),
+        repository_uid=uid,
+    )
+
+
+def created_at(now: datetime) -> str:
+    return now.replace(microsecond=0).isoformat().replace("+00:00", "Z")
+
+
+def _target(spec: JobSpec) -> str:
+    """What distinguishes two jobs of one action on one repository."""
+    if spec.action is Action.EXPORT and spec.export is not None:
+        return spec.export.model_dump_json(by_alias=True, exclude_none=True)
+    if spec.action is Action.PR and spec.pr is not None:
+        return str(spec.pr.pr or spec.pr.ref or "")
+    return ""

@@ -1,0 +1,41 @@
+"""What a repository needs next, by what is known of it. Times are Unix milliseconds."""
+
+from enum import Enum
+from typing import Final
+
+from dashwright.common.models.provisioning import RepositorySpec, RepositoryStatus, State
+
+_HEALTHY_FOR: Final = 300_000
+_UNHEALTHY_FOR: Final = 60_000
+_PATIENCE: Final = 10_000
+"""How long a job that was asked for may take to show."""
+
+_SLACK: Final = 1_000
+
+
+class Need(Enum):
+    """``LOOK``: whether it can be read at all. ``ASK``: whether there is anything new. ``SYNC``: whatever there is."""
+
+    NOTHING = "nothing"
+    LOOK = "look"
+    ASK = "ask"
+    SYNC = "sync"
+
+
+def need(spec: RepositorySpec, status: RepositoryStatus, *, changed: int, asked: int, now: int) -> Need:
+    """``changed``: when the spec last did; ``asked``: when something was last done for its sake, 0 for never."""
+    looked = max(status.health.checked or 0, asked)
+    if status.health.checked is not None and not status.health.healthy:
+        return Need.LOOK if now - looked >= _UNHEALTHY_FOR else Need.NOTHING
+    if spec.sync.enabled and status.sync.state not in (State.WORKING, State.PENDING):
+        started = status.sync.started or 0
+        if started < changed:
+            return Need.SYNC if now - asked >= _PATIENCE else Need.NOTHING
+        if _is_due(spec, max(status.sync.finished or started, asked), now):
+            return Need.ASK
+    return Need.LOOK if now - looked >= _HEALTHY_FOR else Need.NOTHING
+
+
+def _is_due(spec: RepositorySpec, last: int, now: int) -> bool:
+    interval = (spec.sync.interval_seconds or 0) * 1000
+    return interval > 0 and now - last >= interval - _SLACK

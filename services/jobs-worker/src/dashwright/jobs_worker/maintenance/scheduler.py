@@ -1,0 +1,117 @@
+"""Syncs what is due: new and changed repositories, those whose interval has passed and whose host has something new, those that healed.
+
+One worker plans for all; when it ends, another goes on. What is asked of hosts is bounded: so many at once, and each repository no more
+often than it is due.
+"""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import structlog
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.errors import DashwrightError, Unavailable
+from dashwright.common.kinds.registry import JOB
+from dashwright.common.models.provisioning import Action, JobSpec, RepositoryType, SyncJobOptions
+from dashwright.common.relay import Relay
+from dashwright.common.stores import jobs, repositories
+from dashwright.common.stores.repositories import Planned
+from dashwright.common.work.new_jobs import new_job
+from dashwright.jobs_worker.domain.objects import Repository
+from dashwright.jobs_worker.domain.schedule import Need, need
+from dashwright.jobs_worker.maintenance.prober import Prober
+
+log = structlog.get_logger()
+
+ACTOR: Final = "access-policy:provisioning"
+
+_AT_ONCE: Final = 4
+_ROUND_SECONDS: Final = 1.0
+_WAITING_SECONDS: Final = 5.0
+
+Head = Callable[[Repository], Awaitable[str | None]]
+"""The newest commit of a repository; None where it has none, or keeps no commits. Raises why it cannot be told."""
+
+
+class Scheduler:
+    def __init__(self, database: Database, relay: Relay, prober: Prober, clock: Clock, head: Head) -> None:
+        self._database = database
+        self._relay = relay
+        self._prober = prober
+        self._clock = clock
+        self._head = head
+        self._asked: dict[uuid.UUID, int] = {}
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run(), name="scheduler")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                async with repositories.schedule(self._database) as connection:
+                    while connection is not None:
+                        await self.plan(connection)
+                        await asyncio.sleep(_ROUND_SECONDS)
+            except Unavailable as error:
+                log.info("schedule_waits", error=error.message)
+            except Exception:
+                log.exception("schedule_failed")
+            await asyncio.sleep(_WAITING_SECONDS)
+
+    async def plan(self, connection: Connection) -> None:
+        """One round: everything that is due is done, or asked for."""
+        now = self._clock.milliseconds()
+        known = await repositories.planned(connection)
+        self._asked = {item.uid: at for item in known if (at := self._asked.get(item.uid))}
+        due = [(item, wanted) for item in known if (wanted := self._need(item, now)) is not Need.NOTHING]
+        await asyncio.gather(*(self._see_to(item, wanted) for item, wanted in due))
+
+    def _need(self, item: Planned, now: int) -> Need:
+        if item.is_deleting:
+            return Need.NOTHING
+        return need(item.spec, item.status, changed=item.changed, asked=self._asked.get(item.uid, 0), now=now)
+
+    async def _see_to(self, item: Planned, wanted: Need) -> None:
+        """A repository that cannot be seen to keeps no other waiting; it is asked again when it is due again."""
+        async with self._slots:
+            self._asked[item.uid] = self._clock.milliseconds()
+            try:
+                await self._do(item, wanted)
+            except Unavailable:
+                raise
+            except DashwrightError as error:
+                log.info("repository_not_seen_to", repository=item.name, error=error.message)
+                await self._prober.note(item.namespace, item.name, error)
+
+    async def _do(self, item: Planned, wanted: Need) -> None:
+        if wanted is Need.LOOK:
+            was_healthy = item.status.health.healthy or item.status.health.checked is None
+            health = await self._prober.probe(item.namespace, item.name)
+            if health.healthy and not was_healthy and item.spec.sync.enabled:
+                await self._submit(item, incremental=False)
+        elif wanted is Need.SYNC or item.spec.type is RepositoryType.LOCAL:
+            await self._submit(item, incremental=False)
+        elif await self._head(_repository(item)) != item.status.sync.last_ref:
+            await self._submit(item, incremental=True)
+
+    async def _submit(self, item: Planned, *, incremental: bool) -> None:
+        spec = JobSpec(action=Action.SYNC, repository=item.name, sync=SyncJobOptions(incremental=incremental))
+        job = new_job(item.namespace, spec, uid=item.uid, kind=item.spec.type, now=self._clock.now())
+        async with self._database.transaction() as connection:
+            submitted = await jobs.submit(connection, JOB, [job], submitted_by={"uid": ACTOR, "login": ACTOR}, headers={})
+        self._relay.publish_soon(submitted.wakeups)
+        log.info("sync_scheduled", repository=item.name, incremental=incremental)
+
+
+def _repository(item: Planned) -> Repository:
+    return Repository(item.namespace, item.name, str(item.uid), item.generation, item.spec)
