@@ -254,7 +254,9 @@ async def test_objects_are_counted_by_kind_and_namespace(connection: Connection)
     assert await lists.count(connection, DASHBOARD, "default") == 2
     assert await lists.count(connection, FOLDER, "default") == 0
     assert await lists.count(connection, DASHBOARD, "org-2") == 0
+    assert await lists.count(connection, DASHBOARD, None) == 2
     at = await changes.head(connection, Book.OBJECTS)
     await write(connection, "delete from resource")
     assert await lists.namespaces(connection, DASHBOARD, at=at) == ["default"]
+    assert await lists.namespaces(connection, DASHBOARD, at=at, first="org-2") == []
     assert await lists.namespaces(connection, DASHBOARD, at=await changes.head(connection, Book.OBJECTS)) == []

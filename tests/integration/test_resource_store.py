@@ -285,3 +285,29 @@ async def test_an_empty_store_is_not_at_version_0(database: Database) -> None:
     async with database.connection() as connection:
         assert await changes.head(connection, changes.Book.OBJECTS) > 1
         assert await changes.head(connection, changes.Book.JOBS) == 1
+
+
+async def test_what_is_kept_can_be_found_in_the_trash(database: Database) -> None:
+    """The last state of what was deleted, where it is asked for; with its namespace it goes for good."""
+    async with database.transaction() as connection:
+        for name in ("a", "b"):
+            await resources.create(connection, "default", dashboard(name, "T"), actor="user:1", now=NOW)
+        assert await resources.delete(connection, DASHBOARD, "default", ["a"], actor="user:2", keep=True) == ["a"]
+        assert await resources.delete(connection, DASHBOARD, "default", ["b"], actor="user:2") == ["b"]
+        kept = await connection.fetch("select name, title, generation, deleted_by from trash")
+        assert [tuple(row) for row in kept] == [("a", "T", 1, "user:2")]
+        await resources.delete_namespace(connection, "default")
+        assert await connection.fetchval("select count(*) from trash") == 0
+
+
+async def test_a_deletion_that_waits_is_a_generation_with_the_same_body(database: Database) -> None:
+    """It knows the generation before; an unknown object is not found."""
+    async with database.transaction() as connection:
+        await resources.create(connection, "default", dashboard("a", "T"), actor="user:1", now=NOW)
+        marked = await resources.mark_deleted(connection, DASHBOARD, "default", "a", actor="user:2", now=NOW)
+        rows = await connection.fetch("select generation, created_by, parent_version, spec from resource_history order by generation")
+        assert [tuple(row)[:3] for row in rows] == [(1, "user:1", None), (2, "user:2", 1)]
+        assert rows[0]["spec"] == rows[1]["spec"]
+        assert (await resources.get(connection, DASHBOARD, "default", "a")).resource_version == marked.resource_version
+        with pytest.raises(NotFound):
+            await resources.mark_deleted(connection, DASHBOARD, "default", "b", actor="user:2", now=NOW)

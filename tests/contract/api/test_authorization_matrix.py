@@ -23,6 +23,7 @@ from dashwright.api.http.routing import PUBLIC, SIGNED_IN, InPath, Permission, R
 from dashwright.api.main import Gateway
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
+from dashwright.common.kinds.registry import KINDS
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.settings import load
 from dashwright.expressions.main import ExpressionsWorker
@@ -130,6 +131,7 @@ PUBLIC_ROUTES: Final = frozenset(
         "GET /openapi.json",
         "GET /docs",
         "GET /bootdata",
+        "GET /openapi/v2",
         "GET /openapi/v3",
         "GET /openapi/v3/apis/{group}/{version}",
     }
@@ -157,10 +159,12 @@ SIGNED_IN_ROUTES: Final = frozenset(
         "GET /api/dashboards/home",
         "GET /api/dashboards/tags",
         "GET /api",
+        "GET /api/v1",
         "GET /apis",
         "GET /apis/{group}",
         "GET /apis/{group}/{version}",
         "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+        *(f"GET /apis/{kind.api_version(version)}/{kind.plural}" for kind in KINDS for version in kind.versions),
     }
 )
 

@@ -29,12 +29,20 @@ TABLE: Final = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 NOW: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-async def put(connection: Connection, name: str, spec: Any = None, *, folder: str = "", labels: Mapping[str, str] | None = None) -> None:
+async def put(
+    connection: Connection,
+    name: str,
+    spec: Any = None,
+    *,
+    folder: str = "",
+    labels: Mapping[str, str] | None = None,
+    namespace: str = "default",
+) -> None:
     text = orjson.dumps(spec or {"title": name}).decode()
     annotations = {"grafana.app/folder": folder} if folder else {}
     write = Write(DASHBOARD, name, text, "v2alpha1", extract=Extract(name), labels=labels or {}, annotations=annotations)
     async with connection.transaction():
-        await resources.put(connection, "default", write, actor="user:1", now=NOW)
+        await resources.put(connection, namespace, write, actor="user:1", now=NOW)
 
 
 async def make(api: Api, *names: str, **options: Any) -> None:
@@ -47,11 +55,11 @@ def names_of(page: Any) -> list[str]:
     return [item["metadata"]["name"] for item in page["items"]]
 
 
-async def pages_of(api: Api, query: str, **options: Any) -> list[Any]:
+async def pages_of(api: Api, query: str, path: str = LIST, **options: Any) -> list[Any]:
     """Every page of a list, each asked for with the token of the one before."""
     found, token = [], ""
     while True:
-        status, page = await api("GET", f"{LIST}?{query}&continue={token}", **options)
+        status, page = await api("GET", f"{path}?{query}&continue={token}", **options)
         assert status == 200, page
         found.append(page)
         token = page["metadata"].get("continue", "")
@@ -301,6 +309,47 @@ async def test_a_caller_sees_what_their_rules_show(api: Api) -> None:
     assert not any("remainingItemCount" in page["metadata"] for page in pages)
     stranger = await api.person("stranger", Role.NONE)
     assert (await api("GET", LIST, auth=stranger))[0] == 403
+
+
+async def test_a_server_admin_lists_all_namespaces(api: Api) -> None:
+    """Namespace by namespace, each by name, at one version on all pages; the fields may name some of them."""
+    await make(api, "a", "c")
+    await make(api, "b", "d", "e", namespace="org-2")
+    await make(api, "a", namespace="org-3")
+    everywhere = LIST.replace("/namespaces/default", "")
+
+    def places(pages: list[Any]) -> list[tuple[str, str]]:
+        return [(item["metadata"]["namespace"], item["metadata"]["name"]) for page in pages for item in page["items"]]
+
+    known = [("default", "a"), ("default", "c"), ("org-2", "b"), ("org-2", "d"), ("org-2", "e"), ("org-3", "a")]
+    for limit in (1, 2, 3, 4, 6, 100):
+        pages = await pages_of(api, f"limit={limit}", everywhere)
+        assert places(pages) == known
+        assert len({page["metadata"]["resourceVersion"] for page in pages}) == 1
+    assert places(await pages_of(api, "", everywhere)) == known
+    assert places(await pages_of(api, "fieldSelector=metadata.namespace!%3Dorg-2&limit=1", everywhere)) == [known[0], known[1], known[5]]
+    assert places(await pages_of(api, "fieldSelector=metadata.namespace%3Dorg-2,metadata.name%3Dd", everywhere)) == [known[3]]
+    first = (await api("GET", f"{everywhere}?limit=2"))[1]
+    assert first["metadata"]["remainingItemCount"] == 4
+    await make(api, "z")
+    await api.sql("delete from resource where namespace = 'org-3' returning 1")
+    rest = (await api("GET", f"{everywhere}?continue={first['metadata']['continue']}"))[1]
+    assert places([first, rest]) == known
+    await api.sql("update change_horizon set resource_version = (select max(resource_version) from change) returning 1")
+    status, refused = await api("GET", f"{everywhere}?continue={first['metadata']['continue']}")
+    assert (status, bool(refused["metadata"]["continue"])) == (410, True)
+
+
+async def test_others_are_told_to_name_a_namespace(api: Api) -> None:
+    """Nobody but a server admin sees all; jobs, and what was, are to be had in one namespace only."""
+    everywhere = LIST.replace("/namespaces/default", "")
+    admin = await api.person("org-admin", Role.ADMIN)
+    status, refused = await api("GET", everywhere, auth=admin)
+    assert (status, refused["reason"]) == (403, "Forbidden")
+    assert "/namespaces/default/dashboards" in refused["message"]
+    assert (await api("GET", JOBS.replace("/namespaces/default", "")))[0] == 400
+    assert (await api("GET", f"{everywhere}?labelSelector=grafana.app/get-trash%3Dtrue"))[0] == 400
+    assert (await api("GET", f"{everywhere}?watch=true"))[0] == 400
 
 
 async def test_jobs_are_listed_as_they_are(api: Api) -> None:

@@ -140,11 +140,11 @@ async def test_a_patch_that_changes_nothing_is_nothing(api: Api, kind: str) -> N
 async def test_patches_at_once_all_count(api: Api) -> None:
     """Each is of the object that the one before left: none undoes another."""
     await made(api, dashboard())
-    answers = await asyncio.gather(*[patch(api, {"spec": {f"m{number}": number}}) for number in range(5)])
+    answers = await asyncio.gather(*[patch(api, {"spec": {f"m{number}": number}}) for number in range(20)])
     assert {status for status, _ in answers} == {200}
     _, answer = await api("GET", f"{DASHBOARDS}/d")
-    assert answer["spec"] == {"title": "T", **{f"m{number}": number for number in range(5)}}
-    assert answer["metadata"]["generation"] == 6
+    assert answer["spec"] == {"title": "T", **{f"m{number}": number for number in range(20)}}
+    assert answer["metadata"]["generation"] == 21
 
 
 async def test_a_tried_patch_writes_nothing(api: Api) -> None:
@@ -186,3 +186,14 @@ async def test_only_an_apply_is_forced(api: Api) -> None:
     await made(api, dashboard())
     status, answer = await patch(api, {}, path=f"{DASHBOARDS}/d?force=true")
     assert (status, answer["details"]["causes"][0]["field"]) == (422, "force")
+
+
+async def test_an_object_does_not_grow_over_the_limit(api: Api) -> None:
+    """Patches that are small enough make none that is too large."""
+    await made(api, dashboard())
+    part = "x" * 1_000_000
+    for number in range(5):
+        assert (await patch(api, {"spec": {f"part{number}": part}}))[0] == 200
+    status, answer = await patch(api, {"spec": {"part5": part}})
+    assert (status, answer["reason"]) == (413, "RequestEntityTooLarge")
+    assert (await api("GET", f"{DASHBOARDS}/d"))[1]["metadata"]["generation"] == 6

@@ -70,7 +70,7 @@ async def test_the_trash_comes_in_pages(api: Api) -> None:
     assert [[item["metadata"]["name"] for item in page["items"]] for page in (first, second)] == [["a", "a"], ["b"]]
     assert "continue" not in second["metadata"]
     for token in ("zzz", "e30=", "eyJuYW1lIjoxfQ=="):
-        assert (await api("GET", f"{TRASH}&continue={token}"))[0] == (200 if token == "e30=" else 400)
+        assert (await api("GET", f"{TRASH}&continue={token}"))[0] == 400
 
 
 async def test_a_dashboard_from_the_trash_is_the_same_again(api: Api) -> None:

@@ -49,6 +49,7 @@ from dashwright.api.routes import (
     discovery,
     frontend,
     health,
+    openapi_v2,
     openapi_v3,
     org_users,
     orgs,
@@ -164,6 +165,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
     served = [
         *health.routes(probes, reported_version=settings.reported_version),
         *discovery.routes(KINDS),
+        *openapi_v2.routes(product=health.PRODUCT_VERSION),
         *openapi_v3.routes(KINDS, product=health.PRODUCT_VERSION),
         *access_review.routes(KINDS, database, services.guard, gate.authenticator),
         *resource_routes.routes(services),
@@ -222,6 +224,7 @@ async def serve(settings: Settings) -> None:
     """One gateway process, until a signal stops it."""
     url = require(settings.database_url, "DATABASE_URL")
     require(settings.secret_key, "SECRET_KEY")
+    process.allow_connections(settings.watches)
     stopped = process.stop_signal()
     broker = AmqpBroker(require(settings.amqp_url, "AMQP_URL"), connect_timeout=settings.start_seconds)
     database = await process.patiently(

@@ -123,12 +123,15 @@ async def read_bodies(connection: Connection, items: Sequence[Stored]) -> Mappin
     return {row["uid"]: row["spec"] for row in rows}
 
 
-async def count(connection: Connection, kind: Kind, namespace: str) -> int:
-    """How many objects there are."""
-    found: int = await connection.fetchval(_sql.count, namespace, kind.group, kind.plural)
+async def count(connection: Connection, kind: Kind, namespace: str | None) -> int:
+    """How many objects there are, without a namespace in all of them."""
+    found: int = await connection.fetchval(_sql.count, kind.group, kind.plural, namespace)
     return found
 
 
-async def namespaces(connection: Connection, kind: Kind, *, at: int) -> Sequence[str]:
-    """The namespaces that a list of all of them at a version has to look into."""
-    return [row["namespace"] for row in await connection.fetch(_sql.namespaces, kind.group, kind.plural, at)]
+async def namespaces(connection: Connection, kind: Kind, *, at: int, first: str = "") -> Sequence[str]:
+    """The namespaces, from ``first`` on, that a list of all of them at a version has to look into. Raises Gone as ``page`` does."""
+    rows = await connection.fetch(_sql.namespaces, kind.group, kind.plural, at, first)
+    if at < rows[0]["horizon"]:
+        raise _gone()
+    return [row["namespace"] for row in rows if row["namespace"] is not None]

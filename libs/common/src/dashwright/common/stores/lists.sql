@@ -88,11 +88,14 @@ from unnest($1::uuid[], $2::bigint[]) as w(uid, generation),
      lateral (select spec from resource_history h where h.uid = w.uid and h.generation = w.generation offset 0) h
 
 -- name: count
-select count(*) from resource where namespace = $1 and api_group = $2 and resource = $3
+select count(*) from resource where api_group = $1 and resource = $2 and ($3::text is null or namespace = $3)
 
 -- name: namespaces
--- Those that held objects of a kind at version $3, and perhaps others.
-select namespace from resource where api_group = $1 and resource = $2
-union
-select namespace from change where api_group = $1 and resource = $2 and resource_version > $3
-order by namespace
+-- Those from $4 on that held objects of a kind at version $3, and perhaps others. Where there is none, one row tells the horizon.
+select s.resource_version as horizon, n.namespace
+from change_horizon s left join (
+    select namespace from resource where api_group = $1 and resource = $2 and namespace >= $4
+    union
+    select namespace from change where api_group = $1 and resource = $2 and resource_version > $3 and namespace >= $4
+) n on true
+order by n.namespace

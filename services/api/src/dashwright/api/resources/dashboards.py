@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from dashwright.api.access.guard import Guard
@@ -9,7 +10,7 @@ from dashwright.api.domain.events import event_of
 from dashwright.api.http.denial import denied
 from dashwright.api.resources import doors
 from dashwright.api.resources.writing.wanted import By, Expect, Wanted
-from dashwright.api.resources.writing.writer import Writer
+from dashwright.api.resources.writing.writer import Writer, aside
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
 from dashwright.common.document import read_json
@@ -131,7 +132,7 @@ class Dashboards:
     async def restore(self, by: By, stored: Stored, generation: int) -> Stored:
         """Makes an older version the newest again; its folder and everything beside the body stay. Raises NotFound."""
         version = await self.version(stored, generation)
-        spec = read_json(version.spec)
+        spec = await aside(len(version.spec), partial(read_json, version.spec))
 
         def change(current: Stored) -> Wanted:
             return doors.over(
@@ -162,7 +163,7 @@ class Dashboards:
             folder = await doors.folder_named(connection, caller.org_id, last.folder or "" if folder_uid is None else folder_uid, None)
         if version is None:
             raise not_found()
-        spec = read_json(version.spec)
+        spec = await aside(len(version.spec), partial(read_json, version.spec))
         made = doors.over(last, version.stored_version, spec, folder=folder or "", message="Restored from the trash", uid=str(last.uid))
         return await self._writer.create(made, by, size=len(version.spec))
 

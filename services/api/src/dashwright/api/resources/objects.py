@@ -148,7 +148,7 @@ def _patched(patch: Callable[[Any], Any], version: str, stored: Stored) -> dict[
 
 def _check_version(expect: Expect, stored: Stored) -> None:
     if expect.resource_version not in ("", str(stored.resource_version)):
-        raise conflict(stored, MODIFIED)
+        raise conflict(stored.kind, stored.name, MODIFIED)
 
 
 def _member(tree: Any, path: tuple[str, ...]) -> Any:

@@ -2,8 +2,9 @@
 
 import base64
 import binascii
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
@@ -33,7 +34,7 @@ class Position:
 
     def token(self) -> str:
         members = {"v": _FORMAT, "at": self.at, "after": self.after, "left": self.left, "namespace": self.namespace or None}
-        return base64.urlsafe_b64encode(orjson.dumps({key: value for key, value in members.items() if value is not None})).decode()
+        return packed({key: value for key, value in members.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,8 @@ class Asked:
 
 def asked_of(call: Call) -> Asked:
     """Reads the query. Raises BadRequest for what cannot be read, and Invalid for parameters that exclude one another."""
-    limit, token = _number(call, "limit"), call.query.get("continue", "")
-    version, match = _number(call, "resourceVersion"), call.query.get("resourceVersionMatch", "")
+    limit, token = number_of(call, "limit"), call.query.get("continue", "")
+    version, match = number_of(call, "resourceVersion"), call.query.get("resourceVersionMatch", "")
     if match:
         _check_match(match, version, given=bool(call.query.get("resourceVersion")), continued=bool(token))
     if token and version:
@@ -72,7 +73,8 @@ def _check_match(match: str, version: int, *, given: bool, continued: bool) -> N
     raise Invalid(f"resourceVersionMatch: {text}", causes=[Cause("resourceVersionMatch", reason, text)])
 
 
-def _number(call: Call, name: str) -> int:
+def number_of(call: Call, name: str) -> int:
+    """A parameter of the query; 0 where it is not given. Raises BadRequest."""
     text = call.query.get(name, "")
     if text and not (text.isascii() and text.isdigit() and len(text) < 19):
         raise BadRequest(f"{name} {text[:40]!r} is not a whole number; leave it out, or send one that is not negative")
@@ -80,20 +82,36 @@ def _number(call: Call, name: str) -> int:
 
 
 def _position(token: str) -> Position:
+    value = unpacked(token)
     try:
-        value = orjson.loads(base64.urlsafe_b64decode(token))
         version, at, after = value["v"], value["at"], value["after"]
-        left, namespace = value.get("left"), value.get("namespace", "")
-    except (binascii.Error, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _broken() from error
+    except KeyError as error:
+        raise broken() from error
+    left, namespace = value.get("left"), value.get("namespace", "")
     are_numbers = all(isinstance(number, int) and 0 <= number < 2**63 for number in (at, left or 0))
     are_texts = all(isinstance(text, str) and text.isprintable() for text in (after, namespace))
     if version != _FORMAT or not are_numbers or not are_texts:
-        raise _broken()
+        raise broken()
     return Position(at, after, left, namespace)
 
 
-def _broken() -> BadRequest:
+def packed(members: Mapping[str, Any]) -> str:
+    """A ``continue`` token."""
+    return base64.urlsafe_b64encode(orjson.dumps(members)).decode()
+
+
+def unpacked(token: str) -> dict[str, Any]:
+    """What a ``continue`` token holds. Raises BadRequest for a text that is none."""
+    try:
+        members = orjson.loads(base64.urlsafe_b64decode(token))
+    except (binascii.Error, ValueError) as error:
+        raise broken() from error
+    if not isinstance(members, dict):
+        raise broken()
+    return members
+
+
+def broken() -> BadRequest:
     return BadRequest("the continue token is not one of ours; list again from the start")
 
 

@@ -4,20 +4,18 @@ A list is written object by object, so that memory does not grow with it: the bo
 """
 
 import asyncio
-import base64
-import binascii
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import orjson
 
 from dashwright.api.domain.selectors import Selection, Special, matches
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
-from dashwright.api.resources import formats
+from dashwright.api.resources import formats, pages
 from dashwright.api.resources.formats import Form, Format
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
@@ -27,9 +25,6 @@ from dashwright.common.stores import changes, histories, resources
 from dashwright.common.stores.changes import Book
 from dashwright.common.stores.histories import TrashPosition, Version
 from dashwright.common.stores.resources import Stored
-
-LARGEST_PAGE: Final = 1000
-"""Objects of one page, whatever limit a client names."""
 
 
 async def answer(target: Target, services: Services, call: Call, selection: Selection) -> Answer:
@@ -79,7 +74,7 @@ async def _trash(target: Target, services: Services, call: Call, selection: Sele
         )
     metadata = {"resourceVersion": str(position)}
     if len(found) > limit:
-        metadata["continue"] = _token({"name": found[limit - 1].name, "uid": str(found[limit - 1].uid)})
+        metadata["continue"] = pages.packed({"name": found[limit - 1].name, "uid": str(found[limit - 1].uid)})
 
     async def items() -> AsyncIterator[Stored]:
         for item in found[:limit]:
@@ -92,25 +87,22 @@ async def _trash(target: Target, services: Services, call: Call, selection: Sele
 
 def limit_of(call: Call) -> int:
     """Raises BadRequest for a ``limit`` that is none."""
-    text = call.query.get("limit", "")
-    if not text or text == "0":
-        return LARGEST_PAGE
-    if not text.isascii() or not text.isdigit() or len(text) > 9:
-        raise BadRequest(f"limit {text[:40]!r} is not a positive integer")
-    return min(int(text), LARGEST_PAGE)
+    return min(pages.number_of(call, "limit") or pages.LARGEST_PAGE, pages.LARGEST_PAGE)
 
 
 def before_of(call: Call) -> int | None:
     """The generation that the page before ended with. Raises BadRequest for a token that is none."""
-    before = _told(call).get("before")
-    if before is not None and not (isinstance(before, int) and 0 <= before < 2**63):
-        raise _unknown_token()
+    if not (token := call.query.get("continue", "")):
+        return None
+    before = pages.unpacked(token).get("before")
+    if not isinstance(before, int) or not 0 <= before < 2**63:
+        raise pages.broken()
     return before
 
 
 def next_page(found: Sequence[Version], limit: int) -> Mapping[str, str]:
     """How the list goes on, where one more than ``limit`` was found."""
-    return {"continue": _token({"before": found[limit - 1].generation})} if len(found) > limit else {}
+    return {"continue": pages.packed({"before": found[limit - 1].generation})} if len(found) > limit else {}
 
 
 async def version_of(services: Services, current: Stored, generation: int) -> Stored:
@@ -155,34 +147,14 @@ async def _whole(services: Services, item: Stored, *, is_needed: bool) -> Stored
 
 
 def _trash_position(call: Call) -> TrashPosition:
-    told = _told(call)
-    if not told:
+    if not (token := call.query.get("continue", "")):
         return histories.START
+    told = pages.unpacked(token)
+    name = told.get("name")
     try:
-        name, uid = told["name"], uuid.UUID(told["uid"])
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
-        raise _unknown_token() from error
+        uid = uuid.UUID(told.get("uid"))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise pages.broken() from error
     if not isinstance(name, str) or not name.isprintable():
-        raise _unknown_token()
+        raise pages.broken()
     return TrashPosition(name, uid)
-
-
-def _token(told: Mapping[str, Any]) -> str:
-    return base64.urlsafe_b64encode(orjson.dumps(told)).decode()
-
-
-def _told(call: Call) -> Mapping[str, Any]:
-    token = call.query.get("continue", "")
-    if not token:
-        return {}
-    try:
-        told = orjson.loads(base64.urlsafe_b64decode(token))
-    except (binascii.Error, ValueError) as error:
-        raise _unknown_token() from error
-    if not isinstance(told, dict):
-        raise _unknown_token()
-    return told
-
-
-def _unknown_token() -> BadRequest:
-    return BadRequest("the continue token is not one of this list; list again from the start")

@@ -10,11 +10,12 @@ from dashwright.api.resources.pages import Asked, Position, expired
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Cause, DeadlineExceeded, Gone
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.kinds.scope import Scope
+from dashwright.common.kinds.scope import EVERYTHING, Scope
 from dashwright.common.stores import changes, jobs, lists
 from dashwright.common.stores.changes import Book
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.stores.lists import Slice
+from dashwright.common.stores.resources import Stored
 
 
 async def check_version(database: Database, version: int) -> None:
@@ -63,21 +64,17 @@ class Objects:
             at = newest if self._exact is None else min(self._exact, newest)
             found = await self._slice(connection, Position(at), limit)
             left = None
-            if found.after is not None and at == newest and self._is_whole:
+            if found.after is not None and at == newest and self._selection.is_everything and self._scope.everything:
                 left = await self._count(connection) - len(found.items)
         return Page(at, found.items, found.sizes, found.after, left)
-
-    @property
-    def _is_whole(self) -> bool:
-        return self._selection.is_everything and self._scope.everything
 
     async def _count(self, connection: Connection) -> int:
         return await lists.count(connection, self._kind, self._namespace)
 
     async def _slice(self, connection: Connection, position: Position, limit: int) -> Slice:
-        return await self._in_namespace(connection, self._namespace, position.at, position.after, limit)
+        return await self._in_namespace(connection, self._namespace, position.at, position.after, limit, READ)
 
-    async def _in_namespace(self, connection: Connection, namespace: str, at: int, after: str, limit: int) -> Slice:
+    async def _in_namespace(self, connection: Connection, namespace: str, at: int, after: str, limit: int, most: int) -> Slice:
         wanted = self._selection
         if wanted.is_empty or (wanted.number is not None and not self._kind.in_folder):
             return Slice((), None)
@@ -94,8 +91,34 @@ class Objects:
             number=wanted.number,
             scope=self._scope,
             bodies=self._bodies,
-            most=READ,
+            most=most,
         )
+
+
+class ObjectsEverywhere(Objects):
+    """Those of all namespaces, in the order of namespaces and names."""
+
+    def __init__(self, database: Database, kind: Kind, selection: Selection, asked: Asked, *, bodies: bool) -> None:
+        super().__init__(database, kind, "", selection, EVERYTHING, asked, bodies=bodies)
+
+    async def _count(self, connection: Connection) -> int:
+        return await lists.count(connection, self._kind, None)
+
+    async def _slice(self, connection: Connection, position: Position, limit: int) -> Slice:
+        items: list[Stored] = []
+        sizes: list[int] = []
+        for namespace in await lists.namespaces(connection, self._kind, at=position.at, first=position.namespace):
+            if self._selection.namespace not in (None, namespace) or namespace in self._selection.other_namespaces:
+                continue
+            if len(items) == limit:
+                return Slice(items, items[-1].name, sizes)
+            after = position.after if namespace == position.namespace else ""
+            found = await self._in_namespace(connection, namespace, position.at, after, limit - len(items), max(0, READ - sum(sizes)))
+            items += found.items
+            sizes += found.sizes
+            if found.after is not None:
+                return Slice(items, found.after, sizes)
+        return Slice(items, None, sizes)
 
 
 class Jobs:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from dashwright.api.domain.events import event_of
-from dashwright.api.http.routing import Operation, Permission, Route
+from dashwright.api.http.routing import SIGNED_IN, Operation, Permission, Route
 from dashwright.api.resources.services import Handle, Services
 from dashwright.api.resources.subresources import counts, dto, parents, status, versions
 from dashwright.api.resources.target import Target
@@ -72,7 +72,15 @@ def routes(services: Services) -> list[Route]:
         for sub in kind.subresources
         for door in _SUBRESOURCES.get(sub.name, ())
     ]
-    return [*verbs, *below]
+    everywhere = [_everywhere(Target(kind, version), services) for kind in KINDS for version in kind.versions]
+    return [*verbs, *below, *everywhere]
+
+
+def _everywhere(target: Target, services: Services) -> Route:
+    """The list of all namespaces. Who may have it is told by the handler, which says what others can ask for."""
+    path = f"/apis/{target.kind.group}/{target.version}/{target.kind.plural}"
+    handle = functools.partial(list_.handle_everywhere, target, services)
+    return Route("GET", path, handle, SIGNED_IN, list_.operation_everywhere(target))
 
 
 def _doors(kind: Kind) -> Iterator[_Door]:

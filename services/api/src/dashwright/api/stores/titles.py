@@ -113,10 +113,6 @@ async def marks(connection: Connection, user_id: int, org_id: int, dashboard: St
     return Marks(**row)
 
 
-async def folder_exists(connection: Connection, org_id: int, name: str) -> bool:
-    return bool(await connection.fetchval(_sql.folder_exists, namespace_of(org_id), name))
-
-
 async def people(connection: Connection, numbers: Collection[int]) -> dict[int, Known]:
     """Those users and service accounts that exist."""
     return {row["id"]: Known(row["login"], row["email"]) for row in await connection.fetch(_sql.people, list(numbers))}

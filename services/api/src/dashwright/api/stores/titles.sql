@@ -21,7 +21,7 @@ where r.namespace = $1
   and ($17::text[] is null or coalesce(r.folder, '') = any($17))
   and ($18::bigint[] is null or coalesce(f.number, case when r.folder is null then 0 end) = any($18) or $19 and r.number = any($18))
   and ($20::text[] is null or r.tags @> $20)
-  and (not $21 or exists (select from star s where s.user_id = $2 and s.org_id = $3 and s.dashboard_uid = r.name))
+  and (not $21 or r.name in (select s.dashboard_uid from star s where s.user_id = $2 and s.org_id = $3))
 order by r.resource <> 'folders', case when $22 then lower(r.title) end desc, case when not $22 then lower(r.title) end, r.name
 limit $23 offset $24
 
@@ -38,9 +38,6 @@ order by term
 -- name: named
 -- The object of a kind that has a number.
 select name from resource where namespace = $1 and api_group = $2 and resource = $3 and number = $4
-
--- name: folder_exists
-select exists (select from resource where namespace = $1 and api_group = 'folder.grafana.app' and resource = 'folders' and name = $2)
 
 -- name: people
 -- Users and service accounts.

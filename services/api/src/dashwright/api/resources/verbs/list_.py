@@ -10,6 +10,8 @@ from dashwright.api.resources import described, formats, listing, pages, past, s
 from dashwright.api.resources.formats import Format
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
+from dashwright.api.resources.watching.options import is_watch
+from dashwright.common.errors import BadRequest, Forbidden
 from dashwright.common.kinds import kind as kinds
 
 QUERY: Final = {
@@ -25,6 +27,17 @@ QUERY: Final = {
 def operation(target: Target) -> Operation:
     return described.operation(
         "list", target, query=QUERY, answers={200: described.listed_in_formats(target.kind)}, errors=(406, 410, 422, 504)
+    )
+
+
+def operation_everywhere(target: Target) -> Operation:
+    return described.operation(
+        "list",
+        target,
+        below="OfAllNamespaces",
+        query=QUERY,
+        answers={200: described.listed_in_formats(target.kind)},
+        errors=(403, 406, 410, 422, 504),
     )
 
 
@@ -44,3 +57,21 @@ async def _source(target: Target, services: Services, call: Call, form: Format, 
         return sources.Jobs(services.database, kind, namespace, selection, asked)
     view = await services.guard.view(call.identity, namespace)
     return sources.Objects(services.database, kind, namespace, selection, view.scope(kind), asked, bodies=form.needs_body(kind))
+
+
+async def handle_everywhere(target: Target, services: Services, call: Call) -> Answer:
+    """The objects of all namespaces, for who may see them all."""
+    kind, form, asked = target.kind, formats.format_of(call), pages.asked_of(call)
+    if not call.identity.is_server_admin:
+        path = f"/apis/{kind.api_version(target.version)}/namespaces/{call.identity.namespace}/{kind.plural}"
+        raise Forbidden(f"{kind.key} of all namespaces are listed for server admins only; name one, as in {path}", details=_details(kind))
+    selection = parse_selection(call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""), "")
+    if kind.shelf is kinds.Shelf.JOBS or selection.special is not None or is_watch(call):
+        raise BadRequest(f"{kind.key} are listed over all namespaces only as they are stored now; name one for their jobs, past or changes")
+    await sources.check_version(services.database, asked.version)
+    source = sources.ObjectsEverywhere(services.database, kind, selection, asked, bodies=form.needs_body(kind))
+    return await listing.answer(target, form, asked, source, services.database)
+
+
+def _details(kind: kinds.Kind) -> dict[str, str]:
+    return {"group": kind.group, "kind": kind.plural}

@@ -70,18 +70,18 @@ class Expect:
     def check_update(self, stored: Stored) -> None:
         """Raises Conflict, or PreconditionFailed for another generation, where the object is another by now."""
         if self.uid and self.uid != str(stored.uid):
-            raise conflict(stored, _unmet("UID", self.uid, str(stored.uid)))
+            raise conflict(stored.kind, stored.name, _unmet("UID", self.uid, str(stored.uid)))
         if self.resource_version and self.resource_version != str(stored.resource_version):
-            raise conflict(stored, MODIFIED)
+            raise conflict(stored.kind, stored.name, MODIFIED)
         if not self.resource_version and self.generation not in (None, stored.generation):
             raise PreconditionFailed(f"The {stored.kind.singular} has been changed by someone else")
 
     def check_delete(self, stored: Stored) -> None:
         """Raises Conflict where the object is another by now."""
         if self.uid and self.uid != str(stored.uid):
-            raise conflict(stored, _unmet("UID", self.uid, str(stored.uid)))
+            raise conflict(stored.kind, stored.name, _unmet("UID", self.uid, str(stored.uid)))
         if self.resource_version and self.resource_version != str(stored.resource_version):
-            raise conflict(stored, _unmet("ResourceVersion", self.resource_version, str(stored.resource_version)))
+            raise conflict(stored.kind, stored.name, _unmet("ResourceVersion", self.resource_version, str(stored.resource_version)))
 
 
 ANYTHING: Final = Expect()
@@ -104,11 +104,9 @@ class Deleted:
     is_gone: bool
 
 
-def conflict(stored: Stored, why: str) -> Conflict:
-    kind = stored.kind
+def conflict(kind: Kind, name: str, why: str) -> Conflict:
     return Conflict(
-        f'Operation cannot be fulfilled on {kind.key} "{stored.name}": {why}',
-        details={"name": stored.name, "group": kind.group, "kind": kind.plural},
+        f'Operation cannot be fulfilled on {kind.key} "{name}": {why}', details={"name": name, "group": kind.group, "kind": kind.plural}
     )
 
 

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
+from weakref import WeakValueDictionary
 
 from dashwright.api.access.guard import Guard
 from dashwright.api.domain.access.view import View, demand
@@ -50,6 +51,8 @@ class Writer:
         self._quotas = quotas
         self._guard = guard
         self._sealing = sealing
+        # Who changes one object waits for the others here, rather than to be turned away again and again by the store.
+        self._turns: WeakValueDictionary[tuple[str, str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def create(self, wanted: Wanted, by: By, *, size: int = 0) -> Stored:
         """Makes an object in the caller's namespace. ``size`` is how many bytes it came in.
@@ -70,7 +73,8 @@ class Writer:
             await rules.check_created(connection, kind, namespace, self._quotas)
             await _record(connection, by, kind, write.name, "create", by.created)
             stored = await resources.get(connection, kind, namespace, write.name)
-        self._forget(kind, namespace)
+        if kind.is_tree:
+            self._guard.forget(namespace)
         return replace(stored, resource_version=0) if by.dry_run else stored
 
     async def update(
@@ -88,23 +92,16 @@ class Writer:
 
         Raises NotFound, Conflict where the object is not as expected, or changes faster than it can be written, and what ``create`` does.
         """
-        for _ in range(_TRIES):
-            async with self._database.connection() as connection:
-                stored = await resources.get(connection, kind, namespace, name)
-            view = await self._guard.view(by.identity, namespace)
-            _demand(view, by, kind, "update", name, stored.folder)
-            expect.check_update(stored)
-            wanted, write = await aside(max(size, len(stored.spec)), partial(self._changed, change, namespace, stored, by))
-            if (folder := write.annotations.get(FOLDER)) != stored.folder:
-                _demand(view, by, kind, "update", "", folder)
-            async with self._transaction(by) as connection:
-                await resources.lock(connection)
-                if await resources.version(connection, kind, namespace, name) != stored.resource_version:
-                    continue
-                changed = await self._put(connection, namespace, stored, write, by)
-            self._forget(kind, namespace)
-            return replace(changed, warnings=wanted.warnings)
-        raise conflict(stored, MODIFIED)
+        view = await self._guard.view(by.identity, namespace)
+        turn = self._turns.setdefault((kind.key, namespace, name), asyncio.Lock())
+        async with turn:
+            for _ in range(_TRIES):
+                changed = await self._try_update(kind, namespace, name, change, by, view, expect, size)
+                if changed is not None:
+                    if kind.is_tree or rules.is_deleting(changed.stored):
+                        self._guard.forget(namespace)
+                    return changed
+        raise conflict(kind, name, MODIFIED)
 
     async def delete(
         self,
@@ -186,6 +183,32 @@ class Writer:
         admitted = admission.admit(wanted, namespace, self._settings, stored)
         return wanted, replace(admitted.write, managed_fields=owners.owned(wanted, admitted, by, self._clock.now(), stored))
 
+    async def _try_update(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        change: Callable[[Stored], Wanted],
+        by: By,
+        view: View,
+        expect: Expect,
+        size: int,
+    ) -> Changed | None:
+        """None where the object was written between its reading and its lock."""
+        async with self._database.connection() as connection:
+            stored = await resources.get(connection, kind, namespace, name)
+        _demand(view, by, kind, "update", name, stored.folder)
+        expect.check_update(stored)
+        wanted, write = await aside(max(size, len(stored.spec)), partial(self._changed, change, namespace, stored, by))
+        if (folder := write.annotations.get(FOLDER)) != stored.folder:
+            _demand(view, by, kind, "update", "", folder)
+        async with self._transaction(by) as connection:
+            await resources.lock(connection)
+            if await resources.version(connection, kind, namespace, name) != stored.resource_version:
+                return None
+            changed = await self._put(connection, namespace, stored, write, by)
+        return replace(changed, warnings=wanted.warnings)
+
     async def _put(self, connection: Connection, namespace: str, stored: Stored, write: resources.Write, by: By) -> Changed:
         kind, name = stored.kind, stored.name
         rules.check_owner(kind, stored)
@@ -236,10 +259,6 @@ class Writer:
                 await rules.end_jobs(connection, namespace, stored.name, now=self._clock.milliseconds())
                 await rules.end_managing(connection, namespace, stored, actor=actor)
         await resources.delete(connection, kind, namespace, [stored.name for stored in gone], actor=actor, keep=kind.history)
-
-    def _forget(self, kind: Kind, namespace: str) -> None:
-        if kind.is_tree:
-            self._guard.forget(namespace)
 
     @asynccontextmanager
     async def _transaction(self, by: By) -> AsyncIterator[Connection]:
