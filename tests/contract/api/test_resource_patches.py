@@ -189,10 +189,11 @@ async def test_only_an_apply_is_forced(api: Api) -> None:
 
 
 async def test_an_object_does_not_grow_over_the_limit(api: Api) -> None:
-    """Two patches that are small enough make none that is too large."""
+    """Patches that are small enough make none that is too large."""
     await made(api, dashboard())
-    half = "x" * (3 * 1024 * 1024)
-    assert (await patch(api, {"spec": {"one": half}}))[0] == 200
-    status, answer = await patch(api, {"spec": {"other": half}})
+    part = "x" * 1_000_000
+    for number in range(5):
+        assert (await patch(api, {"spec": {f"part{number}": part}}))[0] == 200
+    status, answer = await patch(api, {"spec": {"part5": part}})
     assert (status, answer["reason"]) == (413, "RequestEntityTooLarge")
-    assert (await api("GET", f"{DASHBOARDS}/d"))[1]["metadata"]["generation"] == 2
+    assert (await api("GET", f"{DASHBOARDS}/d"))[1]["metadata"]["generation"] == 6

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from dashwright.api.access.guard import Guard
+from dashwright.api.domain.access.view import deleter_of
 from dashwright.api.domain.events import event_of
 from dashwright.api.http.denial import denied
 from dashwright.api.resources import doors
@@ -153,9 +154,9 @@ class Dashboards:
         Raises NotFound for it or its folder, AlreadyExists where another has its uid by now, Forbidden, and QuotaReached.
         """
         caller, by = by.identity, replace(by, event=RESTORE)
-        scope = (await self._guard.view(caller, caller.namespace)).scope(DASHBOARD)
+        mine = deleter_of(caller)
         async with self._database.connection() as connection:
-            found = await histories.trashed(connection, DASHBOARD, caller.namespace, name=uid, limit=_MOST_DELETED, scope=scope)
+            found = await histories.trashed(connection, DASHBOARD, caller.namespace, name=uid, limit=_MOST_DELETED, deleted_by=mine)
             if not found:
                 raise not_found()
             last = max(found, key=lambda stored: stored.resource_version)  # one had gone before the next was made
