@@ -39,6 +39,16 @@ async def _ran(service: Service, group: str, place: Path, python: Path, settings
     before, report, file = len(service.events), place / f"{group}.xml", GROUPS[group]
     home = place / f"home-{group}"
     home.mkdir()
-    options = ["--noconftest", "--import-mode=importlib", f"--rootdir={_CASES}", "-c", "/dev/null", "-o", "asyncio_mode=auto"]
+    options = [
+        "--noconftest",
+        "-o",
+        "asyncio_default_fixture_loop_scope=function",
+        "--import-mode=importlib",
+        f"--rootdir={_CASES}",
+        "-c",
+        "/dev/null",
+        "-o",
+        "asyncio_mode=auto",
+    ]
     said = await running.run(python, _CASES, file, options, {**settings, "HOME": str(home)}, report)
     return Ran(group, file, said, report, gateway.suspects(service, before))

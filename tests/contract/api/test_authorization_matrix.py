@@ -131,6 +131,7 @@ PUBLIC_ROUTES: Final = frozenset(
         "GET /openapi.json",
         "GET /docs",
         "GET /bootdata",
+        "GET /openapi/v2",
         "GET /openapi/v3",
         "GET /openapi/v3/apis/{group}/{version}",
     }
@@ -158,6 +159,7 @@ SIGNED_IN_ROUTES: Final = frozenset(
         "GET /api/dashboards/home",
         "GET /api/dashboards/tags",
         "GET /api",
+        "GET /api/v1",
         "GET /apis",
         "GET /apis/{group}",
         "GET /apis/{group}/{version}",

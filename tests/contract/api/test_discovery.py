@@ -108,13 +108,15 @@ def flat(told: Any) -> dict[str, list[tuple[str, str, list[str]]]]:
 
 
 async def test_the_group_without_a_name_is_empty(api: Api) -> None:
-    """``/api`` answers, since clients ask it first; it holds nothing."""
-    assert await api("GET", "/api/") == (200, {"kind": "APIVersions", "versions": [], "serverAddressByClientCIDRs": []})
+    """``/api`` answers, since clients ask it first; it has a version, so that they take a ``List`` for something, and nothing in it."""
+    assert await api("GET", "/api/") == (200, {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})
+    assert await api("GET", "/api/v1") == (200, {"kind": "APIResourceList", "groupVersion": "v1", "resources": []})
     status, told = await api("GET", "/api", headers={"Accept": AGGREGATED.format("v2")})
-    assert (status, told["kind"], told["items"]) == (200, "APIGroupDiscoveryList", [])
+    version = {"version": "v1", "freshness": "Current", "resources": []}
+    assert (status, told["kind"], told["items"]) == (200, "APIGroupDiscoveryList", [{"metadata": {}, "versions": [version]}])
 
 
-@pytest.mark.parametrize("path", ["/api", "/apis", "/apis/folder.grafana.app", "/apis/folder.grafana.app/v0alpha1"])
+@pytest.mark.parametrize("path", ["/api", "/api/v1", "/apis", "/apis/folder.grafana.app", "/apis/folder.grafana.app/v0alpha1"])
 async def test_what_a_client_has_is_not_sent_again(api: Api, path: str) -> None:
     """304 without a body for the tag of what was sent; another form of the same has another tag."""
     headers = {"Authorization": ADMIN}
@@ -153,6 +155,10 @@ async def test_the_namespace_to_start_in(api: Api) -> None:
     assert await api("GET", "/bootdata", auth=None) == (200, {"settings": {"namespace": "default"}})
 
 
-async def test_there_is_no_second_version_of_the_description(api: Api) -> None:
-    """kubectl asks for OpenAPI 2 as well, and goes on without."""
-    assert (await api("GET", "/openapi/v2"))[0] == 404
+async def test_the_older_description_is_empty(api: Api) -> None:
+    """kubectl asks for OpenAPI 2, too, and judges its lists by it: what is not in there it leaves to the server."""
+    status, told = await api("GET", "/openapi/v2", auth=None)
+    assert (status, told["swagger"], told["paths"]) == (200, "2.0", {})
+    asked = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+    async with api.session.get("/openapi/v2", headers={"Accept": asked}) as answer:
+        assert (answer.headers["Content-Type"], await answer.read()) == (asked.replace("@", "."), b"\n\x032.0")

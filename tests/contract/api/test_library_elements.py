@@ -70,7 +70,7 @@ async def test_an_element_is_made_read_and_removed(api: Api) -> None:
 
 
 async def test_a_name_is_taken_once_in_a_folder(api: Api) -> None:
-    """A uid once everywhere; without one, one is made up."""
+    """A uid once everywhere; without one, one is made up. Twins that the resource API made may be changed all the same."""
     await folder(api, "f1", "F")
     await made(api, "p1", "CPU")
     assert (await made(api, "p2", "CPU", folderUid="f1"))["folderUid"] == "f1"
@@ -78,6 +78,9 @@ async def test_a_name_is_taken_once_in_a_folder(api: Api) -> None:
     for body in ({"uid": "p1", "name": "New"}, {"uid": "p3", "name": "CPU"}, {"uid": "p3", "name": "CPU", "folderUid": "f1"}):
         assert await api("POST", PATH, {**body, "kind": 1, "model": MODEL}) == TAKEN
     assert await api("PATCH", f"{PATH}/p1", {"folderUid": "f1", "version": 1}) == TAKEN
+    again = {"metadata": {"name": "p4"}, "spec": {"type": "text", "title": "CPU", "options": {}, "fieldConfig": {}}}
+    assert (await api("POST", STORED, again))[0] == 201
+    assert (await api("PATCH", f"{PATH}/p1", {"model": {"type": "gauge"}, "version": 1}))[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -94,6 +97,7 @@ async def test_a_name_is_taken_once_in_a_folder(api: Api) -> None:
     ],
 )
 async def test_what_is_no_panel_is_refused(api: Api, body: Any, status: int, message: str) -> None:
+    """Saying what it lacks; so is a folder that does not exist."""
     found, answer = await api("POST", PATH, body)
     assert found == status
     assert answer["message"].startswith(message)

@@ -5,6 +5,7 @@ from typing import Any, Final
 import orjson
 import pytest
 from tests.contract.api.conftest import Api
+from tests.contract.api.test_folder_permissions import allow, number_of
 from tests.contract.api.test_resource_writes import DASHBOARDS, FOLDERS, REPOSITORIES, dashboard, made, put, rows
 
 from dashwright.common.identity import Role
@@ -185,6 +186,24 @@ async def test_nobody_removes_what_they_may_not_see(api: Api) -> None:
     viewer = await api.person("viewer", Role.VIEWER)
     assert (await api("DELETE", DASHBOARDS, auth=viewer))[0] == 403
     assert await names(api) == ["d"]
+
+
+async def test_a_collection_is_what_the_caller_may_read_and_must_be_theirs_to_remove(api: Api) -> None:
+    """What lies where they may not look is left out; what they may only read refuses the whole, and is named."""
+    auth = await api.person("vic", Role.VIEWER)
+    vic = await number_of(api, "vic")
+    for name in ("mine", "shown", "hidden"):
+        await made(api, dashboard(name), FOLDERS)
+        await made(api, dashboard(f"in-{name}", annotations={"grafana.app/folder": name}))
+    await allow(api, "folders/mine", {"userId": vic, "permission": 2})
+    await allow(api, "folders/shown", {"userId": vic, "permission": 1})
+    await allow(api, "folders/hidden", {"role": "Admin", "permission": 4})
+    status, answer = await api("DELETE", DASHBOARDS, auth=auth)
+    assert (status, '"in-shown"' in answer["message"]) == (403, True)
+    assert await names(api) == ["in-hidden", "in-mine", "in-shown"]
+    await allow(api, "folders/shown", {"role": "Admin", "permission": 4})
+    assert (await api("DELETE", DASHBOARDS, auth=auth))[0] == 200
+    assert await names(api) == ["in-hidden", "in-shown"]
 
 
 def repository(api: Api) -> Any:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
@@ -17,6 +18,9 @@ from dashwright.common.settings import Settings, SettingsError, load, unknown
 
 log = structlog.get_logger()
 T = TypeVar("T")
+
+_OTHER_FILES = 1000
+"""Open files that a process needs for all but the connections it is made for."""
 
 
 class Stopped(Exception):
@@ -94,6 +98,18 @@ async def _attempts(what: str, start: Callable[[], Awaitable[T]], seconds: float
                 raise
             log.warning("waiting_at_start", what=what, error=error.message)
             await asyncio.sleep(pause)
+
+
+def allow_connections(number: int) -> None:
+    """Lets this process hold so many connections open beside what else it needs; says so where the system does not grant that."""
+    wanted = number + _OTHER_FILES
+    allowed, granted = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed != resource.RLIM_INFINITY and allowed < wanted:
+        allowed = wanted if granted == resource.RLIM_INFINITY else min(wanted, granted)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, granted))
+        if allowed < wanted:
+            advice = "raise the limit of open files of this process, or lower DASHWRIGHT_WATCHES"
+            log.warning("few_open_files", allowed=allowed, wanted=wanted, advice=advice)
 
 
 async def require_schema(url: str) -> None:

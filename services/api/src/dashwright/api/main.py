@@ -49,6 +49,7 @@ from dashwright.api.routes import (
     discovery,
     frontend,
     health,
+    openapi_v2,
     openapi_v3,
     org_users,
     orgs,
@@ -164,6 +165,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
     served = [
         *health.routes(probes, reported_version=settings.reported_version),
         *discovery.routes(KINDS),
+        *openapi_v2.routes(product=health.PRODUCT_VERSION),
         *openapi_v3.routes(KINDS, product=health.PRODUCT_VERSION),
         *access_review.routes(KINDS, database, services.guard, gate.authenticator),
         *resource_routes.routes(services),
@@ -173,13 +175,13 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
         *panels.routes(evaluations, body_limit=settings.max_body_bytes),
         *data_source_routes.routes(database, DataSources(database, box, settings.quota_rules)),
         *data_source_health.routes(database, broker, rpc, seconds=settings.query_seconds),
-        *_account_routes(settings, database, gate, clock),
+        *_account_routes(settings, database, gate, clock, services.guard),
         *_key_routes(settings, database, gate, clock),
         *quotas.routes(database, settings.quota_rules),
         *audit.routes(database),
         *teams.routes(database, Rights(database, gate.memory)),
         *preferences.routes(database),
-        *search.routes(database, services.guard),
+        *search.routes(database, services.guard, trash_days=settings.trash_days),
         *home.routes(database, services.guard),
         *tags.routes(database, services.guard),
         *access_rules.routes(Permissions(database, services.guard)),
@@ -191,7 +193,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
     return [*served, *description.routes(served, version=health.PRODUCT_VERSION)]
 
 
-def _account_routes(settings: Settings, database: Database, gate: Gate, clock: Clock) -> list[Route]:
+def _account_routes(settings: Settings, database: Database, gate: Gate, clock: Clock, guard: Guard) -> list[Route]:
     """Organizations, users, and what a client asks before anything else."""
     rights, rules = Rights(database, gate.memory), settings.quota_rules
     use = Users(database, rights, gate.passwords, rules)
@@ -200,7 +202,7 @@ def _account_routes(settings: Settings, database: Database, gate: Gate, clock: C
         *orgs.routes(database, Organizations(rights, rules)),
         *org_users.routes(database, Members(database, rights, rules), clock),
         *users.routes(database, use, clock),
-        *user.routes(database, use, gate.throttle),
+        *user.routes(database, use, gate.throttle, guard),
         *admin_users.routes(use),
         *admin_server.routes(database, settings),
         *access_control.routes(database, Grants(rights)),
@@ -222,6 +224,7 @@ async def serve(settings: Settings) -> None:
     """One gateway process, until a signal stops it."""
     url = require(settings.database_url, "DATABASE_URL")
     require(settings.secret_key, "SECRET_KEY")
+    process.allow_connections(settings.watches)
     stopped = process.stop_signal()
     broker = AmqpBroker(require(settings.amqp_url, "AMQP_URL"), connect_timeout=settings.start_seconds)
     database = await process.patiently(

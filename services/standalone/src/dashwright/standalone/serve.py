@@ -30,6 +30,7 @@ SERVICE = "dashwright"
 
 async def serve(settings: Settings) -> None:
     """Everything, until a signal stops it. Prints one line with the address when it serves."""
+    process.allow_connections(settings.watches)
     stopped = process.stop_signal()
     settings = reaching_this_machine(settings)
     async with database_of(settings) as (url, folder):

@@ -34,7 +34,10 @@ class Cursor:
     A watcher that waits costs nothing and has been told everything up to the boundary of its half.
     """
 
-    __slots__ = ("_half", "_pending", "_waiter", "caller", "ends_at", "kind", "name", "namespace", "turn", "version")
+    __slots__ = (
+        *("_half", "_pending", "_waiter", "_watcher", "caller", "ends_at", "is_overdue"),
+        *("kind", "name", "namespace", "turn", "version"),
+    )
 
     def __init__(self, half: "Half", kind: Kind, namespace: str, name: str | None, caller: Identity) -> None:
         self._half = half
@@ -47,6 +50,8 @@ class Cursor:
         self.version = 0
         self.turn: int | None = None
         self.ends_at = 0
+        self.is_overdue = False
+        self._watcher: asyncio.Task[object] | None = None
 
     @property
     def is_caught_up(self) -> bool:
@@ -100,6 +105,15 @@ class Cursor:
             self.version = self.position
             waiter.set_result(None)
         self._pending |= why
+
+    def held_by(self, watcher: asyncio.Task[object] | None) -> None:
+        """Who sends what is read from here."""
+        self._watcher = watcher
+
+    def break_off(self) -> None:
+        """Ends its watcher in the middle of what it sends."""
+        if self._watcher is not None:
+            self._watcher.cancel()
 
     def close(self) -> None:
         """Nobody looks for anything from here any more."""

@@ -9,11 +9,14 @@ from dashwright.api.feed.cursor import Cursor, Wake
 BOOKMARK_SECONDS: Final = 60
 """How often a watcher that wants bookmarks gets one."""
 
+GRACE_SECONDS: Final = 60
+"""How long after its time a watcher may still be sending: a client that takes nothing in would hold it for ever."""
+
 
 class Turns:
     """Each second one sixtieth of the watchers that want bookmarks have their turn, and those whose time is up are told.
 
-    The timer stands still while there are none.
+    A watcher that is still there long after its time is broken off. The timer stands still while there are none.
     """
 
     def __init__(self) -> None:
@@ -31,8 +34,7 @@ class Turns:
         if self._timer is None:
             self._second = int(loop.time())
             self._timer = loop.call_later(1, self._tick, loop)
-        cursor.ends_at = int(loop.time() + max(1.0, seconds))
-        self._ending.setdefault(cursor.ends_at, set()).add(cursor)
+        self._end(cursor, int(loop.time() + max(1.0, seconds)))
         if bookmarks:
             cursor.turn = next(self._next_turn) % BOOKMARK_SECONDS
             self._bookmarked[cursor.turn].add(cursor)
@@ -57,8 +59,17 @@ class Turns:
         now = int(loop.time())
         for second in range(self._second + 1, now + 1):
             for cursor in self._ending.pop(second, ()):
-                cursor.wake(Wake.TIME)
+                if cursor.is_overdue:
+                    cursor.break_off()
+                else:
+                    cursor.is_overdue = True
+                    cursor.wake(Wake.TIME)
+                    self._end(cursor, second + GRACE_SECONDS)
             for cursor in self._bookmarked[second % BOOKMARK_SECONDS]:
                 cursor.wake(Wake.BOOKMARK)
         self._second = now
         self._timer = loop.call_later(1, self._tick, loop)
+
+    def _end(self, cursor: Cursor, second: int) -> None:
+        cursor.ends_at = second
+        self._ending.setdefault(second, set()).add(cursor)

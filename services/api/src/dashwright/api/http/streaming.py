@@ -33,6 +33,7 @@ class Streams:
             await self._pump(request, response, body, ended=endless and self._stopping)
         except asyncio.CancelledError:
             if not (endless and self._stopping) and not _is_gone(request):
+                _break_off(request)
                 raise
             task.uncancel()
         except ConnectionError:
@@ -55,8 +56,7 @@ class Streams:
             raise
         except Exception:
             log.exception("stream_broken")
-            if request.transport is not None:
-                request.transport.abort()
+            _break_off(request)
 
     def lost(self, connection: object) -> None:
         """Called when a connection is gone."""
@@ -68,6 +68,12 @@ class Streams:
         self._stopping = True
         for task in self._endless:
             task.cancel()
+
+
+def _break_off(request: web.BaseRequest) -> None:
+    """Without waiting until the client has taken in what is on its way."""
+    if request.transport is not None:
+        request.transport.abort()
 
 
 def _is_gone(request: web.BaseRequest) -> bool:

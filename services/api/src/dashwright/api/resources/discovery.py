@@ -1,7 +1,7 @@
 """What the resource API tells of itself: its groups, their versions, and the resources of each. Made from the registry of kinds."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from dashwright.common.kinds.kind import Kind, SubResource
 
@@ -31,9 +31,18 @@ def below(kind: Kind) -> tuple[SubResource, ...]:
     return (SubResource("status", kind.kind, kind.actions["get"], verbs), *kind.subresources)
 
 
+CORE_VERSION: Final = "v1"
+"""Of the group without a name, Kubernetes' own. It has no resources here, but a ``List``, clients' file of several objects, is of it."""
+
+
 def api_versions() -> Document:
-    """``/api``: the group without a name, which has no version here."""
-    return {"kind": "APIVersions", "versions": [], "serverAddressByClientCIDRs": []}
+    """``/api``."""
+    return {"kind": "APIVersions", "versions": [CORE_VERSION], "serverAddressByClientCIDRs": []}
+
+
+def core_resource_list() -> Document:
+    """``/api/v1``."""
+    return {"kind": "APIResourceList", "groupVersion": CORE_VERSION, "resources": []}
 
 
 def api_group_list(kinds: Sequence[Kind]) -> Document:
@@ -53,9 +62,17 @@ def api_resource_list(kinds: Sequence[Kind], group: str, version: str) -> Docume
 
 
 def aggregated(kinds: Sequence[Kind], meta: str) -> Document:
-    """Everything in one document; ``meta`` is the version of the document's own kind. Of no kinds it is that of ``/api``."""
-    items = [{"metadata": {"name": group}, "versions": _aggregated_versions(kinds, group)} for group in groups_of(kinds)]
-    return {"kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{meta}", "metadata": {}, "items": items}
+    """``/apis`` with everything in one document; ``meta`` is the version of the document's own kind."""
+    return _aggregated(meta, [{"metadata": {"name": name}, "versions": _aggregated_versions(kinds, name)} for name in groups_of(kinds)])
+
+
+def aggregated_core(meta: str) -> Document:
+    """``/api`` likewise."""
+    return _aggregated(meta, [{"metadata": {}, "versions": [{"version": CORE_VERSION, "freshness": "Current", "resources": []}]}])
+
+
+def _aggregated(meta: str, items: Sequence[Document]) -> Document:
+    return {"kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{meta}", "metadata": {}, "items": list(items)}
 
 
 def _group(kinds: Sequence[Kind], group: str) -> Document:

@@ -68,8 +68,10 @@ class LibraryElements:
             if not found:
                 raise not_found()
             folder = await doors.folder_named(connection, by.identity.org_id, wanted.folder_uid, wanted.folder_number)
-            place = found[0].folder or "" if folder is None else folder
-            await _check_name(connection, by, wanted.name or found[0].title, place, uid)
+            before = (found[0].title, found[0].folder or "")
+            after = (wanted.name or before[0], before[1] if folder is None else folder)
+            if after != before:
+                await _check_name(connection, by, *after, uid)
 
         def changed(stored: Stored) -> Wanted:
             spec = read_json(stored.spec) if wanted.model is None else dict(wanted.model)

@@ -1,7 +1,8 @@
 """Discovery: which groups, versions and resources there are, for clients that ask before they do anything else."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import orjson
@@ -27,6 +28,7 @@ _AGGREGATED_TOO: Final = {
     200: Content(dict[str, Any], (JSON, *(_AGGREGATED.format(version) for version in _META_VERSIONS))),
     304: None,
 }
+_CORE: Final = Operation("getCoreResources", "the resources of Kubernetes' own group: none", _TAG, answers=_ANSWERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,12 @@ def routes(kinds: Sequence[Kind]) -> list[Route]:
         for version in discovery.versions_of(kinds, group)
     }
 
+    everything = partial(discovery.aggregated, kinds)
+    of_core = _text(discovery.core_resource_list())
+
+    async def core(call: Call) -> Answer:
+        return _answer(call, of_core, "")
+
     async def group(call: Call) -> Answer:
         name = call.parameters["group"]
         return _answer(call, groups.get(name), f"there is no API group {name!r}; /apis lists those that are served")
@@ -55,8 +63,14 @@ def routes(kinds: Sequence[Kind]) -> list[Route]:
         return _answer(call, found, f"there is no API version {name!r}; /apis lists those that are served")
 
     return [
-        _route("/api", _either(discovery.api_versions(), ()), "getApiVersions", "the versions of the group without a name: none"),
-        _route("/apis", _either(discovery.api_group_list(kinds), kinds), "getApiGroups", "the groups of the resource API"),
+        _route(
+            "/api",
+            _either(discovery.api_versions(), discovery.aggregated_core),
+            "getApiVersions",
+            "the version of the group without a name",
+        ),
+        Route("GET", f"/api/{discovery.CORE_VERSION}", core, SIGNED_IN, _CORE, shape=Shape.STATUS),
+        _route("/apis", _either(discovery.api_group_list(kinds), everything), "getApiGroups", "the groups of the resource API"),
         Route("GET", "/apis/{group}", group, SIGNED_IN, Operation("getApiGroup", "one group", _TAG, answers=_ANSWERS, errors=(404,))),
         Route(
             "GET",
@@ -75,9 +89,9 @@ def _route(path: str, handler: Handler, identifier: str, summary: str) -> Route:
     return Route("GET", path, handler, SIGNED_IN, operation, shape=Shape.STATUS)
 
 
-def _either(plain: discovery.Document, kinds: Sequence[Kind]) -> Handler:
-    """The plain document, or the aggregated one of ``kinds`` to a client that names it first."""
-    texts = {version: _text(discovery.aggregated(kinds, version), _AGGREGATED.format(version)) for version in _META_VERSIONS}
+def _either(plain: discovery.Document, aggregated: Callable[[str], discovery.Document]) -> Handler:
+    """The plain document, or the aggregated one to a client that names it first."""
+    texts = {version: _text(aggregated(version), _AGGREGATED.format(version)) for version in _META_VERSIONS}
     texts[""] = _text(plain)
 
     async def answer(call: Call) -> Answer:

@@ -21,9 +21,32 @@ where r.namespace = $1
   and ($17::text[] is null or coalesce(r.folder, '') = any($17))
   and ($18::bigint[] is null or coalesce(f.number, case when r.folder is null then 0 end) = any($18) or $19 and r.number = any($18))
   and ($20::text[] is null or r.tags @> $20)
-  and (not $21 or exists (select from star s where s.user_id = $2 and s.org_id = $3 and s.dashboard_uid = r.name))
+  and (not $21 or r.name in (select s.dashboard_uid from star s where s.user_id = $2 and s.org_id = $3))
 order by r.resource <> 'folders', case when $22 then lower(r.title) end desc, case when not $22 then lower(r.title) end, r.name
 limit $23 offset $24
+
+-- name: deleted
+-- Deleted dashboards of a namespace that can be made again, by title: of several of one name the last, and none whose name is taken.
+-- What the caller may read: everything ($2), folders ($3), the root ($4) but for some ($5), some by name ($6); of folders the same
+-- ($7 to $11). Null or empty asks for nothing: $12 part of the title, $13 names, $14 folders by name, '' the root. $15 limit, $16 offset.
+select t.number, t.name, t.resource, t.title, '{}'::text[] as tags, f.number as folder_number, f.name as folder, f.title as folder_title,
+       false as starred, t.deleted_at
+from trash t
+left join resource f on f.namespace = t.namespace and f.api_group = 'folder.grafana.app' and f.resource = 'folders' and f.name = t.folder
+    and ($7 or f.folder = any($8::text[]) or f.folder is null and $9 and f.name <> all($10::text[]) or f.name = any($11::text[]))
+where t.namespace = $1 and t.api_group = 'dashboard.grafana.app' and t.resource = 'dashboards'
+  and ($2 or t.folder = any($3::text[]) or t.folder is null and $4 and t.name <> all($5::text[]) or t.name = any($6::text[]))
+  and ($12 = '' or position(lower($12) in lower(t.title)) > 0)
+  and ($13::text[] is null or t.name = any($13))
+  and ($14::text[] is null or coalesce(t.folder, '') = any($14))
+  and not exists (
+      select from trash later
+      where later.namespace = t.namespace and later.api_group = t.api_group and later.resource = t.resource and later.name = t.name
+        and later.resource_version > t.resource_version)
+  and not exists (
+      select from resource r where r.namespace = t.namespace and r.api_group = t.api_group and r.resource = t.resource and r.name = t.name)
+order by lower(t.title), t.name
+limit $15 offset $16
 
 -- name: tags
 -- The tags of the dashboards of a namespace that a caller may read, as above: everything ($2), folders ($3), the root ($4) but for some
@@ -38,9 +61,6 @@ order by term
 -- name: named
 -- The object of a kind that has a number.
 select name from resource where namespace = $1 and api_group = $2 and resource = $3 and number = $4
-
--- name: folder_exists
-select exists (select from resource where namespace = $1 and api_group = 'folder.grafana.app' and resource = 'folders' and name = $2)
 
 -- name: people
 -- Users and service accounts.

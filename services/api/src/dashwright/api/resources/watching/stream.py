@@ -1,5 +1,6 @@
 """One watch, as it is sent."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -89,6 +90,7 @@ class Watch:
         self._told_until = {**self._told_until, **told}
 
     def __aiter__(self) -> AsyncIterator[bytes]:
+        self._cursor.held_by(asyncio.current_task())
         return self
 
     async def __anext__(self) -> bytes:

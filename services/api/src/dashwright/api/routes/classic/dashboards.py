@@ -23,13 +23,14 @@ from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
 from dashwright.common.document import read_json, write_json
 from dashwright.common.errors import BadRequest
-from dashwright.common.kinds.annotations import SOURCE_PATH, repository_of
+from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, REPOSITORY, SOURCE_PATH
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.models.classic import ClassicBody, Text
 from dashwright.common.models.classic_objects import DashboardDeleted, DashboardMeta, DashboardSaved, DashboardShape, SaveRefused
 from dashwright.common.stores.resources import Stored
 
 _TAG: Final = "dashboards"
+_PROVISIONERS: Final = frozenset({REPOSITORY, FROM_FILE})
 
 
 class MetaBody(ClassicBody):
@@ -129,7 +130,7 @@ class _Handlers:
             folder_uid=stored.folder or "",
             folder_title=folder_title,
             folder_url="" if folder is None else folder_url(folder.name, folder_title),
-            provisioned=repository_of(annotations) is not None,
+            provisioned=annotations.get(MANAGED_BY) in _PROVISIONERS,
             provisioned_external_id=annotations.get(SOURCE_PATH, ""),
         )
 

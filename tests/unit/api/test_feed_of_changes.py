@@ -1,0 +1,142 @@
+"""What a gateway keeps of the feed, and when it wakes those who watch."""
+
+import asyncio
+import uuid
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.api.feed.cursor import Cursor, Wake
+from dashwright.api.feed.ring import Ring
+from dashwright.api.feed.turns import BOOKMARK_SECONDS, GRACE_SECONDS, Turns
+from dashwright.api.resources.watching.transitions import told
+from dashwright.common.identity import Identity, Role
+from dashwright.common.kinds.registry import DASHBOARD
+from dashwright.common.stores.changes import Change, State
+
+SOMEBODY = Identity(uid="user:1", login="somebody", org_id=1, role=Role.VIEWER)
+
+
+def state(label: str = "", size: int = 0) -> State:
+    return State(1, "m" * size, None, label, None, "v2alpha1", False, "", "")
+
+
+def change(version: int, happened: str = "ADDED", new: State | None = None, old: State | None = None) -> Change:
+    uid = uuid.UUID(int=version)
+    return Change(version, DASHBOARD, DASHBOARD.group, "default", f"d{version}", uid, happened, new or state(), old, None, None)
+
+
+class Half:
+    """A half of the feed that stands still."""
+
+    boundary = 0
+
+
+def cursor() -> Cursor:
+    half: Any = Half()
+    return Cursor(half, DASHBOARD, "default", None, SOMEBODY)
+
+
+@given(
+    st.lists(st.integers(1, 3), max_size=30),
+    st.integers(1, 10),
+    st.integers(0, 100),
+    st.integers(0, 100),
+)
+def test_a_ring_holds_all_or_says_that_it_does_not(steps: list[int], most: int, version: int, until: int) -> None:
+    """Never a part of what came after a version: it has every change above it, or answers None."""
+    ring, versions = Ring(changes=most), [sum(steps[: index + 1]) for index in range(len(steps))]
+    for each in versions:
+        ring.append(change(each))
+    held = ring.after(version, until=until)
+    wanted = [each for each in versions if version < each <= until]
+    if held is None:
+        assert version < versions[-most - 1]
+    else:
+        assert [each.resource_version for each in held] == wanted
+
+
+def test_a_ring_holds_so_many_bytes() -> None:
+    """Large changes push out more of the older ones."""
+    ring = Ring(size=10_000)
+    for version in range(1, 6):
+        ring.append(change(version))
+    ring.append(change(6, new=state(size=9_000)))
+    assert (ring.start, ring.after(5, until=6) is not None, ring.after(4, until=6)) == (5, True, None)
+    ring.clear(6)
+    assert ring.after(6, until=6) == []
+
+
+@pytest.mark.parametrize(
+    ("happened", "was", "is_now", "told_as", "shown"),
+    [
+        ("ADDED", None, "in", "ADDED", "in"),
+        ("ADDED", None, "out", None, None),
+        ("MODIFIED", "in", "in", "MODIFIED", "in"),
+        ("MODIFIED", "out", "in", "ADDED", "in"),
+        ("MODIFIED", "in", "out", "DELETED", "in"),
+        ("MODIFIED", "out", "out", None, None),
+        # Jobs do not tell what they were.
+        ("MODIFIED", None, "in", "MODIFIED", "in"),
+        ("DELETED", None, "in", "DELETED", "in"),
+        ("DELETED", None, "out", None, None),
+    ],
+)
+def test_a_watcher_sees_its_selection_alone(happened: str, was: str | None, is_now: str, told_as: str | None, shown: str | None) -> None:
+    """What enters a selection is added, what leaves it is deleted as it was, and what stays outside is not told."""
+    event = told(change(1, happened, state(is_now), None if was is None else state(was)), lambda each: each.labels == "in")
+    assert (told_as, shown) == ((None, None) if event is None else (event.type, event.state.labels))
+
+
+async def test_a_waiting_watcher_is_woken_once_for_all_reasons() -> None:
+    """And what came while it was busy is not lost."""
+    waiting = cursor()
+    task = asyncio.create_task(waiting.wait())
+    await asyncio.sleep(0)
+    waiting.wake(Wake.CHANGES)
+    waiting.wake(Wake.BOOKMARK)
+    await task
+    assert waiting.take() == Wake.CHANGES | Wake.BOOKMARK
+    waiting.wake(Wake.TIME)
+    await waiting.wait()
+    assert (waiting.take(), waiting.take()) == (Wake.TIME, Wake.NOTHING)
+
+
+@pytest.mark.looptime
+async def test_bookmarks_come_each_minute() -> None:
+    """To those who want them, not to all in the same second."""
+    turns, wanting, not_wanting = Turns(), [cursor() for _ in range(BOOKMARK_SECONDS)], cursor()
+    for each in wanting:
+        turns.add(each, seconds=1000, bookmarks=True)
+    turns.add(not_wanting, seconds=1000, bookmarks=False)
+    for _ in range(2):
+        counts = []
+        for _ in range(BOOKMARK_SECONDS):
+            await asyncio.sleep(1)
+            counts.append(sum(Wake.BOOKMARK in each.take() for each in wanting))
+        assert sum(counts) == BOOKMARK_SECONDS
+        assert max(counts) <= 2
+    assert not_wanting.take() == Wake.NOTHING
+    turns.close()
+
+
+@pytest.mark.looptime
+async def test_a_watcher_is_told_when_its_time_is_up_and_broken_off_if_it_stays() -> None:
+    """A client that takes nothing in does not keep its place for ever; one that has gone is not touched."""
+    turns, staying, gone = Turns(), cursor(), cursor()
+    for each in (staying, gone):
+        turns.add(each, seconds=5, bookmarks=False)
+    stuck = asyncio.create_task(asyncio.Event().wait())
+    staying.held_by(stuck)
+    await asyncio.sleep(4)
+    assert staying.take() == Wake.NOTHING
+    await asyncio.sleep(2)
+    assert (staying.take(), gone.take()) == (Wake.TIME, Wake.TIME)
+    turns.remove(gone)
+    await asyncio.sleep(GRACE_SECONDS - 4)
+    assert not stuck.cancelled()
+    await asyncio.sleep(4)
+    assert stuck.cancelled()
+    turns.remove(staying)

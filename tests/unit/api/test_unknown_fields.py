@@ -1,0 +1,53 @@
+"""Fields that no object of a kind has, and what is told of them."""
+
+from typing import Any
+
+import pytest
+
+from dashwright.api.resources.unknown import Validation, headers_of, unknown_fields
+from dashwright.common.errors import BadRequest
+from dashwright.common.kinds.kind import Kind
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB, REPOSITORY
+
+
+@pytest.mark.parametrize(
+    ("kind", "tree", "unknown"),
+    [
+        (FOLDER, {}, []),
+        (FOLDER, {"spec": {"title": "T", "description": "D"}}, []),
+        (FOLDER, {"spec": {"title": "T", "colour": 1}, "kind": "Folder", "extra": 1}, ["extra", "spec.colour"]),
+        (FOLDER, {"metadata": {"labels": {"any": "x"}, "managedFields": [], "labelz": {}}}, ["metadata.labelz"]),
+        (FOLDER, {"metadata": [], "spec": "none"}, []),
+        (DASHBOARD, {"spec": {"anything": {"goes": 1}}}, []),
+        (REPOSITORY, {"spec": {"sync": {"enabled": True, "every": 1}, "local": {"path": "/"}}}, ["spec.sync.every"]),
+        (REPOSITORY, {"spec": {"sync": {"interval_seconds": 1, "intervalSeconds": 1}}}, []),
+        (
+            REPOSITORY,
+            {"status": {"stats": [{"group": "g"}, {"groups": "g"}], "sync": {"x": 1}}},
+            ["status.stats[1].groups", "status.sync.x"],
+        ),
+        (JOB, {"spec": {"export": {"path": "p", "prefix": "p", "postfix": "p"}}}, ["spec.export.postfix"]),
+    ],
+    ids=lambda value: value.kind if isinstance(value, Kind) else str(value),
+)
+def test_a_field_is_known_by_any_of_its_names(kind: Kind, tree: dict[str, Any], unknown: list[str]) -> None:
+    """At any depth, in lists too; in an open spec everything is known."""
+    assert list(unknown_fields(tree, kind)) == unknown
+
+
+def test_not_more_is_told_than_can_be_read() -> None:
+    """Of many unknown fields some are named, in an answer as in its headers."""
+    many = {f"field{number}": 1 for number in range(1000)}
+    told = Validation.WARN.judge(unknown_fields(many, FOLDER))
+    assert len(told) == 20
+    with pytest.raises(BadRequest, match='strict decoding error: unknown field "field0", unknown field'):
+        Validation.STRICT.judge(unknown_fields(many, FOLDER))
+    assert Validation.IGNORE.judge(unknown_fields(many, FOLDER)) == ()
+
+
+def test_warnings_fit_into_a_header() -> None:
+    """As one header, of printable ASCII and bounded; none where there is nothing to say."""
+    assert headers_of(()) == {}
+    assert headers_of(["a"]) == {"Warning": '299 - "a"'}
+    assert headers_of(['a"b\\', "ü\r\n\x00"]) == {"Warning": '299 - "a\\"b\\\\", 299 - "\\\\xfc"'}
+    assert len(headers_of(["x" * 1500] * 9)["Warning"]) < 4096
