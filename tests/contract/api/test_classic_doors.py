@@ -76,6 +76,7 @@ async def test_a_save_replaces_only_the_version_it_names(api: Api) -> None:
 
 
 async def test_a_dashboard_without_uid_gets_one(api: Api) -> None:
+    """Of fourteen characters; null and the empty text are as missing."""
     status, answer = await api("POST", "/api/dashboards/db", {"dashboard": {"id": None, "uid": "", "title": "A"}})
     assert (status, len(answer["uid"]), answer["folderUid"]) == (200, 14, "")
 
@@ -192,6 +193,7 @@ async def test_a_layout_is_saved_as_one(api: Api) -> None:
     ],
 )
 async def test_what_cannot_be_saved_is_refused(api: Api, body: Any, status: int, message: str) -> None:
+    """In the words that existing clients show."""
     found, answer = await api("POST", "/api/dashboards/db", body)
     assert found == status
     assert answer["message"].startswith(message)
@@ -252,6 +254,7 @@ async def test_roles_decide_what_is_found_and_changed(api: Api) -> None:
 
 
 async def test_what_a_repository_manages_is_not_changed_here(api: Api) -> None:
+    """It is changed in its files. What a repository or a file provisions is told, and what other tools manage is not."""
     await saved(api, "d1", "A")
     marks = '{"grafana.app/managedBy": "repo", "grafana.app/managerId": "team"}'
     async with api.database.transaction() as connection:
@@ -279,6 +282,7 @@ async def test_the_quota_of_dashboards_holds_here_too(api: Api) -> None:
 
 
 async def test_each_change_is_on_record(api: Api) -> None:
+    """Under the name of the door's own verb, with the object."""
     await folder(api, "f1", "F")
     await saved(api, "d1", "A")
     await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "d1", "title": "B"}})

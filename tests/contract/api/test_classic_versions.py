@@ -57,6 +57,7 @@ async def test_versions_are_listed_the_newest_first(api: Api, number: int) -> No
 
 
 async def test_a_version_holds_the_dashboard_as_it_was(api: Api, number: int) -> None:
+    """With its own number and uid; what is no version of it is 404, and what is no number 400."""
     for path in (ONE, f"/api/dashboards/id/{number}"):
         status, body = await api("GET", f"{path}/versions/1")
         assert (status, body["version"], body["uid"], body["message"]) == (200, 1, "d1", "")

@@ -4,7 +4,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from tests.contract.api.conftest import Api
+from tests.contract.api.conftest import ADMIN, Api
 
 from dashwright.common.identity import Role
 
@@ -34,6 +34,16 @@ async def test_versions_are_listed_newest_first(api: Api) -> None:
         (1, "user:1", "to one"),
     ]
     assert all(item["created"] > 1_700_000_000_000 for item in found["items"])
+
+
+async def test_versions_are_told_in_yaml_too(api: Api) -> None:
+    """The list, and one of them whole."""
+    await save(api, "d", "one")
+    headers = {"Authorization": ADMIN, "Accept": "application/yaml"}
+    for path, text in (("versions", "kind: DashboardVersionList"), ("versions/1", "kind: Dashboard\n")):
+        async with api.session.get(f"{DASHBOARDS}/d/{path}", headers=headers) as answer:
+            assert (answer.status, answer.content_type) == (200, "application/yaml")
+            assert text in await answer.text()
 
 
 async def test_versions_come_in_pages(api: Api) -> None:

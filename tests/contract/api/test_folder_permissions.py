@@ -1,9 +1,11 @@
 """Rules of access on folders and dashboards: set through the classic API, and counting at every door at the next request."""
 
+import asyncio
 from typing import Any
 
 import pytest
 from tests.contract.api.conftest import ADMIN, Api, StartApi
+from tests.contract.api.watching import position, watching
 
 from dashwright.common.identity import Role
 
@@ -263,8 +265,11 @@ async def test_what_is_taken_away_counts_at_the_next_request_on_every_gateway(st
     await dashboard(first, "d", "g")
 
     async def seen() -> set[bool]:
-        found = {await sees(first, vic, "d")}
-        return found | {await sees(second, vic, "d")}
+        """At both, one after the other; the one that did not write hears of it within milliseconds."""
+        async with asyncio.timeout(10):
+            while len(found := {await sees(first, vic, "d"), await sees(second, vic, "d")}) > 1:
+                pass
+        return found
 
     assert await seen() == {False}
     await allow(first, "folders/g", {"userId": number, "permission": 1})
@@ -305,3 +310,56 @@ async def test_rules_end_with_the_membership_and_with_the_object(api: Api) -> No
     await dashboard(api, "d", "f")
     assert not await sees(api, vic, "d")
     assert await api.sql("select count(*) from access_list") == 0
+
+
+async def test_only_what_may_be_read_is_starred(api: Api) -> None:
+    """By whoever may read it, whatever gives them that."""
+    vic, none = await api.person("vic", Role.VIEWER), await api.person("none", Role.NONE)
+    await dashboard(api, "d")
+    await allow(api, "dashboards/uid/d", {"userId": await number_of(api, "none"), "permission": 1})
+    path = "/api/user/stars/dashboard/uid/d"
+    assert await api("POST", path, auth=vic) == (404, {"message": "Dashboard not found"})
+    assert await api("POST", path, auth=none) == (200, {"message": "Dashboard starred!"})
+
+
+async def test_a_watch_ends_when_others_may_be_seen(api: Api) -> None:
+    """410 for who is bound by rules, at a new rule, at a move, and when a watch goes on from before one; an Admin goes on."""
+    vic = await api.person("vic", Role.VIEWER)
+    await folder(api, "f")
+    await folder(api, "closed")
+    await allow(api, "folders/closed")
+    await dashboard(api, "d", "f")
+    begun = await position(api)
+    async with watching(api, auth=vic, resourceVersion=begun) as watch, watching(api, resourceVersion=begun) as admins:
+        await dashboard(api, "e", "f")
+        await dashboard(api, "hidden", "closed")
+        assert await watch.told() == ("ADDED", "e")
+        assert [await admins.told() for _ in range(2)] == [("ADDED", "e"), ("ADDED", "hidden")]
+        await allow(api, "folders/f")
+        ended = await watch.event()
+        assert (ended["type"], ended["object"]["code"], ended["object"]["reason"]) == ("ERROR", 410, "Expired")
+        assert await watch.event() is None
+        await dashboard(api, "g")
+        assert await admins.told() == ("ADDED", "g")
+    async with watching(api, auth=vic, resourceVersion=begun) as watch:
+        assert (await watch.event())["object"]["code"] == 410
+    async with watching(api, auth=vic, resourceVersion=await position(api)) as watch:
+        await dashboard(api, "top")
+        assert await watch.told() == ("ADDED", "top")
+        assert (await api("POST", "/api/folders/closed/move", {"parentUid": "f"}))[0] == 200
+        await allow(api, "folders/f", {"role": "Viewer", "permission": 1})
+        assert (await watch.event())["object"]["code"] == 410
+
+
+async def test_what_lies_in_a_new_folder_is_told_to_who_may_see_it(start_api: StartApi) -> None:
+    """Also where the folder and the dashboard in it are made at another gateway, and rules make each view one of its own."""
+    first, second = await start_api(), await start_api()
+    vic = await first.person("vic", Role.VIEWER)
+    await folder(first, "closed")
+    await allow(first, "folders/closed")
+    async with watching(second, auth=vic, resourceVersion=await position(first)) as watch:
+        for number in range(10):
+            await folder(first, f"f{number}")
+            await dashboard(first, f"d{number}", f"f{number}")
+            assert await sees(second, vic, f"d{number}")
+        assert [await watch.told() for _ in range(10)] == [("ADDED", f"d{number}") for number in range(10)]

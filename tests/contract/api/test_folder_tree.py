@@ -231,3 +231,19 @@ async def test_a_grant_to_remove_folders_removes_no_dashboards(api: Api) -> None
     assert await names(api, "dashboards") == "d"
     assert (await api("DELETE", "/api/folders/a", auth=other))[0] == 200
     assert (await names(api, "folders"), await names(api, "dashboards")) == ("", "")
+
+
+async def test_a_panel_that_is_shown_elsewhere_keeps_its_folder(api: Api) -> None:
+    """One that only dashboards in the same folder show goes with them."""
+    await folder(api, "a")
+    model = {"title": "P", "type": "text", "options": {}, "fieldConfig": {}}
+    assert (await api("POST", PANELS, {"metadata": {"name": "p", "annotations": {IN_FOLDER: "a"}}, "spec": model}))[0] == 201
+    for name, parent in (("inside", "a"), ("outside", "")):
+        body = {"dashboard": {"uid": name, "title": name, "panels": [{"libraryPanel": {"uid": "p", "name": "P"}}]}, "folderUid": parent}
+        assert (await api("POST", "/api/dashboards/db", body))[0] == 200
+    status, answer = await api("DELETE", "/api/folders/a")
+    assert (status, answer["messageId"]) == (403, "folder.library-panels-in-use")
+    assert await names(api, "dashboards") == "inside outside"
+    assert (await api("DELETE", f"{DASHBOARDS}/outside"))[0] == 200
+    assert (await api("DELETE", "/api/folders/a"))[0] == 200
+    assert [await names(api, plural) for plural in ("folders", "dashboards", "librarypanels")] == ["", "", ""]

@@ -97,6 +97,7 @@ async def test_a_name_is_taken_once_in_a_folder(api: Api) -> None:
     ],
 )
 async def test_what_is_no_panel_is_refused(api: Api, body: Any, status: int, message: str) -> None:
+    """Saying what it lacks; so is a folder that does not exist."""
     found, answer = await api("POST", PATH, body)
     assert found == status
     assert answer["message"].startswith(message)

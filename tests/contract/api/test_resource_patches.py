@@ -186,3 +186,14 @@ async def test_only_an_apply_is_forced(api: Api) -> None:
     await made(api, dashboard())
     status, answer = await patch(api, {}, path=f"{DASHBOARDS}/d?force=true")
     assert (status, answer["details"]["causes"][0]["field"]) == (422, "force")
+
+
+async def test_an_object_does_not_grow_over_the_limit(api: Api) -> None:
+    """Patches that are small enough make none that is too large."""
+    await made(api, dashboard())
+    part = "x" * 1_000_000
+    for number in range(5):
+        assert (await patch(api, {"spec": {f"part{number}": part}}))[0] == 200
+    status, answer = await patch(api, {"spec": {"part5": part}})
+    assert (status, answer["reason"]) == (413, "RequestEntityTooLarge")
+    assert (await api("GET", f"{DASHBOARDS}/d"))[1]["metadata"]["generation"] == 6

@@ -180,6 +180,25 @@ async def test_a_number_that_differs_in_its_last_digit_is_a_change(api: Api) -> 
         assert answer["metadata"]["generation"] == generation
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"annotations": {"grafana.app/message": "again"}},
+        {"annotations": {"grafana.app/createdBy": "user:7", "grafana.app/updatedTimestamp": "2001-01-01T00:00:00Z"}},
+        {"labels": {"grafana.app/deprecatedInternalID": "7"}},
+        {"creationTimestamp": "2001-01-01T00:00:00Z", "namespace": "default", "selfLink": "/x", "managedFields": None},
+    ],
+    ids=["message", "authors", "number", "times"],
+)
+async def test_what_is_not_the_callers_to_say_is_no_change(api: Api, change: dict[str, Any]) -> None:
+    """Nor is a message without anything to tell of; whoever sends it, under whichever name."""
+    first = await made(api, dashboard())
+    before = await rows(api)
+    status, second = await api("PUT", f"{DASHBOARDS}/d?fieldManager=another", dashboard(**change))
+    assert (status, second) == (200, first)
+    assert await rows(api) == before
+
+
 async def test_labels_alone_make_a_version_but_no_generation(api: Api) -> None:
     """A generation is a body in a folder; everything else is a new version only."""
     first = await made(api, dashboard())

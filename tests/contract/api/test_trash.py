@@ -120,12 +120,22 @@ async def test_a_taken_name_and_a_dry_run_leave_the_trash_alone(api: Api) -> Non
     assert len(await trash(api)) == 1
 
 
-async def test_the_trash_shows_what_one_could_read_and_delete(api: Api) -> None:
-    """A reader sees nothing there, whoever may change things does; another organization has its own."""
+async def test_the_trash_shows_what_one_has_deleted_and_admins_everything(api: Api) -> None:
+    """The rules of access went with the object: nobody else finds it there, nor makes it again by its uid."""
     await make(api, "d")
+    await make(api, "e")
     await delete(api, "d")
+    editor, other = await api.person("editor", Role.EDITOR), await api.person("other", Role.EDITOR)
+    assert (await api("DELETE", f"{DASHBOARDS}/e", auth=editor))[0] == 200
+    found = {item["metadata"]["name"]: item["metadata"]["uid"] for item in await trash(api)}
+    assert set(found) == {"d", "e"}
     assert await trash(api, auth=await api.person("reader", Role.VIEWER)) == []
-    assert len(await trash(api, auth=await api.person("editor", Role.EDITOR))) == 1
+    assert await trash(api, auth=other) == []
+    assert [item["metadata"]["name"] for item in await trash(api, auth=editor)] == ["e"]
+    for auth, name, is_it in ((editor, "d", False), (editor, "e", True)):
+        body = {"metadata": {"name": name, "uid": found[name]}, "spec": {"title": "T"}}
+        status, made = await api("POST", DASHBOARDS, body, auth=auth)
+        assert (status, made["metadata"]["uid"] == found[name]) == (201, is_it)
     assert (await api("GET", TRASH, auth=await api.person("nobody", Role.NONE)))[0] == 403
 
 

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dashwright.api.http.call import Call
 from dashwright.api.resources import formats
@@ -85,6 +87,23 @@ def test_a_client_that_takes_nothing_of_what_there_is_is_told_what_there_is(acce
     """406, and the text names the types."""
     with pytest.raises(NotAcceptable, match=r"application/json, application/yaml.*as=Table"):
         asked(accept)
+
+
+RANGES = st.builds(
+    "{}{}".format,
+    st.sampled_from(["application/json", "application/yaml", "*/*", "application/*", "text/html", "", "a/b"]),
+    st.sampled_from(["", ";q=0", ";q=0.5", ";q=nan", ";q=-1", ";q=inf", ";as=Table;g=meta.k8s.io;v=v1", ";as=Table;g=;v=v1", ";=;;as"]),
+)
+
+
+@given(st.lists(RANGES, max_size=5).map(",".join) | st.text(max_size=40), st.booleans())
+def test_any_header_is_understood_or_not_acceptable(accept: str, streamed: bool) -> None:
+    """Nothing that a client sends is a failure of ours."""
+    try:
+        found = asked(accept, streamed=streamed)
+    except NotAcceptable:
+        return
+    assert not (streamed and found.is_yaml)
 
 
 def test_a_watch_knows_json_only() -> None:

@@ -182,6 +182,8 @@ def test_operations_name_their_actions() -> None:
         assert operation["x-kubernetes-group-version-kind"] == {"group": GROUP, "version": VERSION, "kind": "Gadget"}
         assert query <= {parameter["name"] for parameter in operation.get("parameters", ())}
     assert [parameter["name"] for parameter in paths[ITEM]["parameters"]] == ["namespace", "name"]
+    everywhere = paths[f"/apis/{GROUP}/{VERSION}/gadgets"]["get"]
+    assert (everywhere["x-kubernetes-action"], everywhere["operationId"]) == ("list", "listGadgetForAllNamespaces")
     assert set(paths[COLLECTION]["get"]["responses"]["200"]["content"]) == {
         "application/json",
         "application/yaml",

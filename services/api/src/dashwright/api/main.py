@@ -175,7 +175,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
         *panels.routes(evaluations, body_limit=settings.max_body_bytes),
         *data_source_routes.routes(database, DataSources(database, box, settings.quota_rules)),
         *data_source_health.routes(database, broker, rpc, seconds=settings.query_seconds),
-        *_account_routes(settings, database, gate, clock),
+        *_account_routes(settings, database, gate, clock, services.guard),
         *_key_routes(settings, database, gate, clock),
         *quotas.routes(database, settings.quota_rules),
         *audit.routes(database),
@@ -193,7 +193,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
     return [*served, *description.routes(served, version=health.PRODUCT_VERSION)]
 
 
-def _account_routes(settings: Settings, database: Database, gate: Gate, clock: Clock) -> list[Route]:
+def _account_routes(settings: Settings, database: Database, gate: Gate, clock: Clock, guard: Guard) -> list[Route]:
     """Organizations, users, and what a client asks before anything else."""
     rights, rules = Rights(database, gate.memory), settings.quota_rules
     use = Users(database, rights, gate.passwords, rules)
@@ -202,7 +202,7 @@ def _account_routes(settings: Settings, database: Database, gate: Gate, clock: C
         *orgs.routes(database, Organizations(rights, rules)),
         *org_users.routes(database, Members(database, rights, rules), clock),
         *users.routes(database, use, clock),
-        *user.routes(database, use, gate.throttle),
+        *user.routes(database, use, gate.throttle, guard),
         *admin_users.routes(use),
         *admin_server.routes(database, settings),
         *access_control.routes(database, Grants(rights)),

@@ -78,6 +78,11 @@ class Change:
             return self.group == ACCESS
         return self.kind.is_tree and self.old is not None and self.old.folder != self.state.folder
 
+    @property
+    def alters_tree(self) -> bool:
+        """Whether a tree of folders and rules from before is out of date, be it by a folder more or less."""
+        return self.moves_access or (self.kind is not None and self.kind.is_tree and self.old is None)
+
 
 class Trimmed(NamedTuple):
     """The uids of the objects that dropped changes were of, and whether there may be more to drop."""

@@ -13,7 +13,6 @@ from dashwright.common.database.pool import Connection
 from dashwright.common.document import read_json
 from dashwright.common.kinds.annotations import FOLDER, MESSAGE, UPDATED_AT, UPDATED_BY
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.kinds.scope import EVERYTHING, Scope
 from dashwright.common.stores.resources import Stored
 
 _sql = queries.load(__package__, "histories.sql")
@@ -100,20 +99,24 @@ async def trashed(
     name: str | None = None,
     after: TrashPosition = START,
     limit: int,
-    scope: Scope = EVERYTHING,
+    deleted_by: str | None = None,
 ) -> Sequence[Stored]:
-    """What was deleted and can be made again, by name: the last state but for its body, with when and by whom it was deleted."""
-    seen = (scope.everything, list(scope.folders), scope.root, list(scope.hidden), list(scope.names))
-    rows = await connection.fetch(_sql.trashed, namespace, kind.group, kind.plural, name, *after, limit, *seen)
+    """What was deleted and can be made again, by name: the last state but for its body, with when and by whom it was deleted.
+
+    ``deleted_by`` narrows it down to what one caller has deleted.
+    """
+    rows = await connection.fetch(_sql.trashed, namespace, kind.group, kind.plural, name, *after, limit, deleted_by)
     return [_trashed(kind, row) for row in rows]
 
 
-async def take_back(connection: Connection, kind: Kind, namespace: str, name: str, uid: str) -> TakenBack | None:
+async def take_back(
+    connection: Connection, kind: Kind, namespace: str, name: str, uid: str, *, deleted_by: str | None = None
+) -> TakenBack | None:
     """Removes from the trash what the caller is about to make again, in the caller's transaction; None where it is not there.
 
-    ``uid`` is text as a client sent it.
+    ``uid`` is text as a client sent it, ``deleted_by`` as in ``trashed``.
     """
-    row = await connection.fetchrow(_sql.take_back, namespace, kind.group, kind.plural, name, uid)
+    row = await connection.fetchrow(_sql.take_back, namespace, kind.group, kind.plural, name, uid, deleted_by)
     return None if row is None else TakenBack(**row)
 
 

@@ -12,20 +12,19 @@ from resource_history
 where uid = $1 and generation = $2
 
 -- name: trashed
--- What was deleted, without bodies, by name and uid, after the pair ($5, $6). $4 one name only, $7 how many. The scope is that of the caller: $8 everything,
--- $9 folders, $10 the root, $11 what is hidden there, $12 names.
+-- What was deleted, without bodies, by name and uid, after the pair ($5, $6). $4 one name only, $7 how many, $8 what one caller has deleted.
 select t.uid, t.name, t.namespace, t.number, t.resource_version, t.generation, t.stored_version, t.layout, t.title, t.folder, t.metadata,
        t.deleted_at, t.deleted_by
 from trash t
 where t.namespace = $1 and t.api_group = $2 and t.resource = $3 and ($4::text is null or t.name = $4) and (t.name, t.uid) > ($5, $6)
-  and ($8 or t.folder = any($9::text[]) or (t.folder is null and $10 and not t.name = any($11::text[])) or t.name = any($12::text[]))
+  and ($8::text is null or t.deleted_by = $8)
 order by t.name, t.uid
 limit $7
 
 -- name: take_back
--- Removes from the trash what is about to be made again.
+-- Removes from the trash what is about to be made again; $6 as above.
 delete from trash
-where namespace = $1 and api_group = $2 and resource = $3 and name = $4 and uid::text = lower($5)
+where namespace = $1 and api_group = $2 and resource = $3 and name = $4 and uid::text = lower($5) and ($6::text is null or deleted_by = $6)
 returning uid, generation, number
 
 -- name: trim

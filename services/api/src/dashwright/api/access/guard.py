@@ -38,6 +38,9 @@ class Guard:
     async def demand(self, identity: Identity, action: str, stored: Stored) -> View:
         """The caller's view on where a stored object lies. Raises Forbidden where it does not allow ``action`` on it, and Unavailable."""
         view = await self.view(identity, stored.namespace)
+        if stored.folder is not None and not view.knows(stored.folder):
+            self.forget(stored.namespace)  # a new folder, which this gateway has not heard of yet
+            view = await self.view(identity, stored.namespace)
         demand(view, action, stored.kind, stored.name, stored.folder, login=identity.login)
         return view
 

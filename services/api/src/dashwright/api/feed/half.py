@@ -92,7 +92,7 @@ class Half:
                     for change in page:
                         self.ring.append(change)
                         concerned.update(self._concerned(change))
-                        if change.moves_access:
+                        if change.alters_tree:
                             moved.add(change.namespace)
                     if len(page) < PAGE:
                         break

@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from dashwright.api.access.guard import Guard
+from dashwright.api.domain.access.view import deleter_of
 from dashwright.api.domain.events import event_of
 from dashwright.api.http.denial import denied
 from dashwright.api.resources import doors
 from dashwright.api.resources.writing.wanted import By, Expect, Wanted
-from dashwright.api.resources.writing.writer import Writer
+from dashwright.api.resources.writing.writer import Writer, aside
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
 from dashwright.common.document import read_json
@@ -131,7 +133,7 @@ class Dashboards:
     async def restore(self, by: By, stored: Stored, generation: int) -> Stored:
         """Makes an older version the newest again; its folder and everything beside the body stay. Raises NotFound."""
         version = await self.version(stored, generation)
-        spec = read_json(version.spec)
+        spec = await aside(len(version.spec), partial(read_json, version.spec))
 
         def change(current: Stored) -> Wanted:
             return doors.over(
@@ -152,9 +154,9 @@ class Dashboards:
         Raises NotFound for it or its folder, AlreadyExists where another has its uid by now, Forbidden, and QuotaReached.
         """
         caller, by = by.identity, replace(by, event=RESTORE)
-        scope = (await self._guard.view(caller, caller.namespace)).scope(DASHBOARD)
+        mine = deleter_of(caller)
         async with self._database.connection() as connection:
-            found = await histories.trashed(connection, DASHBOARD, caller.namespace, name=uid, limit=_MOST_DELETED, scope=scope)
+            found = await histories.trashed(connection, DASHBOARD, caller.namespace, name=uid, limit=_MOST_DELETED, deleted_by=mine)
             if not found:
                 raise not_found()
             last = max(found, key=lambda stored: stored.resource_version)  # one had gone before the next was made
@@ -162,7 +164,7 @@ class Dashboards:
             folder = await doors.folder_named(connection, caller.org_id, last.folder or "" if folder_uid is None else folder_uid, None)
         if version is None:
             raise not_found()
-        spec = read_json(version.spec)
+        spec = await aside(len(version.spec), partial(read_json, version.spec))
         made = doors.over(last, version.stored_version, spec, folder=folder or "", message="Restored from the trash", uid=str(last.uid))
         return await self._writer.create(made, by, size=len(version.spec))
 

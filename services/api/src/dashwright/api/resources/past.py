@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from dashwright.api.domain.access.view import deleter_of
 from dashwright.api.domain.selectors import Selection, Special, matches
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
@@ -63,14 +64,17 @@ async def _history(target: Target, services: Services, call: Call, selection: Se
 
 
 async def _trash(target: Target, services: Services, call: Call, selection: Selection) -> Answer:
-    """What was deleted, by name. Somebody sees there what they could read and delete while it was not."""
+    """What was deleted, by name: all of it for Admins, for others what they have deleted themselves and might still delete.
+
+    The rules of access to an object have gone with it, and so nobody else knows who could see it.
+    """
     kind, form, namespace = target.kind, formats.format_of(call), call.parameters["namespace"]
     limit, after = limit_of(call), _trash_position(call)
     view, action = await services.guard.view(call.identity, namespace), kind.actions["delete"]
     async with services.database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
         position = await changes.head(connection, Book.OBJECTS)
         found = await histories.trashed(
-            connection, kind, namespace, name=selection.name, after=after, limit=limit + 1, scope=view.scope(kind)
+            connection, kind, namespace, name=selection.name, after=after, limit=limit + 1, deleted_by=deleter_of(call.identity)
         )
     metadata = {"resourceVersion": str(position)}
     if len(found) > limit:

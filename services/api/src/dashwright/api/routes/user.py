@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from dashwright.api.access.guard import Guard
 from dashwright.api.accounts import users as events
 from dashwright.api.accounts.users import LONGEST_PASSWORD, SHORTEST_PASSWORD, Users, not_found
 from dashwright.api.http.answer import Answer, json_answer, message_answer
@@ -10,7 +11,7 @@ from dashwright.api.http.routing import SIGNED_IN, Operation, Route
 from dashwright.api.http.throttle import Throttle
 from dashwright.api.routes.account_answers import membership, profile
 from dashwright.api.routes.users import TAG, changes_of
-from dashwright.api.stores import members, orgs, people, stars
+from dashwright.api.stores import access, members, orgs, people, stars
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.identity import Caller
@@ -18,13 +19,13 @@ from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.models.answering import Message
 from dashwright.common.models.organizations import MembershipShape
 from dashwright.common.models.users import KeyProfile, OwnPasswordForm, ProfileShape, UserForm
-from dashwright.common.stores import audit, resources
+from dashwright.common.stores import audit
 
 STAR: Final = "star.add"
 UNSTAR: Final = "star.remove"
 
 
-def routes(database: Database, use: Users, throttle: Throttle) -> list[Route]:
+def routes(database: Database, use: Users, throttle: Throttle, guard: Guard) -> list[Route]:
     async def current(call: Call) -> Answer:
         caller = call.identity
         if caller.kind is Caller.API_KEY:
@@ -74,12 +75,11 @@ def routes(database: Database, use: Users, throttle: Throttle) -> list[Route]:
 
     async def star(call: Call) -> Answer:
         user_id, dashboard, caller = user_only(call, lacks="stars"), call.parameters["uid"], call.identity
-        missing = NotFound("Dashboard not found")
-        if not caller.may("dashboards:read", f"dashboards:uid:{dashboard}"):
-            raise missing
+        view = await guard.view(caller, caller.namespace)
         async with database.transaction() as connection:
-            if not await resources.owners(connection, DASHBOARD, caller.namespace, [dashboard]):
-                raise missing
+            found = await access.find(connection, DASHBOARD, caller.namespace, dashboard)
+            if found is None or not view.may(DASHBOARD.actions["get"], DASHBOARD, dashboard, found.folder):
+                raise NotFound("Dashboard not found")
             await stars.add(connection, user_id, caller.org_id, dashboard)
             await audit.record(connection, call.actor, STAR, f"dashboard:{dashboard}", org_id=caller.org_id)
         return message_answer("Dashboard starred!")

@@ -74,6 +74,10 @@ class View:
         plurals = {FOLDER.plural, _area(action)}
         return any(plural in plurals and self._of(rules) >= _needed(action) for (plural, _), rules in self.tree.lists.items())
 
+    def knows(self, folder: str) -> bool:
+        """Whether the folder was there when the view was made, or is of no account."""
+        return not self.tree.lists or folder in self.tree.parents
+
     def scope(self, kind: Kind, verb: str = "get") -> Scope:
         """The objects of a kind that the caller may read, or do something else with."""
         key = kind.key, verb
@@ -133,6 +137,11 @@ class View:
 def is_above_rules(identity: Identity) -> bool:
     """Whether the caller may do everything in their organization, whatever the rules of access say."""
     return identity.is_server_admin or identity.role is Role.ADMIN
+
+
+def deleter_of(identity: Identity) -> str | None:
+    """Whose deletions the caller finds in the trash: None stands for everybody's."""
+    return None if is_above_rules(identity) else identity.uid
 
 
 def demand(view: View, action: str, kind: Kind, name: str, folder: str | None, *, login: str) -> None:

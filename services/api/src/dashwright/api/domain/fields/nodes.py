@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from dashwright.common.document import canonical
+from dashwright.common.document import canonical, same
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -25,11 +25,15 @@ Node: TypeAlias = Atom | dict[str, Any]
 """An atom, or nodes by their names in FieldsV1."""
 
 
-def opened(tree: Any, set_lists: Collection[Path] = (), path: Path = ()) -> Node:
+def opened(tree: Any, set_lists: Collection[Path] = ()) -> Node:
     """``set_lists`` are the paths of lists whose items are a set; one that holds an item twice is an atom."""
-    if isinstance(tree, dict) and tree and not any(_UNKEEPABLE.search(key) for key in tree):
-        return {f"f:{key}": opened(value, set_lists, (*path, key)) for key, value in tree.items()}
-    if isinstance(tree, list) and tree and path in set_lists:
+    if isinstance(tree, dict):
+        if not tree or _UNKEEPABLE.search("".join(tree)):
+            return Atom(tree)
+        if not set_lists:
+            return {f"f:{key}": opened(value) if type(value) is dict else Atom(value) for key, value in tree.items()}
+        return {f"f:{key}": opened(value, [path[1:] for path in set_lists if path[:1] == (key,)]) for key, value in tree.items()}
+    if isinstance(tree, list) and tree and () in set_lists:
         items = {f"v:{canonical(item).decode()}": Atom(item) for item in tree}
         return items if len(items) == len(tree) else Atom(tree)
     return Atom(tree)
@@ -50,7 +54,7 @@ def is_set(node: dict[str, Any]) -> bool:
 
 def is_equal(one: Atom, other: Atom) -> bool:
     """Whether they hold the same JSON: ``1`` is ``1.0``, but not ``true``."""
-    return one.value is other.value or (one.value == other.value and canonical(one.value) == canonical(other.value))
+    return same(one.value, other.value)
 
 
 def is_empty_of(atom: Atom, node: dict[str, Any]) -> bool:

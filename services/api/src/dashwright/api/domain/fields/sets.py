@@ -16,7 +16,7 @@ NOTHING: FieldSet = {}
 
 def leaves(node: Node) -> FieldSet:
     """All fields of a tree."""
-    return {} if isinstance(node, Atom) else {name: leaves(member) for name, member in node.items()}
+    return {name: leaves(member) if isinstance(member, dict) else {} for name, member in node.items()} if isinstance(node, dict) else {}
 
 
 def union(one: FieldSet, other: FieldSet) -> FieldSet:

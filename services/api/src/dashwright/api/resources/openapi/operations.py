@@ -46,6 +46,7 @@ _LISTING: Final = (
         "watch",
     ),
 )
+_LISTING_EVERYWHERE: Final = (*_CHOOSING, "continue", "limit", "resourceVersion", "resourceVersionMatch")
 _WATCHED: Final = "application/json;stream=watch"
 
 # No strategic merge patch, though it is taken: kubectl would reckon with merging lists, and send directives for that.
@@ -84,6 +85,10 @@ def paths(kinds: Sequence[Kind], version: str) -> dict[str, Schema]:
             if name in kind.verbs:
                 path = _path(found, item if verb.on_item else collection)
                 path[verb.method] = _operation(kind, version, name, kind.kind, "")
+        if "list" in kind.verbs:
+            everywhere = _operation(kind, version, "list", kind.kind, "")
+            everywhere |= {"operationId": f"list{kind.kind}ForAllNamespaces", "parameters": _parameters(_LISTING_EVERYWHERE)}
+            found[f"/apis/{kind.api_version(version)}/{kind.plural}"] = {"get": everywhere}
         for sub in discovery.below(kind):
             for name in sub.verbs:
                 path = _path(found, f"{item}/{sub.name}")
@@ -114,12 +119,14 @@ def _operation(kind: Kind, version: str, name: str, shown: str, below: str, *, i
     }
     query = verb.query if is_own else ()
     if query:
-        operation["parameters"] = [
-            {"name": key, "in": "query", "description": _PARAMETERS[key][1], "schema": _PARAMETERS[key][0]} for key in query
-        ]
+        operation["parameters"] = _parameters(query)
     if body := _request(name, shown, is_own=is_own):
         operation["requestBody"] = body
     return {**operation, "responses": _responses(kind, name, shown, is_own=is_own)}
+
+
+def _parameters(query: Sequence[str]) -> list[Schema]:
+    return [{"name": key, "in": "query", "description": _PARAMETERS[key][1], "schema": _PARAMETERS[key][0]} for key in query]
 
 
 def _request(name: str, shown: str, *, is_own: bool) -> Schema | None:

@@ -61,8 +61,6 @@ def _status(kind: Kind) -> type[BaseModel] | None:
 def _object(kind: Kind, version: str, found: dict[str, Schema]) -> dict[str, Schema]:
     """The kind and its list."""
     spec, status = _spec(kind), _status(kind)
-    if spec is not None and kind.spec is None:
-        found[spec.__name__][OPEN] = True
     properties: Schema = {
         **_envelope(ObjectMeta),
         "spec": {"type": "object", OPEN: True, "description": "Any JSON object"} if spec is None else _told(spec, "What is wanted"),

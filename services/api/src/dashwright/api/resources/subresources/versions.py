@@ -3,15 +3,17 @@
 from dataclasses import replace
 from typing import Final
 
-from dashwright.api.http.answer import Answer, json_answer
+from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
-from dashwright.api.http.routing import Operation
+from dashwright.api.http.routing import Content, Operation
 from dashwright.api.resources import described, formats, past
+from dashwright.api.resources.formats import Form
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
 from dashwright.common.errors import BadRequest
-from dashwright.common.models.dashboard_versions import DashboardVersionInfo, DashboardVersionList
+from dashwright.common.media import JSON, YAML
+from dashwright.common.models.dashboard_versions import DashboardVersionInfo, DashboardVersionList, VersionsQueryOptions
 from dashwright.common.stores import histories
 from dashwright.common.stores.histories import Version
 from dashwright.common.stores.resources import Stored
@@ -25,8 +27,8 @@ _QUERY: Final = {
 
 
 def operation(target: Target) -> Operation:
-    either = DashboardVersionList | described.shown(target.kind)
-    return described.operation("list", target, below="Versions", query=_QUERY, answers={200: either}, errors=(404,))
+    either = Content(DashboardVersionList | described.shown(target.kind), (JSON, YAML))
+    return described.operation("list", target, below="Versions", query=_QUERY, answers={200: either}, errors=(404, 406))
 
 
 def operation_of_one(target: Target) -> Operation:
@@ -35,10 +37,10 @@ def operation_of_one(target: Target) -> Operation:
 
 
 async def handle(target: Target, services: Services, call: Call) -> Answer:
-    asked = call.query.get("version", "") or call.query.get("path", "").strip("/")
-    if asked not in ("", "0"):
-        return await _one(target, services, call, asked)
-    limit, before = past.limit_of(call), past.before_of(call)
+    asked = _options(call)
+    if asked.version:
+        return await _one(target, services, call, asked.version)
+    form, limit, before = formats.format_of(call), past.limit_of(call), past.before_of(call)
     current = await _readable(target, services, call)
     async with services.database.connection() as connection:
         found = await histories.versions(connection, current.uid, before=before, limit=limit + 1)
@@ -48,17 +50,27 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
         metadata={"resourceVersion": str(current.resource_version), **past.next_page(found, limit)},
         items=[_info(version) for version in found[:limit]],
     )
-    return json_answer(listed)
+    return formats.one(replace(form, form=Form.WHOLE), target.kind, target.version, listed.to_json())
 
 
 async def handle_one(target: Target, services: Services, call: Call) -> Answer:
-    return await _one(target, services, call, call.parameters["number"])
+    return await _one(target, services, call, _number(call.parameters["number"]))
 
 
-async def _one(target: Target, services: Services, call: Call, text: str) -> Answer:
+def _options(call: Call) -> VersionsQueryOptions:
+    """What the query asks for; version 0 stands for the list."""
+    path, text = call.query.get("path"), call.query.get("version") or (call.query.get("path") or "").strip("/")
+    return VersionsQueryOptions(path=path, version=_number(text) if text not in ("", "0") else 0)
+
+
+def _number(text: str) -> int:
     number = integer_of(text)
     if number is None or number < 1:
         raise BadRequest(f"version {text[:40]!r} is not the number of a version: a whole number from 1 on")
+    return number
+
+
+async def _one(target: Target, services: Services, call: Call, number: int) -> Answer:
     form = formats.format_of(call)
     current = await _readable(target, services, call)
     return formats.one(form, target.kind, target.version, await past.version_of(services, current, number))

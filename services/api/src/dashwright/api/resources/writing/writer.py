@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
 from dashwright.api.access.guard import Guard
-from dashwright.api.domain.access.view import View, demand
+from dashwright.api.domain.access.view import View, deleter_of, demand
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.domain.selectors import Selection
 from dashwright.api.resources import rules
@@ -68,7 +68,7 @@ class Writer:
         async with self._transaction(by) as connection:
             await resources.lock(connection)
             await rules.check_write(connection, namespace, write, None, self._settings)
-            write = await _made_again(connection, namespace, write, wanted.uid)
+            write = await _made_again(connection, namespace, write, wanted.uid, by)
             await resources.create(connection, namespace, write, actor=by.actor.uid, now=self._clock.now(), status=status)
             await rules.check_created(connection, kind, namespace, self._quotas)
             await _record(connection, by, kind, write.name, "create", by.created)
@@ -271,11 +271,11 @@ async def aside(size: int, work: Callable[[], Result]) -> Result:
     return work() if size < LARGE else await asyncio.to_thread(work)
 
 
-async def _made_again(connection: Connection, namespace: str, write: resources.Write, uid: str) -> resources.Write:
+async def _made_again(connection: Connection, namespace: str, write: resources.Write, uid: str, by: By) -> resources.Write:
     """A write that goes on where the object was when it was deleted, if it is that one that is wanted again."""
     if not uid or not write.kind.history:
         return write
-    taken = await histories.take_back(connection, write.kind, namespace, write.name, uid)
+    taken = await histories.take_back(connection, write.kind, namespace, write.name, uid, deleted_by=deleter_of(by.identity))
     if taken is None:
         return write
     return replace(write, uid=taken.uid, number=taken.number, generation=taken.generation + 1, restored_from=taken.generation)

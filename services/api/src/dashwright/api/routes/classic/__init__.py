@@ -1,1 +1,1 @@
-"""Thin doors of the classic API to dashboards and folders: what clients need to start with. Grown with the rest of that API."""
+"""Doors of the classic API to dashboards, folders and library panels: the same objects and rules as the resource API's."""
