@@ -239,6 +239,7 @@ def test_views_that_agree_show_the_same(who: Identity, before: Tree, after: Tree
     """What one shows of a folder that both know, or at the root, the other shows too; the same tree agrees with itself."""
     first, second = View(who, before), View(who, after)
     assert View(who, before).agrees(first)
+    assert View(who, Tree(dict(before.parents), dict(before.lists))).agrees(first)
     assert first.agrees(second) is second.agrees(first)
     if first.agrees(second):
         for kind, name, folder in places(before):

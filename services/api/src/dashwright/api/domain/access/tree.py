@@ -47,6 +47,7 @@ class Tree:
     def __init__(self, parents: Mapping[str, str | None] = _NONE, lists: Mapping[Listed, Rules] = _NO_LISTS) -> None:
         self.parents = parents
         self.lists = lists
+        self._compared: tuple[Tree, bool] | None = None
 
     def __len__(self) -> int:
         return len(self.parents) + len(self.lists)
@@ -76,10 +77,30 @@ class Tree:
     def below(self, tops: Collection[str]) -> frozenset[str]:
         """Those of the folders ``tops`` that there are, and all below them."""
         found: set[str] = set()
+        if not tops:
+            return frozenset()
         for name in self.downwards:
             if name in tops or self.parents[name] in found:
                 found.add(name)
         return frozenset(found)
+
+    def is_like(self, other: "Tree") -> bool:
+        """Whether the rules are the same and every folder that both have lies where it lay. The answer for the last one is kept."""
+        if self is other:
+            return True
+        if self._compared is None or self._compared[0] is not other:
+            self._compared = other, self._is_like(other)
+        return self._compared[1]
+
+    def _is_like(self, other: "Tree") -> bool:
+        if self.lists != other.lists:
+            return False
+        mine, theirs = self.parents, other.parents
+        return all(
+            theirs[name] == parent and (parent is None or (parent in mine) is (parent in theirs))
+            for name, parent in mine.items()
+            if name in theirs
+        )
 
 
 EMPTY: Final = Tree()

@@ -35,6 +35,7 @@ class View:
         self._default = _AT_ROOT[identity.role]
         self._granted = identity.granted
         self._scopes: dict[tuple[str, str], Scope] = {}
+        self._opened: dict[Level, frozenset[str]] = {}
 
     @property
     def is_whole(self) -> bool:
@@ -88,7 +89,7 @@ class View:
 
     def agrees(self, other: "View") -> bool:
         """Whether no object that both know of is seen by one only, as far as folders and rules decide it. May be False where that is so."""
-        if self.tree is other.tree:
+        if self.tree.is_like(other.tree):
             return True
         known = self.tree.parents.keys() & other.tree.parents.keys()
         return all(_as_known(self.scope(kind), known) == _as_known(other.scope(kind), known) for kind in KINDS if kind.in_folder)
@@ -104,21 +105,23 @@ class View:
         listed = {name: self._of(rules) >= needed for (plural, name), rules in self.tree.lists.items() if plural == kind.plural}
         is_root_granted = _ROOT in granted
         return Scope(
-            folders=tuple(self._open(needed) | self.tree.below({scope.removeprefix(_FOLDERS) for scope in granted})),
+            folders=tuple(self._open(needed) | self.tree.below({scope.removeprefix(_FOLDERS) for scope in granted if _FOLDERS in scope})),
             root=is_default or is_root_granted,
             hidden=tuple(name for name, is_open in listed.items() if not is_open) if is_default and not is_root_granted else (),
             names=tuple(by_name | {name for name, is_open in listed.items() if is_open}),
         )
 
-    def _open(self, needed: Level) -> set[str]:
+    def _open(self, needed: Level) -> frozenset[str]:
         """The folders on which role and rules give at least a level."""
-        found: set[str] = set()
-        for name in self.tree.downwards:
-            parent, own = self.tree.parents[name], self.tree.lists.get((FOLDER.plural, name))
-            is_given = parent in found if parent is not None else own is None and self._default >= needed
-            if is_given or (own is not None and self._of(own) >= needed):
-                found.add(name)
-        return found
+        if needed not in self._opened:
+            found: set[str] = set()
+            for name in self.tree.downwards:
+                parent, own = self.tree.parents[name], self.tree.lists.get((FOLDER.plural, name))
+                is_given = parent in found if parent is not None else own is None and self._default >= needed
+                if is_given or (own is not None and self._of(own) >= needed):
+                    found.add(name)
+            self._opened[needed] = frozenset(found)
+        return self._opened[needed]
 
     def _of(self, rules: Rules) -> Level:
         return max((rule.level for rule in rules if rule.is_about(self._identity)), default=Level.NONE)
