@@ -16,6 +16,7 @@ from tests.acceptance.processes import Stack
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 REPOSITORIES = f"{PROVISIONING}/repositories"
+AS_JSON = {"Content-Type": "application/json"}
 MEBIBYTE = 1024 * 1024
 
 
@@ -54,7 +55,7 @@ def check_status(answer: Any, code: int) -> None:
 )
 async def test_a_body_that_is_no_object_of_the_kind_is_refused(user: Client, path: str, body: bytes) -> None:
     """Malformed, too deep, of another type: 400 or 422 as a Status."""
-    status, answer, _ = await user.answer("POST", path, data=body)
+    status, answer, _ = await user.answer("POST", path, data=body, headers=AS_JSON)
     assert status in (400, 422), answer
     check_status(answer, status)
 
@@ -66,7 +67,7 @@ async def test_a_body_over_the_limit_is_refused(user: Client, path: str, limit: 
     """413 that names the limit, also where the body is small until it is decompressed."""
     body = b'{"spec": "' + b"x" * (limit * MEBIBYTE) + b'"}'
     for data, headers in ((body, {}), (gzip.compress(body), {"Content-Encoding": "gzip"})):
-        status, answer, _ = await user.answer("POST", path, data=io.BytesIO(data), headers=headers)
+        status, answer, _ = await user.answer("POST", path, data=io.BytesIO(data), headers={**AS_JSON, **headers})
         assert status == 413
         check_status(answer, 413)
         assert str(limit * MEBIBYTE) in answer["message"]

@@ -188,6 +188,30 @@ async def test_what_the_feed_tells_of_is_kept(database: Database) -> None:
     assert [row["generation"] for row in needed] == [3, 4, 5]
 
 
+async def test_versions_that_were_brought_in_end_no_earlier_one(database: Database) -> None:
+    """What was current is told of until the change that followed it has left the feed, whatever older versions came with that change."""
+    uid = await save(database, "a", "one")
+    async with database.transaction() as connection:
+        await connection.execute("update change set changed_at = now() - interval '1 hour'")
+    await save(database, "a", "two")
+    async with database.transaction() as connection:
+        # As if generations 2 and 3 had come with the fourth.
+        await connection.execute("update resource set generation = 4")
+        await connection.execute("update resource_history set generation = 4 where generation = 2")
+        await connection.execute("delete from change where type = 'MODIFIED' and generation = 4")
+        await connection.execute("update change set generation = 4 where generation = 2")
+        await connection.execute(
+            "insert into resource_history (uid, generation, metadata, stored_version, spec, created_by) "
+            "select uid, n, metadata, stored_version, spec, created_by from resource_history, generate_series(2, 3) n where generation = 4"
+        )
+    await clean(database, keep=1, changes_for=timedelta(minutes=1))
+    async with database.connection() as connection:
+        assert await kept(connection, uid) == [4, 3, 2, 1]
+    await clean(database, keep=1)
+    async with database.connection() as connection:
+        assert await kept(connection, uid) == [4]
+
+
 async def test_the_history_of_what_is_gone_goes_with_the_feed(database: Database) -> None:
     """As soon as neither the feed nor the trash tells of it."""
     gone, trashed = await save(database, "gone", "one"), await save(database, "trashed", "one", "two", "three")

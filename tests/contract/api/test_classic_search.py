@@ -85,6 +85,37 @@ async def test_a_search_may_come_as_a_body(api: Api) -> None:
         assert await api("POST", "/api/search", body) == (400, {"message": "bad request data"})
 
 
+async def test_deleted_dashboards_are_found_until_they_are_made_again(api: Api) -> None:
+    """By title, those that the caller could read; of several of one name the last. The day says when they go for good."""
+    place = await folder(api, "f1", "F")
+    for uid, title, where in (("d1", "beta", ""), ("d2", "Alpha", "f1"), ("d3", "Here", "")):
+        await saved(api, uid, title, folder=where)
+    await api("DELETE", "/api/dashboards/uid/d1")
+    await saved(api, "d1", "Gamma")
+    for uid in ("d1", "d2"):
+        await api("DELETE", f"/api/dashboards/uid/{uid}")
+    viewer = await api.person("viewer", Role.VIEWER)
+
+    async def found(query: str = "", **options: Any) -> list[tuple[str, str]]:
+        status, body = await api("GET", f"/api/search?deleted=true&{query}", **options)
+        assert status == 200, body
+        assert all(item["isDeleted"] and item["permanentlyDeleteDate"] > "2" for item in body)
+        return [(item["uid"], item["title"]) for item in body]
+
+    assert await found() == [("d2", "Alpha"), ("d1", "Gamma")]
+    assert await found("query=GAM") == [("d1", "Gamma")]
+    assert await found("folderUIDs=f1") == [("d2", "Alpha")]
+    assert await found("dashboardUIDs=d1&limit=1") == [("d1", "Gamma")]
+    assert await found("limit=1&page=2") == [("d1", "Gamma")]
+    assert await found("type=dash-folder") == []
+    assert (await api("POST", "/api/search", {"deleted": True, "dashboardUIDs": ["d2"]}))[1][0]["folderId"] == place["id"]
+    assert (await api("POST", "/api/folders/f1/permissions", {"items": []}))[0] == 200
+    assert await found(auth=viewer) == [("d1", "Gamma")]
+    assert await found(auth=await api.person("nobody", Role.NONE)) == []
+    assert (await api("PATCH", "/api/dashboards/uid/d1/trash", {}))[0] == 200
+    assert await found() == [("d2", "Alpha")]
+
+
 async def test_a_search_for_another_type_fails(api: Api) -> None:
     """Existing clients know it as a failure of the server."""
     for status, answer in (await api("GET", "/api/search?type=unknown"), await api("POST", "/api/search", {"type": ["dash-db", "x"]})):

@@ -92,3 +92,16 @@ async def test_owners_of_what_a_version_cannot_show_stay(api: Api) -> None:
     assert status == 200
     _, found = await api("GET", f"{layouts}/d")
     assert owned(found) == owned(made) | {"b": {"f:metadata": {"f:labels": {"f:team": {}}}}}
+
+
+async def test_both_doors_keep_the_same_books(api: Api) -> None:
+    """What is saved through the classic API has an owner, too, who takes what it changes, and whom an apply may not overrule."""
+    saved = {"dashboard": {"uid": "d", "title": "T", "refresh": "1m"}, "overwrite": True}
+    assert (await api("POST", "/api/dashboards/db", saved))[0] == 200
+    _, made = await api("GET", f"{DASHBOARDS}/d")
+    assert owned(made) == {"classic-api": {"f:spec": {"f:title": {}, "f:refresh": {}}}}
+    await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", dashboard("U", refresh="1m"))
+    saved["dashboard"] = {"uid": "d", "title": "U", "refresh": "5m"}
+    assert (await api("POST", "/api/dashboards/db", saved))[0] == 200
+    _, changed = await api("GET", f"{DASHBOARDS}/d")
+    assert owned(changed) == {"classic-api": {"f:spec": {"f:refresh": {}}}, "b": {"f:spec": {"f:title": {}}}}

@@ -1,10 +1,11 @@
 """Watches of the resource API, as a client sees them."""
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
-from tests.contract.api.conftest import ADMIN, Api, StartApi
+from tests.contract.api.conftest import ADMIN, Api, StartApi, legacy_text
 from tests.contract.api.watching import DASHBOARDS, FOLDERS, JOBS, create, dashboard, position, watching
 
 from dashwright.common.identity import Role
@@ -174,6 +175,21 @@ async def relabel(api: Api, name: str, team: str) -> int:
     return version
 
 
+async def test_large_objects_come_whole(api: Api) -> None:
+    """Also when many of them, and many changes of one, are waited for: their bodies are in memory a few at a time."""
+    begun, made = await position(api), []
+    for number in range(4):
+        body = dashboard(f"d{number}")
+        body["spec"]["description"] = f"{number}" * (200_000 * (number + 1))
+        made.append(await create(api, body))
+    versions = [await relabel(api, "d3", team) for team in "abc"]
+    async with watching(api, resourceVersion=begun) as watch:
+        assert [(await watch.event())["object"] for _ in made] == made
+        for version in versions:
+            shown = (await watch.event())["object"]
+            assert (shown["metadata"]["resourceVersion"], shown["spec"]) == (str(version), made[3]["spec"])
+
+
 async def test_one_object_is_watched_by_its_name(api: Api) -> None:
     """As ``kubectl get NAME --watch`` does."""
     async with watching(api, resourceVersion=await position(api), fieldSelector="metadata.name=b") as watch:
@@ -278,6 +294,17 @@ async def test_a_watch_ends_when_its_caller_changes(api: Api) -> None:
         assert await undisturbed.told() == ("ADDED", "a")
     async with watching(api, auth=viewer, resourceVersion=begun) as watch:
         assert watch.answer.status in (401, 403)
+
+
+async def test_a_watch_does_not_outlive_its_key(api: Api) -> None:
+    """It ends with the key that it came with; the next one is refused."""
+    await api.legacy_key("short", role=Role.VIEWER, expires=int(time.time()) + 3)
+    auth = f"Bearer {legacy_text('short')}"
+    async with watching(api, auth=auth, resourceVersion=await position(api)) as watch:
+        assert watch.answer.status == 200
+        assert await watch.rest() == []
+    async with watching(api, auth=auth) as watch:
+        assert watch.answer.status == 401
 
 
 async def test_only_who_may_read_may_watch(api: Api) -> None:

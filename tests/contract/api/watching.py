@@ -14,6 +14,7 @@ FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
 JOBS = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/jobs"
 
 _PATIENCE = 20.0
+_LONGEST_LINE = 16 * 1024 * 1024
 
 
 class Watching:
@@ -25,7 +26,7 @@ class Watching:
     async def event(self) -> Any:
         """The next event; None at the end."""
         async with asyncio.timeout(_PATIENCE):
-            line = await self.answer.content.readline()
+            line = await self.answer.content.readline(max_line_length=_LONGEST_LINE)
         assert not line or line.endswith(b"\n"), "an event is whole, or the connection broke off"
         return orjson.loads(line) if line else None
 

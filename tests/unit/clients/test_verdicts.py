@@ -95,7 +95,7 @@ def test_the_list_names_tests_of_the_groups() -> None:
     """Each exception belongs to a file that is run."""
     listed = verdict.read_exceptions(LISTED.read_text())
     files = {test.partition("::")[0] for table in (listed.fails, listed.skips, listed.either) for test in table}
-    assert files <= set(suite.GROUPS.values())
+    assert files <= {group.file for group in suite.GROUPS.values()}
 
 
 def test_an_archive_with_another_content_is_removed_and_refused(tmp_path: Path) -> None:

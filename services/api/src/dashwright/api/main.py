@@ -181,7 +181,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
         *audit.routes(database),
         *teams.routes(database, Rights(database, gate.memory)),
         *preferences.routes(database),
-        *search.routes(database, services.guard),
+        *search.routes(database, services.guard, trash_days=settings.trash_days),
         *home.routes(database, services.guard),
         *tags.routes(database, services.guard),
         *access_rules.routes(Permissions(database, services.guard)),

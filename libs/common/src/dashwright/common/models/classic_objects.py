@@ -23,6 +23,7 @@ class FoundItem(Shape):
     is_starred: bool
     sort_meta: int = 0
     is_deleted: bool = False
+    permanently_delete_date: str | None = None
     folder_id: int | None = None
     folder_uid: str | None = None
     folder_title: str | None = None

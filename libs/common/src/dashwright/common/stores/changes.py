@@ -144,9 +144,12 @@ def gone(version: int) -> Gone:
     return Gone(f"too old resource version: {version}; list again, and go on from there")
 
 
-async def bodies(connection: Connection, wanted: Sequence[tuple[uuid.UUID, int]]) -> dict[tuple[uuid.UUID, int], str]:
-    """The bodies of generations of objects, of those that are still kept."""
-    rows = await connection.fetch(_sql.bodies, [uid for uid, _ in wanted], [generation for _, generation in wanted])
+async def bodies(connection: Connection, wanted: Sequence[tuple[uuid.UUID, int]], *, most: int) -> dict[tuple[uuid.UUID, int], str | None]:
+    """The bodies of generations of objects, of those that are still kept.
+
+    None in place of those that follow the first ``most`` bytes: they are had by asking for them.
+    """
+    rows = await connection.fetch(_sql.bodies, [uid for uid, _ in wanted], [generation for _, generation in wanted], most)
     return {(row["uid"], row["generation"]): row["spec"] for row in rows}
 
 

@@ -44,9 +44,13 @@ from change_horizon h left join lateral (
 order by c.resource_version
 
 -- name: bodies
--- Those of the generations that are still kept.
-select h.uid, h.generation, h.spec
-from unnest($1::uuid[], $2::bigint[]) as wanted (uid, generation) join resource_history h using (uid, generation)
+-- Those of the generations that are still kept; the bodies of the first ones, up to $3 bytes of them, one at least.
+select uid, generation, case when place = 1 or total <= $3 then spec end as spec
+from (
+    select h.uid, h.generation, h.spec, sum(octet_length(h.spec)) over so_far as total, row_number() over so_far as place
+    from unnest($1::uuid[], $2::bigint[]) with ordinality as wanted (uid, generation, number) join resource_history h using (uid, generation)
+    window so_far as (order by wanted.number rows unbounded preceding)
+) kept
 
 -- name: due
 -- Up to which version the feed may be dropped: what is older than $1, and beyond $2 changes what is older than $3. A change of a

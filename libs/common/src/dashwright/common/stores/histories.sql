@@ -29,9 +29,10 @@ returning uid, generation, number
 
 -- name: trim
 -- Of the objects $1 drops the generations beyond the $2 newest. One stays while the feed tells of it, which it does until the version that
--- the next generation began with has left the feed; the newest has none after it.
+-- the next generation began with has left the feed. Generations that were brought in with their object began with none.
 with placed as (
-    select uid, generation, row_number() over newest as place, lag(resource_version) over newest as followed_at
+    select uid, generation, row_number() over newest as place,
+           coalesce(min(nullif(resource_version, 0)) over (newest rows between unbounded preceding and 1 preceding), 0) as followed_at
     from resource_history
     where uid = any($1::uuid[])
     window newest as (partition by uid order by generation desc)

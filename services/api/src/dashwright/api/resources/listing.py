@@ -18,8 +18,8 @@ from dashwright.common.stores.resources import Stored
 READ: Final = 4 * 1024 * 1024
 """Bytes of bodies that are read, and in memory, at once, unless a single one has more."""
 
-PIECE: Final = 1024 * 1024
-"""Bytes of bodies that are written at once, with the same exception."""
+PIECE: Final = 256 * 1024
+"""Bytes of bodies that are written at once, with the same exception: little enough that memory is used again, not asked for anew."""
 
 LARGEST: Final = 64 * 1024 * 1024
 """Bytes of bodies of a page that a client has limited; where more would follow, it ends before."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from dashwright.common.database.pool import Connection
@@ -28,6 +29,7 @@ class Item:
     folder_number: int | None
     folder: str | None
     folder_title: str | None
+    deleted_at: datetime | None = None
 
 
 class Known(NamedTuple):
@@ -94,6 +96,22 @@ async def search(connection: Connection, wanted: Search, *, limit: int, offset: 
     return [_item(row) for row in rows]
 
 
+async def deleted(connection: Connection, wanted: Search, *, limit: int, offset: int) -> Sequence[Item]:
+    """Dashboards that can be made again, by title. Numbers, tags and stars ask for nothing here."""
+    rows = await connection.fetch(
+        _sql.deleted,
+        namespace_of(wanted.org_id),
+        *spread(wanted.dashboards),
+        *spread(wanted.containers),
+        wanted.containing,
+        _some(wanted.names),
+        _some(wanted.folders),
+        limit,
+        offset,
+    )
+    return [_item(row, row["deleted_at"]) for row in rows]
+
+
 async def tags(connection: Connection, org_id: int, dashboards: Scope) -> Sequence[tuple[str, int]]:
     """The tags of those dashboards, in order, each with the number of dashboards that have it."""
     rows = await connection.fetch(_sql.tags, namespace_of(org_id), *spread(dashboards))
@@ -127,7 +145,7 @@ def _some(values: Collection[Any]) -> list[Any] | None:
     return list(values) or None
 
 
-def _item(row: Any) -> Item:
+def _item(row: Any, deleted_at: datetime | None = None) -> Item:
     return Item(
         row["number"],
         row["name"],
@@ -138,4 +156,5 @@ def _item(row: Any) -> Item:
         row["folder_number"],
         row["folder"],
         row["folder_title"],
+        deleted_at,
     )

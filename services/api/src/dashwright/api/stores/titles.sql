@@ -25,6 +25,29 @@ where r.namespace = $1
 order by r.resource <> 'folders', case when $22 then lower(r.title) end desc, case when not $22 then lower(r.title) end, r.name
 limit $23 offset $24
 
+-- name: deleted
+-- Deleted dashboards of a namespace that can be made again, by title: of several of one name the last, and none whose name is taken.
+-- What the caller may read: everything ($2), folders ($3), the root ($4) but for some ($5), some by name ($6); of folders the same
+-- ($7 to $11). Null or empty asks for nothing: $12 part of the title, $13 names, $14 folders by name, '' the root. $15 limit, $16 offset.
+select t.number, t.name, t.resource, t.title, '{}'::text[] as tags, f.number as folder_number, f.name as folder, f.title as folder_title,
+       false as starred, t.deleted_at
+from trash t
+left join resource f on f.namespace = t.namespace and f.api_group = 'folder.grafana.app' and f.resource = 'folders' and f.name = t.folder
+    and ($7 or f.folder = any($8::text[]) or f.folder is null and $9 and f.name <> all($10::text[]) or f.name = any($11::text[]))
+where t.namespace = $1 and t.api_group = 'dashboard.grafana.app' and t.resource = 'dashboards'
+  and ($2 or t.folder = any($3::text[]) or t.folder is null and $4 and t.name <> all($5::text[]) or t.name = any($6::text[]))
+  and ($12 = '' or position(lower($12) in lower(t.title)) > 0)
+  and ($13::text[] is null or t.name = any($13))
+  and ($14::text[] is null or coalesce(t.folder, '') = any($14))
+  and not exists (
+      select from trash later
+      where later.namespace = t.namespace and later.api_group = t.api_group and later.resource = t.resource and later.name = t.name
+        and later.resource_version > t.resource_version)
+  and not exists (
+      select from resource r where r.namespace = t.namespace and r.api_group = t.api_group and r.resource = t.resource and r.name = t.name)
+order by lower(t.title), t.name
+limit $15 offset $16
+
 -- name: tags
 -- The tags of the dashboards of a namespace that a caller may read, as above: everything ($2), folders ($3), the root ($4) but for some
 -- ($5), some by name ($6).

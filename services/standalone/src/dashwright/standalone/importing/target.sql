@@ -26,10 +26,6 @@ insert into imported (origin, key, digest, state)
 select $1, key, digest, state from unnest($2::text[], $3::bytea[], $4::text[]) as wanted(key, digest, state)
 on conflict (origin, key) do update set digest = excluded.digest, state = excluded.state
 
--- name: members
--- The organizations of each member, to know whose rows are wanted.
-select user_id from org_user where org_id = any($1::bigint[])
-
 -- name: given
 -- What stands beside the staged objects: facts that an import knows and a new object has none of.
 create temporary table given (

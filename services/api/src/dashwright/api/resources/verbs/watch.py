@@ -1,6 +1,7 @@
 """Watch: what happens to the objects of a namespace, as it happens."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 from dashwright.api.domain.selectors import parse_selection
 from dashwright.api.http.answer import Answer
@@ -33,14 +34,16 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
     if selection.special is not None:
         raise BadRequest(f"what is selected by {selection.special.value} does not change, and cannot be watched; list it")
     view = await services.guard.view(call.identity, namespace)
-    if feed.watchers >= limit:
-        raise TooManyRequests(
-            f"{limit} watches are open here, which is all DASHWRIGHT_WATCHES allows; try again", retry_after=_RETRY_SECONDS
-        )
     try:
         after = await _whence(target, services, options)
     except Gone as error:
         return Answer(200, _refused(error), form.content_type, endless=True)
+    if feed.watchers >= limit:
+        raise TooManyRequests(
+            f"{limit} watches are open here, which is all DASHWRIGHT_WATCHES allows; try again", retry_after=_RETRY_SECONDS
+        )
+    if call.identity.expires_at is not None:
+        options = replace(options, seconds=min(options.seconds, call.identity.expires_at - services.clock.seconds()))
     asked = Asked(target, namespace, selection, options, form)
     watch = Watch(asked, feed, services.guard, services.lines, call.identity, view, after)
     if options.is_initial:

@@ -3,7 +3,9 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Final, NamedTuple
+from uuid import UUID
 
 from dashwright.api.http.sharing import Shared
 from dashwright.api.resources import formats
@@ -17,6 +19,9 @@ _BYTES: Final = 16 * 1024 * 1024
 _AT_ONCE: Final = 4
 """Pieces whose bodies are read at the same time."""
 
+_BODIES: Final = 1024 * 1024
+"""Bytes of the bodies of one piece, unless a single one has more."""
+
 
 class Piece(NamedTuple):
     """What tells pieces apart: the events in them by their keys, and the shape that they have."""
@@ -28,45 +33,53 @@ class Piece(NamedTuple):
     with_columns: bool
 
 
+class Written(NamedTuple):
+    """Lines, and of how many events they are."""
+
+    lines: bytes
+    events: int
+
+
 class Lines:
     """Pieces of watches, each of some lines. The newest are kept, up to some bytes of them: many watchers hear the same at once."""
 
     def __init__(self, database: Database, *, size: int = _BYTES) -> None:
         self._database = database
         self._room = size
-        self._written: OrderedDict[Piece, bytes] = OrderedDict()
-        self._under_way: Shared[Piece, bytes] = Shared()
+        self._written: OrderedDict[Piece, Written] = OrderedDict()
+        self._under_way: Shared[Piece, Written] = Shared()
         self._reading = asyncio.Semaphore(_AT_ONCE)
 
-    async def of(self, events: Sequence[Told], kind: Kind, version: str, form: Format, *, with_columns: bool) -> bytes:
-        """The lines of some events in order. Raises Unavailable."""
+    async def of(self, events: Sequence[Told], kind: Kind, version: str, form: Format, *, with_columns: bool) -> Written:
+        """The lines of the first of some events, in order: of as many as have no more bodies than fit into memory. Raises Unavailable."""
         piece = Piece(tuple(event.key for event in events), kind, version, form, with_columns)
         written = self._written.get(piece)
         return written if written is not None else await self._under_way.once(piece, lambda: self._write(piece, events))
 
-    async def _write(self, piece: Piece, events: Sequence[Told]) -> bytes:
+    async def _write(self, piece: Piece, events: Sequence[Told]) -> Written:
         specs = await self._specs(piece, events)
         lines = [
             formats.event(piece.form, piece.kind, piece.version, event.type, event.item(piece.kind, spec), with_columns=first)
             for event, spec, first in zip(events, specs, [piece.with_columns] + [False] * len(events), strict=False)
         ]
-        return self._kept(piece, b"".join(lines))
+        return self._kept(piece, Written(b"".join(lines), len(lines)))
 
     async def _specs(self, piece: Piece, events: Sequence[Told]) -> Sequence[str]:
-        """The bodies of events, where they are shown. One that is not kept any more is empty."""
+        """The bodies of the first events, where they are shown. One that is not kept any more is empty."""
         if not piece.form.needs_body(piece.kind):
             return ["{}"] * len(events)
-        wanted = [(event.change.uid, event.state.generation) for event in events if event.change.spec is None]
-        found = {}
+        wanted = list(dict.fromkeys(event.body for event in events if event.change.spec is None))
+        found: dict[tuple[UUID, int], str | None] = {}
         if wanted:
             async with self._reading, self._database.connection() as connection:
-                found = await changes.bodies(connection, wanted)
-        return [event.change.spec or found.get((event.change.uid, event.state.generation), "{}") for event in events]
+                found = await changes.bodies(connection, wanted, most=_BODIES)
+        specs = (event.change.spec or found.get(event.body, "{}") for event in events)
+        return [spec for spec in takewhile(lambda spec: spec is not None, specs) if spec is not None]
 
-    def _kept(self, piece: Piece, lines: bytes) -> bytes:
-        self._written[piece] = lines
-        self._room -= len(lines)
+    def _kept(self, piece: Piece, written: Written) -> Written:
+        self._written[piece] = written
+        self._room -= len(written.lines)
         while self._room < 0:
             _, dropped = self._written.popitem(last=False)
-            self._room += len(dropped)
-        return lines
+            self._room += len(dropped.lines)
+        return written

@@ -29,8 +29,8 @@ from dashwright.common.stores.changes import Change, State
 
 log = structlog.get_logger()
 
-_EVENTS: Final = 16
-"""Events sent at once: their bodies are in memory together."""
+_EVENTS: Final = 32
+"""Events sent at once."""
 
 
 _NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
@@ -171,10 +171,12 @@ class Watch:
         return self._view.may(kind.actions["watch"], kind, name, state.folder)
 
     async def _events(self) -> bytes:
-        events, self._to_tell = self._to_tell[:_EVENTS], self._to_tell[_EVENTS:]
         target, with_columns = self._asked.target, not self.has_columns
+        events = self._to_tell[:_EVENTS]
+        written = await self._lines.of(events, target.kind, target.version, self._asked.form, with_columns=with_columns)
+        self._to_tell = self._to_tell[written.events :]
         self.has_columns = True
-        return await self._lines.of(events, target.kind, target.version, self._asked.form, with_columns=with_columns)
+        return written.lines
 
     def _bookmark(self) -> bytes:
         asked = self._asked

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import NamedTuple
+from uuid import UUID
 
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores.changes import Change, State
@@ -19,6 +20,11 @@ class Told(NamedTuple):
     def key(self) -> tuple[int, str]:
         """What the event is known by in its feed: two of the same key show the same."""
         return (self.change.resource_version, self.type)
+
+    @property
+    def body(self) -> tuple[UUID, int]:
+        """Which body it shows."""
+        return (self.change.uid, self.state.generation)
 
     def item(self, kind: Kind, spec: str) -> Stored:
         state, change = self.state, self.change

@@ -1,11 +1,13 @@
 """``/api/search``: dashboards and folders by title, tags, folder and stars. Whoever may read neither finds nothing."""
 
+from datetime import timedelta
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from dashwright.api.access.guard import Guard
 from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
+from dashwright.api.domain.times import shown
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
@@ -36,6 +38,7 @@ _QUERY: Final = {
     "folderUIDs": "only what lies in these folders, general is the root; may be repeated",
     "folderIds": "the same by number, 0 is the root; where only folders are asked for, also these folders themselves; may be repeated",
     "starred": "only the caller's starred dashboards",
+    "deleted": "dashboards in the trash instead; of the others query, dashboardUIDs and folderUIDs count",
     "sort": "alpha-asc, or alpha-desc: by title from the end",
     "limit": "at most 5000; 1000",
     "page": "from 1",
@@ -57,15 +60,17 @@ class Asked(ClassicBody):
     folder_uids: Texts = Field(default_factory=list, alias="folderUIDs")
     folder_ids: Numbers = Field(default_factory=list)
     starred: bool = False
+    deleted: bool = False
     sort: Literal["", "alpha-asc", "alpha-desc"] = ""
     limit: int = _PAGE
     page: int = 1
 
 
 class _Handlers:
-    def __init__(self, database: Database, guard: Guard) -> None:
+    def __init__(self, database: Database, guard: Guard, kept: timedelta) -> None:
         self._database = database
         self._guard = guard
+        self._kept = kept
 
     async def by_query(self, call: Call) -> Answer:
         return await self._search(call, _asked(call))
@@ -98,12 +103,35 @@ class _Handlers:
         limit = min(asked.limit, _LARGEST_PAGE) if asked.limit > 0 else _PAGE
         offset = (min(max(asked.page, 1), _MOST_PAGES) - 1) * limit
         async with self._database.connection() as connection:
-            found = await titles.search(connection, wanted, limit=limit, offset=offset)
-        return json_answer([_shown(item, caller.org_id) for item in found])
+            found = await (titles.deleted if asked.deleted else titles.search)(connection, wanted, limit=limit, offset=offset)
+        return json_answer([self._shown(item, caller.org_id) for item in found])
+
+    def _shown(self, item: titles.Item, org_id: int) -> FoundItem:
+        address = folder_url if item.is_folder else dashboard_url
+        found = FoundItem(
+            id=item.number,
+            uid=item.name,
+            org_id=org_id,
+            title=item.title,
+            uri=f"db/{slug_of(item.title)}",
+            url=address(item.name, item.title),
+            type="dash-folder" if item.is_folder else "dash-db",
+            tags=list(item.tags),
+            is_starred=item.is_starred,
+        )
+        if item.folder is not None and item.folder_number is not None and item.folder_title is not None:
+            found.folder_id = item.folder_number
+            found.folder_uid = item.folder
+            found.folder_title = item.folder_title
+            found.folder_url = folder_url(item.folder, item.folder_title)
+        if item.deleted_at is not None:
+            found.is_deleted = True
+            found.permanently_delete_date = shown(item.deleted_at + self._kept)
+        return found
 
 
-def routes(database: Database, guard: Guard) -> list[Route]:
-    handlers = _Handlers(database, guard)
+def routes(database: Database, guard: Guard, *, trash_days: int) -> list[Route]:
+    handlers = _Handlers(database, guard, timedelta(days=trash_days))
     answers = {200: list[FoundItem], 500: Message}
     search = Operation(
         "search",
@@ -111,7 +139,7 @@ def routes(database: Database, guard: Guard) -> list[Route]:
         "search",
         answers=answers,
         query=_QUERY,
-        parameters={"starred": bool, "limit": int, "page": int},
+        parameters={"starred": bool, "deleted": bool, "limit": int, "page": int},
     )
     post = Operation("searchByBody", "the same, for more names than an address holds", "search", Asked, answers)
     return [
@@ -139,28 +167,8 @@ def _asked(call: Call) -> Asked:
         folderUIDs=texts("folderUIDs"),
         folderIds=numbers("folderIds"),
         starred=call.switch("starred"),
+        deleted=call.switch("deleted"),
         sort="alpha-desc" if sort == "alpha-desc" else "",
         limit=call.number("limit", _PAGE, least=1, most=_LARGEST_PAGE),
         page=call.number("page", 1, least=1, most=_MOST_PAGES),
     )
-
-
-def _shown(item: titles.Item, org_id: int) -> FoundItem:
-    address = folder_url if item.is_folder else dashboard_url
-    found = FoundItem(
-        id=item.number,
-        uid=item.name,
-        org_id=org_id,
-        title=item.title,
-        uri=f"db/{slug_of(item.title)}",
-        url=address(item.name, item.title),
-        type="dash-folder" if item.is_folder else "dash-db",
-        tags=list(item.tags),
-        is_starred=item.is_starred,
-    )
-    if item.folder is not None and item.folder_number is not None and item.folder_title is not None:
-        found.folder_id = item.folder_number
-        found.folder_uid = item.folder
-        found.folder_title = item.folder_title
-        found.folder_url = folder_url(item.folder, item.folder_title)
-    return found

@@ -1,0 +1,54 @@
+"""Which kubectl is taken, and how one from Debian's archive is vouched for."""
+
+import pytest
+from tests.clients.kubernetes import debian, kubectl
+from tests.clients.missing import Missing
+
+RELEASE = """Codename: trixie
+MD5Sum:
+ 0123456789abcdef0123456789abcdef 9678380 main/binary-amd64/Packages.xz
+SHA256:
+ {}  100 main/binary-amd64/Packages.gz
+ {}  9678380 main/binary-amd64/Packages.xz
+""".format("a" * 64, "b" * 64)
+
+PACKAGES = """Package: kubectl-extras
+Filename: pool/other.deb
+SHA256: 1
+
+Package: kubectl
+Description: a tool
+ Filename: not this
+Filename: pool/main/k/kubectl_1.32.3_amd64.deb
+SHA256: 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "enough"),
+    [
+        ("1.32.3+ds-2", True),
+        ("1.40.0", True),
+        ("1.20.5+really1.20.2-1.1+deb12u1", False),
+        ("1:528.0.0-0", False),
+        ("", False),
+        ("nonsense", False),
+    ],
+)
+def test_versions_that_are_new_enough(text: str, enough: bool) -> None:
+    """From 1.32 on; a package that counts otherwise, as Google's does, is none."""
+    assert (kubectl._version(text) >= kubectl.OLDEST) is enough
+
+
+def test_the_hash_of_an_index_is_that_of_the_signed_list() -> None:
+    """The SHA-256 of exactly that file."""
+    assert debian._hash_in_release(RELEASE, "main/binary-amd64/Packages.xz") == "b" * 64
+    with pytest.raises(Missing):
+        debian._hash_in_release(RELEASE, "main/binary-riscv64/Packages.xz")
+
+
+def test_a_package_is_found_by_its_whole_name() -> None:
+    """Its file and its hash, and no line of a description."""
+    assert debian._entry(PACKAGES, "kubectl") == ("pool/main/k/kubectl_1.32.3_amd64.deb", "2")
+    with pytest.raises(Missing):
+        debian._entry(PACKAGES, "kube")
