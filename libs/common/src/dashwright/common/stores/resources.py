@@ -315,9 +315,17 @@ async def list_page(connection: Connection, kind: Kind, namespace: str, *, after
     return Page(items, position, items[-1].name, remaining)
 
 
-async def write_status(connection: Connection, kind: Kind, namespace: str, name: str, status: bytes) -> None:
-    """Replaces the status; NotFound when the object has gone."""
-    version = await connection.fetchval(_sql.write_status, namespace, kind.group, kind.plural, name, status.decode())
+async def write_status(
+    connection: Connection,
+    kind: Kind,
+    namespace: str,
+    name: str,
+    status: bytes,
+    managed_fields: Sequence[Mapping[str, Any]] | None = None,
+) -> None:
+    """Replaces the status, and who owns its fields, where that is said; NotFound when the object has gone."""
+    owners = None if managed_fields is None else orjson.dumps(list(managed_fields)).decode()
+    version = await connection.fetchval(_sql.write_status, namespace, kind.group, kind.plural, name, status.decode(), owners)
     if version is None:
         raise not_found(kind, name)
 
