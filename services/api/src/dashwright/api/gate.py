@@ -1,6 +1,7 @@
 """The gate, composed: everything that turns credentials into callers, and forgets them in time."""
 
-from contextlib import AsyncExitStack
+import asyncio
+from contextlib import AsyncExitStack, suppress
 
 from dashwright.api.housekeeping import LastUsed
 from dashwright.api.http.basic import BasicAuthenticator
@@ -17,6 +18,8 @@ from dashwright.common.database.pool import Database
 from dashwright.common.settings import Settings
 
 _CHANNEL = "identity"
+_PATIENCE = 5.0
+"""Seconds that a start waits until changed rights are heard: whoever watches from before that has to come again when they are."""
 
 
 class Gate:
@@ -41,9 +44,18 @@ class Gate:
         self.authenticator = Schemes({"basic": basic, "bearer": bearer}, accounts, self.memory, self.last_used)
 
     async def start(self) -> None:
-        """Begins to hear of changed rights; until the connection for that stands, nobody is remembered."""
-        heard = self._database.listen(_CHANNEL, self.memory.forget, self.memory.begin, self.memory.suspend)
+        """Begins to hear of changed rights, and waits a little for the connection for that; until it stands, nobody is remembered."""
+        begun = asyncio.Event()
+
+        def begin() -> None:
+            self.memory.begin()
+            begun.set()
+
+        heard = self._database.listen(_CHANNEL, self.memory.forget, begin, self.memory.suspend)
         await self._listening.enter_async_context(heard)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE):
+                await begun.wait()
 
     async def stop(self) -> None:
         await self._listening.aclose()

@@ -18,8 +18,6 @@ from dashwright.common.errors import AlreadyExists, NotFound
 from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import FOLDER, GRANT_PERMISSIONS, MESSAGE, NUMBER_LABEL, REPOSITORY, SET_BY_STORE
 from dashwright.common.kinds.kind import Body, Extract, Kind
-from dashwright.common.stores import changes
-from dashwright.common.stores.changes import Book
 
 _SET_BY_SERVER = SET_BY_STORE | {MESSAGE, GRANT_PERMISSIONS}
 _STAGED = (
@@ -103,16 +101,6 @@ class Stored:
         """The metadata as JSON text, its version and generation in it."""
         version = f'"resourceVersion":"{self.resource_version}",' if self.resource_version else ""
         return f'{{{version}"generation":{self.generation},{self.metadata[1:]}'
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """``position`` is the resource version a watch may resume from; ``after`` the name to go on with, if more follow."""
-
-    items: Sequence[Stored]
-    position: int
-    after: str | None
-    remaining: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,17 +290,6 @@ async def get_many(connection: Connection, kind: Kind, namespace: str, names: Se
 
 def not_found(kind: Kind, name: str) -> NotFound:
     return NotFound(f'{kind.key} "{name}" not found', details={"name": name, "group": kind.group, "kind": kind.plural})
-
-
-async def list_page(connection: Connection, kind: Kind, namespace: str, *, after: str, limit: int) -> Page:
-    """A page of objects in the order of their names. The connection's transaction should be repeatable read: one snapshot."""
-    position = await changes.head(connection, Book.OBJECTS)
-    rows = await connection.fetch(_sql.list_page, namespace, kind.group, kind.plural, after, limit + 1)
-    items = [stored_of(kind, row) for row in rows[:limit]]
-    if len(rows) <= limit:
-        return Page(items, position, None, 0)
-    remaining = await connection.fetchval(_sql.count_after, namespace, kind.group, kind.plural, items[-1].name)
-    return Page(items, position, items[-1].name, remaining)
 
 
 async def write_status(

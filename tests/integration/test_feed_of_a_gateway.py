@@ -1,0 +1,108 @@
+"""A gateway follows the feed whatever happens to the ways by which it hears of it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+import pytest
+
+from dashwright.api.feed.cursor import Cursor
+from dashwright.api.feed.feed import Feed
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.errors import Unavailable
+from dashwright.common.identity import Identity, Role
+from dashwright.common.kinds.registry import DASHBOARD
+from dashwright.common.stores import changes
+from dashwright.common.stores.changes import Book
+
+SOMEBODY = Identity(uid="user:1", login="somebody", org_id=1, role=Role.ADMIN)
+_INSERT = """insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, labels,
+        annotations, created_at, created_by, content_hash, metadata)
+    values (gen_random_uuid(), $1, $2, 'default', $3, 0, 1, 'v', '', '{}', '{}', now(), 'user:1', '', '')"""
+
+
+async def make(database: Database, name: str) -> None:
+    async with database.connection() as connection:
+        await connection.execute(_INSERT, DASHBOARD.group, DASHBOARD.plural, name)
+
+
+async def next_of(cursor: Cursor) -> list[str]:
+    """The names of the next changes that a cursor is woken for."""
+    async with asyncio.timeout(20):
+        while True:
+            if found := await cursor.read():
+                return [change.name for change in found]
+            if cursor.is_caught_up:
+                await cursor.wait()
+                cursor.take()
+
+
+async def at_the_head(database: Database, feed: Feed) -> Cursor:
+    cursor = feed.watch(DASHBOARD, "default", None, SOMEBODY, seconds=100, bookmarks=False)
+    async with database.connection() as connection:
+        cursor.version = await changes.head(connection, Book.OBJECTS)
+    return cursor
+
+
+async def test_it_looks_by_itself_while_it_hears_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection for notifications that does not stand keeps nobody from what happens."""
+
+    @asynccontextmanager
+    async def deaf() -> AsyncIterator[None]:
+        yield
+
+    def listen(channel: str, *heard: Callable[..., None]) -> AbstractAsyncContextManager[None]:
+        return deaf()
+
+    monkeypatch.setattr(database, "listen", listen)
+    feed = Feed(database)
+    await feed.start()
+    cursor = await at_the_head(database, feed)
+    for name in "ab":
+        await make(database, name)
+        assert await next_of(cursor) == [name]
+    assert not feed.is_listening
+    feed.leave(cursor)
+    await feed.stop()
+
+
+async def test_it_goes_on_when_the_database_is_back(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is missed or doubled where it could not read for a moment."""
+    feed = Feed(database)
+    await feed.start()
+    cursor = await at_the_head(database, feed)
+    await make(database, "a")
+    assert await next_of(cursor) == ["a"]
+    failed = asyncio.Event()
+    head = changes.head
+
+    async def failing(connection: Connection, book: Book) -> int:
+        if book is Book.OBJECTS and not failed.is_set():
+            failed.set()
+            raise Unavailable("the database is away")
+        return await head(connection, book)
+
+    monkeypatch.setattr(changes, "head", failing)
+    await make(database, "b")
+    await failed.wait()
+    await make(database, "c")
+    assert await next_of(cursor) == ["b", "c"]
+    feed.leave(cursor)
+    await feed.stop()
+
+
+async def test_who_comes_after_a_rest_misses_nothing(database: Database) -> None:
+    """While nobody watches nothing is kept: whoever comes then reads from the database."""
+    feed = Feed(database)
+    await feed.start()
+    first = await at_the_head(database, feed)
+    await make(database, "a")
+    assert await next_of(first) == ["a"]
+    feed.leave(first)
+    await make(database, "b")
+    again = feed.watch(DASHBOARD, "default", None, SOMEBODY, seconds=100, bookmarks=False)
+    again.version = first.version
+    assert await next_of(again) == ["b"]
+    feed.leave(again)
+    assert feed.watchers == 0
+    await feed.stop()
