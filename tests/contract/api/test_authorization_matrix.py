@@ -250,6 +250,11 @@ class Stage:
         async with self._database.connection() as connection:
             return int(await connection.fetchval(statement, *values) or 0)
 
+    async def change(self, path: str, body: object) -> None:
+        """Posts something as the first user."""
+        async with self._session.post(path, json=body, headers={"Authorization": basic("admin", "admin")}) as answer:
+            assert answer.status == 200, await answer.text()
+
     async def person(self, login: str, role: str, org_id: int = 1) -> str:
         """The credentials of a new member."""
         hashed = await self._gateway.gate.passwords.hash(PASSWORD)
@@ -461,4 +466,29 @@ async def test_a_grant_on_one_object_is_none_on_another(stage: Stage) -> None:
         status, seen = await stage.outcome(caller, route)
         if seen != denied(needs.action):
             faults.append(wrong(named(route), denied(needs.action), status, seen, f"{needs.action} on {scope}"))
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize(("level", "number"), [("View", 1), ("Edit", 2), ("Admin", 4)])
+async def test_a_rule_on_one_folder_leads_past_the_first_check(stage: Stage, level: str, number: int) -> None:
+    """Of every route about what lies in folders, and of no other, for a member of role None: where the level allows what the route does."""
+    login, uid = f"by-rule-{level}", f"open-{level}"
+    caller = Caller(login, await stage.person(login, NONE), NONE)
+    user = await stage.sql("""select id from "user" where login = $1""", login)
+    await stage.change("/api/folders", {"uid": uid, "title": "T"})
+    await stage.change(f"/api/access-control/folders/{uid}/users/{user}", {"permission": level})
+    # Removing all that one may remove would remove the folder, and with it the rule.
+    lasting = [route for route in stage.routes if route.method != "DELETE" or route.path.endswith("}")]
+    guarded = [route for route in lasting if isinstance(route.needs, Permission)]
+    row = await stage.row(caller, [route for route in guarded if named(route) not in ALSO])
+    faults = []
+    for route in guarded:
+        if named(route) in row:
+            needs = route.needs
+            assert isinstance(needs, Permission)
+            least = 4 if ".permissions:" in needs.action else 1 if needs.action.endswith(":read") else 2
+            told = LET_IN if needs.by_object and number >= least else denied(needs.action)
+            status, seen = row[named(route)]
+            if seen != told:
+                faults.append(wrong(named(route), told, status, seen, login))
     assert not faults, "\n".join(faults)

@@ -158,3 +158,18 @@ def test_the_queue_is_no_user() -> None:
     queue = queue_identity(2)
     assert (queue.kind, queue.user_id) == (Caller.QUEUE, 0)
     assert set(queue.permissions) == {"jobs:create", "evaluations:create", "datasources:query"}
+
+
+def test_what_rules_may_narrow_down_is_handed_on_by_admins_only() -> None:
+    """A role's right on dashboards and folders is no right on each of them; a grant of one's own is."""
+    wanted = [Grant("dashboards:read", "dashboards:uid:x"), Grant("dashboards:read", "*"), Grant("datasources:query", "*")]
+    granted = grants_of([("dashboards:read", "dashboards:uid:x")])
+    for identity, refused in (
+        (Identity("user:1", "x", 1, Role.ADMIN, permissions=permissions_of(Role.ADMIN)), ()),
+        (Identity("user:1", "x", 1, Role.EDITOR, permissions=permissions_of(Role.EDITOR)), tuple(wanted[:2])),
+        (
+            Identity("user:1", "x", 1, Role.EDITOR, permissions=with_grants(permissions_of(Role.EDITOR), granted), granted=granted),
+            tuple(wanted[1:2]),
+        ),
+    ):
+        assert beyond(identity, wanted) == refused
