@@ -151,22 +151,6 @@ async def test_status_makes_a_change_but_no_generation(database: Database) -> No
     assert orjson.loads(stored.status)["observedGeneration"] == 1
 
 
-async def test_pages_follow_one_another_without_gap_or_repeat(database: Database) -> None:
-    """Pages in the order of names hold every object once; the last has nothing to go on with."""
-    await put(database, *(dashboard(f"d{number:02}") for number in range(7)))
-    names: list[str] = []
-    after: str | None = ""
-    remaining: list[int] = []
-    while after is not None:
-        async with database.connection() as connection:
-            page = await resources.list_page(connection, DASHBOARD, "default", after=after, limit=3)
-        names += [item.name for item in page.items]
-        remaining.append(page.remaining)
-        after = page.after
-    assert [f"d{number:02}" for number in range(7)] == names
-    assert remaining == [4, 1, 0]
-
-
 async def test_namespaces_and_kinds_are_apart(database: Database) -> None:
     """The same name in another namespace or kind is another object."""
     await put(database, dashboard("a"), resources.Write(FOLDER, "a", '{"title":"F"}', "v0alpha1", extract=Extract("F")))
@@ -273,8 +257,7 @@ async def test_the_feed_remembers_what_it_dropped(database: Database) -> None:
         await connection.execute("update change set changed_at = now() - interval '2 hours'")
         await changes.trim(connection, older_than=(NOW - NOW.replace(hour=2)))
         assert await feed(connection) == []
-        page = await resources.list_page(connection, DASHBOARD, "default", after="", limit=10)
-    assert newest == page.position
+        assert newest == await changes.head(connection, changes.Book.OBJECTS)
 
 
 async def test_an_empty_store_is_not_at_version_0(database: Database) -> None:

@@ -136,12 +136,14 @@ def rows() -> Rows:
             times({"id": 1, "name": "managed:teams:3:permissions", "org_id": 1}),
             times({"id": 2, "name": "managed:builtins:editor:permissions", "org_id": 1}),
             times({"id": 3, "name": "basic:viewer", "org_id": 0}),
+            times({"id": 4, "name": "managed:builtins:viewer:permissions", "org_id": 1}),
         ],
         "permission": [
             times({"id": 1, "role_id": 1, "action": "folders:write", "scope": "folders:uid:outer"}),
             times({"id": 2, "role_id": 1, "action": "folders:read", "scope": "folders:uid:outer"}),
             times({"id": 3, "role_id": 2, "action": "dashboards:read", "scope": "dashboards:uid:num"}),
             times({"id": 4, "role_id": 3, "action": "dashboards:read", "scope": "dashboards:uid:cpu"}),
+            times({"id": 5, "role_id": 4, "action": "folders:read", "scope": "folders:uid:outer"}),
         ],
     }
 
@@ -248,9 +250,9 @@ async def test_rules_of_access_come_along(api: Api, bring: Import) -> None:
     await bring(rows())
     async with api.database.connection() as connection:
         found = await connection.fetch(
-            "select l.name, r.team_id, r.role, r.permission from access_rule r join access_list l using (uid) order by l.name"
+            "select l.name, r.team_id, r.role, r.permission from access_rule r join access_list l using (uid) order by l.name, r.role"
         )
-    assert [tuple(row) for row in found] == [("num", None, "Editor", 1), ("outer", 3, None, 2)]
+    assert [tuple(row) for row in found] == [("num", None, "Editor", 1), ("outer", None, "Viewer", 1), ("outer", 3, None, 2)]
 
 
 async def test_rules_of_the_older_form_are_read_where_there_is_no_newer(api: Api, bring: Import) -> None:

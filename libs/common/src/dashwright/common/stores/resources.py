@@ -18,8 +18,6 @@ from dashwright.common.errors import AlreadyExists, NotFound
 from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import FOLDER, GRANT_PERMISSIONS, MESSAGE, NUMBER_LABEL, REPOSITORY, SET_BY_STORE
 from dashwright.common.kinds.kind import Body, Extract, Kind
-from dashwright.common.stores import changes
-from dashwright.common.stores.changes import Book
 
 _SET_BY_SERVER = SET_BY_STORE | {MESSAGE, GRANT_PERMISSIONS}
 _STAGED = (
@@ -103,16 +101,6 @@ class Stored:
         """The metadata as JSON text, its version and generation in it."""
         version = f'"resourceVersion":"{self.resource_version}",' if self.resource_version else ""
         return f'{{{version}"generation":{self.generation},{self.metadata[1:]}'
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """``position`` is the resource version a watch may resume from; ``after`` the name to go on with, if more follow."""
-
-    items: Sequence[Stored]
-    position: int
-    after: str | None
-    remaining: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,20 +292,17 @@ def not_found(kind: Kind, name: str) -> NotFound:
     return NotFound(f'{kind.key} "{name}" not found', details={"name": name, "group": kind.group, "kind": kind.plural})
 
 
-async def list_page(connection: Connection, kind: Kind, namespace: str, *, after: str, limit: int) -> Page:
-    """A page of objects in the order of their names. The connection's transaction should be repeatable read: one snapshot."""
-    position = await changes.head(connection, Book.OBJECTS)
-    rows = await connection.fetch(_sql.list_page, namespace, kind.group, kind.plural, after, limit + 1)
-    items = [stored_of(kind, row) for row in rows[:limit]]
-    if len(rows) <= limit:
-        return Page(items, position, None, 0)
-    remaining = await connection.fetchval(_sql.count_after, namespace, kind.group, kind.plural, items[-1].name)
-    return Page(items, position, items[-1].name, remaining)
-
-
-async def write_status(connection: Connection, kind: Kind, namespace: str, name: str, status: bytes) -> None:
-    """Replaces the status; NotFound when the object has gone."""
-    version = await connection.fetchval(_sql.write_status, namespace, kind.group, kind.plural, name, status.decode())
+async def write_status(
+    connection: Connection,
+    kind: Kind,
+    namespace: str,
+    name: str,
+    status: bytes,
+    managed_fields: Sequence[Mapping[str, Any]] | None = None,
+) -> None:
+    """Replaces the status, and who owns its fields, where that is said; NotFound when the object has gone."""
+    owners = None if managed_fields is None else orjson.dumps(list(managed_fields)).decode()
+    version = await connection.fetchval(_sql.write_status, namespace, kind.group, kind.plural, name, status.decode(), owners)
     if version is None:
         raise not_found(kind, name)
 

@@ -124,20 +124,9 @@ select r.uid, r.name, r.namespace, r.resource_version, r.generation, r.stored_ve
 from resource r join resource_history h using (uid, generation)
 where r.namespace = $1 and r.api_group = $2 and r.resource = $3 and r.name = any($4::text[])
 
--- name: list_page
--- One page in the order of names, after the name a page before ended with.
-select r.uid, r.name, r.namespace, r.resource_version, r.generation, r.stored_version, r.number, r.title, r.folder, r.layout, r.subtype, r.metadata, h.spec, r.status
-from resource r join resource_history h using (uid, generation)
-where r.api_group = $2 and r.resource = $3 and r.namespace = $1 and r.name > $4
-order by r.name
-limit $5
-
--- name: count_after
-select count(*) from resource where namespace = $1 and api_group = $2 and resource = $3 and name > $4
-
 -- name: write_status
 -- Makes an event, but neither a generation nor a history entry.
-update resource set status = $5
+update resource set status = $5, managed_fields = coalesce($6::jsonb, managed_fields)
 where namespace = $1 and api_group = $2 and resource = $3 and name = $4
 returning resource_version
 

@@ -17,7 +17,8 @@ from dashwright.common.kinds.repository import REMOVE_MANAGED
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import JobStatus, RepositoryStatus, State, SyncTarget
 from dashwright.common.models.quotas import QuotaRules
-from dashwright.common.stores import jobs, quotas, resources
+from dashwright.common.stores import changes, jobs, lists, quotas, resources
+from dashwright.common.stores.changes import Book
 from dashwright.common.stores.resources import Stored
 
 
@@ -52,9 +53,9 @@ def _check_target(old: Stored, target: str) -> None:
 
 
 async def _check_only_instance(connection: Connection, namespace: str, name: str) -> None:
-    after = ""
+    at, after = await changes.head(connection, Book.OBJECTS), ""
     while True:
-        page = await resources.list_page(connection, REPOSITORY, namespace, after=after, limit=200)
+        page = await lists.page(connection, REPOSITORY, namespace, at=at, after=after, limit=200)
         for other in page.items:
             if other.name != name and orjson.loads(other.spec)["sync"]["target"] == SyncTarget.INSTANCE:
                 text = f"Forbidden: Another repository is already targeting root: {other.name}"
