@@ -1,7 +1,7 @@
 """What is told of the repositories of a namespace, and of what they manage."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from dashwright.common.database.pool import Connection
@@ -31,7 +31,7 @@ async def managed(connection: Connection, namespace: str, repository: str) -> Se
     return await asyncio.to_thread(lambda: [_item(row) for row in rows])
 
 
-def _item(row: Mapping[str, Any]) -> ResourceListItem:
+def _item(row: Any) -> ResourceListItem:
     return ResourceListItem(
         path=row["source_path"] or "",
         group=row["api_group"],
