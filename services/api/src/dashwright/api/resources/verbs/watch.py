@@ -36,6 +36,8 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
     view = await services.guard.view(call.identity, namespace)
     try:
         after = await _whence(target, services, options)
+        if options.after and not options.is_initial and target.kind.in_folder:
+            await services.guard.check_since(call.identity, namespace, after)
     except Gone as error:
         return Answer(200, _refused(error), form.content_type, endless=True)
     if feed.watchers >= limit:
