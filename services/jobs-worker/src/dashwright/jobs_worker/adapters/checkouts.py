@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from dashwright.common.allowed_hosts import AllowedHosts
-from dashwright.common.errors import NotFound
+from dashwright.common.errors import Cause, NotFound
 from dashwright.common.kinds.repository import token_place
 from dashwright.common.models.provisioning import RepositoryType
 from dashwright.common.reach import Reach
@@ -53,7 +53,8 @@ class Checkouts:
         assert githost is not None, "admission wants the block of the type"
         remote = self._remote(repository, _LOOK_SECONDS)
         if await remote.head(githost.branch, _NOWHERE) is None and githost.branch and await remote.default_branch(_NOWHERE):
-            raise NotFound(f"branch not found: {githost.branch!r}; the repository has others")
+            text = f"branch not found: {githost.branch!r}; the repository has others"
+            raise NotFound(text, causes=[Cause("spec.githost.branch", "FieldValueInvalid", text)])
 
     async def head(self, repository: Repository) -> str | None:
         """The newest commit; None where there is none, and of a folder."""
