@@ -33,6 +33,7 @@ from dashwright.jobs_worker.maintenance.prober import Prober
 from dashwright.jobs_worker.maintenance.repository_calls import RepositoryCalls
 from dashwright.jobs_worker.maintenance.rescuer import Rescuer
 from dashwright.jobs_worker.maintenance.scheduler import Scheduler
+from dashwright.jobs_worker.maintenance.tidier import Tidier
 from dashwright.jobs_worker.sync_runner import SyncRunner
 
 log = structlog.get_logger()
@@ -40,6 +41,7 @@ log = structlog.get_logger()
 SERVICE = "dashwright-jobs-worker"
 _STALE = timedelta(minutes=5)
 _CLEAN_SECONDS = 60.0
+_TIDY_SECONDS = 600.0
 _PROBE_SLOTS = 8
 _CALL_SLOTS = 8
 
@@ -72,6 +74,7 @@ class JobsWorker:
         self._chores = [
             Chore("rescuer", self._rescuer.rescue, seconds=lease.total_seconds() / 3),
             Chore("cleaner", cleaner.clean, seconds=_CLEAN_SECONDS),
+            Chore("tidier", Tidier(database, checkouts.mirrors).tidy, seconds=_TIDY_SECONDS),
         ]
 
     async def start(self) -> None:
