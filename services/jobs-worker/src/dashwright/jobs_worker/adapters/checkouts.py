@@ -4,7 +4,7 @@ import base64
 from typing import Final
 
 from dashwright.common.allowed_hosts import AllowedHosts
-from dashwright.common.errors import NotFound
+from dashwright.common.errors import Cause, NotFound
 from dashwright.common.kinds.repository import token_place
 from dashwright.common.models.provisioning import RepositoryType
 from dashwright.common.reach import Reach
@@ -54,7 +54,8 @@ class Checkouts:
             and githost.branch
             and await remote.default_branch(self.mirrors.place())
         ):
-            raise NotFound(f"branch not found: {githost.branch!r}; the repository has others")
+            text = f"branch not found: {githost.branch!r}; the repository has others"
+            raise NotFound(text, causes=[Cause("spec.githost.branch", "FieldValueInvalid", text)])
 
     async def head(self, repository: Repository) -> str | None:
         """The newest commit; None where there is none, and of a folder."""
