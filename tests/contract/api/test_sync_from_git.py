@@ -231,8 +231,8 @@ async def stored(api: Api) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for plural in ("dashboards", "folders"):
         rows = await api.sql(
-            "select coalesce(json_agg(json_build_array(source_path, name, folder, source_checksum, title, spec::json -> 'title')), '[]')::text"
-            " from resource join (select uid, generation, spec from resource_history) as history using (uid, generation) "
+            "select coalesce(json_agg(json_build_array(source_path, name, folder, source_checksum, title, spec::json -> 'title')), '[]')"
+            "::text from resource join (select uid, generation, spec from resource_history) as history using (uid, generation) "
             f"where resource = '{plural}' and manager_id = 'team'"
         )
         found |= {f"{plural}:{path or ''}": rest for path, *rest in json.loads(rows)}
