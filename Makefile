@@ -22,7 +22,7 @@ test-faults: setup  ## run the tests that kill and stop what others share, each 
 test-oracles: setup  ## compare with MariaDB and Prometheus, which it installs where it may
 	@$(PYTEST) -m oracles tests/oracles
 
-test-clients: setup  ## run a client's own tests against a gateway of their own; downloads them from PyPI (GROUPS="teams users")
+test-clients: setup  ## try kubectl, Kubernetes' Python clients and grafana-client's own tests; downloads them (GROUPS="kubectl teams")
 	@.venv/bin/python -m tests.clients $(GROUPS)
 
 check: setup  ## lint, types and import law

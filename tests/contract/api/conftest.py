@@ -10,6 +10,8 @@ from typing import Any
 
 import aiohttp
 import pytest
+from tests.servers import git
+from tests.servers.git import GitServer
 from yarl import URL
 
 from dashwright.api.domain import key_material
@@ -21,6 +23,7 @@ from dashwright.common.database.pool import Database
 from dashwright.common.identity import Role
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.settings import load
+from dashwright.jobs_worker.main import JobsWorker
 
 
 def basic(login: str, password: str) -> str:
@@ -159,3 +162,23 @@ async def start_api(database: Database, broker: MemoryBroker, tmp_path: Path, _p
 @pytest.fixture
 async def api(start_api: StartApi) -> Api:
     return await start_api()
+
+
+@pytest.fixture
+async def git_server(tmp_path: Path) -> AsyncIterator[GitServer]:
+    root = tmp_path / "git-server"
+    root.mkdir()
+    async with git.serving(root) as serving:
+        yield serving
+
+
+@pytest.fixture
+async def git_api(start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path) -> AsyncIterator[Api]:
+    """A gateway and a jobs worker that may reach this machine; the worker plans no syncs of its own."""
+    data = tmp_path / "data"
+    data.mkdir()
+    settings = load(data_dir=data, permitted_paths=str(tmp_path), secret_key="of tests only", allowed_hosts="127.0.0.0/8", scheduling=False)
+    worker = JobsWorker(settings, database, broker, Clock())
+    await worker.start()
+    yield await start_api()
+    await worker.stop()

@@ -105,3 +105,20 @@ async def test_both_doors_keep_the_same_books(api: Api) -> None:
     assert (await api("POST", "/api/dashboards/db", saved))[0] == 200
     _, changed = await api("GET", f"{DASHBOARDS}/d")
     assert owned(changed) == {"classic-api": {"f:spec": {"f:refresh": {}}}, "b": {"f:spec": {"f:title": {}}}}
+
+
+async def test_a_status_has_owners_of_its_own(api: Api) -> None:
+    """What is written through the status belongs to its writer there, and says nothing of who owns the rest."""
+    repositories = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
+    spec = {"title": "R", "type": "local", "local": {"path": "r"}, "sync": {"enabled": False, "target": "folder"}, "workflows": []}
+    status, made = await api("POST", f"{repositories}?fieldManager=a", {"metadata": {"name": "r"}, "spec": spec})
+    assert status == 201, made
+    headers = {"Content-Type": "application/json-patch+json"}
+    patch = [{"op": "add", "path": "/status/observedGeneration", "value": 1}]
+    status, changed = await api("PATCH", f"{repositories}/r/status?fieldManager=worker", patch, headers=headers)
+    assert status == 200, changed
+    entries = {entry["manager"]: (entry.get("subresource"), entry["fieldsV1"]) for entry in changed["metadata"]["managedFields"]}
+    assert entries == {"a": (None, owned(made)["a"]), "worker": ("status", {"f:status": {"f:observedGeneration": {}}})}
+    made["spec"]["title"] = "S"
+    _, later = await api("PUT", f"{repositories}/r?fieldManager=b", {"metadata": {"name": "r"}, "spec": made["spec"]})
+    assert owned(later)["worker"] == {"f:status": {"f:observedGeneration": {}}}

@@ -363,3 +363,17 @@ async def test_what_lies_in_a_new_folder_is_told_to_who_may_see_it(start_api: St
             await dashboard(first, f"d{number}", f"f{number}")
             assert await sees(second, vic, f"d{number}")
         assert [await watch.told() for _ in range(10)] == [("ADDED", f"d{number}") for number in range(10)]
+
+
+async def test_nobody_gets_hold_of_an_account_with_rules_who_may_not_set_them(api: Api) -> None:
+    """A token acts with all that the account may see; an Admin makes it, somebody who was granted the making of tokens does not."""
+    robot = await api.account("robot")
+    keeper = await api.person("keeper", Role.EDITOR, ("serviceaccounts:write", "*"))
+    await folder(api, "f")
+    path = f"/api/serviceaccounts/{robot}/tokens"
+    assert (await api("POST", path, {"name": "before"}, auth=keeper))[0] == 200
+    await allow(api, "folders/f", {"userId": robot, "permission": 1})
+    status, answer = await api("POST", path, {"name": "after"}, auth=keeper)
+    assert (status, answer["message"].endswith("folders.permissions:write")) == (403, True)
+    boss = await api.person("boss", Role.ADMIN)
+    assert (await api("POST", path, {"name": "after"}, auth=boss))[0] == 200

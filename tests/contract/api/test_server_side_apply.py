@@ -1,5 +1,6 @@
 """Server-side apply: parts of an object that are sent by those who own them."""
 
+import asyncio
 import json
 from typing import Any, Final
 
@@ -266,3 +267,13 @@ async def test_a_stub_says_nothing_of_its_dashboard(api: Api) -> None:
     _, found = await api("GET", f"{layouts}/d")
     assert (found["spec"], found["metadata"]["generation"], found["metadata"]["labels"]["team"]) == (body, 1, "a")
     assert owned(found)["b"] == {"f:metadata": {"f:labels": {"f:team": {}}}}
+
+
+async def test_applies_at_once_all_count(api: Api) -> None:
+    """Several that apply their parts of an object that is not there yet: one makes it, and every part is in it."""
+    parts = [apply(api, {"title": "T"}, f"m{at}", labels={f"l{at}": "x"}) for at in range(6)]
+    answers = await asyncio.gather(*parts)
+    assert sorted(status for status, _ in answers) == [200, 200, 200, 200, 200, 201]
+    _, found = await api("GET", f"{DASHBOARDS}/d")
+    assert {f"l{at}" for at in range(6)} <= set(found["metadata"]["labels"])
+    assert set(owned(found)) == {f"m{at}" for at in range(6)}

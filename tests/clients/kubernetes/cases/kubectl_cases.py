@@ -424,6 +424,31 @@ def test_wrong_credentials(kubectl: Kubectl) -> None:
     assert "logged in" in ran.err or "Unauthorized" in ran.err
 
 
+def test_what_may_be_done(kubectl: Kubectl) -> None:
+    """kubectl asks in protobuf only, which is refused with what is understood instead."""
+    ran = kubectl("auth", "can-i", "create", "dashboards", status=1)
+    ran.asked("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews")
+    assert "UnsupportedMediaType" in ran.err
+
+
+def test_lists_over_all_namespaces(kubectl: Kubectl, made: str) -> None:
+    """Whoever serves the whole server sees every namespace; a service account belongs to one."""
+    ran = kubectl("get", "dashboards", "--all-namespaces", "--context=password")
+    assert ["default", made, "One"] in [row.split()[:3] for row in ran.out.splitlines()]
+    assert "Forbidden" in kubectl("get", "dashboards", "--all-namespaces", status=1).err
+
+
+def test_status(kubectl: Kubectl, name: str) -> None:
+    """The status of a repository is read and patched by itself."""
+    spec = {"title": "R", "type": "local", "local": {"path": name}, "sync": {"enabled": False, "target": "folder"}, "workflows": []}
+    wanted = {"apiVersion": "provisioning.grafana.app/v0alpha1", "kind": "Repository", "metadata": {"name": name}, "spec": spec}
+    kubectl("create", "-f", "-", sent=wanted)
+    patch = '{"status": {"observedGeneration": 1}}'
+    kubectl("patch", "repository", name, "--subresource=status", "--type=merge", "--patch", patch)
+    assert kubectl("get", "repository", name, "--subresource=status", "--output=jsonpath={.status.observedGeneration}").out == "1"
+    kubectl("delete", "repository", name, "--wait=false")
+
+
 def test_probes(kubectl: Kubectl) -> None:
     """The paths that clients ask whether a server lives."""
     for path in ("/healthz", "/readyz", "/livez"):

@@ -59,6 +59,8 @@ class Database:
                 "statement_timeout": str(int(timeouts.statement * 1000)),
                 "lock_timeout": str(int(timeouts.lock * 1000)),
                 "idle_in_transaction_session_timeout": str(int(timeouts.idle * 1000)),
+                # Where the planner's estimate is far off, compiling a statement takes a second, and running it a millisecond.
+                "jit": "off",
             },
         }
         pool = asyncpg.create_pool(url, min_size=min_size, max_size=max_size, reset=_leave_as_it_is, **options)

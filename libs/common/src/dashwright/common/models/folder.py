@@ -25,7 +25,7 @@ class FolderInfoList(Shape):
     items: list[FolderInfo]
 
 
-class ResourceCount(Shape):
+class DescendantCount(Shape):
     group: str
     resource: str
     count: int
@@ -37,4 +37,4 @@ class DescendantCounts(Shape):
     kind: str
     api_version: str
     metadata: dict[str, str]
-    counts: list[ResourceCount]
+    counts: list[DescendantCount]

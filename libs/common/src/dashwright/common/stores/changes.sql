@@ -14,7 +14,7 @@ select last_value from resource_version
 -- name: after
 -- What follows a version in one half of the feed. The horizon is read by the same snapshot: whoever stands below it would miss something.
 select h.resource_version as horizon, c.*
-from change_horizon h left join lateral (
+from (select resource_version from change_horizon limit 1) h left join lateral (
     select * from change where feed = $1 and resource_version > $2 and resource_version <= $3 order by resource_version limit $4
 ) c on true
 order by c.resource_version
@@ -22,7 +22,7 @@ order by c.resource_version
 -- name: after_of_kind
 -- The same of one kind in a namespace, or of one object; with $8 also what changes who may see objects there: rules, and moved folders.
 select h.resource_version as horizon, c.*
-from change_horizon h left join lateral (
+from (select resource_version from change_horizon limit 1) h left join lateral (
     select * from (
         (select * from change
          where feed = $1 and resource_version > $2 and resource_version <= $3 and namespace = $5 and api_group = $6 and resource = $7
@@ -54,9 +54,10 @@ from (
 
 -- name: due
 -- Up to which version the feed may be dropped: what is older than $1, and beyond $2 changes what is older than $3. A change of a
--- transaction that has not ended yet must not be dropped before it is seen: $3 is longer than any lasts.
+-- transaction that has not ended yet must not be dropped before it is seen: $3 is longer than any lasts. The offset keeps the planner from
+-- looking for the newest of the old ones among all that are younger.
 select greatest(
-    (select max(resource_version) from change where changed_at < now() - $1::interval),
+    (select max(resource_version) from (select resource_version from change where changed_at < now() - $1::interval offset 0) old),
     case when (select max(resource_version) - min(resource_version) from change) >= $2 then
         (select resource_version
          from (select resource_version, changed_at from change order by resource_version desc offset $2 limit 1) beyond

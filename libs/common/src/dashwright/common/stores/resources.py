@@ -292,9 +292,17 @@ def not_found(kind: Kind, name: str) -> NotFound:
     return NotFound(f'{kind.key} "{name}" not found', details={"name": name, "group": kind.group, "kind": kind.plural})
 
 
-async def write_status(connection: Connection, kind: Kind, namespace: str, name: str, status: bytes) -> None:
-    """Replaces the status; NotFound when the object has gone."""
-    version = await connection.fetchval(_sql.write_status, namespace, kind.group, kind.plural, name, status.decode())
+async def write_status(
+    connection: Connection,
+    kind: Kind,
+    namespace: str,
+    name: str,
+    status: bytes,
+    managed_fields: Sequence[Mapping[str, Any]] | None = None,
+) -> None:
+    """Replaces the status, and who owns its fields, where that is said; NotFound when the object has gone."""
+    owners = None if managed_fields is None else orjson.dumps(list(managed_fields)).decode()
+    version = await connection.fetchval(_sql.write_status, namespace, kind.group, kind.plural, name, status.decode(), owners)
     if version is None:
         raise not_found(kind, name)
 

@@ -126,7 +126,7 @@ where r.namespace = $1 and r.api_group = $2 and r.resource = $3 and r.name = any
 
 -- name: write_status
 -- Makes an event, but neither a generation nor a history entry.
-update resource set status = $5
+update resource set status = $5, managed_fields = coalesce($6::jsonb, managed_fields)
 where namespace = $1 and api_group = $2 and resource = $3 and name = $4
 returning resource_version
 

@@ -1,17 +1,29 @@
 """Who may act for whom: whoever gets hold of an account acts with all its rights, and so may not get hold of one that may do more."""
 
+from typing import Final
+
 from dashwright.api.domain.access.assignment import Reach, uncovered
 from dashwright.api.domain.access.roles import permissions_of
 from dashwright.api.http.denial import denied
-from dashwright.api.stores import users
+from dashwright.api.stores import access, users
 from dashwright.common.database.pool import Connection
-from dashwright.common.identity import Identity, Role
+from dashwright.common.identity import Identity, Role, org_of
+from dashwright.common.kinds.registry import FOLDER
+
+_SETS_RULES: Final = f"{FOLDER.area}.permissions:write"
 
 
 async def require_cover(connection: Connection, caller: Identity, account_id: int) -> None:
-    """Raises Forbidden naming the first permission that the account holds, wherever that is, and the caller does not hold there."""
-    if not caller.is_server_admin:
-        _require(await _reach(connection, caller), await users.reach(connection, account_id))
+    """Raises Forbidden naming the first permission that the account holds, wherever that is, and the caller does not hold there.
+
+    Who is named in rules of access may see what others do not: whoever may set all rules covers them.
+    """
+    if caller.is_server_admin:
+        return
+    own = await _reach(connection, caller)
+    _require(own, await users.reach(connection, account_id))
+    named = {org_of(namespace) or 0 for namespace in await access.namespaces_of(connection, account_id)}
+    _require(own, {org_id: {_SETS_RULES: frozenset({"*"})} for org_id in named})
 
 
 async def require_all(connection: Connection, caller: Identity) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 from dashwright.api.domain.events import event_of
 from dashwright.api.http.routing import SIGNED_IN, Operation, Permission, Route
 from dashwright.api.resources.services import Handle, Services
-from dashwright.api.resources.subresources import counts, dto, parents, status, versions
+from dashwright.api.resources.subresources import counts, dto, managed, parents, status, versions
 from dashwright.api.resources.target import Target
 from dashwright.api.resources.verbs import create, delete, delete_collection, get, list_, patch, update, watch
 from dashwright.common.kinds.kind import Kind
@@ -53,6 +53,7 @@ _SUBRESOURCES: Final[Mapping[str, tuple[_Door, ...]]] = MappingProxyType(
     {
         "counts": (_Door("get", "GET", "/{name}/counts", counts.operation, counts.handle),),
         "parents": (_Door("get", "GET", "/{name}/parents", parents.operation, parents.handle),),
+        "resources": (_Door("get", "GET", "/{name}/resources", managed.operation, managed.handle),),
         "dto": (_Door("get", "GET", "/{name}/dto", dto.operation, dto.handle),),
         "versions": (
             _Door("list", "GET", "/{name}/versions", versions.operation, versions.handle),

@@ -73,6 +73,11 @@ async def has_list(connection: Connection, uid: uuid.UUID) -> bool:
     return bool(await connection.fetchval(_sql.has_list, uid))
 
 
+async def namespaces_of(connection: Connection, account_id: int) -> Sequence[str]:
+    """Where a user or service account is named in rules, itself or by a team."""
+    return [row["namespace"] for row in await connection.fetch(_sql.namespaces_of, account_id)]
+
+
 async def hold_members(connection: Connection, org_id: int, numbers: Collection[int]) -> set[int]:
     """Those of the users and service accounts that are in an organization. They stay in it until the transaction ends."""
     return {row["user_id"] for row in await connection.fetch(_sql.hold_members, org_id, list(numbers))}

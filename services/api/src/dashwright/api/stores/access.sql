@@ -33,6 +33,11 @@ left join team t on t.id = r.team_id
 where l.namespace = $1
 order by r.permission desc, r.role, lower(t.name), lower(u.login)
 
+-- name: namespaces_of
+-- Where an account is named in rules of access, itself or by a team.
+select distinct l.namespace from access_rule r join access_list l using (uid)
+where r.user_id = $1 or r.team_id in (select team_id from team_member where user_id = $1)
+
 -- name: has_list
 select exists (select from access_list where uid = $1)
 

@@ -7,7 +7,7 @@ from dashwright.api.resources import described
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
 from dashwright.api.stores import folders
-from dashwright.common.models.folder import DescendantCounts, ResourceCount
+from dashwright.common.models.folder import DescendantCount, DescendantCounts
 from dashwright.common.stores import resources
 
 
@@ -21,5 +21,5 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
         stored = await resources.get(connection, kind, namespace, name)
         found = await folders.counts(connection, namespace, name)
     await services.guard.demand(call.identity, kind.actions["get"], stored)
-    counts = [ResourceCount(group=each.group, resource=each.plural, count=each.objects) for each in found]
+    counts = [DescendantCount(group=each.group, resource=each.plural, count=each.objects) for each in found]
     return json_answer(DescendantCounts(kind="DescendantCounts", api_version=kind.api_version(target.version), metadata={}, counts=counts))

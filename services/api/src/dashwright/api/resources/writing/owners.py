@@ -12,6 +12,7 @@ from dashwright.api.domain.fields.nodes import Path
 from dashwright.api.domain.fields.tracked import FINALIZERS, tracked
 from dashwright.api.resources.writing.admission import Admitted
 from dashwright.api.resources.writing.wanted import By, Wanted
+from dashwright.common.document import read_json
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores.resources import Stored, Write
 
@@ -33,6 +34,14 @@ def owned(wanted: Wanted, admitted: Admitted, by: By, now: datetime, stored: Sto
         entries = ownership.update(before, after, managers_of(known, wanted.managed_fields), writer, sets)
     settled: Sequence[Entry] = ownership.settled(entries, after, sets)
     return known if is_same(settled, managers_of(known)) else written(settled)
+
+
+def owned_status(stored: Stored, status: dict[str, Any], by: By, now: datetime) -> Sequence[Mapping[str, Any]]:
+    """The entries after a write of the status alone."""
+    known: list[dict[str, Any]] = orjson.loads(stored.metadata).get("managedFields", [])
+    before, after = {"status": read_json(stored.status or "{}")}, {"status": status}
+    writer = ownership.Writer(by.manager, stored.kind.api_version(), told(now), by.subresource)
+    return written(ownership.settled(ownership.update(before, after, managers_of(known), writer), after, subresource=by.subresource))
 
 
 def told(now: datetime) -> str:

@@ -167,7 +167,8 @@ class Writer:
             status = admission.shaped_status(kind, name, change(stored))
             if same(status, read_json(stored.status or "{}")):
                 return Changed(stored, False)
-            await resources.write_status(connection, kind, namespace, name, write_json(status))
+            fields = owners.owned_status(stored, status, by, self._clock.now())
+            await resources.write_status(connection, kind, namespace, name, write_json(status), fields)
             await _record(connection, by, kind, name, "status")
             now = await resources.get(connection, kind, namespace, name)
         return Changed(replace(now, resource_version=stored.resource_version) if by.dry_run else now, True)

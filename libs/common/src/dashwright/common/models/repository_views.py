@@ -1,0 +1,53 @@
+"""What is told of repositories beside the objects themselves: section 2.5 of the specification. Times are Unix milliseconds."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from dashwright.common.models.provisioning import RepositoryType, ResourceCount, SyncTarget
+from dashwright.common.models.shape import Shape
+
+
+class RepositoryView(Shape):
+    """A repository as every member of its organization may see it. ``read_only``: nothing is written to it from here."""
+
+    name: str
+    title: str
+    read_only: bool = False
+    type: Annotated[RepositoryType, Field(strict=False)]
+    target: Annotated[SyncTarget, Field(strict=False)]
+
+
+class RepositoryViewList(Shape):
+    kind: str
+    api_version: str
+    items: list[RepositoryView]
+
+
+class ResourceStats(Shape):
+    """How many objects a namespace holds, by kind and by the repository that manages them; without one, those that none manages."""
+
+    kind: str
+    api_version: str
+    metadata: dict[str, str]
+    items: list[ResourceCount]
+
+
+class ResourceListItem(Shape):
+    """An object that a repository manages. ``hash`` is that of its file, ``time`` when the object was last written."""
+
+    path: str
+    group: str
+    resource: str
+    name: str
+    hash: str
+    time: int | None = None
+    title: str | None = None
+    folder: str | None = None
+
+
+class ResourceList(Shape):
+    kind: str
+    api_version: str
+    metadata: dict[str, str]
+    items: list[ResourceListItem]

@@ -1,0 +1,22 @@
+-- name: all
+-- The repositories of a namespace.
+select r.name, h.spec
+from resource r join resource_history h using (uid, generation)
+where r.namespace = $1 and r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories'
+order by r.name
+
+-- name: counts
+-- How many objects of each kind each repository manages, and how many none does. Repositories are no such objects themselves.
+select case when manager_kind = 'repo' then manager_id end as repository, api_group, resource, count(*) as count
+from resource
+where namespace = $1 and api_group <> 'provisioning.grafana.app'
+group by 1, api_group, resource
+order by repository nulls first, api_group, resource
+
+-- name: managed
+-- What a repository ($2) manages, by the places of the files.
+select source_path, api_group, resource, name, source_checksum, title, folder,
+       (extract(epoch from coalesce(updated_at, created_at)) * 1000)::bigint as written
+from resource
+where namespace = $1 and manager_kind = 'repo' and manager_id = $2
+order by source_path collate "C" nulls first, api_group, resource, name

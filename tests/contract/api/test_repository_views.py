@@ -1,0 +1,93 @@
+"""What is told of repositories beside the objects: views for every member, counts for a namespace, and what one manages."""
+
+from typing import Any
+
+from tests.contract.api.conftest import Api
+from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, repository, synced
+from tests.servers.git import GitServer
+
+from dashwright.common.identity import Role
+
+NAMESPACE = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default"
+DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
+API_VERSION = "provisioning.grafana.app/v0alpha1"
+
+
+async def test_every_member_knows_of_repositories(git_api: Api, git_server: GitServer) -> None:
+    """By name, title, type, target and whether they are written to; neither where they are nor what opens them."""
+    spec = {"title": "Local", "type": "local", "local": {"path": "local"}, "workflows": ["write"]}
+    body = {"metadata": {"name": "mine"}, "spec": {**spec, "sync": {"enabled": False, "target": "instance"}}}
+    assert (await git_api("POST", REPOSITORIES, body))[0] == 201
+    await repository(git_api, git_server, token="a-secret")
+    expected = [
+        {"name": "mine", "title": "Local", "readOnly": False, "type": "local", "target": "instance"},
+        {"name": "team", "title": "Team", "readOnly": True, "type": "githost", "target": "folder"},
+    ]
+    for role in (Role.NONE, Role.VIEWER):
+        auth = await git_api.person(f"member-{role.value}", role)
+        found = await git_api("GET", f"{NAMESPACE}/settings", auth=auth)
+        assert found == (200, {"kind": "RepositoryViewList", "apiVersion": API_VERSION, "items": expected})
+
+
+async def test_without_repositories_the_lists_are_empty(api: Api) -> None:
+    """Never null."""
+    for path, kind in (("settings", "RepositoryViewList"), ("stats", "ResourceStats")):
+        status, found = await api("GET", f"{NAMESPACE}/{path}")
+        assert (status, found["kind"], found["items"]) == (200, kind, [])
+    status, found = await api("GET", f"{REPOSITORIES}/none/resources")
+    assert (status, found["reason"]) == (404, "NotFound")
+
+
+async def test_what_a_repository_manages(git_api: Api, git_server: GitServer) -> None:
+    """Listed by the paths of the files, with their hashes; counted by its name, apart from what no repository manages."""
+    files: dict[str, str | bytes | None] = {"deep/b.json": dashboard("b", "B"), "a.json": dashboard("a", "A")}
+    git_server.make("team.git").commit(files)
+    await repository(git_api, git_server)
+    status, listed = await git_api("GET", f"{REPOSITORIES}/team/resources")
+    assert (status, listed["kind"], listed["metadata"], listed["items"]) == (200, "ResourceList", {}, [])
+    assert (await synced(git_api))["state"] == "success"
+    own = {"metadata": {"name": "own"}, "spec": {"title": "Own", "panels": []}}
+    assert (await git_api("POST", DASHBOARDS.replace("v2alpha1", "v1beta1"), own))[0] == 201
+    _, listed = await git_api("GET", f"{REPOSITORIES}/team/resources")
+    items = {item["name"]: item for item in listed["items"] if item["resource"] == "dashboards"}
+    paths = [item["path"] for item in listed["items"]]
+    assert paths == sorted(paths)
+    assert {name: (item["path"], item["title"]) for name, item in items.items()} == {"a": ("a.json", "A"), "b": ("deep/b.json", "B")}
+    await _is_as_stored(git_api, items["b"])
+    _, found = await git_api("GET", f"{NAMESPACE}/stats")
+    counted = {(item.get("repository"), item["group"], item["resource"]): item["count"] for item in found["items"]}
+    assert counted == {
+        (None, "dashboard.grafana.app", "dashboards"): 1,
+        ("team", "dashboard.grafana.app", "dashboards"): 2,
+        ("team", "folder.grafana.app", "folders"): len(listed["items"]) - 2,
+    }
+
+
+async def _is_as_stored(api: Api, item: dict[str, Any]) -> None:
+    _, stored = await api("GET", f"{DASHBOARDS}/{item['name']}")
+    notes = stored["metadata"]["annotations"]
+    assert (item["group"], item["hash"], item["folder"]) == (
+        "dashboard.grafana.app",
+        notes["grafana.app/sourceChecksum"],
+        notes["grafana.app/folder"],
+    )
+    written = await api.sql("select (extract(epoch from coalesce(updated_at, created_at)) * 1000)::bigint from resource where name = 'b'")
+    assert item["time"] == written
+
+
+async def test_another_organization_has_its_own(git_api: Api, git_server: GitServer) -> None:
+    """Nobody is told of the repositories, numbers or objects of a namespace that is not theirs."""
+    auth = await git_api.person("stranger", Role.ADMIN, org_id=await git_api.organization("Other"))
+    await repository(git_api, git_server)
+    for path in ("settings", "stats", "repositories/team/resources"):
+        assert (await git_api("GET", f"{NAMESPACE}/{path}", auth=auth))[0] == 403
+    number = await git_api.sql("select max(id) from org")
+    for path in ("settings", "stats"):
+        assert (await git_api("GET", f"{NAMESPACE.replace('default', f'org-{number}')}/{path}", auth=auth))[1]["items"] == []
+
+
+async def test_the_description_has_the_names_of_the_types(api: Api) -> None:
+    """What clients are generated from calls them as the interface does."""
+    _, found = await api("GET", "/openapi.json")
+    wanted = {"RepositoryView", "RepositoryViewList", "ResourceCount", "ResourceStats", "ResourceListItem", "ResourceList"}
+    assert wanted <= set(found["components"]["schemas"])
