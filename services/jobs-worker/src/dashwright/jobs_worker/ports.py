@@ -31,6 +31,14 @@ class Checkout(Protocol):
         ...
 
 
+class Copies(Protocol):
+    """The copies of repositories that a worker keeps."""
+
+    async def keep(self, uids: Sequence[str]) -> int:
+        """Drops those of all other repositories; answers how many."""
+        ...
+
+
 class Resources(Protocol):
     """The stored objects of a namespace."""
 

@@ -57,6 +57,11 @@ async def note_commit(connection: Connection, repository: uuid.UUID, commit: str
         await connection.execute(_sql.forget_commit, repository)
 
 
+async def uids(connection: Connection) -> Sequence[str]:
+    """Of every repository there is."""
+    return [row["uid"] for row in await connection.fetch(_sql.uids)]
+
+
 @asynccontextmanager
 async def schedule(database: Database) -> "AsyncIterator[Connection | None]":
     """The connection of whoever may plan, as long as the block runs; None where somebody else does."""

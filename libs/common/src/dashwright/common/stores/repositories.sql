@@ -5,6 +5,9 @@ select pg_try_advisory_lock(5, 1)
 -- name: release_schedule
 select pg_advisory_unlock(5, 1)
 
+-- name: uids
+select uid::text from resource where api_group = 'provisioning.grafana.app' and resource = 'repositories'
+
 -- name: all
 select r.uid, r.name, r.namespace, r.generation, r.status, h.spec, r.deletion_timestamp is not null as is_deleting,
        (extract(epoch from coalesce(r.updated_at, r.created_at)) * 1000)::bigint as changed

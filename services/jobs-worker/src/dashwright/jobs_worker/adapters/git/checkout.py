@@ -68,10 +68,12 @@ class GitCheckout:
 
     def _read(self, path: str) -> File:
         try:
-            found = self._root()[path]
+            repository = pygit2.Repository(self._place)
+            found = repository[self._commit].peel(pygit2.Tree)[path]
             if not isinstance(found, pygit2.Blob):
                 raise NotFound(f"{path} is no file at this commit")
-            check_size(found.size, self._largest)
+            # Its own size would be told only once it is unpacked whole.
+            check_size(repository.odb.read_header(found.id)[1], self._largest)
             body = found.data
         except KeyError as error:
             raise NotFound(f"file not found: {path}") from error
