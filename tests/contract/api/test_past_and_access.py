@@ -15,7 +15,8 @@ Change = Callable[[Api], Awaitable[None]]
 
 
 def folder(name: str, parent: str = "") -> dict[str, Any]:
-    return {"metadata": {"name": name, "annotations": {"grafana.app/folder": parent} if parent else {}}, "spec": {"title": f"Secret {name}"}}
+    annotations = {"grafana.app/folder": parent} if parent else {}
+    return {"metadata": {"name": name, "annotations": annotations}, "spec": {"title": f"Secret {name}"}}
 
 
 async def hide(api: Api, place: str) -> None:
@@ -106,8 +107,8 @@ async def test_what_was_hidden_stays_so(api: Api, change: Change, path: str) -> 
 
 def is_fine(change: Change, listed: Any) -> bool:
     """Whether nothing is told but what everybody may see by now."""
-    by_now = {replace_the_folder: {"closed"}, move_out: {"inner", "deep"}, open_it: {"closed", "inner", "deep"}}.get(change, set())
-    return {item["metadata"]["name"] for item in listed["items"]} <= {"shown", "last", "end"} | by_now
+    opened: dict[Change, set[str]] = {replace_the_folder: {"closed"}, move_out: {"inner", "deep"}, open_it: {"closed", "inner", "deep"}}
+    return {item["metadata"]["name"] for item in listed["items"]} <= {"shown", "last", "end"} | opened.get(change, set())
 
 
 def token(version: int) -> str:
