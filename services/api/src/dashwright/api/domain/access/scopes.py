@@ -12,6 +12,9 @@ from dashwright.common.identity import Role
 LONGEST: Final = 210
 """Characters of a scope."""
 
+ORGANIZATION_ANNOTATIONS: Final = "annotations:type:organization"
+"""The annotations that are on no dashboard."""
+
 
 class Grant(NamedTuple):
     """An action on a scope, both by the names that are stored, shown and named in refusals."""
@@ -46,6 +49,8 @@ _WHOLE: Final[Mapping[str, str]] = {
     "dashboards:uid:*": "dashboards:*",
     "folders:uid:*": "folders:*",
     "library.panels:uid:*": "library.panels:*",
+    "annotations:type:*": "annotations:*",
+    "annotations:type:dashboard": "dashboards:*",
 }
 # What stands before an object's number, or uid, in a scope, by the part of the action before its colon. The others are granted on * only.
 _PREFIX_OF: Final[Mapping[str, str]] = {
@@ -71,6 +76,7 @@ _BY_FOLDER: Final[Mapping[str, tuple[str, ...]]] = {
     "folders": ("folders:uid:",),
     "folders.permissions": ("folders:uid:",),
     "library.panels": ("library.panels:uid:", "folders:uid:"),
+    "annotations": ("dashboards:uid:", "folders:uid:", "annotations:type:"),
 }
 _UID: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _DATA_SOURCE: Final = "datasources:uid:"
@@ -147,6 +153,8 @@ def _all_of(prefix: str) -> str:
 
 
 def _names_one(scope: str, prefix: str) -> bool:
+    if prefix == "annotations:type:":
+        return scope == ORGANIZATION_ANNOTATIONS
     if not prefix.endswith(":uid:"):
         return _has_number(scope, prefix)
     by_uid = scope.startswith(prefix) and _UID.fullmatch(scope.removeprefix(prefix)) is not None
