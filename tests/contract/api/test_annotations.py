@@ -103,6 +103,7 @@ async def test_a_span_begins_before_it_ends(api: Api, sent: Any, span: tuple[int
         ({}, refused("Failed to save annotation", "the text must not be empty")),
         ({"text": "é" * 32769}, refused("Failed to save annotation", "the text is longer than 65536 bytes")),
         ({"text": "T", "tags": [str(n) for n in range(101)]}, refused("Failed to save annotation", "there are more than 100 tags")),
+        ({"text": "T", "data": {"a": "x" * 65529}}, refused("Failed to save annotation", "the data is larger than 65536 bytes")),
         ({"text": "T", "tags": ["x" * 191]}, refused("Failed to save annotation", "a tag is longer than 190 characters")),
         ({"text": "T", "dashboardUID": "none"}, (400, {"message": "Invalid dashboard UID in annotation request"})),
         ({"text": "T", "dashboardId": 77}, (400, {"message": "Invalid dashboard ID in annotation request"})),
@@ -111,6 +112,7 @@ async def test_a_span_begins_before_it_ends(api: Api, sent: Any, span: tuple[int
         ({"text": "T", "time": 1.5}, (400, {"message": "bad request data"})),
         ({"text": "T", "data": []}, (400, {"message": "bad request data"})),
     ],
+    ids=["no text", "long text", "many tags", "large data", "long tag", "no such uid", "no such number", "NUL", "text", "time", "data"],
 )
 async def test_what_is_no_annotation_is_refused(api: Api, body: Any, answer: Any) -> None:
     """With the message that clients know and, where it hides the reason, that beside it. Nothing is kept."""
@@ -119,9 +121,9 @@ async def test_what_is_no_annotation_is_refused(api: Api, body: Any, answer: Any
 
 
 async def test_limits_are_what_still_goes_in(api: Api) -> None:
-    """A text of 64 KiB, and 100 tags of 190 characters."""
-    found = await one(api, await added(api, "x" * 65536, tags=[f"{n:0190}" for n in range(100)]))
-    assert (len(found["text"]), len(found["tags"])) == (65536, 100)
+    """A text and data of 64 KiB, however they are escaped, and 100 tags of 190 characters."""
+    found = await one(api, await added(api, "é" * 32768, tags=[f"{n:0190}" for n in range(100)], data={"a": "é" * 32764}))
+    assert (len(found["text"]), len(found["tags"]), len(found["data"]["a"])) == (32768, 100, 32764)
 
 
 async def test_data_that_cannot_be_stored_is_refused(api: Api) -> None:

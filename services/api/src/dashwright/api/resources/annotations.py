@@ -23,6 +23,7 @@ WRITE: Final = "annotations:write"
 DELETE: Final = "annotations:delete"
 
 LONGEST_TEXT: Final = 64 * 1024
+LARGEST_DATA: Final = 64 * 1024
 """Bytes."""
 
 MOST_TAGS: Final = 100
@@ -146,6 +147,8 @@ def check(content: Content, fault: str) -> None:
     """Raises BadRequest for what is beyond the limits; ``fault`` is what clients are told, beside the reason."""
     if content.text is not None and len(content.text.encode()) > LONGEST_TEXT:
         raise refused(fault, f"the text is longer than {LONGEST_TEXT} bytes")
+    if content.data is not None and len(content.data.encode()) > LARGEST_DATA:
+        raise refused(fault, f"the data is larger than {LARGEST_DATA} bytes")
     if content.tags is not None and len(content.tags) > MOST_TAGS:
         raise refused(fault, f"there are more than {MOST_TAGS} tags")
     if content.tags is not None and any(len(tag) > LONGEST_TAG for tag in content.tags):

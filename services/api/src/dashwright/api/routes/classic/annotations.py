@@ -26,8 +26,8 @@ from dashwright.common.models.answering import Message
 from dashwright.common.models.classic import ClassicBody, Text
 
 _TAG: Final = "annotations"
-_LIMIT: Final = 128 * 1024
-"""Bytes of a body."""
+_LIMIT: Final = 512 * 1024
+"""Bytes of a body: a text and its data, each character escaped."""
 
 _PAGE: Final = 100
 _LARGEST_PAGE: Final = 1000
