@@ -26,6 +26,7 @@ CHANGES_NOTHING: Final = frozenset(
         "POST /api/auth/keys",
         "POST /api/search",
         "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+        "POST /apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}/repositories/{name}/test",
     }
 )
 

@@ -34,6 +34,7 @@ GOLDEN: dict[str, list[tuple[str, str, list[str], list[str] | None]]] = {
         ("repositories/sync", "Job", ["create"], None),
         ("repositories/export", "Job", ["create"], None),
         ("repositories/jobs", "Job", ["create"], None),
+        ("repositories/test", "TestResults", ["create"], None),
         ("repositories/resources", "ResourceList", ["get"], None),
         ("jobs", "Job", ["create", "delete", "get", "list", "watch"], None),
         ("jobs/status", "Job", ["get"], None),

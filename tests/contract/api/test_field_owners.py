@@ -70,6 +70,18 @@ async def test_owners_may_be_rewritten(api: Api) -> None:
     assert owned(dropped) == {}
 
 
+async def test_many_entries_are_refused(api: Api) -> None:
+    """Each costs work, whatever it says: more than 200 are refused in every write, and told."""
+    sent = dashboard()
+    sent["metadata"]["managedFields"] = [{"manager": "m"}] * 201
+    for method, path in (("POST", DASHBOARDS), ("PUT", f"{DASHBOARDS}/d")):
+        status, refused = await api(method, path, sent)
+        assert (status, refused["message"].partition(";")[0]) == (400, "metadata.managedFields has 201 entries, 200 are the most")
+    sent["metadata"]["managedFields"].pop()
+    status, _ = await api("POST", DASHBOARDS, sent)
+    assert status == 201
+
+
 async def test_items_of_a_set_have_owners(api: Api) -> None:
     """The queries of a library panel are owned one by one."""
     panels = "/apis/dashboard.grafana.app/v1beta1/namespaces/default/librarypanels"

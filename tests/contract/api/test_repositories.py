@@ -75,6 +75,31 @@ async def test_a_sealed_token_of_others_is_refused(api: Api) -> None:
     assert (status, found["details"]["causes"][0]["field"]) == (422, "spec.githost.encryptedToken")
 
 
+async def test_a_token_follows_by_no_other_spelling(api: Api) -> None:
+    """What a patch copies to where the model would read it, too, is judged like the field itself."""
+    await made(api, "team", githost(token=TOKEN))
+    patch = [
+        {"op": "copy", "from": "/spec/githost/encryptedToken", "path": "/spec/githost/encrypted_token"},
+        {"op": "remove", "path": "/spec/githost/encryptedToken"},
+        {"op": "replace", "path": "/spec/githost/url", "value": "https://evil.example/x"},
+    ]
+    headers = {"Authorization": ADMIN, "Content-Type": "application/json-patch+json"}
+    async with api.session.patch(f"{REPOSITORIES}/team", data=json.dumps(patch), headers=headers) as answer:
+        found = await answer.json()
+    assert "encryptedToken" not in found["spec"]["githost"]
+
+
+async def test_a_token_does_not_stay_in_what_kubectl_remembers(api: Api) -> None:
+    """Client-side apply keeps the manifest in an annotation."""
+    applied = json.dumps(named("team", githost(token=TOKEN)))
+    created = await made(api, "team", githost(token=TOKEN), annotations={"kubectl.kubernetes.io/last-applied-configuration": applied})
+    kept = json.loads(created["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"])
+    assert kept["spec"]["githost"] == {"url": "https://git.example/team.git"}
+    broken = {"kubectl.kubernetes.io/last-applied-configuration": f"no json {TOKEN}"}
+    created = await made(api, "other", githost(), annotations=broken)
+    assert TOKEN not in json.dumps(created)
+
+
 async def test_a_patch_may_bring_a_token(api: Api) -> None:
     await made(api, "team", githost())
     headers = {"Authorization": ADMIN, "Content-Type": "application/merge-patch+json"}

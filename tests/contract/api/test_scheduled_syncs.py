@@ -65,6 +65,7 @@ def plan(database: Database, broker: MemoryBroker, clock: Later, tmp_path: Path)
     async def plan() -> None:
         async with database.connection() as connection:
             await scheduler.plan(connection)
+        await scheduler.settle()
 
     return plan
 

@@ -10,11 +10,13 @@ from aiohttp import web
 from tests.integration.git.conftest import Ask
 from tests.servers.git import GitServer, git
 
+from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, NotFound, SourceFailed, TooLarge
+from dashwright.common.reach import Reach
 from dashwright.jobs_worker.adapters.git import command
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
 from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
-from dashwright.jobs_worker.adapters.git.remote import refusal
+from dashwright.jobs_worker.adapters.git.remote import Remote, refusal
 
 TOKEN = "s3cret-token"
 
@@ -204,12 +206,29 @@ async def test_a_connection_that_breaks_is_told(server: GitServer, mirrors: Mirr
     assert commit.sha == sha
 
 
-async def test_a_removed_copy_is_gone(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_copies_of_repositories_that_are_gone_go(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+    """The others stay."""
     server.make("r.git").commit({"a.json": "{}"})
-    commit = await mirrors.fetch("uid", ask("r.git"), "main")
-    assert commit is not None
-    await mirrors.remove("uid")
-    assert not commit.place.exists()
+    found = [await mirrors.fetch(uid, ask("r.git"), "main") for uid in ("stays", "goes")]
+    assert await mirrors.keep(["stays"]) == 1
+    assert [commit is not None and commit.place.exists() for commit in found] == [True, False]
+    assert await mirrors.keep(["stays"]) == 0
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1%2elocalhost", "b\u00fccher.example", "-localhost", "fe80::1%25lo"])
+async def test_a_host_that_programs_read_differently_is_not_asked(server: GitServer, mirrors: Mirrors, host: str) -> None:
+    """What is judged must be what is connected to, or a token goes where nobody looked."""
+    reach = Reach(AllowedHosts.of(["10.0.0.0/8", "127.0.0.0/8"]), "the repository's")
+    remote = Remote(f"http://{f'[{host}]' if ':' in host else host}:{server.port}/r.git", TOKEN, reach)
+    with pytest.raises(BadRequest, match="plain letters"):
+        await mirrors.fetch("uid", remote, "main")
+    assert server.requests == []
+
+
+async def test_what_unpacks_to_more_than_fits_is_ended(tmp_path: Path) -> None:
+    """The program has a bound of memory of its own."""
+    limits = await command.run(["-c", "alias.limit=!ulimit -v", "limit"], folder=tmp_path, settings={}, seconds=10)
+    assert int(limits) == 2 * 1024 * 1024
 
 
 async def test_nothing_of_the_machine_changes_what_git_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

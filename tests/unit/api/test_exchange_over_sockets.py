@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import zlib
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from structlog.testing import capture_logs
 
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.decoding import STEP, TAKEN
 from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Permission, Route
 from dashwright.api.http.server import Limits
 from dashwright.api.http.zstd import zstd
@@ -159,6 +161,48 @@ async def test_a_compressed_body_is_unpacked_within_the_limit(serve: Serve, codi
         assert response.status == 413
     async with client.post("/api/echo", data=pack(b"x" * 1000)[:-1], headers=headers, compress=False) as response:
         assert response.status == 400
+
+
+@pytest.mark.parametrize(
+    ("coding", "block"), [("gzip", b"\0\0\0\xff\xff"), ("deflate", b"\0\0\0\xff\xff"), ("zstd", b"\0\0\0")], ids=["gzip", "deflate", "zstd"]
+)
+async def test_the_limit_counts_what_is_sent_too(serve: Serve, coding: str, block: bytes) -> None:
+    """A body of any length may hold nothing at all: what is packed is taken up to the limit, however it is sent."""
+    client = (await serve(ROUTES)).client
+    heads = {"gzip": bytes.fromhex("1f8b0800000000000003"), "deflate": bytes.fromhex("789c"), "zstd": bytes.fromhex("28b52ffd0050")}
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield heads[coding]
+        for _ in range(100):
+            yield block * 10
+
+    headers = {"Content-Encoding": coding}
+    async with client.post("/api/echo", data=pieces(), headers=headers, compress=False) as response:
+        assert response.status == 413
+
+
+async def test_others_are_served_while_a_body_is_unpacked(serve: Serve) -> None:
+    """Unpacking gives way after each step: as many turns of the loop pass as there are steps."""
+    turns = 0
+
+    async def turning() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def counted(call: Call) -> Answer:
+        other = asyncio.create_task(turning())
+        await call.body()
+        other.cancel()
+        return json_answer({"turns": turns})
+
+    route = Route("POST", "/api/counted", counted, PUBLIC, body_limit=50 * STEP)
+    client = (await serve([route])).client
+    data = zstd.compress(bytes(50 * STEP))
+    assert len(data) < TAKEN
+    async with client.post("/api/counted", data=data, headers={"Content-Encoding": "zstd"}, compress=False) as response:
+        assert (await response.json())["turns"] >= 50
 
 
 @pytest.mark.parametrize(("coding", "status"), [("gzip", 400), ("deflate", 400), ("zstd", 400), ("br", 415), ("gzip, gzip", 415)])

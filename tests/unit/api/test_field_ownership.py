@@ -1,5 +1,6 @@
 """Who owns which field after updates and applies."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from tests.unit.api.test_field_sets import SETS, TREES
 from dashwright.api.domain.fields.managers import (
     ANCIENT_CHANGES,
     LARGEST_ENTRY,
+    MOST_APPLIERS,
+    MOST_ENTRIES,
     MOST_UPDATERS,
     Entry,
     bounded,
@@ -210,6 +213,15 @@ def test_too_many_large_sets_are_refused() -> None:
     wide: FieldSet = {f"f:{'x' * 200}{at}": {} for at in range(200)}
     with pytest.raises(TooLarge):
         bounded([Entry(f"m{at}", "Apply", VERSION, "", wide) for at in range(30)])
+
+
+def test_too_many_appliers_are_refused() -> None:
+    """Updating managers give way to each other; those that apply are counted, so that an object never has more entries than may be sent."""
+    appliers = [Entry(f"a{at}", "Apply", VERSION, "", {"f:x": {}}) for at in range(MOST_APPLIERS)]
+    updaters = [Entry(f"u{at}", "Update", VERSION, "", {"f:x": {}}) for at in range(MOST_UPDATERS * 2)]
+    assert len(bounded([*appliers, *updaters])) == MOST_ENTRIES
+    with pytest.raises(TooLarge, match=f"more than {MOST_APPLIERS} managers apply"):
+        bounded([*appliers, replace(appliers[0], manager="one more")])
 
 
 @pytest.mark.parametrize(

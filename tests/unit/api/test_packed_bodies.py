@@ -1,6 +1,7 @@
-"""Bodies sent compressed: what comes out, however they are cut and framed, and that no more comes out than is taken."""
+"""Bodies sent compressed: what comes out, however they are cut and framed, and that no step of it is much work."""
 
 import gzip
+import random
 import zlib
 from collections.abc import Callable
 
@@ -8,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.api.http.decoding import FAULTS, Unpacker
+from dashwright.api.http.decoding import FAULTS, MOST_FRAMES, STEP, TAKEN, Unpacker
 from dashwright.api.http.zstd import zstd
+from dashwright.common.errors import BadRequest
 
 Pack = Callable[[bytes], bytes]
 
@@ -30,7 +32,7 @@ def test_what_went_in_comes_out(coding: str, pack: Pack, data: bytes, size: int)
     unpacked = b""
     for start in range(0, len(packed), size):
         assert start == 0 or not unpacker.is_complete
-        unpacked += unpacker.unpack(packed[start : start + size], 1000)
+        unpacked += b"".join(unpacker.unpack(packed[start : start + size]))
     assert (unpacked, unpacker.is_complete) == (data, True)
 
 
@@ -40,13 +42,41 @@ FRAMED = pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), (
 @FRAMED
 def test_members_follow_one_another(coding: str, pack: Pack) -> None:
     """A body may be several, one after the other, as command line tools make them."""
-    assert Unpacker(coding).unpack(pack(b"a") + pack(b"b"), 100) == b"ab"
+    assert b"".join(Unpacker(coding).unpack(pack(b"a") + pack(b"b"))) == b"ab"
+
+
+@pytest.mark.parametrize(("coding", "pack"), PACKED, ids=["gzip", "zlib", "raw", "zstd"])
+@pytest.mark.parametrize("size", [0, 1, STEP - 1, STEP, STEP + 1, 10**7])
+def test_a_step_is_small(coding: str, pack: Pack, size: int) -> None:
+    """However much a piece holds, it comes out by little and little, and whole."""
+    data = random.Random(1).randbytes(min(size, 300_000)).ljust(size, b"\0")
+    steps = list(Unpacker(coding).unpack(pack(data)))
+    assert max(map(len, steps)) <= STEP
+    assert b"".join(steps) == data
 
 
 @FRAMED
-def test_a_small_bomb_stays_small(coding: str, pack: Pack) -> None:
-    """No more than asked for is unpacked, whatever a piece holds, and however many members."""
-    assert len(Unpacker(coding).unpack(pack(bytes(10**7)) * 3, 101)) == 101
+def test_a_step_takes_little(coding: str, pack: Pack) -> None:
+    """What is packed into next to nothing is not unpacked all at once either."""
+    packed = pack(b"") * (MOST_FRAMES - 1) + pack(random.Random(1).randbytes(300_000))
+    assert len(list(Unpacker(coding).unpack(packed))) >= 300_000 // TAKEN
+
+
+@pytest.mark.parametrize(("coding", "pack"), PACKED, ids=["gzip", "zlib", "raw", "zstd"])
+def test_a_body_is_not_many_frames(coding: str, pack: Pack) -> None:
+    """Each costs the making of a decompressor, though nothing comes out: so many are refused, in one piece or several."""
+    unpacker, packed = Unpacker(coding), pack(b"")
+    assert b"".join(unpacker.unpack(packed * MOST_FRAMES)) == b""
+    with pytest.raises(BadRequest, match=f"more than {MOST_FRAMES} frames of {coding}"):
+        list(unpacker.unpack(packed))
+
+
+def test_a_frame_without_data_is_refused() -> None:
+    """Zstandard's skippable frames may be of any length and hold nothing; none is taken, at the start or later."""
+    skippable = bytes.fromhex("502A4D1800000000")
+    for packed in (skippable, zstd.compress(b"a") + skippable):
+        with pytest.raises(BadRequest, match="skippable"):
+            list(Unpacker("zstd").unpack(packed))
 
 
 @FRAMED
@@ -54,7 +84,7 @@ def test_what_is_in_no_coding_is_refused(coding: str, pack: Pack) -> None:
     """Also behind what is."""
     for packed in (b"garbage", pack(b"a") + b"garbage"):
         with pytest.raises(FAULTS):
-            Unpacker(coding).unpack(packed, 100)
+            list(Unpacker(coding).unpack(packed))
 
 
 def test_a_frame_that_wants_much_memory_is_refused() -> None:
@@ -62,4 +92,4 @@ def test_a_frame_that_wants_much_memory_is_refused() -> None:
     parameters = {int(zstd.CompressionParameter.window_log): 26, int(zstd.CompressionParameter.content_size_flag): 0}
     packer = zstd.ZstdCompressor(options=parameters)
     with pytest.raises(FAULTS):
-        Unpacker("zstd").unpack(packer.compress(b"a") + packer.flush(), 100)
+        list(Unpacker("zstd").unpack(packer.compress(b"a") + packer.flush()))

@@ -35,7 +35,12 @@ def test_a_good_repository_has_no_causes() -> None:
     assert causes(sync={"enabled": True, "target": "folder", "intervalSeconds": 10}) == []
     assert causes(sync={"enabled": True, "target": "folder", "intervalSeconds": 0}) == []
     assert causes(sync={"enabled": False, "target": "folder", "intervalSeconds": 3}) == []
-    for url in ("https://host.example/team/x.git", "https://host.example:8443/git/a/b/", "http://[::1]:3000/x"):
+    for url in (
+        "https://host.example/team/x.git",
+        "https://xn--bcher-kva.example/x",
+        "https://Host.example:8443/git/a/b/",
+        "http://[::1]:3000/x",
+    ):
         assert causes(**githost(url, branch="")) == []
 
 
@@ -66,6 +71,10 @@ def test_reserved_names_are_refused(name: str) -> None:
         (githost("file:///etc"), "spec.githost.url", "https://host[:port]/path"),
         (githost("https://"), "spec.githost.url", "https://host[:port]/path"),
         (githost("https://h:99999/x"), "spec.githost.url", "https://host[:port]/path"),
+        (githost("https://8.8.8.8%2eevil.example/x"), "spec.githost.url", "https://host[:port]/path"),
+        (githost("https://bücher.example/x"), "spec.githost.url", "https://host[:port]/path"),
+        (githost("https://-x.example/x"), "spec.githost.url", "https://host[:port]/path"),
+        (githost("https://[fe80::1%25eth0]/x"), "spec.githost.url", "https://host[:port]/path"),
         (githost("https://h/a b"), "spec.githost.url", "https://host[:port]/path"),
         (githost("https://user:pw@host.example/x"), "spec.githost.url", "put no user or password into the address"),
         (githost("https://host.example/x?a=b"), "spec.githost.url", "leave out"),

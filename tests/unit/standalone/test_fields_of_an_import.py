@@ -23,6 +23,8 @@ NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
         ("0001-01-01 00:00:00", None),
         ("2024-13-45 12:00:00", None),
         ("yesterday", None),
+        (10**15, None),
+        (-5, None),
         ("", None),
         (None, None),
     ],
@@ -45,8 +47,11 @@ def test_a_time_is_in_utc_however_it_is_kept(value: Any, expected: datetime | No
         ("-7", -7, True, "-7"),
         ("seven", 0, False, "seven"),
         (b"a\0b", 0, False, "ab"),
+        ("\u00b2", 0, False, "\u00b2"),
+        ("--5", 0, False, "--5"),
+        ("9" * 5000, 0, False, "9" * 5000),
     ],
-    ids=repr,
+    ids=lambda value: repr(value)[:20],
 )
 def test_numbers_switches_and_texts_are_read_from_whatever_stands_there(value: Any, number: int, is_set: bool, text: str) -> None:
     """A missing column is as one without a value."""

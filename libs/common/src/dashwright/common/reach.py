@@ -43,7 +43,8 @@ class Reach:
 
 async def _addresses(host: str, port: int, whose: str) -> list[Address]:
     try:
-        return [ipaddress.ip_address(host.strip("[]").partition("%")[0])]
+        literal = host.strip("[]")
+        return [ipaddress.ip_address(literal.partition("%")[0] if ":" in literal else literal)]
     except ValueError:
         pass
     try:

@@ -27,6 +27,7 @@ from dashwright.api.probing import RepositoryProbe
 from dashwright.api.queue_door import SubmissionDoor
 from dashwright.api.refusals import RefusalBuffer
 from dashwright.api.resources.annotations import Annotations
+from dashwright.api.resources.configurations import Configurations
 from dashwright.api.resources.dashboards import Dashboards
 from dashwright.api.resources.folders import Folders
 from dashwright.api.resources.jobs import JobObjects
@@ -60,6 +61,7 @@ from dashwright.api.routes import (
     query,
     quotas,
     repositories,
+    repository_calls,
     service_account_tokens,
     service_accounts,
     teams,
@@ -173,6 +175,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
         *resource_routes.routes(services),
         *provisioning.routes(jobs),
         *repositories.routes(database),
+        *repository_calls.routes(Configurations(database, Sealing(box), services.admission), broker, rpc),
         *evaluation_routes.routes(database),
         *query.routes(evaluations, body_limit=settings.max_body_bytes),
         *panels.routes(evaluations, body_limit=settings.max_body_bytes),

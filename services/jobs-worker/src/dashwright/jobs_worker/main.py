@@ -26,12 +26,15 @@ from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.adapters.checkouts import Checkouts
 from dashwright.jobs_worker.adapters.spool import FileSpool
 from dashwright.jobs_worker.adapters.store import StoredResources
+from dashwright.jobs_worker.domain.objects import Repository
 from dashwright.jobs_worker.maintenance.chore import Chore
 from dashwright.jobs_worker.maintenance.cleaner import Cleaner
 from dashwright.jobs_worker.maintenance.dead_letters import DeadLetters
 from dashwright.jobs_worker.maintenance.prober import Prober
+from dashwright.jobs_worker.maintenance.repository_calls import RepositoryCalls
 from dashwright.jobs_worker.maintenance.rescuer import Rescuer
 from dashwright.jobs_worker.maintenance.scheduler import Scheduler
+from dashwright.jobs_worker.maintenance.tidier import Tidier
 from dashwright.jobs_worker.sync_runner import SyncRunner
 
 log = structlog.get_logger()
@@ -39,7 +42,9 @@ log = structlog.get_logger()
 SERVICE = "dashwright-jobs-worker"
 _STALE = timedelta(minutes=5)
 _CLEAN_SECONDS = 60.0
+_TIDY_SECONDS = 600.0
 _PROBE_SLOTS = 8
+_CALL_SLOTS = 8
 
 
 class JobsWorker:
@@ -56,6 +61,8 @@ class JobsWorker:
         self._consumer = JobConsumer(database, broker, self._relay, runners, clock, queue=queue, slots=settings.job_slots, lease=lease)
         self._dead_letters = DeadLetters(database, broker, self._relay, clock)
         self._probes = RpcServer(broker, broker.topology.probe, prober.answer, prefetch=_PROBE_SLOTS)
+        calls = RepositoryCalls(checkouts.look)
+        self._calls = RpcServer(broker, broker.topology.repositories, calls.answer, prefetch=_CALL_SLOTS)
         self._rescuer = Rescuer(database, self._relay, clock, attempts=settings.job_attempts, stale=_STALE)
         self._scheduler = Scheduler(database, self._relay, prober, clock, checkouts.head) if settings.scheduling else None
         cleaner = Cleaner(
@@ -68,11 +75,13 @@ class JobsWorker:
         self._chores = [
             Chore("rescuer", self._rescuer.rescue, seconds=lease.total_seconds() / 3),
             Chore("cleaner", cleaner.clean, seconds=_CLEAN_SECONDS),
+            Chore("tidier", Tidier(database, checkouts.mirrors).tidy, seconds=_TIDY_SECONDS),
         ]
 
     async def start(self) -> None:
         self._relay.start()
         await self._probes.start()
+        await self._calls.start()
         await self._consumer.start()
         await self._dead_letters.start()
         for chore in self._chores:
@@ -90,7 +99,7 @@ class JobsWorker:
             await self._scheduler.stop()
         for chore in self._chores:
             await chore.stop()
-        parts = (self._dead_letters, self._consumer, self._probes)
+        parts = (self._dead_letters, self._consumer, self._probes, self._calls)
         await asyncio.gather(*(part.stop(drain=self._drain) for part in parts))
         await self._relay.stop()
 
@@ -99,10 +108,9 @@ def _sync_runner(settings: Settings, database: Database, prober: Prober, clock: 
     permitted = tuple(str(path) for path in settings.local_paths)
     admission = AdmissionSettings(permitted_paths=permitted, min_refresh_seconds=settings.min_refresh)
 
-    def open_resources(job: StoredJob, execution: Execution) -> StoredResources:
-        assert job.repository is not None, "a sync job names its repository"
+    def open_resources(job: StoredJob, execution: Execution, repository: Repository) -> StoredResources:
         rules = settings.quota_rules
-        return StoredResources(database, clock, rules, repository=job.repository, job=job.uid, owner=execution.owner)
+        return StoredResources(database, clock, rules, repository=repository, job=job.uid, owner=execution.owner)
 
     return SyncRunner(
         database,

@@ -3,6 +3,8 @@
 The texts of the causes are those that its clients show.
 """
 
+import ipaddress
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
@@ -28,6 +30,7 @@ OWN_FINALIZERS: Final = frozenset({CLEAN_UP, REMOVE_MANAGED, RELEASE_MANAGED})
 """Done by the server itself, at once. Those of others are waited for."""
 
 _OTHER_WORD: Final = "github"
+_HOST: Final = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,252}", re.IGNORECASE)
 
 
 def remarks_on_repository(spec: Mapping[str, Any]) -> tuple[str, ...]:
@@ -39,6 +42,15 @@ def remarks_on_repository(spec: Mapping[str, Any]) -> tuple[str, ...]:
 def token_place(namespace: str, name: str) -> str:
     """What the token of a repository is sealed for."""
     return f"repository:{namespace}/{name}/token"
+
+
+def is_host(host: str) -> bool:
+    """Whether a host is written as every program reads it: an address, or a name in plain letters (others in their ``xn--`` form)."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return _HOST.fullmatch(host) is not None
+    return "%" not in host
 
 
 def host_of(url: str | None) -> str:
@@ -107,7 +119,7 @@ def _split(url: str) -> SplitResult | None:
     """The parts of an address over http or https."""
     try:
         parts = urlsplit(url)
-        is_usable = parts.scheme in ("https", "http") and bool(parts.hostname) and (parts.port or 1) > 0
+        is_usable = parts.scheme in ("https", "http") and is_host(parts.hostname or "") and (parts.port or 1) > 0
     except ValueError:
         return None
     return parts if is_usable else None

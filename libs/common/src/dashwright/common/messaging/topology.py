@@ -11,7 +11,7 @@
                           dashwright.dead.work ◄── work.#, evaluate ───┤
                           dashwright.dead ◄─────── all others ─────────┘
 
-    dashwright.expressions.query, dashwright.jobs.probe: requests of the gateway, by the default exchange
+    dashwright.expressions.query, dashwright.jobs.probe, dashwright.jobs.repositories: requests of the gateway, by the default exchange
 
 Dead wake-ups end their jobs; what else is dead, nobody consumes: it is kept to be looked into, the oldest dropped when there is no room.
 
@@ -98,6 +98,7 @@ class Topology:
     submit: str
     work: str
     probe: str
+    repositories: str
     query: str
     evaluate: str
     dead: str
@@ -113,7 +114,7 @@ def topology(prefix: str = "dashwright", delays: Sequence[float] = DELAYS) -> To
     """The topology under a prefix; the product has one, tests have one each."""
     jobs, dead, query = f"{prefix}.jobs", f"{prefix}.dead", f"{prefix}.expressions.query"
     evaluate = f"{prefix}.expressions.evaluate"
-    submit, work, probe = f"{jobs}.submit", f"{jobs}.work", f"{jobs}.probe"
+    submit, work, probe, repositories = f"{jobs}.submit", f"{jobs}.work", f"{jobs}.probe", f"{jobs}.repositories"
     dead_work = f"{dead}.work"
     ladder = tuple(Rung(delay, f"{prefix}.retry.{delay:g}s") for delay in sorted(delays))
     return Topology(
@@ -121,6 +122,7 @@ def topology(prefix: str = "dashwright", delays: Sequence[float] = DELAYS) -> To
         submit=submit,
         work=work,
         probe=probe,
+        repositories=repositories,
         query=query,
         evaluate=evaluate,
         dead=dead,
@@ -136,6 +138,7 @@ def topology(prefix: str = "dashwright", delays: Sequence[float] = DELAYS) -> To
             Queue(name=dead_work, overflow="drop-head"),
             Queue(name=query, kind="classic", max_length=10_000),
             Queue(name=probe, kind="classic", max_length=10_000),
+            Queue(name=repositories, kind="classic", max_length=10_000),
         ),
         bindings=(
             Binding(exchange=jobs, queue=submit, key=_SUBMIT),

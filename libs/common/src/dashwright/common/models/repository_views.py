@@ -51,3 +51,21 @@ class ResourceList(Shape):
     api_version: str
     metadata: dict[str, str]
     items: list[ResourceListItem]
+
+
+class ErrorDetails(Shape):
+    """Where a configuration is wrong (``spec.githost.token``), what kind of fault it is, and what to do."""
+
+    type: str
+    field: str | None = None
+    detail: str | None = None
+
+
+class TestResults(Shape):
+    """Whether a repository can be read. ``code`` is the HTTP status of the answer."""
+
+    kind: str
+    api_version: str
+    code: int
+    success: bool
+    errors: list[ErrorDetails]

@@ -1,6 +1,7 @@
 """The request as handlers see it: who asks, what for, and a body that is read only within its limit."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final, TypeVar
 
 import orjson
@@ -182,20 +183,42 @@ class Call:
         if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue" and request.version >= HttpVersion11:
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             request.writer.output_size = 0  # aiohttp takes a count above zero for an answer that has begun
-        body = bytearray()
         unpacker = Unpacker(coding) if coding in CODINGS else None
         try:
-            while piece := await request.content.readany():
-                body += piece if unpacker is None else unpacker.unpack(piece, limit - len(body) + 1)
-                if len(body) > limit:
-                    raise _too_large(limit)
+            body = await self._sent(limit) if unpacker is None else await self._unpacked(unpacker, limit)
         except FAULTS as error:
             raise BadRequest(f"The body is not in {coding}, as its Content-Encoding says; send it again whole") from error
         except (web.RequestPayloadError, HttpProcessingError, ClientError, ConnectionError) as error:
             raise BadRequest("The body broke off or does not match its headers; send it again whole") from error
         if unpacker is not None and not unpacker.is_complete:
             raise BadRequest(f"The body ends before its {coding} does; send it again whole")
+        return body
+
+    async def _sent(self, limit: int) -> bytes:
+        """The body as it came. Raises TooLarge as soon as the limit is passed."""
+        body = bytearray()
+        async for piece in self._pieces(limit):
+            body += piece
         return bytes(body)
+
+    async def _unpacked(self, unpacker: Unpacker, limit: int) -> bytes:
+        """What comes out of the body. Raises TooLarge as soon as that, or the body itself, passes the limit."""
+        body = bytearray()
+        async for piece in self._pieces(limit):
+            for unpacked in unpacker.unpack(piece):
+                body += unpacked
+                if len(body) > limit:
+                    raise _too_large(limit)
+                await asyncio.sleep(0)  # others have their turn, however much there is to unpack
+        return bytes(body)
+
+    async def _pieces(self, limit: int) -> AsyncIterator[bytes]:
+        sent = 0
+        while piece := await self._request.content.readany():
+            sent += len(piece)
+            if sent > limit:
+                raise _too_large(limit)
+            yield piece
 
 
 def actor_of(identity: Identity, address: str, request_id: str, trace_id: str) -> Actor:

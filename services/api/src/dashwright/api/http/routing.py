@@ -125,7 +125,7 @@ class Segment:
 class Route:
     """One method on one path template.
 
-    ``shape`` is the error shape, by default that of the path. ``body_limit`` is in bytes, after decompression. ``failure``, where
+    ``shape`` is the error shape, by default that of the path. ``body_limit`` is in bytes, packed and unpacked. ``failure``, where
     given, is the text the interface prescribes for every failure of ours: all errors of status 500 and above then answer 500 with it.
     ``is_routine``: asked every few seconds by machines, and not worth a line in the log while all is well. ``audit`` names the event
     that a change by this route is on record as.

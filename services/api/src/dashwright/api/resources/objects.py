@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dashwright.api.domain.fields.managers import MOST_ENTRIES
 from dashwright.api.resources.unknown import Validation, unknown_fields
 from dashwright.api.resources.writing.admission import invalid, require_texts
 from dashwright.api.resources.writing.wanted import MODIFIED, Expect, Wanted, conflict
@@ -180,7 +181,7 @@ def _wanted(tree: dict[str, Any], metadata: dict[str, Any], kind: Kind, name: st
         _texts(metadata, "annotations"),
         list(dict.fromkeys(finalizers)),
         _objects(metadata, "ownerReferences"),
-        metadata.get("managedFields"),
+        _managed_fields(metadata),
         warnings=(*(kind.remarks(spec) if kind.remarks else ()), *validation.judge(unknown_fields(tree, kind))),
     )
 
@@ -232,6 +233,14 @@ def _objects(metadata: dict[str, Any], field: str) -> list[dict[str, Any]]:
     found = _list(metadata, field)
     if not all(isinstance(item, dict) for item in found):
         raise BadRequest(f"metadata.{field} must be a list of objects")
+    return found
+
+
+def _managed_fields(metadata: dict[str, Any]) -> object:
+    """As sent; entries that cannot be read do no harm, but many do."""
+    found = metadata.get("managedFields")
+    if isinstance(found, list) and len(found) > MOST_ENTRIES:
+        raise BadRequest(f"metadata.managedFields has {len(found)} entries, {MOST_ENTRIES} are the most; [{{}}] drops all of them")
     return found
 
 

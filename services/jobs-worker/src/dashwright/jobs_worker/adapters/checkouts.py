@@ -1,11 +1,10 @@
 """Repositories of every type, as they are looked at and read."""
 
 import base64
-from pathlib import Path
 from typing import Final
 
 from dashwright.common.allowed_hosts import AllowedHosts
-from dashwright.common.errors import NotFound
+from dashwright.common.errors import Cause, NotFound
 from dashwright.common.kinds.repository import token_place
 from dashwright.common.models.provisioning import RepositoryType
 from dashwright.common.reach import Reach
@@ -19,8 +18,6 @@ from dashwright.jobs_worker.domain.objects import Repository
 from dashwright.jobs_worker.ports import Checkout
 
 _LOOK_SECONDS: Final = 30.0
-_NOWHERE: Final = Path("/")
-"""Where git finds no repository whose configuration it would read."""
 
 
 class Checkouts:
@@ -29,7 +26,7 @@ class Checkouts:
     def __init__(self, settings: Settings, box: SecretBox) -> None:
         self._settings = settings
         self._box = box
-        self._mirrors = Mirrors(settings.data_dir.absolute() / "git", settings.repository_bytes)
+        self.mirrors = Mirrors(settings.data_dir.absolute() / "git", settings.repository_bytes)
         self._reach = Reach(AllowedHosts.of(settings.allowed_hosts), "the repository's")
 
     async def open(self, repository: Repository) -> Checkout | None:
@@ -38,7 +35,7 @@ class Checkouts:
             return self._directory(repository)
         githost = repository.spec.githost
         assert githost is not None, "admission wants the block of the type"
-        commit = await self._mirrors.fetch(repository.uid, self._remote(repository, self._settings.git_seconds), githost.branch)
+        commit = await self.mirrors.fetch(repository.uid, self._remote(repository, self._settings.git_seconds), githost.branch)
         if commit is None:
             return None
         settings = self._settings
@@ -52,15 +49,20 @@ class Checkouts:
         githost = repository.spec.githost
         assert githost is not None, "admission wants the block of the type"
         remote = self._remote(repository, _LOOK_SECONDS)
-        if await remote.head(githost.branch, _NOWHERE) is None and githost.branch and await remote.default_branch(_NOWHERE):
-            raise NotFound(f"branch not found: {githost.branch!r}; the repository has others")
+        if (
+            await remote.head(githost.branch, self.mirrors.place()) is None
+            and githost.branch
+            and await remote.default_branch(self.mirrors.place())
+        ):
+            text = f"branch not found: {githost.branch!r}; the repository has others"
+            raise NotFound(text, causes=[Cause("spec.githost.branch", "FieldValueInvalid", text)])
 
     async def head(self, repository: Repository) -> str | None:
         """The newest commit; None where there is none, and of a folder."""
         githost = repository.spec.githost
         if repository.spec.type is RepositoryType.LOCAL or githost is None:
             return None
-        return await self._remote(repository, _LOOK_SECONDS).head(githost.branch, _NOWHERE)
+        return await self._remote(repository, _LOOK_SECONDS).head(githost.branch, self.mirrors.place())
 
     def _directory(self, repository: Repository) -> DirectoryCheckout:
         assert repository.spec.local is not None, "admission wants the block of the type"

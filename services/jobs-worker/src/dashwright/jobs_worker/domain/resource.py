@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dashwright.common.document import check_depth, read_json, write_json
+from dashwright.common.document import check_depth, check_texts, read_json, write_json
 from dashwright.common.errors import Invalid, TooLarge
 from dashwright.common.jobs.names import object_name
 from dashwright.common.kinds import rendering
@@ -17,6 +17,7 @@ from dashwright.jobs_worker.domain.objects import Key
 from dashwright.jobs_worker.domain.ownership import SET_BY_US
 
 LARGEST_FILE = 5 * 1024 * 1024
+LARGEST_METADATA = 256 * 1024
 CLASSIC_VERSION = "v0alpha1"
 _CLASSIC_MARKS = frozenset({"panels", "schemaVersion", "tags"})
 _KEPT_BY_THE_STORE = ("id", "uid", "version")
@@ -91,7 +92,10 @@ class Reader:
         if draft.causes:
             raise Invalid("; ".join(f"{cause.field}: {cause.message}" for cause in draft.causes), causes=draft.causes)
         extract = DASHBOARD.extract(spec)
-        _refuse_nul(extract.title, *draft.labels.items(), *draft.annotations.items())
+        check_texts([extract.title, draft.labels, draft.annotations])
+        for texts in (draft.labels, draft.annotations):
+            if sum(len(name) + len(text) for name, text in texts.items()) > LARGEST_METADATA:
+                raise TooLarge(f"labels or annotations hold more than {LARGEST_METADATA} characters; keep notes of that size elsewhere")
         key = Key(DASHBOARD.group, DASHBOARD.plural, name)
         stored_version = rendering.stored_version(DASHBOARD, version, extract)
         return Resource(key, DASHBOARD.kind, stored_version, extract, write_json(spec), draft.labels, draft.annotations)
@@ -100,12 +104,6 @@ class Reader:
 def check_size(size: int, largest: int) -> None:
     if size > largest:
         raise TooLarge(f"file has {size} bytes, at most {largest} are read: make it smaller or raise the limit")
-
-
-def _refuse_nul(*values: object) -> None:
-    """The database's texts cannot hold it; a spec is kept in its escaped form and may."""
-    if "\\x00" in repr(values):
-        raise Invalid("the character U+0000 may not stand in the title, a label or an annotation: remove it")
 
 
 def _text(body: bytes) -> str:

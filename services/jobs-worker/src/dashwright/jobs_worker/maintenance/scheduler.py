@@ -15,6 +15,7 @@ from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import DashwrightError, Unavailable
 from dashwright.common.kinds.registry import JOB
+from dashwright.common.kinds.repository import host_of
 from dashwright.common.models.provisioning import Action, JobSpec, RepositoryType, SyncJobOptions
 from dashwright.common.relay import Relay
 from dashwright.common.stores import jobs, repositories
@@ -28,7 +29,8 @@ log = structlog.get_logger()
 
 ACTOR: Final = "access-policy:provisioning"
 
-_AT_ONCE: Final = 4
+_AT_ONCE: Final = 16
+_AT_ONE_HOST: Final = 2
 _ROUND_SECONDS: Final = 1.0
 _WAITING_SECONDS: Final = 5.0
 
@@ -45,6 +47,8 @@ class Scheduler:
         self._head = head
         self._asked: dict[uuid.UUID, int] = {}
         self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._hosts: dict[str, asyncio.Semaphore] = {}
+        self._under_way: dict[uuid.UUID, asyncio.Task[None]] = {}
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -52,8 +56,9 @@ class Scheduler:
 
     async def stop(self) -> None:
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            for task in (self._task, *self._under_way.values()):
+                task.cancel()
+            await asyncio.gather(self._task, *self._under_way.values(), return_exceptions=True)
 
     async def _run(self) -> None:
         while True:
@@ -69,12 +74,27 @@ class Scheduler:
             await asyncio.sleep(_WAITING_SECONDS)
 
     async def plan(self, connection: Connection) -> None:
-        """One round: everything that is due is done, or asked for."""
+        """One round: begins everything that is due."""
         now = self._clock.milliseconds()
         known = await repositories.planned(connection)
         self._asked = {item.uid: at for item in known if (at := self._asked.get(item.uid))}
-        due = [(item, wanted) for item in known if (wanted := self._need(item, now)) is not Need.NOTHING]
-        await asyncio.gather(*(self._see_to(item, wanted) for item, wanted in due))
+        if not self._under_way:
+            self._hosts.clear()
+        for item in known:
+            wanted = self._need(item, now)
+            if wanted is not Need.NOTHING and item.uid not in self._under_way:
+                self._begin(item, wanted)
+
+    async def settle(self) -> None:
+        """Waits for everything that is under way."""
+        while self._under_way:
+            await asyncio.wait(self._under_way.values())
+
+    def _begin(self, item: Planned, wanted: Need) -> None:
+        """Beside everything else: a host that says nothing keeps nobody waiting but those of the same host."""
+        task = asyncio.create_task(self._see_to(item, wanted), name=f"repository {item.name}")
+        self._under_way[item.uid] = task
+        task.add_done_callback(lambda _: self._under_way.pop(item.uid, None))
 
     def _need(self, item: Planned, now: int) -> Need:
         if item.is_deleting:
@@ -83,12 +103,13 @@ class Scheduler:
 
     async def _see_to(self, item: Planned, wanted: Need) -> None:
         """A repository that cannot be seen to keeps no other waiting; it is asked again when it is due again."""
-        async with self._slots:
+        host = host_of(item.spec.githost.url) if item.spec.githost is not None else ""
+        async with self._hosts.setdefault(host, asyncio.Semaphore(_AT_ONE_HOST)), self._slots:
             self._asked[item.uid] = self._clock.milliseconds()
             try:
                 await self._do(item, wanted)
-            except Unavailable:
-                raise
+            except Unavailable as error:
+                log.info("repository_waits", repository=item.name, error=error.message)
             except DashwrightError as error:
                 log.info("repository_not_seen_to", repository=item.name, error=error.message)
                 await self._prober.note(item.namespace, item.name, error)

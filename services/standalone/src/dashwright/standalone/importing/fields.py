@@ -8,13 +8,17 @@ from typing import Any, Final, TypeAlias
 Row: TypeAlias = Mapping[str, Any]
 """A row as the database behind it gives it."""
 
+_WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
+_FAR: Final = 32_503_680_000  # the year 3000
 _MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?\s*(Z|[+-]\d\d:?\d\d)?.*")
 
 
 def whole(row: Row, column: str) -> int:
     """A whole number, 0 where there is none."""
     found = row.get(column)
-    return int(found) if isinstance(found, int | float | str) and str(found).lstrip("-").isdigit() else int(found is True)
+    if isinstance(found, bool):
+        return int(found)
+    return int(found) if isinstance(found, int | str) and _WHOLE.fullmatch(str(found)) else 0
 
 
 def flag(row: Row, column: str) -> bool:
@@ -41,7 +45,7 @@ def moment(row: Row, column: str) -> datetime | None:
     if isinstance(found, datetime):
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     if isinstance(found, int):
-        return datetime.fromtimestamp(found, UTC)
+        return datetime.fromtimestamp(found, UTC) if 0 < found < _FAR else None
     match = _MOMENT.fullmatch(found.strip()) if isinstance(found, str) else None
     if match is None:
         return None

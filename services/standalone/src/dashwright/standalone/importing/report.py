@@ -70,8 +70,13 @@ class Report:
             table.add_row(name, *(str(counter[outcome] or "") for outcome in Outcome))
         console.print(table)
         for item in self.remarks[:_SHOWN]:
-            console.print(f"{item.outcome.value} {item.table} {item.key}: {item.reason}", markup=False)
+            console.print(_printable(f"{item.outcome.value} {item.table} {item.key}: {item.reason}"), markup=False)
         if len(self.remarks) > _SHOWN:
             console.print(f"… and {len(self.remarks) - _SHOWN} more; --report FILE writes all of them", markup=False)
         for notice in self.notices:
-            console.print(f"note: {notice}", markup=False)
+            console.print(_printable(f"note: {notice}"), markup=False)
+
+
+def _printable(text: str) -> str:
+    """What stands in a row may be anything; a terminal obeys some of it."""
+    return "".join(character if character.isprintable() else "?" for character in text)

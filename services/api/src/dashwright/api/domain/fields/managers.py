@@ -14,7 +14,9 @@ BEFORE_FIRST_APPLY = "before-first-apply"
 ANCIENT_CHANGES = "ancient-changes"
 """Owns what the oldest of too many managers owned."""
 
+MOST_ENTRIES = 200
 MOST_UPDATERS = 20
+MOST_APPLIERS = MOST_ENTRIES - MOST_UPDATERS
 LARGEST_ENTRY = 50 * 1024
 """Characters of one entry's fields as JSON; a larger set is told in less detail."""
 LARGEST_TOGETHER = 1024 * 1024
@@ -111,10 +113,16 @@ def _timeless(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def bounded(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """No more updating managers than are kept apart, and no set larger than an entry may be. Raises TooLarge for too much in all."""
+    """No more updating managers than are kept apart, and no set larger than an entry may be.
+
+    Raises TooLarge for too many that apply, and for too much in all.
+    """
     updaters = sorted((entry for entry in entries if entry.operation == "Update"), key=lambda entry: entry.time)
     surplus = updaters[: len(updaters) - MOST_UPDATERS + 1] if len(updaters) > MOST_UPDATERS else []
-    kept = [entry for entry in entries if not any(entry is old for old in surplus)]
+    left_out = {id(entry) for entry in surplus}
+    kept = [entry for entry in entries if id(entry) not in left_out]
+    if sum(entry.operation == "Apply" for entry in kept) > MOST_APPLIERS:
+        raise TooLarge(f"more than {MOST_APPLIERS} managers apply to the object; apply as one of them, or drop all by managedFields [{{}}]")
     if surplus:
         fields: FieldSet = {}
         for old in surplus:

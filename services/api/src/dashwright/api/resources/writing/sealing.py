@@ -2,19 +2,24 @@
 
 import base64
 import binascii
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
+
+from pydantic import ValidationError
 
 from dashwright.api.resources.writing.admission import invalid
 from dashwright.api.resources.writing.wanted import Wanted
-from dashwright.common.document import read_json
-from dashwright.common.errors import Cause
+from dashwright.common.document import read_json, write_json
+from dashwright.common.errors import Cause, Invalid
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.repository import host_of, token_place
+from dashwright.common.models.provisioning import GitHostRepositoryConfig
 from dashwright.common.secrets import SecretBox, SecretUnreadable
 from dashwright.common.stores.resources import Stored
 
-_BLOCKS = ("githost", "github")
+_BLOCKS: Final = ("githost", "github")
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class Sealing:
@@ -32,25 +37,45 @@ class Sealing:
         name = next((block for block in _BLOCKS if isinstance(wanted.spec.get(block), dict)), None)
         if wanted.kind is not REPOSITORY or name is None:
             return wanted
-        block: dict[str, Any] = dict(wanted.spec[name])
+        try:
+            block = GitHostRepositoryConfig.model_validate_json(write_json(wanted.spec[name]))
+        except ValidationError:
+            return wanted  # admission refuses it, with the reasons
         old: dict[str, Any] = {} if stored is None else read_json(stored.spec).get("githost") or {}
-        kept, token = old.get("encryptedToken"), block.get("token") or ""
-        if block.get("encryptedToken") and block["encryptedToken"] != kept:
+        kept = old.get("encryptedToken")
+        if block.encrypted_token and block.encrypted_token != kept:
             text = "Forbidden: the server sets it; send the token itself as spec.githost.token"
             raise invalid(REPOSITORY, wanted.name, [Cause("spec.githost.encryptedToken", "FieldValueForbidden", text)])
-        if not isinstance(token, str):
-            return wanted
-        is_same_host = host_of(old.get("url")) == host_of(block.get("url"))
-        place = token_place(namespace, wanted.name)
-        sealed = kept if is_same_host and (not token or self._opens(kept, place) == token) else None
-        if token and sealed is None:
-            sealed = base64.b64encode(self._box.seal(token, place)).decode()
-        rest = {key: value for key, value in block.items() if key not in ("token", "encryptedToken")}
-        return replace(wanted, spec={**wanted.spec, name: {**rest, **({"encryptedToken": sealed} if sealed else {})}})
+        block.encrypted_token = self._sealed(block, old, kept, token_place(namespace, wanted.name))
+        block.token = None
+        rest = {key: value for key, value in wanted.spec.items() if key not in _BLOCKS}
+        spec = {**rest, "githost": block.model_dump(mode="json", by_alias=True, exclude_none=True)}
+        return replace(wanted, spec=spec, annotations=_without_token(wanted.annotations))
 
-    def _opens(self, sealed: str | None, place: str) -> str | None:
-        """None where there is nothing, or nothing that this key opens: then the token is sealed anew."""
+    def _sealed(self, block: GitHostRepositoryConfig, old: Mapping[str, Any], kept: str | None, place: str) -> str | None:
+        is_same_host = host_of(old.get("url")) == host_of(block.url)
+        if is_same_host and kept and (not block.token or self._opens(kept, place) == block.token):
+            return kept
+        return base64.b64encode(self._box.seal(block.token, place)).decode() if block.token else None
+
+    def _opens(self, sealed: str, place: str) -> str | None:
+        """None where this key does not open it: then the token is sealed anew."""
         try:
-            return self._box.open(base64.b64decode(sealed), place) if sealed else None
+            return self._box.open(base64.b64decode(sealed), place)
         except (SecretUnreadable, binascii.Error):
             return None
+
+
+def _without_token(annotations: Mapping[str, str]) -> Mapping[str, str]:
+    """``kubectl apply`` keeps what it sent in an annotation, the token with it: there it is left out."""
+    kept = annotations.get(_LAST_APPLIED)
+    if kept is None:
+        return annotations
+    rest = {key: text for key, text in annotations.items() if key != _LAST_APPLIED}
+    try:
+        applied = read_json(kept)
+        for block in _BLOCKS:
+            applied["spec"].get(block, {}).pop("token", None)
+        return {**rest, _LAST_APPLIED: write_json(applied).decode() + "\n"}
+    except (Invalid, KeyError, TypeError, AttributeError):
+        return rest

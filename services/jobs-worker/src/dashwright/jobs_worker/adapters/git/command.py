@@ -12,7 +12,11 @@ from typing import Final
 from dashwright.common.errors import SourceFailed
 
 _SAID: Final = 16 * 1024
+_NOT_FOUND: Final = 127
 _ANSWER: Final = 64 * 1024 * 1024
+_BOUNDED: Final = f'ulimit -v {2 * 1024 * 1024} && exec git "$@"'
+"""With 2 GiB of memory at most: what a host sends may unpack to anything."""
+
 _PATIENCE: Final = 5.0  # seconds between asking the program to end and ending it
 
 _ALWAYS: Final[Mapping[str, str]] = {
@@ -46,17 +50,17 @@ async def run(arguments: Sequence[str], *, folder: Path, settings: Mapping[str, 
     """
     try:
         process = await asyncio.create_subprocess_exec(
-            "git",
+            *("sh", "-c", _BOUNDED, "git"),
             *arguments,
             cwd=folder,
-            env=_environment({**_ALWAYS, **settings}),
+            env=_environment({**_ALWAYS, **settings}, folder),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
     except FileNotFoundError as error:
-        raise SourceFailed("there is no git program here; install git where the jobs worker runs") from error
+        raise SourceFailed("there is no shell here to run git with") from error
     assert process.stdout is not None
     assert process.stderr is not None
     try:
@@ -67,12 +71,14 @@ async def run(arguments: Sequence[str], *, folder: Path, settings: Mapping[str, 
         raise SourceFailed(f"the git host did not answer within {seconds:.0f} s") from error
     finally:
         await _end(process)
+    if status == _NOT_FOUND:
+        raise SourceFailed("there is no git program here; install git where the jobs worker runs")
     if status != 0:
         raise GitFailed(status, said.decode(errors="replace"))
     return answer
 
 
-def _environment(settings: Mapping[str, str]) -> dict[str, str]:
+def _environment(settings: Mapping[str, str], folder: Path) -> dict[str, str]:
     """Made from nothing, so that no configuration of the machine, its users or its administrator is read."""
     environment = {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -82,6 +88,8 @@ def _environment(settings: Mapping[str, str]) -> dict[str, str]:
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_ASKPASS": "true",
+        # No repository above the folder is looked for: its configuration would be another's.
+        "GIT_CEILING_DIRECTORIES": str(folder.parent),
         "GIT_CONFIG_COUNT": str(len(settings)),
     }
     for index, (name, value) in enumerate(settings.items()):

@@ -5,7 +5,7 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +41,7 @@ class Mirrors:
 
         At most four requests to the host. Raises what Remote raises, NotFound for a branch that is gone, and TooLarge.
         """
-        place = self.folder / hashlib.sha256(uid.encode()).hexdigest()[:40]
+        place = self.folder / _name(uid)
         async with _held(place):
             try:
                 return await self._fetch(place, remote, branch)
@@ -52,11 +52,20 @@ class Mirrors:
                 await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
                 return await self._fetch(place, remote, branch)
 
-    async def remove(self, uid: str) -> None:
-        """Drops the copy of a repository that is gone."""
-        place = self.folder / hashlib.sha256(uid.encode()).hexdigest()[:40]
-        async with _held(place):
-            await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
+    def place(self) -> Path:
+        """The folder of all copies, which is no repository itself."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return self.folder
+
+    async def keep(self, uids: Sequence[str]) -> int:
+        """Drops the copies of all other repositories, which are gone; answers how many."""
+        kept = {_name(uid) for uid in uids}
+        gone = [place for place in self.place().iterdir() if place.is_dir() and place.name not in kept]
+        for place in gone:
+            async with _held(place):
+                await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
+            place.with_suffix(".lock").unlink(missing_ok=True)
+        return len(gone)
 
     async def _fetch(self, place: Path, remote: Remote, branch: str) -> "Commit | None":
         await asyncio.to_thread(_make, place)
@@ -92,6 +101,10 @@ class Commit:
 
     place: Path
     sha: str
+
+
+def _name(uid: str) -> str:
+    return hashlib.sha256(uid.encode()).hexdigest()[:40]
 
 
 def _make(place: Path) -> None:

@@ -9,12 +9,18 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, NotFound, SourceFailed
+from dashwright.common.kinds.repository import is_host
 from dashwright.common.reach import Reach
 from dashwright.jobs_worker.adapters.git import command
 from dashwright.jobs_worker.adapters.git.command import GitFailed
 
 _USER: Final = "x-access-token"
 """Hosts that take a token as a password take any name with it; this is the one that some of them ask for."""
+
+_OLDEST: Final = (2, 37)
+"""The first that can be told which address a host has."""
+
+_is_recent = False
 
 _STATUS: Final = re.compile(r"The requested URL returned error: (\d{3})")
 _SECRET: Final = re.compile(r"(https?://)[^/@\s]*@")
@@ -51,6 +57,7 @@ class Remote:
 
     async def run(self, *arguments: str, folder: Path, settings: Mapping[str, str] | None = None) -> bytes:
         """A command that talks to the host. Raises what ``refusal`` makes of a failure, BadRequest for a host that may not be reached."""
+        await _require_version(folder)
         own = await self._settings()
         try:
             return await command.run(arguments, folder=folder, settings={**own, **(settings or {})}, seconds=self.seconds)
@@ -73,6 +80,8 @@ class Remote:
         """The address is judged here and pinned: the program resolves no name of its own."""
         parts = urlsplit(self.url)
         host, encrypted = parts.hostname or "", parts.scheme == "https"
+        if not is_host(host):
+            raise BadRequest("the host of the url must be written in plain letters, digits, dots and hyphens, or as an address")
         port = parts.port or (443 if encrypted else 80)
         addresses = await self.reach.resolve(host, port, encrypted=encrypted)
         listed = ",".join(f"[{address}]" if address.version == 6 else str(address) for address in addresses)
@@ -85,10 +94,22 @@ class Remote:
         return found
 
 
+async def _require_version(folder: Path) -> None:
+    """Raises SourceFailed for a git that would not connect to the address it is told. Asked once."""
+    global _is_recent
+    if _is_recent:
+        return
+    said = await command.run(["version"], folder=folder, settings={}, seconds=10)
+    match = re.search(rb"(\d+)\.(\d+)", said)
+    if match is None or (int(match[1]), int(match[2])) < _OLDEST:
+        raise SourceFailed(f"git {'.'.join(map(str, _OLDEST))} or newer is needed where the jobs worker runs; there is {said[:60]!r}")
+    _is_recent = True
+
+
 def refusal(said: str) -> DashwrightError:
     """What the program says, as one sentence without secrets: below 500 what whoever keeps the repository can mend."""
     lines = [line.removeprefix("fatal: ").removeprefix("remote: ").strip() for line in said.splitlines() if line.strip()]
-    detail = _SECRET.sub(r"\1", "; ".join(lines)[-300:])
+    detail = "".join(character for character in _SECRET.sub(r"\1", "; ".join(lines)[-300:]) if character.isprintable())
     for sign, kind, sentence in _SIGNS:
         if sign.lower() in said.lower():
             return kind(f"{sentence} ({detail})" if kind is SourceFailed else sentence)

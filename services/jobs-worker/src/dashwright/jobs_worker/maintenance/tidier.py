@@ -1,0 +1,24 @@
+"""Drops the copies of repositories that are gone: what they hold is nobody's to see any more."""
+
+import structlog
+
+from dashwright.common.database.pool import Database
+from dashwright.common.stores import repositories
+from dashwright.jobs_worker.ports import Copies
+
+log = structlog.get_logger()
+
+
+class Tidier:
+    """Of this worker's own folder."""
+
+    def __init__(self, database: Database, copies: Copies) -> None:
+        self._database = database
+        self._copies = copies
+
+    async def tidy(self) -> None:
+        """One round."""
+        async with self._database.connection() as connection:
+            known = await repositories.uids(connection)
+        if dropped := await self._copies.keep(known):
+            log.info("copies_dropped", repositories=dropped)
