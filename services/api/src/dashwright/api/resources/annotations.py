@@ -8,8 +8,9 @@ from dashwright.api.access.guard import Guard
 from dashwright.api.domain.access.scopes import ORGANIZATION_ANNOTATIONS
 from dashwright.api.domain.actor import Actor
 from dashwright.api.http.denial import denied
-from dashwright.api.stores import annotations, titles
-from dashwright.api.stores.annotations import Annotation, Content, Dashboard, Wanted
+from dashwright.api.stores import access, annotations
+from dashwright.api.stores.access import Guarded
+from dashwright.api.stores.annotations import Annotation, Content, Wanted
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import BadRequest, NotFound
@@ -52,8 +53,8 @@ class Annotations:
         """Those that the caller may read, the newest first. Raises BadRequest for a dashboard uid that names none."""
         readable = await self._readable(caller, wanted)
         async with self._database.connection() as connection:
-            if wanted.dashboard is not None and await annotations.dashboard(connection, caller.org_id, wanted.dashboard) is None:
-                raise _no_dashboard("UID")
+            if wanted.dashboard is not None:
+                await _dashboard(connection, caller, Place(wanted.dashboard))
             return await annotations.find(connection, readable, limit=limit)
 
     async def tags(self, caller: Identity, containing: str, *, limit: int) -> Sequence[tuple[str, int]]:
@@ -69,7 +70,7 @@ class Annotations:
     async def create(self, actor: Actor, caller: Identity, place: Place, content: Content) -> int:
         """Answers its number. Raises BadRequest for a dashboard that does not exist, and Forbidden."""
         async with self._database.connection() as connection:
-            on = await _dashboard(connection, caller.org_id, place)
+            on = await _dashboard(connection, caller, place)
         await self._demand(caller, CREATE, on and on.name, on and on.folder)
         async with self._database.transaction() as connection:
             number = await annotations.insert(
@@ -106,7 +107,7 @@ class Annotations:
     async def delete_of_panel(self, actor: Actor, caller: Identity, place: Place) -> None:
         """All of one panel. Raises BadRequest for a dashboard that does not exist, and Forbidden."""
         async with self._database.connection() as connection:
-            on = await _dashboard(connection, caller.org_id, place)
+            on = await _dashboard(connection, caller, place)
         if on is None:
             raise _no_dashboard("ID")
         await self._demand(caller, DELETE, on.name, on.folder)
@@ -159,17 +160,14 @@ def refused(fault: str, reason: str) -> BadRequest:
     return BadRequest(fault, extra={"error": reason})
 
 
-async def _dashboard(connection: Connection, org_id: int, place: Place) -> Dashboard | None:
+async def _dashboard(connection: Connection, caller: Identity, place: Place) -> Guarded | None:
     """None where the place names none. Raises BadRequest where it names one that does not exist."""
-    if place.dashboard_uid:
-        found, by = await annotations.dashboard(connection, org_id, place.dashboard_uid), "UID"
-    elif place.dashboard_id:
-        name = await titles.named(connection, DASHBOARD, org_id, place.dashboard_id)
-        found, by = None if name is None else await annotations.dashboard(connection, org_id, name), "ID"
-    else:
+    uid, number = place.dashboard_uid, None if place.dashboard_uid else place.dashboard_id
+    if not uid and not number:
         return None
+    found = await access.find(connection, DASHBOARD, caller.namespace, uid, number)
     if found is None:
-        raise _no_dashboard(by)
+        raise _no_dashboard("UID" if uid else "ID")
     return found
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 from uuid import UUID
 
 from dashwright.api.stores.titles import spread
@@ -11,14 +10,6 @@ from dashwright.common.database.queries import load
 from dashwright.common.kinds.scope import EVERYTHING, Scope
 
 _sql = load(__package__, "annotations.sql")
-
-
-class Dashboard(NamedTuple):
-    """What an annotation is on; ``folder`` is None at the root."""
-
-    uid: UUID
-    name: str
-    folder: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +88,6 @@ async def tags(connection: Connection, wanted: Wanted, containing: str, *, limit
     """The tags, in order, that hold a text, each with the number of annotations that may be found and have it."""
     place = (wanted.org_id, wanted.of_organization, *spread(wanted.dashboards))
     return [(row["tag"], row["count"]) for row in await connection.fetch(_sql.tags, *place, containing, limit)]
-
-
-async def dashboard(connection: Connection, org_id: int, name: str) -> Dashboard | None:
-    row = await connection.fetchrow(_sql.dashboard, org_id, name)
-    return None if row is None else Dashboard(**row)
 
 
 async def insert(

@@ -36,12 +36,6 @@ group by tag
 order by tag
 limit $9
 
--- name: dashboard
--- A dashboard of an organization by its name.
-select uid, name, folder
-from resource
-where namespace = namespace_of($1) and api_group = 'dashboard.grafana.app' and resource = 'dashboards' and name = $2
-
 -- name: insert
 -- Nothing where the dashboard has gone. A maker who is no user has no number.
 insert into annotation (org_id, dashboard, panel_id, user_id, time, time_end, text, tags, data, created, updated)
