@@ -71,12 +71,13 @@ class Annotations:
         """Answers its number. Raises BadRequest for a dashboard that does not exist, and Forbidden."""
         async with self._database.connection() as connection:
             on = await _dashboard(connection, caller, place)
-        await self._demand(caller, CREATE, on and on.name, on and on.folder)
+        uid, name, folder = (None, None, None) if on is None else (on.uid, on.name, on.folder)
+        await self._demand(caller, CREATE, name, folder)
         async with self._database.transaction() as connection:
             number = await annotations.insert(
                 connection,
                 caller.org_id,
-                on and on.uid,
+                uid,
                 place.panel_id,
                 caller.user_id,
                 content,
@@ -84,7 +85,7 @@ class Annotations:
             )
             if number is None:
                 raise _no_dashboard("UID")
-            details = {} if on is None else {"dashboard": on.name}
+            details = {} if name is None else {"dashboard": name}
             await audit.record(connection, actor, "annotation.create", _subject(number), org_id=caller.org_id, details=details)
         return number
 
