@@ -153,11 +153,11 @@ async def test_it_speaks_tls_by_itself(home: Home) -> None:
     service = await home.serving(TLS="self-signed")
     address = service.logged(LISTENING)[0]["address"]
     assert address.startswith("https://")
-    assert service.said[0].startswith(f"Dashwright serves at {address} ")
     trusting = ssl.create_default_context(cafile=home.data / "tls" / "certificate.pem")
     async with ClientSession() as session, session.get(f"{address}/api/health", ssl=trusting) as response:
         assert response.status == 200
     assert await service.stop() == 0
+    assert service.said[0].startswith(f"Dashwright serves at {address} ")
 
 
 async def test_a_killed_system_goes_on_where_it_was(home: Home) -> None:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
+from tests.integration import syncing
 
 from dashwright.api.accounts.organizations import Organizations
 from dashwright.api.accounts.rights import Rights
@@ -75,7 +76,7 @@ async def started_sync(database: Database, namespace: str) -> StoredResources:
     async with database.transaction() as connection:
         uid = (await jobs.submit(connection, JOB, [wanted], submitted_by={}, headers={})).jobs[0].uid
         await jobs.claim(connection, uid, owner=owner, lease=timedelta(minutes=5), status=b"{}")
-    return StoredResources(database, Clock(), QuotaRules(), repository="r", job=uid, owner=owner)
+    return StoredResources(database, Clock(), QuotaRules(), repository=syncing.repository("r"), job=uid, owner=owner)
 
 
 async def changes(count: int, gate: asyncio.Event | None = None, reached: asyncio.Event | None = None) -> AsyncIterator[Change]:
@@ -118,7 +119,7 @@ async def test_a_sync_that_is_under_way_writes_nothing_into_a_deleted_organizati
     await fill(database, namespace, SEVERAL)
     stored = await started_sync(database, namespace)
     gate, reached = asyncio.Event(), asyncio.Event()
-    sync = asyncio.create_task(stored.apply(namespace, changes(SEVERAL + 10, gate, reached)))
+    sync = asyncio.create_task(stored.apply(namespace, changes(SEVERAL + 10, gate, reached), commit=""))
     await reached.wait()
     await organizations.remove(ACTOR, two)
     gate.set()
@@ -133,7 +134,9 @@ async def test_whoever_comes_first_nothing_is_left(database: Database, organizat
     namespace = f"org-{two}"
     await fill(database, namespace, SEVERAL)
     stored = await started_sync(database, namespace)
-    done = await asyncio.gather(stored.apply(namespace, changes(SEVERAL + 10)), organizations.remove(ACTOR, two), return_exceptions=True)
+    done = await asyncio.gather(
+        stored.apply(namespace, changes(SEVERAL + 10), commit=""), organizations.remove(ACTOR, two), return_exceptions=True
+    )
     assert done[1] is None
     assert done[0] is None or isinstance(done[0], LeaseLost)
     assert await counted(database, "select count(*) from resource where namespace = $1", namespace) == 0

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import orjson
 import pytest
+from tests.integration import syncing
 
 from dashwright.api.access.guard import Guard
 from dashwright.api.domain.access import permissions_of
@@ -88,7 +89,9 @@ async def sync(
         for item in removals:
             yield Removal(Key(kind.group, kind.plural, item))
 
-    await StoredResources(database, Clock(), rules, repository="r", job=uid, owner=owner).apply("default", changes())
+    await StoredResources(database, Clock(), rules, repository=syncing.repository("r"), job=uid, owner=owner).apply(
+        "default", changes(), commit=""
+    )
 
 
 async def stored(database: Database, namespace: str = "default") -> set[str]:

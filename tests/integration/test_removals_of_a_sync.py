@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
+from tests.integration import syncing
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -26,7 +27,7 @@ async def stored(database: Database) -> StoredResources:
     async with database.transaction() as connection:
         uid = (await jobs.submit(connection, JOB, [wanted], submitted_by={}, headers={})).jobs[0].uid
         await jobs.claim(connection, uid, owner=owner, lease=timedelta(minutes=5), status=b"{}")
-    return StoredResources(database, Clock(), QuotaRules(), repository="r", job=uid, owner=owner)
+    return StoredResources(database, Clock(), QuotaRules(), repository=syncing.repository("r"), job=uid, owner=owner)
 
 
 async def make(database: Database, name: str, repository: str) -> None:
@@ -52,12 +53,12 @@ async def test_what_changed_hands_since_the_plan_is_not_removed(database: Databa
     await make(database, "ours", "r")
     await make(database, "theirs", "other")
     with pytest.raises(Conflict, match="dashboards 'theirs' was taken over by somebody else during the sync; sync again"):
-        await stored.apply("default", removals("ours", "theirs"))
+        await stored.apply("default", removals("ours", "theirs"), commit="")
     assert await left(database) == {"ours", "theirs"}
 
 
 async def test_what_has_gone_meanwhile_is_no_conflict(database: Database, stored: StoredResources) -> None:
     """Removed by somebody else is removed all the same."""
     await make(database, "ours", "r")
-    await stored.apply("default", removals("ours", "gone"))
+    await stored.apply("default", removals("ours", "gone"), commit="")
     assert await left(database) == set()

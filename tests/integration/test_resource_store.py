@@ -135,9 +135,9 @@ async def test_status_makes_a_change_but_no_generation(database: Database) -> No
     """A status write is an event with a new version; generation and history stay. The same status again is nothing."""
     spec = '{"title":"R","workflows":[],"type":"local","sync":{"enabled":true,"target":"folder"}}'
 
-    def succeed(status: RepositoryStatus, generation: int) -> None:
+    def succeed(status: RepositoryStatus, stored: resources.Stored) -> None:
         status.sync.state = "success"
-        status.observed_generation = generation
+        status.observed_generation = stored.generation
 
     await put(database, resources.Write(REPOSITORY, "r", spec, "v0alpha1", extract=Extract("R")))
     for _ in range(2):

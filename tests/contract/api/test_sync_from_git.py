@@ -1,6 +1,7 @@
 """Sync of a repository on a git host: what is in the branch is what is stored, and every failure is told and heals."""
 
 import asyncio
+import hashlib
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,6 +15,8 @@ from tests.servers.git import GitServer
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
+from dashwright.common.jobs import paths
+from dashwright.common.jobs.names import folder_name, object_name
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.settings import load
 from dashwright.jobs_worker.main import JobsWorker
@@ -49,9 +52,9 @@ async def repository(api: Api, server: GitServer, **block: Any) -> None:
     assert status == 201, found
 
 
-async def synced(api: Api) -> dict[str, Any]:
+async def synced(api: Api, *, incremental: bool = False) -> dict[str, Any]:
     """The status of a sync job once it has ended."""
-    status, job = await api("POST", f"{REPOSITORIES}/team/jobs", {"action": "sync", "sync": {}})
+    status, job = await api("POST", f"{REPOSITORIES}/team/jobs", {"action": "sync", "sync": {"incremental": incremental}})
     assert status == 202, job
     heard = asyncio.Event()
     async with asyncio.timeout(30), api.database.listen("change", lambda _: heard.set(), heard.set):
@@ -61,6 +64,11 @@ async def synced(api: Api) -> dict[str, Any]:
             _, found = await api("GET", f"{REPOSITORIES}/team/jobs/{job['metadata']['uid']}")
             if found["status"]["state"] in ("success", "error"):
                 return dict(found["status"])
+
+
+async def sync_status(api: Api) -> dict[str, Any]:
+    _, team = await api("GET", f"{REPOSITORIES}/team")
+    return dict(team["status"]["sync"])
 
 
 async def titles(api: Api) -> dict[str, str]:
@@ -174,3 +182,135 @@ async def test_a_branch_that_is_gone_removes_nothing(api: Api, server: GitServer
     status = await synced(api)
     assert (status["state"], "branch not found" in status["message"]) == ("error", True)
     assert await titles(api) == {"a": "A"}
+
+
+Files = dict[str, str | None]
+
+EDITS: list[tuple[str, Files]] = [
+    (
+        "first",
+        {"a.json": dashboard("a", "A"), "x/b.json": dashboard("b", "B"), "x/y/c.json": dashboard("c", "C"), "docs/readme.md": "none"},
+    ),
+    ("changed", {"x/b.json": dashboard("b", "B2")}),
+    ("added in a new directory", {"n/e/w/d.json": dashboard("d", "D")}),
+    ("renamed within its directory", {"x/b.json": None, "x/b2.json": dashboard("b", "B2")}),
+    ("moved to another directory", {"x/b2.json": None, "n/b2.json": dashboard("b", "B2")}),
+    ("a directory moved", {"x/y/c.json": None, "moved/y/c.json": dashboard("c", "C")}),
+    ("hidden and unsupported files", {".ci/job.json": dashboard("z", "Z"), "n/.hidden.json": "{", "n/notes.txt": "n", "k/.keep": ""}),
+    ("a directory left by its last resource", {"moved/y/c.json": None, "moved/y/why.md": "gone", "c.json": dashboard("c", "C")}),
+    ("a directory left by its last file", {"moved/y/why.md": None}),
+    ("names swapped", {"a.json": dashboard("c", "C3"), "c.json": dashboard("a", "A3")}),
+    ("an unnamed file", {"n/un named.json": json.dumps({"title": "No name", "panels": []})}),
+    ("the unnamed file moved", {"n/un named.json": None, "un named.json": json.dumps({"title": "No name", "panels": []})}),
+    ("a file in place of a directory", {"n/e/w/d.json": None, "n/e.json": dashboard("d", "D2")}),
+    ("a directory in place of a file", {"c.json": None, "c.json/a.json": dashboard("a", "A4")}),
+    ("nothing", {}),
+    ("nearly all removed", {"n/b2.json": None, "n/e.json": None, "a.json": None, "un named.json": None}),
+    ("a dashboard comes back", {"n/b2.json": dashboard("b", "B5")}),
+]
+
+
+async def test_each_revision_by_its_difference_is_stored_whole(api: Api, server: GitServer) -> None:
+    """Of every revision the objects, bodies, places and checksums are those of its tree; only the first one is looked at whole."""
+    work = server.make("team.git")
+    tree: dict[str, str] = {}
+    for number, (what, edits) in enumerate(EDITS):
+        commit = work.commit(dict(edits), message=what)
+        tree = {path: body for path, body in {**tree, **edits}.items() if body is not None}
+        if not number:
+            await repository(api, server)
+        status = await synced(api, incremental=True)
+        assert status["state"] == "success", (what, status)
+        assert await stored(api) == expected(tree), what
+        sync = await sync_status(api)
+        assert (sync["lastRef"], sync["incremental"]) == (commit, number > 0), what
+
+
+async def stored(api: Api) -> dict[str, Any]:
+    """Everything that a repository manages, by the paths that it came from."""
+    found: dict[str, Any] = {}
+    for plural in ("dashboards", "folders"):
+        rows = await api.sql(
+            "select coalesce(json_agg(json_build_array(source_path, name, folder, source_checksum, title, spec::json -> 'title')), '[]')"
+            "::text from resource join (select uid, generation, spec from resource_history) as history using (uid, generation) "
+            f"where resource = '{plural}' and manager_id = 'team'"
+        )
+        found |= {f"{plural}:{path or ''}": rest for path, *rest in json.loads(rows)}
+    return found
+
+
+def expected(tree: dict[str, str]) -> dict[str, Any]:
+    """What a tree says is there: name, folder, checksum, title and title in the body."""
+    found: dict[str, Any] = {"folders:": ["team", None, None, "Team", "Team"]}
+    for path, body in tree.items():
+        shown = paths.visible_directory(path)
+        for directory in paths.directories(shown):
+            title = directory.rstrip("/").rpartition("/")[2]
+            found[f"folders:{directory.rstrip('/')}"] = [folder_name("team", directory), named(paths.parent(directory)), None, title, title]
+        if path.endswith(".json") and not paths.is_hidden(path):
+            spec = json.loads(body)
+            name = spec.get("uid") or object_name("team", path)
+            blob = hashlib.sha1(b"blob %d\0%s" % (len(body), body.encode())).hexdigest()
+            found[f"dashboards:{path}"] = [name, named(paths.parent(path)), blob, spec["title"], spec["title"]]
+    return found
+
+
+def named(directory: str) -> str:
+    return folder_name("team", directory) if directory else "team"
+
+
+async def test_what_cannot_be_told_by_a_difference_is_looked_at_whole(api: Api, server: GitServer) -> None:
+    """A rewritten branch, a new spec, and a sync that left a file out: each time the whole is looked at once, and the next time not."""
+    work = server.make("team.git")
+    work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
+    await repository(api, server)
+
+    async def was_incremental(state: str = "success") -> bool:
+        assert (await synced(api, incremental=True))["state"] == state
+        return bool((await sync_status(api))["incremental"])
+
+    assert not await was_incremental()
+    (work.folder / "a.json").write_text(dashboard("a", "A2"))
+    work.push(amend=True)
+    assert not await was_incremental()
+    assert await titles(api) == {"a": "A2", "b": "B"}
+    work.commit({"a.json": "{", "b.json": dashboard("b", "B2")})
+    assert await was_incremental("error")
+    work.commit({"a.json": dashboard("a", "A2"), "b.json": dashboard("b", "B")})
+    assert not await was_incremental()
+    assert await titles(api) == {"a": "A2", "b": "B"}
+    work.commit({"b.json": dashboard("b", "B3")})
+    assert await was_incremental()
+    _, team = await api("GET", f"{REPOSITORIES}/team")
+    team["spec"]["title"] = "Renamed"
+    assert (await api("PUT", f"{REPOSITORIES}/team", team))[0] == 200
+    work.commit({"b.json": dashboard("b", "B4")})
+    assert not await was_incremental()
+    assert await titles(api) == {"a": "A2", "b": "B4"}
+
+
+async def test_a_commit_that_is_stored_in_part_is_not_taken_for_the_one_before(api: Api, server: GitServer) -> None:
+    """After a sync that left a file out, a branch that is set back to the commit before is looked at, and what had changed is undone."""
+    work = server.make("team.git")
+    first = work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
+    await repository(api, server)
+    await synced(api)
+    work.commit({"a.json": "{", "b.json": dashboard("b", "B2")})
+    assert (await synced(api, incremental=True))["state"] == "error"
+    git.git(work.folder, "push", "--quiet", "--force", "origin", f"{first}:refs/heads/main")
+    assert (await synced(api, incremental=True))["state"] == "success"
+    assert await titles(api) == {"a": "A", "b": "B"}
+
+
+async def test_when_the_next_sync_is_due_is_told(api: Api, server: GitServer) -> None:
+    """The interval after the end of the last one; not at all where none comes by itself."""
+    server.make("team.git").commit({"a.json": dashboard("a", "A")})
+    await repository(api, server)
+    await synced(api)
+    assert "scheduled" not in await sync_status(api)
+    _, team = await api("GET", f"{REPOSITORIES}/team")
+    team["spec"]["sync"]["intervalSeconds"] = 300
+    assert (await api("PUT", f"{REPOSITORIES}/team", team))[0] == 200
+    await synced(api)
+    sync = await sync_status(api)
+    assert sync["scheduled"] == sync["finished"] + 300_000

@@ -8,7 +8,8 @@ objects are those of the store at that version.
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -19,7 +20,7 @@ from tests.contract.api.conftest import Api, StartApi
 from tests.contract.api.watching import DASHBOARDS, FOLDERS, JOBS, Watching, watching
 
 from dashwright.api.domain.selectors import matches, parse_selection
-from dashwright.common.database.pool import Database
+from dashwright.common.database.pool import Connection, Database
 from dashwright.common.kinds.kind import Extract, Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB
 from dashwright.common.stores import jobs, lists, resources
@@ -32,6 +33,8 @@ MANY: Final = 700
 """Objects of one sync: more than a gateway reads at once."""
 
 ROUNDS: Final = 30
+BUSY: Final = 503
+"""What a door answers whose turn to write does not come in time: the machine may have others to serve."""
 
 
 class World:
@@ -42,6 +45,13 @@ class World:
         self.database = database
         self.random = random.Random(seed)
         self.is_still = False
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[Connection]:
+        """A transaction that waits for the others as long as a busy machine makes it."""
+        async with self.database.transaction() as connection:
+            await connection.execute("set local lock_timeout = '60s'")
+            yield connection
 
     def one(self) -> resources.Write:
         team, place, title = self.random.choice(TEAMS), self.random.choice(PLACES), self.random.choice(("one", "two", "three"))
@@ -61,7 +71,7 @@ def written(kind: Kind, name: str, title: str, team: str = "", place: str = "") 
 async def change_one_by_one(world: World) -> None:
     """Several changes in one transaction, which stays open for a moment with its versions drawn."""
     for _ in range(ROUNDS):
-        async with world.database.transaction() as connection:
+        async with world.writing() as connection:
             for _ in range(world.random.randrange(1, 5)):
                 await resources.put(connection, "default", world.one(), actor="user:1", now=NOW)
                 await world.pause()
@@ -73,18 +83,18 @@ async def come_and_go(world: World) -> None:
     for _ in range(ROUNDS):
         api, name = world.random.choice(world.apis), world.random.choice(NAMES)
         status, _ = await api("DELETE", f"{DASHBOARDS}/{name}")
-        assert status in (200, 404)
+        assert status in (200, 404, BUSY)
         await world.pause()
         status, _ = await api("POST", DASHBOARDS, {"metadata": {"name": name, "labels": {"team": "a"}}, "spec": {"title": "made"}})
-        assert status in (201, 409)
+        assert status in (201, 409, BUSY)
         status, _ = await api("POST", FOLDERS, {"metadata": {"generateName": "made-"}, "spec": {"title": "made"}})
-        assert status == 201
+        assert status in (201, BUSY)
 
 
 async def sync(world: World) -> None:
     """Hundreds at once, which then go again."""
     for round_ in range(3):
-        async with world.database.transaction() as connection:
+        async with world.writing() as connection:
             staging = resources.Staging(connection)
             await staging.open()
             title = f"of sync {round_}"
@@ -93,7 +103,7 @@ async def sync(world: World) -> None:
             await staging.write("default", actor="user:1", now=NOW)
             await world.pause()
         await asyncio.sleep(0.1)
-        async with world.database.transaction() as connection:
+        async with world.writing() as connection:
             await connection.execute("delete from resource where name like 's%' and right(name, 1) = $1", str(round_))
 
 
@@ -102,10 +112,10 @@ async def work(world: World) -> None:
     for number in range(2 * ROUNDS):
         labels = {"team": world.random.choice(("a", "b"))}
         job = jobs.NewJob(f"j{number}", "default", "{}", None, "sync", labels, "2026-01-01T00:00:00Z", None, None, "work.sync")
-        async with world.database.transaction() as connection:
+        async with world.writing() as connection:
             submitted = await jobs.submit(connection, JOB, [job], submitted_by={}, headers={})
             await world.pause()
-        async with world.database.transaction() as connection:
+        async with world.writing() as connection:
             await connection.execute("update job set status = $2 where uid = $1", submitted.jobs[0].uid, f'{{"message": "{number}"}}')
             if number % 3 == 0:
                 await connection.execute("delete from job where uid = $1", submitted.jobs[0].uid)

@@ -8,8 +8,9 @@ from tests.integration.git.conftest import Ask
 from tests.servers.git import GitServer, Work, git
 
 from dashwright.common.errors import Invalid, NotFound, TooLarge
-from dashwright.jobs_worker.adapters.git.checkout import GitCheckout, Touched
+from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
 from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
+from dashwright.jobs_worker.domain.objects import Difference, Entry
 
 Read = Callable[..., Awaitable[GitCheckout]]
 
@@ -83,18 +84,51 @@ async def test_too_many_entries_are_refused(work: Work, read: Read) -> None:
 
 
 async def test_what_changed_since_a_commit(work: Work, read: Read) -> None:
-    """Added, changed, renamed and removed files, by path; nothing between a commit and itself."""
-    old = work.commit({"same.json": "1", "edit.json": "2", "gone.json": "3" * 100, "move.json": "4" * 1000})
-    work.commit({"edit.json": "22", "gone.json": None, "move.json": None, "sub/moved.json": "4" * 1000, "new.json": "5"})
+    """Added, changed, moved and removed files, and the directories above them as far as they are there; nothing from a commit to itself."""
+    old = work.commit({"same.json": "1", "edit.json": "2", "in/gone.json": "3" * 100, "same/move.json": "4" * 1000, "same/a.json": "5"})
+    work.commit({"edit.json": "22", "in/gone.json": None, "same/move.json": None, "sub/moved.json": "4" * 1000, ".ci/x/new.json": "6"})
     checkout = await read()
-    assert await checkout.changed(old) == [
-        Touched("edit.json"),
-        Touched("gone.json", is_gone=True),
-        Touched("move.json", is_gone=True),
-        Touched("new.json"),
-        Touched("sub/moved.json", was="move.json"),
-    ]
-    assert await checkout.changed(checkout.commit) == []
+    found = await checkout.changed(old)
+    assert found is not None
+    assert found.paths == {"edit.json", "in/", "in/gone.json", "same/", "same/move.json", "sub/", "sub/moved.json", ".ci/"}
+    entries = {entry.path: entry for entry in await checkout.entries()}
+    assert {entry.path: entry for entry in found.entries} == {path: entries[path] for path in found.paths & entries.keys()}
+    assert found.paths - entries.keys() == {"in/", "in/gone.json", "same/move.json"}
+    assert await checkout.changed(checkout.commit) == Difference(frozenset(), [])
+
+
+async def test_names_that_are_no_text_differ_like_others(work: Work, read: Read) -> None:
+    """Shown escaped, with the directory that they leave behind."""
+    place = work.folder / os.fsdecode(b"\xff")
+    place.mkdir()
+    (place / "a.json").write_text("{}")
+    (place / "b.json").write_text("[]")
+    old = work.push()
+    (place / "a.json").unlink()
+    work.push()
+    found = await (await read()).changed(old)
+    assert found == Difference(frozenset({"\\xff/", "\\xff/a.json"}), [Entry("\\xff/")])
+
+
+async def test_a_link_that_comes_or_goes_is_no_difference(work: Work, read: Read) -> None:
+    """It may hide a directory, so that everything is to be looked at; one that was there before hides nothing new."""
+    old = work.commit({"a.json": "{}"})
+    (work.folder / "link").symlink_to("a.json")
+    linked = work.push()
+    assert await (await read()).changed(old) is None
+    (work.folder / "link").unlink()
+    (work.folder / "link").symlink_to("b.json")
+    work.push()
+    found = await (await read()).changed(linked)
+    assert found is not None
+    assert [(entry.path, "symbolic link" in entry.fault) for entry in found.entries] == [("link", True)]
+
+
+async def test_too_large_a_difference_is_none(work: Work, read: Read) -> None:
+    """Then the whole is looked at, and tells what is too large."""
+    old = work.commit({"a.json": "{}"})
+    work.commit({f"{number}.json": "{}" for number in range(11)})
+    assert await (await read(most_entries=10)).changed(old) is None
 
 
 @pytest.mark.parametrize("since", ["0" * 40, "no commit", ""], ids=["unknown", "text", "empty"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.api.resources.writing.patches import MOST_OPERATIONS, json_patch, merge_patch, strategic_patch
+from dashwright.api.resources.writing.patches import MOST_OPERATIONS, MOST_SHIFTED, json_patch, merge_patch, strategic_patch
 from dashwright.common.document import read_json
 from dashwright.common.errors import BadRequest, Invalid, TooLarge
 
@@ -153,6 +153,31 @@ def test_a_small_patch_makes_no_large_object() -> None:
         json_patch({"a": "x" * 100}, doubling)
     with pytest.raises(TooLarge):
         json_patch({}, [{"op": "add", "path": "/a", "value": 1}] * (MOST_OPERATIONS + 1))
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        [{"op": "add", "path": "/l/0", "value": 0}, {"op": "remove", "path": "/l/0"}],
+        [{"op": "move", "from": "/l/0", "path": "/m"}, {"op": "move", "from": "/m", "path": "/l/0"}],
+        [{"op": "move", "from": "/k/0", "path": "/k/1/0"}, {"op": "move", "from": "/k/1/0", "path": "/k/0"}],
+    ],
+    ids=["add and remove", "move out and in", "move into what comes to its place"],
+)
+def test_a_small_patch_is_not_much_work(pair: Any) -> None:
+    """Whatever comes or goes at the head of a list moves all of it: there is a limit to how often, for the longer lists."""
+    size = 100_000
+    tree = {"l": [0] * size, "k": [1, 2, [0] * size]}
+    pairs = MOST_SHIFTED // size // 2
+    assert json_patch(tree, pair * (pairs - 1)) is tree
+    with pytest.raises(TooLarge, match="long lists"):
+        json_patch(tree, pair * (pairs + 1))
+
+
+def test_the_end_of_a_long_list_is_near() -> None:
+    """What is appended moves nothing."""
+    tree: dict[str, Any] = {"l": [0] * 100_000}
+    assert len(json_patch(tree, [{"op": "add", "path": "/l/-", "value": 0}] * MOST_OPERATIONS)["l"]) == 100_000 + MOST_OPERATIONS
 
 
 def test_a_patch_that_nests_without_end_is_refused() -> None:

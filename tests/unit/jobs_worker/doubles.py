@@ -1,12 +1,13 @@
 """Small doubles of the sync's ports, and words to build trees with."""
 
 import hashlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import orjson
 
 from dashwright.common.errors import DashwrightError, NotFound
+from dashwright.common.jobs import paths
 from dashwright.common.jobs.progress import Tally
 from dashwright.common.kinds.annotations import FOLDER, MANAGED_BY, MANAGER_ID, SOURCE_CHECKSUM, SOURCE_PATH
 from dashwright.common.kinds.kind import Extract
@@ -15,7 +16,7 @@ from dashwright.common.models.provisioning import SyncTarget
 from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.actions.sync import Means, SyncJob, sync
 from dashwright.jobs_worker.adapters.spool import FileSpool
-from dashwright.jobs_worker.domain.objects import Change, Entry, File, Key, Managed, Owner, Removal, Write
+from dashwright.jobs_worker.domain.objects import Change, Difference, Entry, File, Key, Managed, Owner, Removal, Write
 
 REPOSITORY = "team-repo"
 
@@ -46,11 +47,47 @@ class Tree:
     async def entries(self) -> Sequence[Entry]:
         return [Entry(path) if path.endswith("/") else Entry(path, _checksum(body), len(body)) for path, body in self.files.items()]
 
+    async def changed(self, since: str) -> Difference | None:
+        return None
+
     async def read(self, path: str) -> File:
         self.reads.append(path)
         if path not in self.files:
             raise NotFound("file went away")
         return File(self.files[path], _checksum(self.files[path]))
+
+
+class Revision(Tree):
+    """A commit in memory, after that of its number less one: directories are there with what lies in them, as git lists them."""
+
+    def __init__(self, number: int, files: Mapping[str, bytes], before: Mapping[str, bytes]) -> None:
+        super().__init__(files)
+        self.number = number
+        self.before = before
+
+    @property
+    def commit(self) -> str:
+        return str(self.number)
+
+    async def entries(self) -> Sequence[Entry]:
+        reached = {path for file in self.files for path in _reached(file)}
+        return [Entry(path) if path.endswith("/") else Entry(path, _checksum(self.files[path])) for path in reached]
+
+    async def changed(self, since: str) -> Difference | None:
+        if since != str(self.number - 1):
+            return None
+        differing = {path for path in self.files.keys() | self.before.keys() if self.files.get(path) != self.before.get(path)}
+        touched = frozenset(path for file in differing for path in _reached(file))
+        return Difference(touched, [entry for entry in await self.entries() if entry.path in touched])
+
+
+def _reached(file: str) -> Iterator[str]:
+    """The file and the directories on the way to it, up to a hidden one."""
+    for directory in reversed([*paths.directories(file)]):
+        yield directory
+        if paths.is_hidden(directory):
+            return
+    yield file
 
 
 def _checksum(body: bytes) -> str:
@@ -59,19 +96,28 @@ def _checksum(body: bytes) -> str:
 
 @dataclass
 class Store:
-    """The stored objects of one namespace. ``apply`` checks that each change can be done when it comes, and does all or none."""
+    """The stored objects of one namespace; ``commit`` is what the last sync said is stored whole.
+
+    ``apply`` checks that each change can be done when it comes, and does all or none.
+    """
 
     objects: dict[Key, Write] = field(default_factory=dict)
     applied: list[list[Change]] = field(default_factory=list)
     failure: DashwrightError | None = None
+    commit: str = ""
 
     async def managed(self, namespace: str, repository: str) -> Sequence[Managed]:
         return [_managed(write) for write in self.objects.values() if write.annotations.get(MANAGER_ID) == repository]
 
+    async def managed_at(self, namespace: str, repository: str, paths: Collection[str], keys: Collection[Key]) -> Sequence[Managed]:
+        places = {path.rstrip("/") for path in paths}
+        owned = await self.managed(namespace, repository)
+        return [item for item in owned if (item.path and item.path in places) or item.key in keys]
+
     async def owners(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Owner]:
         return {key: _owner(self.objects[key]) for key in keys if key in self.objects}
 
-    async def apply(self, namespace: str, changes: AsyncIterator[Change]) -> None:
+    async def apply(self, namespace: str, changes: AsyncIterator[Change], *, commit: str) -> None:
         after, taken = dict(self.objects), []
         async for change in changes:
             taken.append(change)
@@ -86,6 +132,10 @@ class Store:
             raise self.failure
         self.objects = after
         self.applied.append(taken)
+        self.commit = commit
+
+    async def note(self, commit: str) -> None:
+        self.commit = commit
 
     def put(self, name: str, annotations: Mapping[str, str] | None = None, *, folder: bool = False) -> Write:
         """An object that somebody made before."""
@@ -142,8 +192,11 @@ async def run_sync(
     title: str = "The team",
     enabled: bool = True,
     messages: Messages | None = None,
+    since: str = "",
 ) -> Tally:
+    """``since``: the commit that is stored already."""
     tree = files if isinstance(files, Tree) else Tree(files)
     job = SyncJob("default", REPOSITORY, title, target, enabled)
     with FileSpool() as spool:
-        return await sync(job, tree, store, messages or Messages(), Means(spool, read_yaml, AdmissionSettings()))
+        difference = await tree.changed(since) if since else None
+        return await sync(job, tree, store, messages or Messages(), Means(spool, read_yaml, AdmissionSettings()), difference)

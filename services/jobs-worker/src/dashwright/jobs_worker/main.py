@@ -26,6 +26,7 @@ from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.adapters.checkouts import Checkouts
 from dashwright.jobs_worker.adapters.spool import FileSpool
 from dashwright.jobs_worker.adapters.store import StoredResources
+from dashwright.jobs_worker.domain.objects import Repository
 from dashwright.jobs_worker.maintenance.chore import Chore
 from dashwright.jobs_worker.maintenance.cleaner import Cleaner
 from dashwright.jobs_worker.maintenance.dead_letters import DeadLetters
@@ -107,10 +108,9 @@ def _sync_runner(settings: Settings, database: Database, prober: Prober, clock: 
     permitted = tuple(str(path) for path in settings.local_paths)
     admission = AdmissionSettings(permitted_paths=permitted, min_refresh_seconds=settings.min_refresh)
 
-    def open_resources(job: StoredJob, execution: Execution) -> StoredResources:
-        assert job.repository is not None, "a sync job names its repository"
+    def open_resources(job: StoredJob, execution: Execution, repository: Repository) -> StoredResources:
         rules = settings.quota_rules
-        return StoredResources(database, clock, rules, repository=job.repository, job=job.uid, owner=execution.owner)
+        return StoredResources(database, clock, rules, repository=repository, job=job.uid, owner=execution.owner)
 
     return SyncRunner(
         database,

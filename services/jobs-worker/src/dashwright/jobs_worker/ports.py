@@ -1,10 +1,10 @@
 """What an action needs from outside. Adapters implement these; tests bring small ones of their own."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Protocol
 
 from dashwright.common.jobs.progress import Tally
-from dashwright.jobs_worker.domain.objects import Change, Entry, File, Key, Managed, Owner
+from dashwright.jobs_worker.domain.objects import Change, Difference, Entry, File, Key, Managed, Owner
 
 
 class Checkout(Protocol):
@@ -20,6 +20,10 @@ class Checkout(Protocol):
 
         Raises NotFound, Forbidden or TooLarge when there is no checkout to speak of, SourceFailed when the disk or the worker fails.
         """
+        ...
+
+    async def changed(self, since: str) -> Difference | None:
+        """Where it differs from an earlier commit; None where that cannot be told, and everything must be looked at."""
         ...
 
     async def read(self, path: str) -> File:
@@ -42,17 +46,25 @@ class Resources(Protocol):
         """Everything the repository owns."""
         ...
 
+    async def managed_at(self, namespace: str, repository: str, paths: Collection[str], keys: Collection[Key]) -> Sequence[Managed]:
+        """What the repository owns that came from one of the paths or is one of the keys."""
+        ...
+
     async def owners(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Owner]:
         """Who owns those of the objects that exist; an object nobody manages has an Owner without kind."""
         ...
 
-    async def apply(self, namespace: str, changes: AsyncIterator[Change]) -> None:
+    async def apply(self, namespace: str, changes: AsyncIterator[Change], *, commit: str) -> None:
         """Takes all changes in one transaction, or none: what is read meanwhile is the old state.
 
         They come in an order that can be followed one by one (folders before their content, content removed before folders) and
-        should be taken in batches: bodies are produced as they are asked for. Raises Conflict when an object was made or changed hands
-        meanwhile.
+        should be taken in batches: bodies are produced as they are asked for. ``commit`` is what is stored then, whole; empty where
+        something of it was left out. Raises Conflict when an object was made or changed hands meanwhile.
         """
+        ...
+
+    async def note(self, commit: str) -> None:
+        """What is stored is that commit, whole, though nothing had to be written."""
         ...
 
 

@@ -12,7 +12,7 @@ from dashwright.common.jobs.progress import Tally
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import JobStatus, RepositoryStatus, RepositoryType, State
-from dashwright.common.stores import resources, statuses
+from dashwright.common.stores import jobs, repositories, resources, statuses
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.stores.resources import Stored
 from dashwright.common.work.execution import Execution
@@ -32,7 +32,7 @@ class SyncRunner:
         clock: Clock,
         *,
         open_checkout: Callable[[Repository], Awaitable[Checkout | None]],
-        open_resources: Callable[[StoredJob, Execution], Resources],
+        open_resources: Callable[[StoredJob, Execution, Repository], Resources],
         open_spool: Callable[[], AbstractContextManager[Spool]],
         read_yaml: Callable[[str], Any],
         admission: AdmissionSettings,
@@ -52,6 +52,7 @@ class SyncRunner:
         assert job.repository is not None
         async with self._database.connection() as connection:
             stored = await resources.get(connection, REPOSITORY, job.namespace, job.repository)
+            known = await repositories.commit_of(connection, stored.uid, generation=stored.generation)
         repository = repository_of(stored)
         spec = repository.spec
         if not spec.sync.enabled:
@@ -59,15 +60,17 @@ class SyncRunner:
         checkout = await self._checkout(job, repository)
         if checkout is None:
             return execution.ended(Tally(message=verdicts.SYNC_STARTED, final_message=verdicts.NO_COMMITS))
-        if checkout.commit and _is_current(checkout.commit, stored):
+        if checkout.commit and checkout.commit == known:
+            await self._note(repository, known, incremental=jobs.is_incremental(job))
             return execution.ended(Tally(message=verdicts.SYNC_STARTED, final_message=verdicts.SAME_COMMIT))
         wanted = SyncJob(job.namespace, job.repository, spec.title, spec.sync.target, spec.sync.enabled)
+        difference = await checkout.changed(known) if known and jobs.is_incremental(job) else None
         with self._open_spool() as spool:
             means = Means(spool, self._read_yaml, self._admission, self._largest_file)
-            tally = await sync(wanted, checkout, self._open_resources(job, execution), execution, means)
+            tally = await sync(wanted, checkout, self._open_resources(job, execution, repository), execution, means, difference)
         ended = execution.ended(tally)
-        if checkout.commit and ended.state is State.SUCCESS:
-            await self._note(repository, checkout.commit)
+        stored_commit = checkout.commit if ended.state is State.SUCCESS else ""
+        await self._note(repository, stored_commit, incremental=difference is not None)
         return ended
 
     async def _checkout(self, job: StoredJob, repository: Repository) -> Checkout | None:
@@ -84,18 +87,14 @@ class SyncRunner:
             await self._prober.note(job.namespace, job.repository, error)
             raise
 
-    async def _note(self, repository: Repository, commit: str) -> None:
-        """Which commit is stored now: the next sync goes on from there."""
+    async def _note(self, repository: Repository, commit: str, *, incremental: bool) -> None:
+        """Tells which commit is stored now, unless empty, and whether all of it was looked at for that."""
 
-        def change(status: RepositoryStatus, _generation: int) -> None:
-            status.sync.last_ref = commit
-            status.observed_generation = repository.generation
+        def change(status: RepositoryStatus, _: Stored) -> None:
+            status.sync.incremental = incremental
+            if commit:
+                status.sync.last_ref = commit
+                status.observed_generation = repository.generation
 
         async with self._database.transaction() as connection:
             await statuses.change(connection, REPOSITORY, repository.namespace, repository.name, RepositoryStatus, change)
-
-
-def _is_current(commit: str, stored: Stored) -> bool:
-    """Whether what is stored is that commit already, under the same spec and without a file left out."""
-    status = RepositoryStatus.model_validate_json(stored.status or "{}")
-    return status.sync.last_ref == commit and status.observed_generation == stored.generation

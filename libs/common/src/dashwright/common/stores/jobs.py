@@ -102,7 +102,7 @@ async def submit(
     once: dict[str, NewJob] = {}
     for job in jobs:
         key = f"{job.namespace}/{job.coalesce_key or job.name}"
-        if key not in once or not _is_incremental(job):
+        if key not in once or not is_incremental(job):
             once[key] = job
     uids = {key: uuid.uuid4() for key in once}
     arrays: list[list[Any]] = [
@@ -132,7 +132,8 @@ async def submit(
     return Submitted([stored[f"{job.namespace}/{job.coalesce_key or job.name}"] for job in jobs], wakeups)
 
 
-def _is_incremental(job: NewJob) -> bool:
+def is_incremental(job: NewJob | StoredJob) -> bool:
+    """Whether a sync is asked to look only at what differs from the one before."""
     options = orjson.loads(job.spec).get("sync") or {}
     return bool(options.get("incremental"))
 

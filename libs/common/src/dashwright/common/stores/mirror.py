@@ -3,9 +3,18 @@
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import NotFound
 from dashwright.common.kinds.registry import REPOSITORY
-from dashwright.common.models.provisioning import Action, JobStatus, RepositoryStatus, ResourceCount, State, SyncStatus
-from dashwright.common.stores import resources, statuses
+from dashwright.common.models.provisioning import (
+    Action,
+    JobStatus,
+    RepositorySpec,
+    RepositoryStatus,
+    ResourceCount,
+    State,
+    SyncStatus,
+)
+from dashwright.common.stores import jobs, resources, statuses
 from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.stores.resources import Stored
 
 
 def concerns(job: StoredJob) -> bool:
@@ -14,25 +23,29 @@ def concerns(job: StoredJob) -> bool:
 
 
 async def mirror(connection: Connection, job: StoredJob, status: JobStatus) -> None:
-    """The repository's sync status takes the job's state; at the end also the counts of what it manages."""
+    """The repository's sync status takes the job's state; at the end also the counts of what it manages, and when it is due again.
+
+    ``incremental`` is what was asked for until the job tells what it was.
+    """
     if not concerns(job):
         return
     assert job.repository is not None
     await resources.lock(connection)
     counts = [] if status.finished is None else await resources.count_managed(connection, job.namespace, job.repository)
 
-    def change(repository: RepositoryStatus, generation: int) -> None:
+    def change(repository: RepositoryStatus, stored: Stored) -> None:
         repository.sync = SyncStatus(
             state=status.state.value,
             job=job.name,
             started=status.started,
             finished=status.finished,
             message=status.errors,
-            incremental=False,
+            scheduled=repository.sync.scheduled if status.finished is None else _due(stored, status.finished),
+            incremental=jobs.is_incremental(job) if status.finished is None else repository.sync.incremental,
             last_ref=repository.sync.last_ref,
         )
         if status.state is State.SUCCESS:
-            repository.observed_generation = generation
+            repository.observed_generation = stored.generation
         if status.finished is not None:
             repository.stats = [ResourceCount(group=group, resource=resource, count=count) for group, resource, count in counts]
 
@@ -41,3 +54,9 @@ async def mirror(connection: Connection, job: StoredJob, status: JobStatus) -> N
     except NotFound:
         # The repository was deleted meanwhile: nobody is left to tell.
         return
+
+
+def _due(repository: Stored, finished: int) -> int | None:
+    """When the next sync is due; None where none comes by itself."""
+    sync = RepositorySpec.model_validate_json(repository.spec).sync
+    return finished + sync.interval_seconds * 1000 if sync.enabled and sync.interval_seconds else None

@@ -43,6 +43,20 @@ async def planned(connection: Connection) -> Sequence[Planned]:
     ]
 
 
+async def commit_of(connection: Connection, repository: uuid.UUID, *, generation: int) -> str | None:
+    """The commit that is stored of a repository without a file left out, by that generation of its spec; None where none is."""
+    found: str | None = await connection.fetchval(_sql.commit_of, repository, generation)
+    return found
+
+
+async def note_commit(connection: Connection, repository: uuid.UUID, commit: str, *, generation: int) -> None:
+    """What ``commit_of`` answers from now on; nothing where ``commit`` is empty."""
+    if commit:
+        await connection.execute(_sql.note_commit, repository, commit, generation)
+    else:
+        await connection.execute(_sql.forget_commit, repository)
+
+
 async def uids(connection: Connection) -> Sequence[str]:
     """Of every repository there is."""
     return [row["uid"] for row in await connection.fetch(_sql.uids)]

@@ -13,3 +13,16 @@ select r.uid, r.name, r.namespace, r.generation, r.status, h.spec, r.deletion_ti
        (extract(epoch from coalesce(r.updated_at, r.created_at)) * 1000)::bigint as changed
 from resource r join resource_history h using (uid, generation)
 where r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories'
+
+-- name: commit_of
+select ref from repository_commit where uid = $1 and generation = $2
+
+-- name: note_commit
+-- Nothing of a repository that has gone meanwhile.
+insert into repository_commit (uid, ref, generation)
+select uid, $2, $3 from resource where uid = $1 for key share
+on conflict (uid) do update set ref = excluded.ref, generation = excluded.generation
+where (repository_commit.ref, repository_commit.generation) <> (excluded.ref, excluded.generation)
+
+-- name: forget_commit
+delete from repository_commit where uid = $1

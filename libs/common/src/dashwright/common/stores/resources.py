@@ -309,19 +309,31 @@ async def write_status(
 
 async def managed(connection: Connection, namespace: str, repository: str) -> Sequence[Managed]:
     """Everything a repository owns."""
-    rows = await connection.fetch(_sql.managed, namespace, REPOSITORY, repository)
-    return [
-        Managed(
-            row["api_group"],
-            row["resource"],
-            row["name"],
-            row["source_path"] or "",
-            row["source_checksum"] or "",
-            row["folder"],
-            row["title"],
-        )
-        for row in rows
-    ]
+    return [_managed(row) for row in await connection.fetch(_sql.managed, namespace, REPOSITORY, repository)]
+
+
+async def managed_at(
+    connection: Connection, namespace: str, repository: str, paths: Sequence[str], keys: Sequence[tuple[str, str, str]]
+) -> Sequence[Managed]:
+    """What a repository owns that came from one of the paths (directories without a slash at the end) or has one of the keys.
+
+    A key is group, resource and name. The cost does not grow with the repository.
+    """
+    groups, plurals, names = zip(*keys, strict=True) if keys else ((), (), ())
+    rows = await connection.fetch(_sql.managed_at, namespace, REPOSITORY, repository, paths, groups, plurals, names)
+    return [_managed(row) for row in rows]
+
+
+def _managed(row: Any) -> Managed:
+    return Managed(
+        row["api_group"],
+        row["resource"],
+        row["name"],
+        row["source_path"] or "",
+        row["source_checksum"] or "",
+        row["folder"],
+        row["title"],
+    )
 
 
 async def owners(connection: Connection, kind: Kind, namespace: str, names: Sequence[str]) -> dict[str, dict[str, str]]:

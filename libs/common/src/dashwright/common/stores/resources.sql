@@ -137,6 +137,19 @@ from resource
 where namespace = $1 and manager_kind = $2 and manager_id = $3
 order by resource, source_path
 
+-- name: managed_at
+-- What one manager owns that came from one of the paths, or has one of the keys. The hash is that of the index.
+select r.api_group, r.resource, r.name, r.source_path, r.source_checksum, r.folder, r.title
+from unnest($4::text[]) as wanted (path)
+join resource r on r.namespace = $1 and r.manager_kind = $2 and r.manager_id = $3
+               and hashtextextended(r.source_path, 0) = hashtextextended(wanted.path, 0) and r.source_path = wanted.path
+union
+select r.api_group, r.resource, r.name, r.source_path, r.source_checksum, r.folder, r.title
+from unnest($5::text[], $6::text[], $7::text[]) as wanted (api_group, resource, name)
+join resource r on r.namespace = $1 and r.api_group = wanted.api_group and r.resource = wanted.resource and r.name = wanted.name
+where r.manager_kind = $2 and r.manager_id = $3
+order by resource, source_path
+
 -- name: owners
 -- Who manages the named objects; no row for one that does not exist.
 select name, annotations

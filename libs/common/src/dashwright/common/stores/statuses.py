@@ -7,14 +7,15 @@ from dashwright.common.database.pool import Connection
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.models.shape import Shape
 from dashwright.common.stores import resources
+from dashwright.common.stores.resources import Stored
 
 Status = TypeVar("Status", bound=Shape)
 
 
 async def change(
-    connection: Connection, kind: Kind, namespace: str, name: str, model: type[Status], alter: Callable[[Status, int], None]
+    connection: Connection, kind: Kind, namespace: str, name: str, model: type[Status], alter: Callable[[Status, Stored], None]
 ) -> Status:
-    """Lets ``alter`` change the status in place (second argument: the object's generation) and writes it where it differs.
+    """Lets ``alter`` change the status in place (second argument: the object as it is) and writes it where it differs.
 
     Raises NotFound when there is no such object.
     """
@@ -22,7 +23,7 @@ async def change(
     stored = await resources.get(connection, kind, namespace, name)
     status = model.model_validate_json(stored.status or "{}")
     before = status.to_json()
-    alter(status, stored.generation)
+    alter(status, stored)
     after = status.to_json()
     if after != before:
         await resources.write_status(connection, kind, namespace, name, after)

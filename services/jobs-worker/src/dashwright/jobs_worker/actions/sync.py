@@ -6,7 +6,7 @@ nothing changed. Bodies are spooled: memory holds names and titles, never the re
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +18,7 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import SyncTarget
 from dashwright.jobs_worker.domain.folders import Folders
-from dashwright.jobs_worker.domain.objects import Change, Key, Removal
+from dashwright.jobs_worker.domain.objects import Change, Difference, Key, Managed, Removal
 from dashwright.jobs_worker.domain.plan import Plan, Prepared, make_plan, unknown_keys
 from dashwright.jobs_worker.domain.resource import LARGEST_FILE, Reader
 from dashwright.jobs_worker.domain.survey import Candidate, Fault, Survey, survey
@@ -46,19 +46,23 @@ class Means:
     largest_file: int = LARGEST_FILE
 
 
-async def sync(job: SyncJob, checkout: Checkout, resources: Resources, progress: Progress, means: Means) -> Tally:
-    """A full sync. Answers verdict, errors and summary; faults of single files are among them.
+async def sync(
+    job: SyncJob, checkout: Checkout, resources: Resources, progress: Progress, means: Means, difference: Difference | None = None
+) -> Tally:
+    """Looks at everything, or where ``difference`` tells how the checkout differs from what is stored, at that only.
 
-    Raises what fails as a whole, and then nothing was written: PreconditionFailed when sync is off, Conflict when the root folder is
-    somebody else's, and what the ports raise.
+    Both leave the same behind. Answers verdict, errors and summary; faults of single files are among them. Raises what fails as a whole,
+    and then nothing was written: PreconditionFailed when sync is off, Conflict when the root folder is somebody else's, and what the ports
+    raise.
     """
     if not job.enabled:
         raise PreconditionFailed(verdicts.SYNC_DISABLED)
     tally = Tally(message=verdicts.SYNC_STARTED)
     await progress.report(tally)
     folders = Folders(job.repository, job.title, rooted=job.target is SyncTarget.FOLDER)
-    managed = await resources.managed(job.namespace, job.repository)
-    found = await asyncio.to_thread(survey, await checkout.entries(), managed, folders)
+    entries = await checkout.entries() if difference is None else difference.entries
+    managed = await _managed(job, resources, folders, difference)
+    found = await asyncio.to_thread(survey, entries, managed, folders)
     tally.message = verdicts.READING
     await progress.report(tally)
     reader = Reader(job.namespace, job.repository, means.read_yaml, means.admission, means.largest_file)
@@ -66,20 +70,44 @@ async def sync(job: SyncJob, checkout: Checkout, resources: Resources, progress:
     for candidate in found.candidates:
         prepared += await _read(candidate, found, checkout, reader, means.spool)
         await progress.report(tally)
+    if difference is not None:
+        untouched = await _untouched(job, resources, managed, prepared)
+        managed += untouched
+        found.unchanged += untouched
     owners = await resources.owners(job.namespace, unknown_keys(found, prepared, managed, folders))
     plan = await asyncio.to_thread(make_plan, found, prepared, managed, owners, folders)
     _record_settled(tally, plan)
+    whole = "" if plan.faults else checkout.commit
     if plan.changes:
-        tally.message = verdicts.REPLICATING
+        tally.message = verdicts.REPLICATING if difference is None else verdicts.REPLICATING_DIFFERENCE
         await progress.report(tally)
         async with aclosing(_changes(plan, folders, means.spool, tally, progress)) as changes:
-            await resources.apply(job.namespace, changes)
+            await resources.apply(job.namespace, changes, commit=whole)
         _record_written(tally, plan, folders)
+        if difference is not None:
+            tally.message = verdicts.REPLICATED_DIFFERENCE
+            await progress.report(tally)
     else:
-        tally.final_message = verdicts.NOTHING_TO_SYNC
+        tally.final_message = verdicts.NOTHING_TO_SYNC if difference is None or difference.paths else verdicts.NO_DIFFERENCE
+        if whole:
+            await resources.note(whole)
     tally.message = verdicts.UPDATING_STATS
     await progress.report(tally)
     return tally
+
+
+async def _managed(job: SyncJob, resources: Resources, folders: Folders, difference: Difference | None) -> list[Managed]:
+    """What is stored of all that is looked at."""
+    if difference is None:
+        return list(await resources.managed(job.namespace, job.repository))
+    keys = [folders.key("")] if folders.rooted else []
+    return list(await resources.managed_at(job.namespace, job.repository, difference.paths, keys))
+
+
+async def _untouched(job: SyncJob, resources: Resources, managed: Sequence[Managed], prepared: Sequence[Prepared]) -> Sequence[Managed]:
+    """The objects that files read now name, too, though they came from files that are as they were."""
+    names = {file.key for file in prepared} - {item.key for item in managed}
+    return await resources.managed_at(job.namespace, job.repository, (), names) if names else ()
 
 
 async def _read(candidate: Candidate, found: Survey, checkout: Checkout, reader: Reader, spool: Spool) -> list[Prepared]:

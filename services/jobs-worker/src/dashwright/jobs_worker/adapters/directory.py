@@ -72,6 +72,9 @@ class DirectoryCheckout:
             cancelled.set()
             raise
 
+    async def changed(self, since: str) -> None:
+        """A directory keeps no earlier state."""
+
     async def read(self, path: str) -> File:
         return await asyncio.to_thread(self._read, path)
 

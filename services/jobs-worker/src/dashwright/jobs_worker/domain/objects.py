@@ -1,6 +1,6 @@
 """What passes between a checkout, the plan and the store: plain, frozen, without behaviour."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -31,6 +31,17 @@ class Entry:
     checksum: str = ""
     size: int = 0
     fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where two commits differ. ``paths``: the files that came, changed or went, and all directories above them; a directory ends in ``/``.
+
+    ``entries`` are those of the paths that are there now.
+    """
+
+    paths: frozenset[str]
+    entries: Sequence[Entry]
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ class Prober:
             await self._record(namespace, name, health)
 
     async def _record(self, namespace: str, name: str, health: HealthStatus) -> HealthStatus:
-        def change(status: RepositoryStatus, _generation: int) -> None:
+        def change(status: RepositoryStatus, _: Stored) -> None:
             if status.health.healthy != health.healthy:
                 log.info("repository_health_changed", repository=name, healthy=health.healthy, reasons=health.message)
             status.health = health

@@ -25,6 +25,8 @@ APPLY_PATCH: Final = "application/apply-patch+yaml"
 MOST_OPERATIONS: Final = 10_000
 MOST_COPIED: Final = 5 * 1024 * 1024
 """Bytes that all copies of one JSON patch may add."""
+MOST_SHIFTED: Final = 50_000_000
+"""Items of lists that all operations of one JSON patch may move by one place, as each does with those behind the one it adds or removes."""
 
 _OPERATIONS: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
     {
@@ -34,6 +36,10 @@ _OPERATIONS: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
         "move": jsonpatch.MoveOperation,
     }
 )
+_LEFT: Final[Mapping[str, str]] = MappingProxyType({"remove": "path", "move": "from"})
+_ENTERED: Final[Mapping[str, str]] = MappingProxyType({"add": "path", "move": "path"})
+"""Where the operations take something away from, and where they put it."""
+
 _DIRECTIVE: Final = "$patch"
 _RETAIN: Final = "$retainKeys"
 _ORDER: Final = "$setElementOrder/"
@@ -46,7 +52,7 @@ def json_patch(tree: Any, operations: Any) -> Any:
         raise BadRequest("a JSON patch is a list of operations")
     if len(operations) > MOST_OPERATIONS:
         raise TooLarge(f"the patch has {len(operations)} operations; {MOST_OPERATIONS} are the most, send several patches")
-    copied = 0
+    copied = shifted = 0
     for index, operation in enumerate(operations):
         try:
             if operation.get("op") == "copy":
@@ -54,7 +60,11 @@ def json_patch(tree: Any, operations: Any) -> Any:
                 copied += len(write_json(operation["value"]))
                 if copied > MOST_COPIED:
                     raise TooLarge(f"the patch copies more than {MOST_COPIED} bytes; send what it shall become instead")
+            shifted += _behind(tree, operation, _LEFT)
             tree = _applied(tree, operation)
+            shifted += _behind(tree, operation, _ENTERED)
+            if shifted > MOST_SHIFTED:
+                raise TooLarge("the patch adds or removes too often at the head of long lists; send what such a list shall become instead")
         except (jsonpatch.InvalidJsonPatch, KeyError, TypeError) as error:
             raise BadRequest(f"operation {index} of the patch is no operation of a JSON patch: {_said(error)}") from error
         except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as error:
@@ -115,6 +125,15 @@ def _applied(tree: Any, operation: Mapping[str, Any]) -> Any:
     if make is None:
         raise jsonpatch.InvalidJsonPatch(f"op is {str(name)[:40]!r}, and not add, remove, replace, move, copy or test")
     return make(operation).apply(tree)
+
+
+def _behind(tree: Any, operation: Mapping[str, Any], places: Mapping[str, str]) -> int:
+    """How many items of a list lie behind the place of an operation; none where that is not in a list."""
+    member = places.get(operation["op"])
+    if member is None:
+        return 0
+    holder, place = jsonpointer.JsonPointer(operation[member]).to_last(tree)
+    return len(holder) - place if isinstance(holder, list) and isinstance(place, int) else 0
 
 
 def _as_addition(tree: Any, operation: Mapping[str, Any]) -> dict[str, Any]:

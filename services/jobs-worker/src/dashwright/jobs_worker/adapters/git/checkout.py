@@ -1,17 +1,18 @@
 """The files of one commit, read from a bare copy."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 import pygit2
-from pygit2.enums import DeltaStatus, DiffOption, FileMode
+from pygit2.enums import DiffOption, FileMode
 
 from dashwright.common.errors import Invalid, NotFound, SourceFailed, TooLarge
 from dashwright.common.jobs import paths
 from dashwright.jobs_worker.adapters.git.mirrors import Commit
-from dashwright.jobs_worker.domain.objects import Entry, File
+from dashwright.jobs_worker.domain.objects import Difference, Entry, File
 from dashwright.jobs_worker.domain.resource import LARGEST_FILE, check_size
 
 MOST_ENTRIES: Final = 50_000
@@ -21,15 +22,6 @@ _SPECIAL: Final = {
     FileMode.LINK: "a symbolic link is not followed: put the file itself there",
     FileMode.COMMIT: "a submodule is not entered: its files would have to lie in this repository",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Touched:
-    """A path that two commits differ in; ``was`` is where a renamed file lay before. Of a removed one ``is_gone``."""
-
-    path: str
-    is_gone: bool = False
-    was: str = ""
 
 
 class GitCheckout:
@@ -53,8 +45,11 @@ class GitCheckout:
         """Raises NotFound, TooLarge or Invalid for a fault of this file, and SourceFailed where the copy is damaged."""
         return await asyncio.to_thread(self._read, path)
 
-    async def changed(self, since: str) -> Sequence[Touched] | None:
-        """What differs from an earlier commit; None where that one is not known here (its branch was rewritten) or no ancestor."""
+    async def changed(self, since: str) -> Difference | None:
+        """None where that commit is not known here (its branch was rewritten), is no ancestor, or differs by very much.
+
+        None also where a link or submodule came or went: it may stand for a directory, and what is stored from below that is not told here.
+        """
         return await asyncio.to_thread(self._changed, since)
 
     def _entries(self) -> list[Entry]:
@@ -88,7 +83,7 @@ class GitCheckout:
             raise Invalid("a pointer of Git LFS, not the file itself: keep dashboards in git proper")
         return File(body, str(found.id))
 
-    def _changed(self, since: str) -> list[Touched] | None:
+    def _changed(self, since: str) -> Difference | None:
         repository = pygit2.Repository(self._place)
         try:
             old = repository.get(since)
@@ -96,8 +91,10 @@ class GitCheckout:
                 return None
             difference = repository.diff(since, self._commit, flags=DiffOption.SKIP_BINARY_CHECK)
             assert isinstance(difference, pygit2.Diff)
-            difference.find_similar()
-            return sorted((touched for delta in difference.deltas for touched in _touched(delta)), key=lambda touched: touched.path)
+            gone, new = _files(delta.old_file for delta in difference.deltas), _files(delta.new_file for delta in difference.deltas)
+            if len(new) > self._most_entries or _special(gone) != _special(new):
+                return None
+            return _difference(self._root(), gone, new)
         except ValueError:
             return None
         except pygit2.GitError as error:
@@ -111,25 +108,55 @@ def _walk(tree: pygit2.Tree, above: str = "") -> Iterator[Entry]:
     """Hidden directories are named but not entered, and neither are those too deep for any file in them."""
     for item in tree:
         path = above + _printable(item.raw_name)
-        if special := _SPECIAL.get(FileMode(item.filemode)):
-            yield Entry(path, fault=special)
-        elif isinstance(item, pygit2.Tree):
+        if isinstance(item, pygit2.Tree):
             yield Entry(path + "/")
-            if not paths.is_hidden(path + "/") and path.count("/") + 1 < paths.DEEPEST_PATH:
+            if _is_entered(path + "/"):
                 yield from _walk(item, path + "/")
         else:
-            yield Entry(path, str(item.id))
+            yield _entry(path, item.filemode, item.id)
 
 
-def _touched(delta: pygit2.DiffDelta) -> Iterator[Touched]:
-    new, old = _printable(delta.new_file.raw_path), _printable(delta.old_file.raw_path)
-    if delta.status == DeltaStatus.DELETED:
-        yield Touched(old, is_gone=True)
-    elif delta.status == DeltaStatus.RENAMED:
-        yield Touched(new, was=old)
-        yield Touched(old, is_gone=True)
-    else:
-        yield Touched(new)
+def _is_entered(directory: str) -> bool:
+    return not paths.is_hidden(directory) and directory.count("/") < paths.DEEPEST_PATH
+
+
+def _entry(path: str, mode: int, blob: pygit2.Oid) -> Entry:
+    fault = _SPECIAL.get(FileMode(mode), "")
+    return Entry(path, fault=fault) if fault else Entry(path, str(blob))
+
+
+def _files(sides: Iterable[pygit2.DiffFile]) -> Mapping[bytes, pygit2.DiffFile]:
+    """One side of a difference by path, without the files that are not there."""
+    return {side.raw_path: side for side in sides if side.mode}
+
+
+def _special(files: Mapping[bytes, pygit2.DiffFile]) -> AbstractSet[bytes]:
+    return {path for path, file in files.items() if FileMode(file.mode) in _SPECIAL}
+
+
+def _difference(tree: pygit2.Tree, gone: Iterable[bytes], new: Mapping[bytes, pygit2.DiffFile]) -> Difference:
+    touched = {path for raw in (*gone, *new) for path in _reached(raw)}
+    entries = [_entry(_printable(raw), file.mode, file.id) for raw, file in new.items() if raw in touched]
+    entries += [Entry(_printable(raw)) for raw in touched if raw.endswith(b"/") and _is_directory(tree, raw)]
+    return Difference(frozenset(map(_printable, touched)), entries)
+
+
+def _reached(raw: bytes) -> Iterator[bytes]:
+    """The directories on the way to a file, from the top, and the file: as far as a walk through the tree goes."""
+    end = raw.find(b"/")
+    while end >= 0:
+        yield raw[: end + 1]
+        if not _is_entered(_printable(raw[: end + 1])):
+            return
+        end = raw.find(b"/", end + 1)
+    yield raw
+
+
+def _is_directory(tree: pygit2.Tree, raw: bytes) -> bool:
+    try:
+        return isinstance(tree[os.fsdecode(raw.rstrip(b"/"))], pygit2.Tree)
+    except KeyError:
+        return False
 
 
 def _printable(raw: bytes | None) -> str:

@@ -1,0 +1,91 @@
+"""Trees of files, and the edits that make one from another."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import orjson
+from hypothesis import strategies as st
+
+Files = Mapping[str, bytes]
+Edit = Callable[[Files], Files]
+
+_DIRECTORIES = st.sampled_from(["", "a/", "a/b/", "a/b/c/", "d/", "d e/", ".hidden/", "a/.git/", "1.json/"])
+_NAMES = st.sampled_from(["1.json", "2.json", "3.yaml", "x.md", ".keep", ".dot.json"])
+_ODD = st.sampled_from(["odd%.json", "bad#/1.json", "a/bad#/x.md"])
+PATHS = st.builds(str.__add__, _DIRECTORIES, _NAMES)
+GOOD = st.builds(
+    lambda name, title: orjson.dumps({"uid": name, "title": title, "panels": []}),
+    st.sampled_from(["n1", "n2", "n3", "n4", "n5", "n6", "n7", ""]),
+    st.sampled_from(["T", "U"]),
+)
+BAD = st.sampled_from([b"{", b'{"kind": "Secret"}', b""])
+
+
+def _write(path: str, body: bytes) -> Edit:
+    """A file in place of whatever stood in its way."""
+
+    def edit(files: Files) -> Files:
+        above = {path[:end] for end in range(len(path)) if path[end] == "/"}
+        kept = {other: it for other, it in files.items() if other not in above and not other.startswith(path + "/")}
+        return {**kept, path: body}
+
+    return edit
+
+
+def _remove(index: int) -> Edit:
+    def edit(files: Files) -> Files:
+        gone = _pick(files, index)
+        return {path: body for path, body in files.items() if path != gone}
+
+    return edit
+
+
+def _rename(index: int, path: str) -> Edit:
+    def edit(files: Files) -> Files:
+        moved = _pick(files, index)
+        return _write(path, files[moved])(_remove(index)(files)) if moved else files
+
+    return edit
+
+
+def _move(source: str, target: str) -> Edit:
+    """A whole directory; what lies in the way of its files goes."""
+
+    def edit(files: Files) -> Files:
+        if not source or target.startswith(source):
+            return files
+        after: Files = {path: body for path, body in files.items() if not path.startswith(source)}
+        for path, body in files.items():
+            if path.startswith(source):
+                after = _write(target + path.removeprefix(source), body)(after)
+        return after
+
+    return edit
+
+
+def _pick(files: Files, index: int) -> str:
+    return sorted(files)[index % len(files)] if files else ""
+
+
+def histories(bodies: st.SearchStrategy[bytes], *, odd: bool) -> st.SearchStrategy[list[Files]]:
+    """Revisions of a tree. ``odd``: with names that are refused."""
+    paths = st.one_of(*[PATHS] * 9, _ODD) if odd else PATHS
+    index = st.integers(0, 20)
+    edits = st.one_of(
+        st.builds(_write, paths, bodies),
+        st.builds(_write, paths, bodies),
+        st.builds(_remove, index),
+        st.builds(_rename, index, paths),
+        st.builds(_move, _DIRECTORIES, _DIRECTORIES),
+    )
+    commits = st.lists(st.lists(edits, min_size=1, max_size=3), min_size=1, max_size=8)
+    return st.builds(_revisions, st.lists(st.builds(_write, PATHS, bodies), max_size=8), commits)
+
+
+def _revisions(first: Sequence[Edit], commits: Sequence[Sequence[Edit]]) -> list[Files]:
+    files: Files = {}
+    found = []
+    for edits in (first, *commits):
+        for edit in edits:
+            files = edit(files)
+        found.append(files)
+    return found

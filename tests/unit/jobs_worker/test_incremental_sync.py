@@ -1,0 +1,96 @@
+"""Incremental sync: only what two commits differ in is looked at, and what is stored then is what a full sync would store."""
+
+from dataclasses import replace
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.jobs_worker import revisions
+from tests.unit.jobs_worker.doubles import Messages, Revision, Store, classic, dashboard_key, run_sync
+from tests.unit.jobs_worker.revisions import Files
+
+from dashwright.common.jobs.progress import Tally
+from dashwright.common.models.provisioning import SyncTarget
+from dashwright.jobs_worker.domain.objects import Key, Write
+
+TARGETS = st.sampled_from(list(SyncTarget))
+DISTINCT = st.integers(0, 99).map(lambda number: orjson.dumps({"title": f"T{number}", "panels": []}))
+"""Files that name no object: each has a name of its own, by its path."""
+
+
+def stored(store: Store) -> dict[Key, Write]:
+    """Everything, whether it was made or replaced."""
+    return {key: replace(write, is_new=True) for key, write in store.objects.items()}
+
+
+async def advance(store: Store, number: int, files: Files, before: Files, target: SyncTarget) -> Tally:
+    """From what is stored to a revision, by the difference where the one before is stored whole."""
+    return await run_sync(Revision(number, files, before), store, target=target, since=store.commit)
+
+
+@given(revisions.histories(DISTINCT, odd=False), TARGETS)
+@settings(max_examples=150, deadline=None)
+async def test_each_revision_is_stored_as_if_it_were_the_first(history: list[Files], target: SyncTarget) -> None:
+    """Good files: names, folders, annotations and bodies are those of a full sync into an empty store."""
+    store = Store()
+    for number, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
+        tally = await advance(store, number, files, before, target)
+        fresh = Store()
+        assert (await run_sync(Revision(number, files, before), fresh, target=target)).error_count == 0 == tally.error_count
+        assert stored(store) == stored(fresh)
+        assert store.commit == str(number)
+
+
+@given(revisions.histories(st.one_of(*[revisions.GOOD] * 9, revisions.BAD), odd=True), TARGETS)
+@settings(max_examples=200, deadline=None)
+async def test_a_difference_and_the_whole_lead_to_the_same(history: list[Files], target: SyncTarget) -> None:
+    """Also with broken, doubled and refused files: the same objects and the same errors as by full syncs of each revision in turn."""
+    store, full = Store(), Store()
+    for number, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
+        tally = await advance(store, number, files, before, target)
+        expected = await run_sync(Revision(number, files, before), full, target=target)
+        assert stored(store) == stored(full)
+        assert sorted(tally.errors) == sorted(expected.errors)
+        if not expected.error_count:
+            fresh = Store()
+            await run_sync(Revision(number, files, before), fresh, target=target)
+            assert stored(store) == stored(fresh)
+
+
+async def test_only_what_differs_is_looked_at() -> None:
+    """One file of a hundred is read, and only it and the folders above it are counted."""
+    before = {f"d{number % 10}/{number}.json": classic(f"n{number}") for number in range(100)}
+    store, messages = Store(), Messages()
+    await run_sync(Revision(1, before, {}), store)
+    tree = Revision(2, {**before, "d1/1.json": classic("n1", "New")}, before)
+    tally = await run_sync(tree, store, since=store.commit, messages=messages)
+    assert tree.reads == ["d1/1.json"]
+    assert (tally.total, store.objects[dashboard_key("n1")].extract.title) == (2, "New")
+    assert messages.seen[-3:] == ["replicating versioned changes", "versioned changes replicated", "update status and stats"]
+
+
+async def test_commits_without_a_difference() -> None:
+    """Say so, and the newer one is what is stored."""
+    store, files = Store(), {"a.json": classic("a")}
+    await run_sync(Revision(1, files, {}), store)
+    tally = await run_sync(Revision(2, files, files), store, since=store.commit)
+    assert (tally.final_message, tally.total, store.commit) == ("no changes detected between commits", 0, "2")
+
+
+async def test_a_name_that_an_untouched_file_has_is_refused() -> None:
+    """The file that is as it was keeps its object, though it is not in the difference."""
+    store, before = Store(), {"a.json": classic("a", "Old")}
+    await run_sync(Revision(1, before, {}), store)
+    tally = await run_sync(Revision(2, {**before, "b.json": classic("a", "New")}, before), store, since=store.commit)
+    assert tally.errors == ["duplicate resource name: a, b.json and a.json"]
+    assert store.objects[dashboard_key("a")].extract.title == "Old"
+
+
+@pytest.mark.parametrize("change", [{"b.json": b"{"}, {"a.json": b"{", "b.json": classic("b")}], ids=["nothing-written", "some-written"])
+async def test_a_file_left_out_is_not_forgotten(change: Files) -> None:
+    """As long as not all of a commit is stored, no later one is told by its difference from it."""
+    store, before = Store(), {"a.json": classic("a")}
+    await run_sync(Revision(1, before, {}), store)
+    await run_sync(Revision(2, {**before, **change}, before), store, since=store.commit)
+    assert store.commit != "2"
