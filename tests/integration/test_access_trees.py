@@ -14,6 +14,7 @@ from dashwright.common.database.pool import Database
 from dashwright.common.identity import Identity, Role
 from dashwright.common.kinds.annotations import FOLDER as IN_FOLDER
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
+from dashwright.common.kinds.scope import EVERYTHING
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import Write
 
@@ -126,7 +127,7 @@ async def test_a_view_is_made_once_for_a_caller_and_a_tree(database: Database, f
     feed.tell("default")
     assert await guard.view(VIC, "default") is not view
     boss = Identity("user:1", "boss", 1, Role.ADMIN, 1, permissions=permissions_of(Role.ADMIN))
-    assert (await guard.view(boss, "default")).is_whole
+    assert (await guard.view(boss, "default")).scope(FOLDER) == EVERYTHING
 
 
 async def test_a_folder_that_was_not_heard_of_yet_is_looked_for(database: Database, feed: Heard) -> None:
@@ -134,7 +135,7 @@ async def test_a_folder_that_was_not_heard_of_yet_is_looked_for(database: Databa
     guard = Guard(database, feed)
     await write(database, "closed")
     await close(database, "closed")
-    assert not (await guard.view(VIC, "default")).is_whole
+    assert (await guard.view(VIC, "default")).scope(FOLDER) != EVERYTHING
     await write(database, "new")
     await write(database, "d", "new", kind="dashboards")
     async with database.connection() as connection:

@@ -55,6 +55,47 @@ async def test_a_new_dashboard_keeps_the_rules(api: Api, change: dict[str, Any],
     assert await rows(api) == before
 
 
+OWNER: Final = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "1"}
+
+
+@pytest.mark.parametrize(
+    ("sent", "field"),
+    [
+        ("a", ""),
+        (["a"], ""),
+        ([OWNER] * 101, ""),
+        ([OWNER, OWNER | {"x": 1.5}], "[1]"),
+        ([OWNER | {"uid": 1.5}], "[0].uid"),
+        ([OWNER | {"name": ""}], "[0].name"),
+        ([{name: text for name, text in OWNER.items() if name != "kind"}], "[0].kind"),
+        ([OWNER | {"controller": 1.5}], "[0].controller"),
+        ([OWNER | {"blockOwnerDeletion": "true"}], "[0].blockOwnerDeletion"),
+    ],
+    ids=["text", "texts", "many", "another member", "a number", "empty", "missing", "a number as switch", "a text as switch"],
+)
+async def test_owners_are_references(api: Api, sent: Any, field: str) -> None:
+    """What is no list of references is refused where it is wrong, by every way of writing; nothing is left of a refused one."""
+    await made(api, dashboard())
+    before = await rows(api)
+    patch = {"metadata": {"ownerReferences": sent}}
+    answers = [
+        await api("POST", DASHBOARDS, dashboard("e", ownerReferences=sent)),
+        await put(api, dashboard(ownerReferences=sent)),
+        await api("PATCH", f"{DASHBOARDS}/d", patch, headers={"Content-Type": "application/merge-patch+json"}),
+        await api("PATCH", f"{DASHBOARDS}/d?fieldManager=m", patch, headers={"Content-Type": "application/apply-patch+yaml"}),
+    ]
+    told = [(status, answer["details"]["causes"][0]["field"]) for status, answer in answers]
+    assert told == [(422, f"metadata.ownerReferences{field}")] * 4
+    assert await rows(api) == before
+
+
+async def test_owners_are_kept(api: Api) -> None:
+    """As they were sent; a switch that is null was not."""
+    owners = [OWNER, OWNER | {"uid": "2", "controller": True, "blockOwnerDeletion": False}]
+    answer = await made(api, dashboard(ownerReferences=[OWNER | {"controller": None}, owners[1]]))
+    assert answer["metadata"]["ownerReferences"] == owners
+
+
 @pytest.mark.parametrize("name", ["test-dashboard-", "UPPER_lower-9", "_", "a" * 40])
 async def test_a_name_may_be_what_an_old_uid_was(api: Api, name: str) -> None:
     """Letters of either case, digits, hyphens and underscores, at the end too."""

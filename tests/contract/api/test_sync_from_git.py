@@ -94,6 +94,7 @@ async def test_what_is_in_the_branch_is_stored(api: Api, server: GitServer) -> N
     assert (notes["grafana.app/managerId"], notes["grafana.app/sourcePath"]) == ("team", "deep/b.json")
     _, team = await api("GET", f"{REPOSITORIES}/team")
     assert (team["status"]["sync"]["lastRef"], team["status"]["observedGeneration"]) == (first, 1)
+    assert team["status"]["health"]["healthy"] is True
     second = work.commit({"a.json": None, "deep/b.json": dashboard("b", "B2"), "c.json": dashboard("c", "C")})
     assert (await synced(api))["state"] == "success"
     assert await titles(api) == {"b": "B2", "c": "C"}

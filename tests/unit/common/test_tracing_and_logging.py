@@ -52,3 +52,24 @@ def test_a_line_is_json_with_its_context_and_no_secret(capsys: pytest.CaptureFix
     assert (ours["password"], ours["Authorization"]) == ("[redacted]", "[redacted]")
     assert (theirs["event"], theirs["level"]) == ("mind the gap", "warning")
     assert sys.stderr is not None
+
+
+@pytest.mark.parametrize("as_json", [True, False], ids=["json", "terminal"])
+def test_a_traceback_shows_no_values(capsys: pytest.CaptureFixture[str], as_json: bool) -> None:
+    """Where it went wrong is told, of our lines and of libraries', and not what the variables there held."""
+    handlers, level = logging.getLogger().handlers[:], logging.getLogger().level
+    held = "".join(("hu", "sh"))
+    try:
+        configure("test-service", as_json=as_json)
+        try:
+            int(held[:0])
+        except ValueError:
+            structlog.get_logger().exception("something_failed")
+            logging.getLogger("library").exception("that failed, too")
+        told = capsys.readouterr().err
+    finally:
+        structlog.reset_defaults()
+        structlog.contextvars.clear_contextvars()
+        logging.basicConfig(handlers=handlers, level=level, force=True)
+    assert told.count("Traceback (most recent call last)") == 2
+    assert "hush" not in told

@@ -57,10 +57,10 @@ def stop_signal() -> asyncio.Event:
     loop = asyncio.get_running_loop()
 
     def stop(number: signal.Signals) -> None:
-        log.info("stopping", signal=number.name)
         stopped.set()
         for each in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(each)
+        log.info("stopping", signal=number.name)  # last, since whoever read the log may be gone
 
     for each in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(each, stop, each)

@@ -55,7 +55,9 @@ def configure(service: str, *, level: str = "info", as_json: bool | None = None)
         ours, theirs = [_format_exception, _to_json], [_format_exception, _to_json_text]
         factory = structlog.BytesLoggerFactory(file=sys.stderr.buffer)
     else:
-        ours = theirs = [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        # Plain, since the other ways of showing a traceback show the values of its variables, which may be secrets.
+        plain = structlog.dev.plain_traceback
+        ours = theirs = [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)]
         factory = structlog.WriteLoggerFactory(file=sys.stderr)
     numeric = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(

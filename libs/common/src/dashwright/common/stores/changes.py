@@ -73,10 +73,8 @@ class Change:
 
     @property
     def moves_access(self) -> bool:
-        """Whether others than before may see objects of the namespace: its rules changed, or a folder moved."""
-        if self.kind is None:
-            return self.group == ACCESS
-        return self.kind.is_tree and self.old is not None and self.old.folder != self.state.folder
+        """Whether others than before may see objects of the namespace: its rules changed, or a folder moved or went."""
+        return self.kind is None and self.group == ACCESS
 
     @property
     def alters_tree(self) -> bool:
@@ -112,6 +110,11 @@ async def latest(connection: Connection) -> int:
     """The newest version that anybody has drawn, seen or not: one above it comes from another database."""
     version: int = await connection.fetchval(_sql.latest)
     return version
+
+
+async def moved_access(connection: Connection, namespace: str, version: int) -> bool:
+    """Whether others than before may see objects of a namespace since a version."""
+    return bool(await connection.fetchval(_sql.moved_access, namespace, version))
 
 
 async def after(

@@ -20,7 +20,7 @@ from (select resource_version from change_horizon limit 1) h left join lateral (
 order by c.resource_version
 
 -- name: after_of_kind
--- The same of one kind in a namespace, or of one object; with $8 also what changes who may see objects there: rules, and moved folders.
+-- The same of one kind in a namespace, or of one object; with $8 also the marks of changes of who may see objects there.
 select h.resource_version as horizon, c.*
 from (select resource_version from change_horizon limit 1) h left join lateral (
     select * from (
@@ -32,16 +32,15 @@ from (select resource_version from change_horizon limit 1) h left join lateral (
         (select * from change
          where $8 and feed = $1 and resource_version > $2 and resource_version <= $3 and namespace = $5 and api_group = 'access'
          order by resource_version limit $4)
-        union all
-        (select * from change
-         where $8 and feed = $1 and resource_version > $2 and resource_version <= $3 and namespace = $5
-           and api_group = 'folder.grafana.app' and resource = 'folders' and type = 'MODIFIED' and folder is distinct from old_folder
-           and ($7 <> 'folders' or name <> $9)
-         order by resource_version limit $4)
     ) each_one
     order by resource_version limit $4
 ) c on true
 order by c.resource_version
+
+-- name: moved_access
+select exists (
+    select from change where namespace = $1 and api_group = 'access' and resource = 'permissions' and resource_version > $2
+)
 
 -- name: bodies
 -- Those of the generations that are still kept; the bodies of the first ones, up to $3 bytes of them, one at least.

@@ -6,7 +6,9 @@ from dashwright.api.access.trees import Trees
 from dashwright.api.domain.access.view import View, demand, is_above_rules
 from dashwright.api.feed.feed import Feed
 from dashwright.common.database.pool import Database
+from dashwright.common.errors import Gone
 from dashwright.common.identity import Identity
+from dashwright.common.stores import changes
 from dashwright.common.stores.resources import Stored
 
 _MOST_VIEWS: Final = 1000
@@ -17,6 +19,7 @@ class Guard:
     """Makes the view of a caller on a namespace."""
 
     def __init__(self, database: Database, feed: Feed) -> None:
+        self._database = database
         self._trees = Trees(database, feed)
 
     async def view(self, identity: Identity, namespace: str) -> View:
@@ -47,6 +50,18 @@ class Guard:
     async def holds(self, identity: Identity, action: str) -> bool:
         """Whether a caller may do ``action`` on any object of their organization that lies in folders, be it one to come."""
         return (await self.view(identity, identity.namespace)).holds(action)
+
+    async def check_since(self, identity: Identity, namespace: str, version: int) -> None:
+        """Raises Gone where what was at a version cannot be judged by what the caller may see now: rules went, or folders, or moved.
+
+        Ask for the view first: what it does not know of yet is found here.
+        """
+        if is_above_rules(identity):
+            return
+        async with self._database.connection() as connection:
+            has_moved = await changes.moved_access(connection, namespace, version)
+        if has_moved:
+            raise Gone(f"who may see objects has changed since resource version {version}; list again, and go on from there")
 
     def forget(self, namespace: str) -> None:
         """Told by this gateway's own writes of folders and rules, before they are answered."""

@@ -8,6 +8,7 @@ from typing import Any
 from dashwright.api.domain.fields.managers import MOST_ENTRIES
 from dashwright.api.resources.unknown import Validation, unknown_fields
 from dashwright.api.resources.writing.admission import invalid, require_texts
+from dashwright.api.resources.writing.references import owner_references
 from dashwright.api.resources.writing.wanted import MODIFIED, Expect, Wanted, conflict
 from dashwright.common.document import check_depth, read_json, write_json
 from dashwright.common.errors import BadRequest, Cause, Invalid, TooLarge
@@ -180,7 +181,7 @@ def _wanted(tree: dict[str, Any], metadata: dict[str, Any], kind: Kind, name: st
         _texts(metadata, "labels"),
         _texts(metadata, "annotations"),
         list(dict.fromkeys(finalizers)),
-        _objects(metadata, "ownerReferences"),
+        owner_references(metadata, kind, name),
         _managed_fields(metadata),
         warnings=(*(kind.remarks(spec) if kind.remarks else ()), *validation.judge(unknown_fields(tree, kind))),
     )
@@ -226,13 +227,6 @@ def _list(metadata: dict[str, Any], field: str) -> list[Any]:
         return []
     if not isinstance(found, list):
         raise BadRequest(f"metadata.{field} must be a list")
-    return found
-
-
-def _objects(metadata: dict[str, Any], field: str) -> list[dict[str, Any]]:
-    found = _list(metadata, field)
-    if not all(isinstance(item, dict) for item in found):
-        raise BadRequest(f"metadata.{field} must be a list of objects")
     return found
 
 

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 import orjson
 
+from dashwright.api.access.guard import Guard
 from dashwright.api.domain.selectors import Selection, matches
 from dashwright.api.resources.listing import READ, Page
 from dashwright.api.resources.pages import Asked, Position, expired
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Cause, DeadlineExceeded, Gone
+from dashwright.common.identity import Identity
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.scope import EVERYTHING, Scope
 from dashwright.common.stores import changes, jobs, lists
@@ -28,6 +30,27 @@ async def check_version(database: Database, version: int) -> None:
         text = f"Too large resource version: {version}, current: {newest}"
         cause = Cause("", "ResourceVersionTooLarge", "Too large resource version")
         raise DeadlineExceeded(f"{text}; list without one", retry_after=1, causes=[cause])
+
+
+async def check_access(database: Database, guard: Guard, caller: Identity, namespace: str, asked: Asked) -> None:
+    """Raises Gone for a version of before who may see objects has changed, with how to go on where it is of a page that follows.
+
+    The rules of then are not known any more: those of now would show what was hidden.
+    """
+    at = asked.version if asked.position is None else asked.position.at
+    if asked.position is None and not asked.is_exact:
+        return
+    try:
+        await guard.check_since(caller, namespace, at)
+    except Gone as error:
+        if asked.position is None:
+            raise
+        raise await _expired(database, asked.position) from error
+
+
+async def _expired(database: Database, position: Position) -> Gone:
+    async with database.connection() as connection:
+        return expired(position, await changes.head(connection, Book.OBJECTS))
 
 
 class Objects:
@@ -52,9 +75,7 @@ class Objects:
             async with self._database.connection() as connection:
                 found = await self._slice(connection, position, limit)
         except Gone as error:
-            async with self._database.connection() as connection:
-                newest = await changes.head(connection, Book.OBJECTS)
-            raise expired(position, newest) from error
+            raise await _expired(self._database, position) from error
         left = None if position.left is None else max(0, position.left - len(found.items))
         return Page(position.at, found.items, found.sizes, found.after, left)
 

@@ -37,11 +37,6 @@ class View:
         self._scopes: dict[tuple[str, str], Scope] = {}
         self._opened: dict[Level, frozenset[str]] = {}
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether no rule and no folder has a say: the caller may read all of a kind, or nothing."""
-        return all(self.scope(kind) in (EVERYTHING, NOTHING) for kind in KINDS)
-
     def level(self, kind: Kind, name: str, folder: str | None) -> Level:
         """The highest level that role and rules give on an object; ADMIN or NONE on one of a kind that lies in no folder."""
         if self._is_admin:
@@ -88,7 +83,12 @@ class View:
         return found
 
     def agrees(self, other: "View") -> bool:
-        """Whether no object that both know of is seen by one only, as far as folders and rules decide it. May be False where that is so."""
+        """Whether no object that both know of is seen by one only, as far as folders and rules decide it, and no folder that this one
+        opens has gone, with which the other does not see what was in it. May be False where that is so.
+        """
+        gone = self.tree.parents.keys() - other.tree.parents.keys()
+        if any(not gone.isdisjoint(self.scope(kind).folders) for kind in KINDS if gone and kind.in_folder):
+            return False
         if self.tree.is_like(other.tree):
             return True
         known = self.tree.parents.keys() & other.tree.parents.keys()

@@ -56,6 +56,8 @@ async def _source(target: Target, services: Services, call: Call, form: Format, 
     if kind.shelf is kinds.Shelf.JOBS:
         return sources.Jobs(services.database, kind, namespace, selection, asked)
     view = await services.guard.view(call.identity, namespace)
+    if kind.in_folder:
+        await sources.check_access(services.database, services.guard, call.identity, namespace, asked)
     return sources.Objects(services.database, kind, namespace, selection, view.scope(kind), asked, bodies=form.needs_body(kind))
 
 

@@ -11,7 +11,7 @@ import orjson
 import structlog
 
 from dashwright.api.access.guard import Guard
-from dashwright.api.domain.access.view import View, is_above_rules
+from dashwright.api.domain.access.view import View
 from dashwright.api.domain.selectors import Selection, matches
 from dashwright.api.feed.cursor import Cursor, Wake
 from dashwright.api.feed.feed import Feed
@@ -56,7 +56,7 @@ class Watch:
 
     __slots__ = (
         *("_asked", "_cursor", "_feed", "_guard", "_initial", "_is_over", "_lines"),
-        *("_resumes", "_to_tell", "_told_until", "_view", "_woken", "has_columns"),
+        *("_to_tell", "_told_until", "_view", "_woken", "has_columns"),
     )
 
     def __init__(self, asked: Asked, feed: Feed, guard: Guard, lines: Lines, caller: Identity, view: View, after: int) -> None:
@@ -72,7 +72,6 @@ class Watch:
         self._told_until: Mapping[str, int] = _NOTHING
         self.has_columns = False
         self._is_over = False
-        self._resumes = not options.is_initial
         name = "" if selection.is_empty else selection.name
         self._cursor: Cursor = feed.watch(kind, asked.namespace, name, caller, seconds=options.seconds, bookmarks=options.bookmarks)
         self._cursor.version = after
@@ -135,7 +134,6 @@ class Watch:
                 self._woken = Wake.NOTHING
                 return self._bookmark()
             else:
-                self._resumes = False
                 self._woken = Wake.NOTHING
                 await cursor.wait()
 
@@ -149,8 +147,6 @@ class Watch:
             raise Gone("what this caller may see has changed; list again, and go on from there")
         self._view = view
         for change in found:
-            if change.moves_access:
-                self._check_resumed(change)
             if self._is_new(change) and (event := told(change, partial(self._shows, change.name))) is not None:
                 self._to_tell.append(event)
 
@@ -158,11 +154,6 @@ class Watch:
         """Whether a change is of an object that the watch is about, and not told with what was there."""
         is_asked_for = change.kind is self._asked.target.kind and self._cursor.name in (None, change.name)
         return is_asked_for and change.resource_version > self._told_until.get(change.name, 0)
-
-    def _check_resumed(self, change: Change) -> None:
-        """What this caller saw where the watch resumed is not known: it may be less or more than now."""
-        if self._resumes and not is_above_rules(self._cursor.caller) and (change.kind is None or not self._view.is_whole):
-            raise Gone(f"who may see objects has changed at resource version {change.resource_version}; list again, and go on from there")
 
     def _shows(self, name: str, state: State) -> bool:
         selection, kind = self._asked.selection, self._asked.target.kind

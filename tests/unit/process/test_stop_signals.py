@@ -1,0 +1,34 @@
+"""What a signal does to a process."""
+
+import asyncio
+import signal
+from typing import Any
+
+import pytest
+
+from dashwright.common import process
+
+
+class BrokenPipe:
+    """A log that nobody reads any more."""
+
+    def info(self, event: str, **_: Any) -> None:
+        raise BrokenPipeError(event)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["interrupt", "terminate"])
+async def test_a_signal_stops_a_process_whose_log_is_gone(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is heeded before it is logged, and a second one would end the process at once."""
+    monkeypatch.setattr(process, "log", BrokenPipe())
+    loop = asyncio.get_running_loop()
+    failures: list[dict[str, Any]] = []
+    loop.set_exception_handler(lambda _, context: failures.append(context))
+    stopped = process.stop_signal()
+    try:
+        signal.raise_signal(number)
+        async with asyncio.timeout(10):
+            await stopped.wait()
+    finally:
+        left = [loop.remove_signal_handler(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    assert left == [False, False]
+    assert [type(failure["exception"]) for failure in failures] == [BrokenPipeError]
