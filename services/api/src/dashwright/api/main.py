@@ -113,7 +113,7 @@ class Gateway:
         self._feed = Feed(database)
         self.gate.memory.on_forgotten(self._feed.forget)
         services = _services(settings, database, jobs, self._feed, clock, self._box)
-        self.routes = _routes(services, self.gate, broker, self._rpc, self._box)
+        self.routes = _routes(services, self.gate, broker, self._rpc, probe, self._box)
         self._server = Server(self.routes, self.gate.authenticator, limits, refusals, Addresses(settings.trusted_proxies), services.guard)
         self._tls = tls.context_of(settings, clock.now())
 
@@ -158,7 +158,7 @@ def _services(settings: Settings, database: Database, jobs: Jobs, feed: Feed, cl
     return Services(settings, database, clock, admission, jobs, shelves, feed, guard, Lines(database), writer)
 
 
-def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box: SecretBox) -> list[Route]:
+def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, probe: RepositoryProbe, box: SecretBox) -> list[Route]:
     settings, database, clock, jobs = services.settings, services.database, services.clock, services.jobs
     probes = Probes()
     probes.add(health.DATABASE_CHECK, database.check)
@@ -174,7 +174,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
         *resource_routes.routes(services),
         *provisioning.routes(jobs),
         *repositories.routes(database),
-        *repository_calls.routes(Configurations(database, Sealing(box), services.admission), broker, rpc),
+        *repository_calls.routes(Configurations(database, Sealing(box), services.admission), broker, rpc, probe),
         *evaluation_routes.routes(database),
         *query.routes(evaluations, body_limit=settings.max_body_bytes),
         *panels.routes(evaluations, body_limit=settings.max_body_bytes),
