@@ -36,6 +36,8 @@ GOLDEN: dict[str, list[tuple[str, str, list[str], list[str] | None]]] = {
         ("repositories/jobs", "Job", ["create"], None),
         ("repositories/test", "TestResults", ["create"], None),
         ("repositories/resources", "ResourceList", ["get"], None),
+        ("repositories/refs", "RefList", ["get"], None),
+        ("repositories/history", "HistoryList", ["get"], None),
         ("jobs", "Job", ["create", "delete", "get", "list", "watch"], None),
         ("jobs/status", "Job", ["get"], None),
     ],

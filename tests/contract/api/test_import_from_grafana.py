@@ -14,6 +14,7 @@ from tests.servers.databases import Databases
 
 from dashwright.api.domain import key_material
 from dashwright.common.database.pool import Database
+from dashwright.common.identity import Role
 from dashwright.standalone.importing import run as importing
 from dashwright.standalone.importing.report import Outcome, Report
 from dashwright.standalone.importing.run import Wishes
@@ -110,7 +111,7 @@ def rows() -> Rows:
         "dashboard_version": [
             version(1, 30, 1, "first", "CPU then"),
             version(2, 30, 2, "second", "CPU between", restored_from=1, parent_version=1),
-            version(3, 30, 3, "third", "CPU"),
+            version(3, 30, 3, "third", "CPU", parent_version=2),
         ],
         "library_element": [
             times(
@@ -242,7 +243,7 @@ async def test_earlier_versions_come_along(api: Api, bring: Import) -> None:
             "select h.generation, message, restored_from, parent_version, h.created_by, h.spec::json ->> 'title' as title "
             "from resource_history h join resource r using (uid) where r.name = 'cpu' order by h.generation"
         )
-    assert [tuple(row) for row in found] == [(2, "second", 1, 1, "user:1", "CPU between"), (3, "third", None, None, "user:5", "CPU")]
+    assert [tuple(row) for row in found] == [(2, "second", 1, 1, "user:1", "CPU between"), (3, "third", None, 2, "user:5", "CPU")]
 
 
 async def test_rules_of_access_come_along(api: Api, bring: Import) -> None:
@@ -365,8 +366,26 @@ async def test_what_stands_here_under_the_same_name_is_not_overwritten(api: Api,
     assert (await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "cpu", "title": "Mine"}}))[0] == 200
     report = await bring(rows())
     refused = {(item.table, item.key) for item in report.remarks if item.outcome is Outcome.REFUSED}
-    assert {("org", "1"), ("user", "1"), ("dashboard", "1/cpu")} <= refused
+    assert {("org", "1"), ("user", "1")} <= refused
     assert (await api("GET", "/api/dashboards/uid/cpu"))[1]["dashboard"]["title"] == "Mine"
+
+
+async def test_nobody_here_gets_what_belongs_to_others_there(api: Api, bring: Import) -> None:
+    """Where a number is somebody else's here, its memberships, keys, rules, stars and objects at the origin are nobody's."""
+    await api.sql("""select setval(pg_get_serial_sequence('"user"', 'id'), 4)""")
+    local = await api.person("local", Role.VIEWER)
+    tables = ("org_user", "team_member", "api_key", "star", "preferences", "data_source", "resource", "access_rule", "permission")
+    before = {table: await api.sql(f"select array_agg(t::text order by t::text) from {table} t") for table in tables}
+    report = await bring(rows())
+    after = {table: await api.sql(f"select array_agg(t::text order by t::text) from {table} t") for table in tables}
+    seven = "org-7"
+    for table in tables:
+        added = set(after[table] or ()) - set(before[table] or ())
+        assert not [row for row in added if table != "resource" or seven not in row], (table, added)
+    assert [item.reason for item in report.remarks if (item.table, item.key) == ("user", "5")] == [
+        "'vera': its number is taken here by another one"
+    ]
+    assert (await api("GET", "/api/user/orgs", auth=local))[1] == [{"orgId": 1, "name": "Main Org.", "role": "Viewer"}]
 
 
 async def test_what_is_no_database_of_grafana_is_refused(tmp_path: Path) -> None:

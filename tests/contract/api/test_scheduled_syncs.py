@@ -111,6 +111,19 @@ async def test_only_what_has_something_new_gets_a_job(api: Api, server: GitServe
     assert await jobs(api) == [{"incremental": True}]
 
 
+async def test_a_commit_that_cannot_be_stored_whole_is_tried_now_and_then(api: Api, server: GitServer, plan: Plan, clock: Later) -> None:
+    """Not each time that the repository is due, or its jobs would be all there is to see."""
+    work = server.make("team.git")
+    await repository(api, server, intervalSeconds=10)
+    await synced(api, work.commit({"a.json": "1"}), clock)
+    work.commit({"a.json": "{broken"})
+    for ahead, expected in ((11, 1), (22, 0), (33, 0), (620, 1)):
+        clock.ahead = ahead
+        await plan()
+        assert len(await jobs(api)) == expected, ahead
+        await api.sql("with gone as (delete from job returning 1) select count(*) from gone")
+
+
 async def test_what_has_nothing_new_makes_neither_job_nor_event(api: Api, server: GitServer, plan: Plan, clock: Later) -> None:
     work = server.make("team.git")
     await repository(api, server, intervalSeconds=10)

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -257,6 +258,26 @@ async def test_so_many_watch_and_no_more(start_api: StartApi) -> None:
         while True:
             async with watching(api, resourceVersion=1) as third:
                 if third.answer.status == 200:
+                    break
+
+
+async def test_one_caller_holds_a_quarter(start_api: StartApi) -> None:
+    """Whoever has a quarter of WATCHES is asked to end some; others still have room, and administrators all of it."""
+    api = await start_api(watches=8)
+    viewer, other = await api.person("viewer", Role.VIEWER), await api.person("other", Role.VIEWER)
+    async with AsyncExitStack() as held:
+
+        async def status_of(auth: str) -> int:
+            watch = await held.enter_async_context(watching(api, auth=auth, resourceVersion=1))
+            return watch.answer.status
+
+        assert [await status_of(viewer) for _ in range(3)] == [200, 200, 429]
+        assert await status_of(other) == 200
+        assert [await status_of(ADMIN) for _ in range(6)] == [200] * 5 + [429]
+    async with asyncio.timeout(20):
+        while True:
+            async with watching(api, auth=viewer, resourceVersion=1) as again:
+                if again.answer.status == 200:
                     break
 
 

@@ -40,6 +40,8 @@ def ended(seconds_ago: int, state: str = "success") -> dict[str, Any]:
         ({"sync": ended(600), "enabled": False}, Need.NOTHING),
         ({"changed": 1, "health": {"healthy": False, "checked": NOW - 59 * SECOND}}, Need.NOTHING),
         ({"changed": 1, "health": {"healthy": False, "checked": NOW - 60 * SECOND}}, Need.LOOK),
+        ({"changed": NOW - 1, "health": {"healthy": False, "checked": NOW - 2}}, Need.LOOK),
+        ({"changed": NOW - 2, "health": {"healthy": False, "checked": NOW - 5}, "asked": NOW - 1}, Need.NOTHING),
         ({"sync": ended(1), "health": {"healthy": True, "checked": NOW - 300 * SECOND}}, Need.LOOK),
         ({"sync": ended(1), "health": {"healthy": True, "checked": NOW - 300 * SECOND}, "asked": NOW - SECOND}, Need.NOTHING),
         ({"enabled": False, "health": {"healthy": False}}, Need.LOOK),

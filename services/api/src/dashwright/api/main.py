@@ -26,6 +26,7 @@ from dashwright.api.http.server import Limits, Server
 from dashwright.api.probing import RepositoryProbe
 from dashwright.api.queue_door import SubmissionDoor
 from dashwright.api.refusals import RefusalBuffer
+from dashwright.api.resources.annotations import Annotations
 from dashwright.api.resources.configurations import Configurations
 from dashwright.api.resources.dashboards import Dashboards
 from dashwright.api.resources.folders import Folders
@@ -70,7 +71,7 @@ from dashwright.api.routes import (
 from dashwright.api.routes import data_sources as data_source_routes
 from dashwright.api.routes import evaluations as evaluation_routes
 from dashwright.api.routes import resources as resource_routes
-from dashwright.api.routes.classic import dashboards, folders, home, library_elements, search, tags, versions
+from dashwright.api.routes.classic import annotations, dashboards, folders, home, library_elements, search, tags, versions
 from dashwright.api.stores.users import ensure_first_user
 from dashwright.common import process
 from dashwright.common.clock import Clock
@@ -113,7 +114,7 @@ class Gateway:
         self._feed = Feed(database)
         self.gate.memory.on_forgotten(self._feed.forget)
         services = _services(settings, database, jobs, self._feed, clock, self._box)
-        self.routes = _routes(services, self.gate, broker, self._rpc, self._box)
+        self.routes = _routes(services, self.gate, broker, self._rpc, probe, self._box)
         self._server = Server(self.routes, self.gate.authenticator, limits, refusals, Addresses(settings.trusted_proxies), services.guard)
         self._tls = tls.context_of(settings, clock.now())
 
@@ -158,7 +159,7 @@ def _services(settings: Settings, database: Database, jobs: Jobs, feed: Feed, cl
     return Services(settings, database, clock, admission, jobs, shelves, feed, guard, Lines(database), writer)
 
 
-def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box: SecretBox) -> list[Route]:
+def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, probe: RepositoryProbe, box: SecretBox) -> list[Route]:
     settings, database, clock, jobs = services.settings, services.database, services.clock, services.jobs
     probes = Probes()
     probes.add(health.DATABASE_CHECK, database.check)
@@ -174,7 +175,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
         *resource_routes.routes(services),
         *provisioning.routes(jobs),
         *repositories.routes(database),
-        *repository_calls.routes(Configurations(database, Sealing(box), services.admission), broker, rpc),
+        *repository_calls.routes(Configurations(database, Sealing(box), services.admission), broker, rpc, probe),
         *evaluation_routes.routes(database),
         *query.routes(evaluations, body_limit=settings.max_body_bytes),
         *panels.routes(evaluations, body_limit=settings.max_body_bytes),
@@ -194,6 +195,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box:
         *dashboards.routes(database, services.guard, use),
         *versions.routes(database, use),
         *library_elements.routes(database, services.guard, LibraryElements(database, services.writer)),
+        *annotations.routes(Annotations(database, services.guard, clock)),
     ]
     return [*served, *description.routes(served, version=health.PRODUCT_VERSION)]
 

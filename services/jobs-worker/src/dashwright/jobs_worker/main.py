@@ -61,7 +61,7 @@ class JobsWorker:
         self._consumer = JobConsumer(database, broker, self._relay, runners, clock, queue=queue, slots=settings.job_slots, lease=lease)
         self._dead_letters = DeadLetters(database, broker, self._relay, clock)
         self._probes = RpcServer(broker, broker.topology.probe, prober.answer, prefetch=_PROBE_SLOTS)
-        calls = RepositoryCalls(checkouts.look)
+        calls = RepositoryCalls(database, checkouts)
         self._calls = RpcServer(broker, broker.topology.repositories, calls.answer, prefetch=_CALL_SLOTS)
         self._rescuer = Rescuer(database, self._relay, clock, attempts=settings.job_attempts, stale=_STALE)
         self._scheduler = Scheduler(database, self._relay, prober, clock, checkouts.head) if settings.scheduling else None

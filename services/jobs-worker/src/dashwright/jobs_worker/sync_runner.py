@@ -82,10 +82,12 @@ class SyncRunner:
                 raise Unhealthy("; ".join(health.message or ["Repository is unhealthy"]))
             return await self._open_checkout(repository)
         try:
-            return await self._open_checkout(repository)
+            checkout = await self._open_checkout(repository)
         except DashwrightError as error:
             await self._prober.note(job.namespace, job.repository, error)
             raise
+        await self._prober.note(job.namespace, job.repository, None)
+        return checkout
 
     async def _note(self, repository: Repository, commit: str, *, incremental: bool) -> None:
         """Tells which commit is stored now, unless empty, and whether all of it was looked at for that."""

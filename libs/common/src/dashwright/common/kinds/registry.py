@@ -12,7 +12,7 @@ from dashwright.common.models.evaluation import EvaluationSpec
 from dashwright.common.models.folder import DescendantCounts, FolderInfoList, FolderSpec
 from dashwright.common.models.library_panel import LibraryPanelSpec, LibraryPanelStatus
 from dashwright.common.models.provisioning import JobSpec, JobStatus, RepositorySpec, RepositoryStatus
-from dashwright.common.models.repository_views import ResourceList, TestResults
+from dashwright.common.models.repository_views import HistoryList, RefList, ResourceList, TestResults
 
 _NAME = Column("Name", ("metadata", "name"), format="name", description="Name must be unique within a namespace", source="name")
 _TITLE = Column("Title", ("spec", "title"), description="The title that people see", source="title")
@@ -129,6 +129,8 @@ REPOSITORY = Kind(
         SubResource("jobs", "Job", "jobs:create", verbs=("create",)),
         SubResource("test", "TestResults", "repositories:write", verbs=("create",), model=TestResults),
         SubResource("resources", "ResourceList", "repositories:write", model=ResourceList),
+        SubResource("refs", "RefList", "repositories:read", model=RefList),
+        SubResource("history", "HistoryList", "repositories:write", model=HistoryList),
     ),
 )
 

@@ -69,3 +69,41 @@ class TestResults(Shape):
     code: int
     success: bool
     errors: list[ErrorDetails]
+
+
+class RefItem(Shape):
+    """A branch of a git host; ``hash`` is the commit it stands at."""
+
+    name: str
+    hash: str
+
+
+class RefList(Shape):
+    kind: str
+    api_version: str
+    metadata: dict[str, str]
+    items: list[RefItem]
+
+
+class Author(Shape):
+    """Who made a commit. ``username`` is the login at the git host, empty where git alone is asked."""
+
+    name: str = ""
+    username: str = ""
+    avatar_url: str | None = Field(default=None, alias="avatarURL")
+
+
+class HistoryItem(Shape):
+    """A commit; ``ref`` is its hash."""
+
+    ref: str
+    message: str
+    authors: list[Author]
+    created_at: int = 0
+
+
+class HistoryList(Shape):
+    kind: str
+    api_version: str
+    metadata: dict[str, str]
+    items: list[HistoryItem]

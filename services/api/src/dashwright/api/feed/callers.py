@@ -1,5 +1,7 @@
 """Who watches, so that a watch ends when its caller's rights change."""
 
+from collections import Counter
+
 from dashwright.api.feed.cursor import Cursor, Wake
 from dashwright.common.identity import Identity
 
@@ -13,12 +15,18 @@ class Callers:
 
     def __init__(self) -> None:
         self._known: dict[Key, tuple[Identity, set[Cursor]]] = {}
+        self._held: Counter[str] = Counter()
+
+    def held_by(self, uid: str) -> int:
+        """How many cursors somebody has, in all organizations and by all keys."""
+        return self._held[uid]
 
     def add(self, cursor: Cursor) -> None:
         known, cursors = self._known.setdefault(_key(cursor.caller), (cursor.caller, set()))
         if known == cursor.caller:
             cursor.caller = known
         cursors.add(cursor)
+        self._held[cursor.caller.uid] += 1
 
     def remove(self, cursor: Cursor) -> None:
         key = _key(cursor.caller)
@@ -26,6 +34,9 @@ class Callers:
         cursors.discard(cursor)
         if not cursors:
             del self._known[key]
+        self._held[cursor.caller.uid] -= 1
+        if not self._held[cursor.caller.uid]:
+            del self._held[cursor.caller.uid]
 
     def forget(self, subject: str) -> None:
         """Ends the watches of a caller who may have changed: ``user:5``, ``key:7``, ``org:2`` or ``all``."""

@@ -55,6 +55,10 @@ class Feed:
         """How many watch."""
         return self._count
 
+    def watches_of(self, caller: Identity) -> int:
+        """How many of those are the caller's."""
+        return self._callers.held_by(caller.uid)
+
     def on_access(self, heard: Callable[[str | None], None]) -> None:
         """``heard`` is told the namespace whose folders or rules of access changed, or None where any may have."""
         self._access.append(heard)

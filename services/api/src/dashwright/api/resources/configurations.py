@@ -12,6 +12,7 @@ from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import RepositorySpec
 from dashwright.common.stores import resources
+from dashwright.common.stores.resources import Stored
 
 NEW: Final = "new"
 """The name in the path that stands for a repository which is not stored yet; none can have it."""
@@ -28,11 +29,10 @@ class Configurations:
     sealing: Sealing
     settings: AdmissionSettings
 
-    async def stored(self, namespace: str, name: str) -> RepositorySpec:
-        """Raises NotFound."""
+    async def get(self, namespace: str, name: str) -> Stored:
+        """The stored repository. Raises NotFound."""
         async with self.database.connection() as connection:
-            found = await resources.get(connection, REPOSITORY, namespace, name)
-        return RepositorySpec.model_validate_json(found.spec)
+            return await resources.get(connection, REPOSITORY, namespace, name)
 
     async def of(self, tree: Any, namespace: str, name: str, version: str) -> RepositorySpec:
         """What a Repository object says, with its token sealed for the name in the path, where it has one.

@@ -5,15 +5,16 @@ from typing import Final
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Content, Operation, Permission, Route
+from dashwright.api.probing import RepositoryProbe
 from dashwright.api.resources import described, formats
 from dashwright.api.resources.configurations import Configurations
-from dashwright.common.errors import Invalid
+from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient
-from dashwright.common.models.provisioning import RepositorySpec
-from dashwright.common.models.repository_calls import TrialAnswer, TrialRequest
-from dashwright.common.models.repository_views import ErrorDetails, TestResults
+from dashwright.common.models.provisioning import RepositorySpec, RepositoryType
+from dashwright.common.models.repository_calls import HistoryRequest, RefsRequest, TrialAnswer, TrialRequest
+from dashwright.common.models.repository_views import ErrorDetails, HistoryList, RefList, TestResults
 
 _SECONDS: Final = 33.0
 """How long the worker may take: the git host has 30 of them to answer it."""
@@ -21,7 +22,7 @@ _SECONDS: Final = 33.0
 _FAILED: Final = Content({"anyOf": [{"$ref": "#/components/schemas/TestResults"}, {"$ref": "#/components/schemas/Status"}]})
 
 
-def routes(configurations: Configurations, broker: Broker, rpc: RpcClient) -> list[Route]:
+def routes(configurations: Configurations, broker: Broker, rpc: RpcClient, probe: RepositoryProbe) -> list[Route]:
     queue = broker.topology.repositories
     repository = f"/apis/{REPOSITORY.api_version()}/namespaces/{{namespace}}/{REPOSITORY.plural}/{{name}}"
 
@@ -38,7 +39,39 @@ def routes(configurations: Configurations, broker: Broker, rpc: RpcClient) -> li
             return _results(200, [])
         return _results(400, [ErrorDetails(type="FieldValueInvalid", field=tested.field, detail=tested.message)])
 
-    return [Route("POST", f"{repository}/test", test, Permission("repositories:write"), _TEST)]
+    async def refs(call: Call) -> Answer:
+        return await told(RefsRequest(namespace=call.parameters["namespace"], name=call.parameters["name"]))
+
+    async def history(call: Call) -> Answer:
+        namespace, name = call.parameters["namespace"], call.parameters["name"]
+        path, ref = call.parameters.get("path", ""), call.query.get("ref", "")
+        return await told(HistoryRequest(namespace=namespace, name=name, path=path, ref=ref))
+
+    async def told(request: RefsRequest | HistoryRequest) -> Answer:
+        stored = await configurations.get(request.namespace, request.name)
+        if RepositorySpec.model_validate_json(stored.spec).type is RepositoryType.LOCAL:
+            raise BadRequest(f"this repository does not support {request.call}")
+        await probe.require_healthy(request.namespace, [stored])
+        reply = await rpc.call(queue, request.to_json(), timeout=_SECONDS)
+        return Answer(200, await reply.read(), may_compress=True)
+
+    read, write = Permission("repositories:read"), Permission("repositories:write")
+    return [
+        Route("POST", f"{repository}/test", test, write, _TEST),
+        Route("GET", f"{repository}/refs", refs, read, _REFS),
+        Route("GET", f"{repository}/history", history, write, _history("getRepositoryHistory", "the newest commits")),
+        Route(
+            "GET", f"{repository}/history/{{path:rest}}", history, write, _history("getFileHistory", "the newest commits that touch a path")
+        ),
+    ]
+
+
+_REFS: Final = Operation("listRepositoryRefs", "the branches of the git host", REPOSITORY.group, answers={200: RefList}, errors=(404, 424))
+
+
+def _history(identifier: str, summary: str) -> Operation:
+    query = {"ref": "a branch, or a commit of the repository's own branch by all of its digits; by default that branch"}
+    return Operation(identifier, summary, REPOSITORY.group, answers={200: HistoryList}, query=query, errors=(404, 424))
 
 
 _TEST: Final = Operation(
@@ -56,7 +89,7 @@ _TEST: Final = Operation(
 async def _configuration(configurations: Configurations, call: Call, namespace: str, name: str) -> RepositorySpec:
     tree = await formats.read_body(call) if (await call.body()).strip() else {}
     if tree == {}:
-        return await configurations.stored(namespace, name)
+        return RepositorySpec.model_validate_json((await configurations.get(namespace, name)).spec)
     return await configurations.of(tree, namespace, name, REPOSITORY.version)
 
 

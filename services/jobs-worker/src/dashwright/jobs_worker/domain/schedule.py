@@ -26,7 +26,7 @@ def need(spec: RepositorySpec, status: RepositoryStatus, *, changed: int, asked:
     """``changed``: when the spec last did; ``asked``: when something was last done for its sake, 0 for never."""
     looked = max(status.health.checked or 0, asked)
     if status.health.checked is not None and not status.health.healthy:
-        return Need.LOOK if now - looked >= _UNHEALTHY_FOR else Need.NOTHING
+        return Need.LOOK if looked < changed or now - looked >= _UNHEALTHY_FOR else Need.NOTHING
     if spec.sync.enabled and status.sync.state not in (State.WORKING, State.PENDING):
         started = status.sync.started or 0
         if started < changed:

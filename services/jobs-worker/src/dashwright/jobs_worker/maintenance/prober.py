@@ -48,11 +48,13 @@ class Prober:
             stored = await resources.get(connection, REPOSITORY, namespace, name)
         return await self._record(namespace, name, await self._health(repository_of(stored)))
 
-    async def note(self, namespace: str, name: str, error: DashwrightError) -> None:
-        """Records that a repository could not be read, where that was its fault or its host's."""
-        if error.status < 500 or isinstance(error, SourceFailed):
-            health = HealthStatus(healthy=False, checked=self._clock.milliseconds(), message=[error.message])
-            await self._record(namespace, name, health)
+    async def note(self, namespace: str, name: str, error: DashwrightError | None) -> None:
+        """Records that a repository was read, or could not be where that was its fault or its host's."""
+        checked = self._clock.milliseconds()
+        if error is None:
+            await self._record(namespace, name, HealthStatus(healthy=True, checked=checked))
+        elif error.status < 500 or isinstance(error, SourceFailed):
+            await self._record(namespace, name, HealthStatus(healthy=False, checked=checked, message=[error.message]))
 
     async def _record(self, namespace: str, name: str, health: HealthStatus) -> HealthStatus:
         def change(status: RepositoryStatus, _: Stored) -> None:

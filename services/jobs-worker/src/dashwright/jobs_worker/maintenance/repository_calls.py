@@ -1,38 +1,81 @@
 """Answers what the gateway asks of repositories, while somebody waits for it."""
 
-from pydantic import ValidationError
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
 
-from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, SourceFailed
+from pydantic import TypeAdapter, ValidationError
+
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, SourceFailed, Unhealthy
+from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.messaging.rpc import Reply, Request
 from dashwright.common.models.provisioning import RepositoryType
-from dashwright.common.models.repository_calls import TrialAnswer, TrialRequest
+from dashwright.common.models.repository_calls import HistoryRequest, RefsRequest, RepositoryRequest, TrialAnswer, TrialRequest
+from dashwright.common.models.repository_views import HistoryItem, HistoryList, RefItem, RefList
+from dashwright.common.models.shape import Shape
 from dashwright.common.secrets import SecretUnreadable
+from dashwright.common.stores import resources
 from dashwright.jobs_worker.domain.objects import Repository
-from dashwright.jobs_worker.maintenance.prober import Look
+from dashwright.jobs_worker.maintenance.prober import repository_of
+
+_REQUEST: Final[TypeAdapter[RepositoryRequest]] = TypeAdapter(RepositoryRequest)
+
+
+class Repositories(Protocol):
+    """Where repositories are read. ``look`` is a Look."""
+
+    async def look(self, repository: Repository) -> None: ...
+
+    async def branches(self, repository: Repository) -> Mapping[str, str]:
+        """The commits that branches stand at, of one on a git host."""
+        ...
+
+    async def history(self, repository: Repository, ref: str, path: str) -> Sequence[HistoryItem]:
+        """The newest commits, of one on a git host."""
+        ...
 
 
 class RepositoryCalls:
-    def __init__(self, look: Look) -> None:
-        self._look = look
+    def __init__(self, database: Database, repositories: Repositories) -> None:
+        self._database = database
+        self._repositories = repositories
 
     async def answer(self, request: Request) -> Reply:
-        """The RPC: a TrialRequest in, a TrialAnswer out."""
+        """The RPC: a RepositoryRequest in, out what it says there. Raises Unhealthy for a host that does not answer as it should."""
         try:
-            call = TrialRequest.model_validate_json(request.body)
+            wanted = _REQUEST.validate_json(request.body)
         except ValidationError as error:
             raise BadRequest("the request is none that is answered about repositories") from error
-        return Reply(body=(await self._test(call)).to_json())
-
-    async def _test(self, call: TrialRequest) -> TrialAnswer:
-        """Nothing is kept, neither what is tested nor what was seen."""
-        repository = Repository(call.namespace, call.name, "", 0, call.spec)
+        if isinstance(wanted, TrialRequest):
+            return Reply((await self._try(wanted)).to_json())
         try:
-            await self._look(repository)
+            return Reply((await self._tell(wanted)).to_json())
+        except (Forbidden, SourceFailed) as error:
+            raise Unhealthy(f"The repository configuration is not healthy: {error.message}", details={"name": wanted.name}) from error
+
+    async def _try(self, wanted: TrialRequest) -> TrialAnswer:
+        """Nothing is kept, neither what is tried nor what was seen."""
+        repository = Repository(wanted.namespace, wanted.name, "", 0, wanted.spec)
+        try:
+            await self._repositories.look(repository)
         except DashwrightError as error:
             if error.status >= 500 and not isinstance(error, SourceFailed | SecretUnreadable):
                 raise
             return TrialAnswer(field=_field(repository, error), message=error.message)
         return TrialAnswer()
+
+    async def _tell(self, wanted: RefsRequest | HistoryRequest) -> Shape:
+        async with self._database.connection() as connection:
+            repository = repository_of(await resources.get(connection, REPOSITORY, wanted.namespace, wanted.name))
+        version = REPOSITORY.api_version()
+        if repository.spec.type is RepositoryType.LOCAL:
+            raise BadRequest(f"this repository does not support {wanted.call}")
+        if isinstance(wanted, RefsRequest):
+            branches = await self._repositories.branches(repository)
+            refs = [RefItem(name=name, hash=sha) for name, sha in branches.items()]
+            return RefList(kind="RefList", api_version=version, metadata={}, items=refs)
+        commits = await self._repositories.history(repository, wanted.ref, wanted.path)
+        return HistoryList(kind="HistoryList", api_version=version, metadata={}, items=list(commits))
 
 
 def _field(repository: Repository, error: DashwrightError) -> str:

@@ -31,6 +31,9 @@ ACTOR: Final = "access-policy:provisioning"
 
 _AT_ONCE: Final = 16
 _AT_ONE_HOST: Final = 2
+_AGAIN: Final = 600_000
+"""Milliseconds after which a commit that could not be stored whole is tried again."""
+
 _ROUND_SECONDS: Final = 1.0
 _WAITING_SECONDS: Final = 5.0
 
@@ -47,6 +50,7 @@ class Scheduler:
         self._head = head
         self._asked: dict[uuid.UUID, int] = {}
         self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._seen: dict[uuid.UUID, tuple[str | None, int]] = {}
         self._hosts: dict[str, asyncio.Semaphore] = {}
         self._under_way: dict[uuid.UUID, asyncio.Task[None]] = {}
         self._task: asyncio.Task[None] | None = None
@@ -78,6 +82,7 @@ class Scheduler:
         now = self._clock.milliseconds()
         known = await repositories.planned(connection)
         self._asked = {item.uid: at for item in known if (at := self._asked.get(item.uid))}
+        self._seen = {item.uid: seen for item in known if (seen := self._seen.get(item.uid))}
         if not self._under_way:
             self._hosts.clear()
         for item in known:
@@ -122,8 +127,17 @@ class Scheduler:
                 await self._submit(item, incremental=False)
         elif wanted is Need.SYNC or item.spec.type is RepositoryType.LOCAL:
             await self._submit(item, incremental=False)
-        elif await self._head(_repository(item)) != item.status.sync.last_ref:
+        elif (commit := await self._head(_repository(item))) != item.status.sync.last_ref and self._is_new(item, commit):
             await self._submit(item, incremental=True)
+
+    def _is_new(self, item: Planned, commit: str | None) -> bool:
+        """A commit with a bad file in it stays beside what is stored: that is told once, and then now and then."""
+        now = self._clock.milliseconds()
+        seen, at = self._seen.get(item.uid, (None, 0))
+        if seen == commit and now - at < _AGAIN:
+            return False
+        self._seen[item.uid] = commit, now
+        return True
 
     async def _submit(self, item: Planned, *, incremental: bool) -> None:
         spec = JobSpec(action=Action.SYNC, repository=item.name, sync=SyncJobOptions(incremental=incremental))

@@ -1,7 +1,7 @@
 """Rows of organizations, people, keys, teams, quotas and data sources, as they are here. Pure."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -15,6 +15,7 @@ from dashwright.standalone.importing.fields import Row, flag, moment, some_text,
 
 _LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _UID: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_REFERENCES: Final = {"org_id": "org", "user_id": "user", "service_account_id": "user", "team_id": "team"}
 _SECRET_COLUMNS: Final = ("password", "basic_auth_password")
 
 
@@ -31,6 +32,19 @@ class Record:
     org_id: int = 0
     updated: datetime = _LONG_AGO
     lost_secrets: int = 0
+
+    @property
+    def refers_to(self) -> Iterator[tuple[str, int]]:
+        """The rows that it is about, as (table, number)."""
+        for column, table in _REFERENCES.items():
+            number = self.columns.get(column)
+            if isinstance(number, int) and number and not (self.table == "user" and column == "org_id"):
+                yield table, number
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        return str(self.columns.get("login") or self.columns.get("name") or self.key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,15 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """What was said of a generation when it was saved."""
+
+    message: str | None = None
+    parent: int | None = None
+    restored_from: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Version:
     """One generation of a dashboard."""
 
@@ -44,9 +53,7 @@ class Version:
     body: Body
     created: datetime
     created_by: str
-    message: str | None
-    parent: int | None
-    restored_from: int | None
+    told: Told
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +147,13 @@ def version(row: Row, title: str) -> Version:
         dashboard_body(text(row, "data"), title),
         moment(row, "created") or _LONG_AGO,
         _person(whole(row, "created_by")),
-        message_of(row),
-        whole(row, "parent_version") or None,
-        whole(row, "restored_from") or None,
+        told(row),
     )
 
 
-def message_of(row: Row) -> str | None:
-    return text(row, "message")[:LONGEST_MESSAGE] or None
+def told(row: Row) -> Told:
+    message = text(row, "message")[:LONGEST_MESSAGE] or None
+    return Told(message, whole(row, "parent_version") or None, whole(row, "restored_from") or None)
 
 
 def library_panel(row: Row, folders: Folders) -> Object | None:

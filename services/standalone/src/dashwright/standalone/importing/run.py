@@ -12,7 +12,7 @@ from dashwright.standalone.importing import access, accounts, objects
 from dashwright.standalone.importing.access import Rules, Subject
 from dashwright.standalone.importing.accounts import Names, Read, Unwanted
 from dashwright.standalone.importing.fields import Row, flag, text, whole
-from dashwright.standalone.importing.objects import Folders, Object
+from dashwright.standalone.importing.objects import Folders, Object, Told
 from dashwright.standalone.importing.report import Outcome, Report
 from dashwright.standalone.importing.source import Source
 from dashwright.standalone.importing.target import Target
@@ -186,19 +186,19 @@ async def _with_versions(work: _Import, batch: list[Object]) -> None:
     """Dashboards and their earlier generations, the newest of these."""
     by_row = {item.row: item for item in batch}
     earlier: dict[int, list[objects.Version]] = {}
-    messages: dict[str, str | None] = {}
+    told: dict[str, Told] = {}
     rows = work.rows("dashboard_version", "dashboard_id", "version", among=("dashboard_id", list(by_row))) if batch else _nothing()
     async for row in rows:
         item = by_row[whole(row, "dashboard_id")]
         if whole(row, "version") == item.generation:
-            messages[item.key] = objects.message_of(row)
+            told[item.key] = objects.told(row)
             continue
         found = _read(work, "dashboard_version", row, functools.partial(objects.version, title=item.body.extract.title))
         if found is not None:
             kept = earlier.setdefault(item.row, [])
             kept.append(found)
             del kept[: -work.wishes.versions]
-    written = await _put(work, batch, messages)
+    written = await _put(work, batch, told)
     versions = [(item, version) for item in written for version in earlier.get(item.row, ())]
     if versions:
         await work.target.put_versions(versions)
@@ -220,7 +220,7 @@ async def _panels(work: _Import) -> None:
     await _put(work, batch, {})
 
 
-async def _put(work: _Import, found: Sequence[Object], messages: dict[str, str | None]) -> list[Object]:
+async def _put(work: _Import, found: Sequence[Object], told: Mapping[str, Told]) -> list[Object]:
     """Objects of one kind, an organization at a time."""
     by_org: dict[int, list[Object]] = {}
     for item in found:
@@ -228,7 +228,7 @@ async def _put(work: _Import, found: Sequence[Object], messages: dict[str, str |
     written: list[Object] = []
     for org_id, items in by_org.items():
         for start in range(0, len(items), _BATCH):
-            written += await work.target.put_objects(org_id, items[start : start + _BATCH], messages)
+            written += await work.target.put_objects(org_id, items[start : start + _BATCH], told)
     return written
 
 

@@ -1,7 +1,7 @@
 """Where an import writes, in one transaction, and what it remembers of earlier ones."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -17,7 +17,7 @@ from dashwright.common.kinds.registry import LIBRARY_PANEL
 from dashwright.common.stores import resources
 from dashwright.standalone.importing.access import Grantee, Subject
 from dashwright.standalone.importing.accounts import Record
-from dashwright.standalone.importing.objects import Object, Version
+from dashwright.standalone.importing.objects import Object, Told, Version
 from dashwright.standalone.importing.report import Outcome, Report
 
 _sql = queries.load(__package__, "target.sql")
@@ -33,6 +33,7 @@ _WITHOUT_TIME: Final = frozenset({"team_member", "star"})
 _ORIGIN_OF: Final = {"dashboards": "dashboard", "folders": "folder", LIBRARY_PANEL.plural: "library_element"}
 _GIVEN: Final = (
     *("api_group", "resource", "name", "uid", "number", "generation", "created_at", "created_by", "updated_at", "updated_by", "message"),
+    *("parent", "restored"),
 )
 
 
@@ -51,6 +52,8 @@ class Target:
         self._connection = connection
         self._report = report
         self._known: dict[str, dict[str, _Known]] = {}
+        self.refused: dict[str, set[int]] = {}
+        """Numbers of rows that are somebody else's here: what belongs to them at the origin must not become those others'."""
 
     async def prepare(self) -> None:
         """Takes the lock of all who write objects, before anything else is locked."""
@@ -78,6 +81,9 @@ class Target:
         if known is not None and known.digest == digest:
             self._report.count(record.table, Outcome.UNCHANGED)
             return True
+        if lost := [f"{table} {number}" for table, number in record.refers_to if number in self.refused.get(table, ())]:
+            self._report.remark(record.table, record.key, Outcome.SKIPPED, f"it belongs to {' and '.join(lost)} of the origin, not brought")
+            return False
         since = None if known is None else record.updated if record.table in _WITHOUT_TIME else datetime.fromisoformat(known.state)
         try:
             async with self._connection.transaction():
@@ -86,14 +92,11 @@ class Target:
             self._report.remark(record.table, record.key, Outcome.SKIPPED, "whom it belongs to is not here")
             return False
         except asyncpg.UniqueViolationError as error:
-            self._report.remark(record.table, record.key, Outcome.REFUSED, f"something here has the same place: {error.detail}")
-            return False
+            return self._refuse(record, f"something here has the same place: {error.detail}")
         except (asyncpg.CheckViolationError, asyncpg.NotNullViolationError, asyncpg.DataError) as error:
-            self._report.remark(record.table, record.key, Outcome.REFUSED, f"a value of it is not taken here: {error}")
-            return False
+            return self._refuse(record, f"a value of it is not taken here: {error}")
         if written is None and known is None:
-            self._report.remark(record.table, record.key, Outcome.REFUSED, "its number is taken here by another one")
-            return False
+            return self._refuse(record, "its number is taken here by another one")
         if written is None:
             self._report.remark(record.table, record.key, Outcome.KEPT, "it was changed or removed here since it was imported")
             return True
@@ -101,10 +104,20 @@ class Target:
         await self._connection.execute(_sql.note, record.table, record.key, digest, record.updated.isoformat())
         return True
 
-    async def put_objects(self, org_id: int, objects: Sequence[Object], messages: dict[str, str | None]) -> Sequence[Object]:
+    def _refuse(self, record: Record, reason: str) -> bool:
+        if (number := record.columns.get("id")) is not None:
+            self.refused.setdefault(record.table, set()).add(number)
+        self._report.remark(record.table, record.key, Outcome.REFUSED, f"{record.label!r}: {reason}")
+        return False
+
+    async def put_objects(self, org_id: int, objects: Sequence[Object], told: Mapping[str, Told]) -> Sequence[Object]:
         """Writes objects of one kind and organization; answers those that were made or brought up to date."""
         namespace, kind = namespace_of(org_id), objects[0].kind
         origin = _ORIGIN_OF[kind.plural]
+        if org_id in self.refused.get("org", ()):
+            for item in objects:
+                self._report.remark(origin, item.key, Outcome.SKIPPED, f"it belongs to org {org_id} of the origin, not brought")
+            return []
         earlier = await self._earlier(origin)
         rows = await self._connection.fetch(_sql.present, namespace, [kind.plural], [item.name for item in objects])
         present = {row["name"]: row for row in rows}
@@ -113,7 +126,9 @@ class Target:
             return []
         digests = {item.key: _digest(item) for item in objects}
         await self._staging.add([item.write for item in wanted])
-        await self._connection.copy_records_to_table("given", columns=_GIVEN, records=[_given(item, messages) for item in wanted])
+        await self._connection.copy_records_to_table(
+            "given", columns=_GIVEN, records=[_given(item, told.get(item.key, Told())) for item in wanted]
+        )
         await self._connection.execute(_sql.write, namespace)
         await self._connection.execute(_sql.empty)
         noted = [(item.key, digests[item.key], str(item.generation)) for item in wanted]
@@ -146,9 +161,9 @@ class Target:
                     version.body.spec,
                     version.created,
                     version.created_by,
-                    version.message,
-                    version.parent,
-                    version.restored_from,
+                    version.told.message,
+                    version.told.parent,
+                    version.told.restored_from,
                 )
                 for item, version in versions
             ],
@@ -159,11 +174,15 @@ class Target:
     async def put_rules(self, subject: Subject, levels: dict[Grantee, int]) -> None:
         """The rules of an object that has no list of its own here."""
         namespace = namespace_of(subject.org_id)
+        if subject.org_id in self.refused.get("org", ()):
+            return
         uid = await self._connection.fetchval(_sql.write_list, namespace, subject.resource, subject.name)
         if uid is None:
             self._report.count("access", Outcome.UNCHANGED)
             return
         for grantee, level in levels.items():
+            if grantee.user_id in self.refused.get("user", ()) or grantee.team_id in self.refused.get("team", ()):
+                continue
             await self._connection.execute(_sql.write_rule, uid, *grantee, level)
         self._report.count("access", Outcome.IMPORTED)
 
@@ -202,9 +221,9 @@ def _digest(item: Object) -> bytes:
     return hashlib.sha256(told + item.body.spec.encode()).digest()
 
 
-def _given(item: Object, messages: dict[str, str | None]) -> tuple[Any, ...]:
+def _given(item: Object, told: Told) -> tuple[Any, ...]:
     kind = item.kind
     return (
         *(kind.group, kind.plural, item.name, item.uid, item.number, item.generation, item.created, item.created_by),
-        *(item.updated, item.updated_by, messages.get(item.key)),
+        *(item.updated, item.updated_by, told.message, told.parent, told.restored_from),
     )

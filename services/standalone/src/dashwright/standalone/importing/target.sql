@@ -30,7 +30,7 @@ on conflict (origin, key) do update set digest = excluded.digest, state = exclud
 -- What stands beside the staged objects: facts that an import knows and a new object has none of.
 create temporary table given (
     api_group text, resource text, name text, uid uuid, number bigint, generation bigint, created_at timestamptz, created_by text,
-    updated_at timestamptz, updated_by text, message text
+    updated_at timestamptz, updated_by text, message text, parent bigint, restored bigint
 ) on commit drop
 
 -- name: empty
@@ -56,9 +56,10 @@ with written as (
     where resource.uid = excluded.uid
     returning *
 )
-insert into resource_history (uid, generation, resource_version, metadata, stored_version, layout, spec, created_at, created_by, message)
+insert into resource_history (uid, generation, resource_version, metadata, stored_version, layout, spec, created_at, created_by, message,
+                              parent_version, restored_from)
 select w.uid, w.generation, w.resource_version, w.metadata, w.stored_version, w.layout, s.spec, coalesce(w.updated_at, w.created_at),
-       coalesce(w.updated_by, w.created_by), g.message
+       coalesce(w.updated_by, w.created_by), g.message, g.parent, g.restored
 from written w join staged s using (api_group, resource, name) join given g using (api_group, resource, name)
 on conflict do nothing
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from dashwright.api.domain.selectors import parse_selection
+from dashwright.api.feed.feed import Feed
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.resources import formats
@@ -13,9 +14,13 @@ from dashwright.api.resources.watching import initial
 from dashwright.api.resources.watching.options import Options, is_watch, options_of
 from dashwright.api.resources.watching.stream import Asked, Watch, refusal
 from dashwright.common.errors import BadRequest, Gone, TooManyRequests
+from dashwright.common.identity import Identity, Role
 from dashwright.common.stores import changes
 
 _RETRY_SECONDS = 5.0
+
+_SHARE = 4
+"""One caller has a quarter of a gateway's watches at most."""
 
 
 def or_else(listed: Handle) -> Handle:
@@ -28,7 +33,7 @@ def or_else(listed: Handle) -> Handle:
 
 
 async def handle(target: Target, services: Services, call: Call) -> Answer:
-    feed, limit = services.feed, services.settings.watches
+    feed = services.feed
     options, form, namespace = options_of(call), formats.format_of(call, streamed=True), call.parameters["namespace"]
     selection = parse_selection(call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""), namespace)
     if selection.special is not None:
@@ -40,10 +45,7 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
             await services.guard.check_since(call.identity, namespace, after)
     except Gone as error:
         return Answer(200, _refused(error), form.content_type, endless=True)
-    if feed.watchers >= limit:
-        raise TooManyRequests(
-            f"{limit} watches are open here, which is all DASHWRIGHT_WATCHES allows; try again", retry_after=_RETRY_SECONDS
-        )
+    _check_room(feed, services.settings.watches, call.identity)
     if call.identity.expires_at is not None:
         options = replace(options, seconds=min(options.seconds, call.identity.expires_at - services.clock.seconds()))
     asked = Asked(target, namespace, selection, options, form)
@@ -51,6 +53,23 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
     if options.is_initial:
         watch.begin_with(initial.events(services, asked, watch, view))
     return Answer(200, watch, form.content_type, endless=True)
+
+
+def _check_room(feed: Feed, limit: int, caller: Identity) -> None:
+    """Raises TooManyRequests where all the watches are open that a gateway holds, or that it holds for one caller.
+
+    Administrators may have them all: their programs watch for everybody.
+    """
+    if feed.watchers >= limit:
+        raise TooManyRequests(
+            f"{limit} watches are open here, which is all DASHWRIGHT_WATCHES allows; try again", retry_after=_RETRY_SECONDS
+        )
+    own = max(limit // _SHARE, 1)
+    if feed.watches_of(caller) >= own and not (caller.is_server_admin or caller.role is Role.ADMIN):
+        raise TooManyRequests(
+            f"{own} watches of {caller.login} are open here, which is one caller's share of DASHWRIGHT_WATCHES; end some, or try again",
+            retry_after=_RETRY_SECONDS,
+        )
 
 
 async def _whence(target: Target, services: Services, options: Options) -> int:

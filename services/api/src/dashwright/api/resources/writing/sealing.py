@@ -19,6 +19,7 @@ from dashwright.common.secrets import SecretBox, SecretUnreadable
 from dashwright.common.stores.resources import Stored
 
 _BLOCKS: Final = ("githost", "github")
+_DROPPED: Final = "the token was dropped, since it was given for another host; send spec.githost.token anew"
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -47,10 +48,11 @@ class Sealing:
             text = "Forbidden: the server sets it; send the token itself as spec.githost.token"
             raise invalid(REPOSITORY, wanted.name, [Cause("spec.githost.encryptedToken", "FieldValueForbidden", text)])
         block.encrypted_token = self._sealed(block, old, kept, token_place(namespace, wanted.name))
+        dropped = (_DROPPED,) if kept and not block.encrypted_token else ()
         block.token = None
         rest = {key: value for key, value in wanted.spec.items() if key not in _BLOCKS}
         spec = {**rest, "githost": block.model_dump(mode="json", by_alias=True, exclude_none=True)}
-        return replace(wanted, spec=spec, annotations=_without_token(wanted.annotations))
+        return replace(wanted, spec=spec, annotations=_without_token(wanted.annotations), warnings=(*wanted.warnings, *dropped))
 
     def _sealed(self, block: GitHostRepositoryConfig, old: Mapping[str, Any], kept: str | None, place: str) -> str | None:
         is_same_host = host_of(old.get("url")) == host_of(block.url)

@@ -102,6 +102,15 @@ class Commit:
     place: Path
     sha: str
 
+    def knows(self, sha: str) -> bool:
+        """Whether the copy has a commit of this name, that this one or one before it is."""
+        repository = pygit2.Repository(str(self.place))
+        try:
+            found = repository.get(sha)
+            return isinstance(found, pygit2.Commit) and (sha == self.sha or repository.descendant_of(self.sha, sha))
+        except pygit2.GitError as error:
+            raise SourceFailed(f"git failed: corrupt copy: {error}") from error
+
 
 def _name(uid: str) -> str:
     return hashlib.sha256(uid.encode()).hexdigest()[:40]

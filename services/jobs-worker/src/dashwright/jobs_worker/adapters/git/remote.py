@@ -4,6 +4,7 @@ import base64
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -13,6 +14,8 @@ from dashwright.common.kinds.repository import is_host
 from dashwright.common.reach import Reach
 from dashwright.jobs_worker.adapters.git import command
 from dashwright.jobs_worker.adapters.git.command import GitFailed
+
+MOST_BRANCHES: Final = 10_000
 
 _USER: Final = "x-access-token"
 """Hosts that take a token as a password take any name with it; this is the one that some of them ask for."""
@@ -69,6 +72,12 @@ class Remote:
         answer = await self.run("ls-remote", "--symref", self.url, "HEAD", folder=folder)
         match = re.search(rb"^ref: refs/heads/(\S+)\tHEAD$", answer, re.MULTILINE)
         return match[1].decode(errors="replace") if match else None
+
+    async def branches(self, folder: Path) -> dict[str, str]:
+        """The commit that each branch stands at, by their names; so many of them that a list of them is of use."""
+        answer = await self.run("ls-remote", "--heads", self.url, folder=folder)
+        lines = (line.partition("\trefs/heads/") for line in answer.decode(errors="replace").splitlines())
+        return dict(islice(((name, sha) for sha, _, name in lines if name), MOST_BRANCHES))
 
     async def head(self, branch: str, folder: Path) -> str | None:
         """The commit that a branch (empty: the host's HEAD) stands at; None where there is none."""

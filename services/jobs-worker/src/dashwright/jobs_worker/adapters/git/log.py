@@ -1,0 +1,71 @@
+"""The commits of a bare copy, the newest first: all of them, or those that touch a path."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from threading import Event
+from typing import Final
+
+import pygit2
+from pygit2.enums import SortMode
+
+from dashwright.common.errors import SourceFailed
+from dashwright.common.models.repository_views import Author, HistoryItem
+from dashwright.jobs_worker.adapters.git.mirrors import Commit
+
+MOST_ITEMS: Final = 1000
+_MOST_SEEN: Final = 100_000
+_LONGEST_MESSAGE: Final = 10_000
+
+
+async def log(commit: Commit, path: str) -> Sequence[HistoryItem]:
+    """A commit and those before it, at most 1,000; an empty path is touched by all. Raises SourceFailed where the copy is damaged.
+
+    Cancelled, it leaves off after the commit it is at.
+    """
+    cancelled = Event()
+    try:
+        return await asyncio.to_thread(_log, commit, path.strip("/"), cancelled)
+    except asyncio.CancelledError:
+        cancelled.set()
+        raise
+
+
+def _log(commit: Commit, path: str, cancelled: Event) -> list[HistoryItem]:
+    try:
+        # Unsorted is newest first, too, commit by commit; the other orders read the whole history before they begin.
+        found = islice(pygit2.Repository(str(commit.place)).walk(pygit2.Oid(hex=commit.sha), SortMode.NONE), _MOST_SEEN)
+        return [_item(each) for each in islice(_touching(found, path, cancelled), MOST_ITEMS)]
+    except pygit2.GitError as error:
+        raise SourceFailed(f"git failed: corrupt copy: {error}") from error
+
+
+def _touching(commits: Iterator[pygit2.Commit], path: str, cancelled: Event) -> Iterator[pygit2.Commit]:
+    """A merge touches only what it has otherwise than each of those that it merges."""
+    for commit in commits:
+        if cancelled.is_set():
+            return
+        if not path:
+            yield commit
+            continue
+        here, before = _at(commit, path), [_at(parent, path) for parent in commit.parents]
+        if here not in before if before else here is not None:
+            yield commit
+
+
+def _at(commit: pygit2.Commit, path: str) -> pygit2.Oid | None:
+    """What a path names in a commit."""
+    try:
+        return commit.tree[path].id
+    except (KeyError, ValueError):
+        return None
+
+
+def _item(commit: pygit2.Commit) -> HistoryItem:
+    names = dict.fromkeys(signature.raw_name.decode(errors="replace") for signature in (commit.author, commit.committer))
+    return HistoryItem(
+        ref=str(commit.id),
+        message=commit.raw_message.decode(errors="replace").rstrip("\n")[:_LONGEST_MESSAGE],
+        authors=[Author(name=name) for name in names],
+        created_at=commit.commit_time * 1000,
+    )
