@@ -168,7 +168,6 @@ SIGNED_IN_ROUTES: Final = frozenset(
         "GET /apis/{group}",
         "GET /apis/{group}/{version}",
         "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-        "GET /apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}/settings",
         *(f"GET /apis/{kind.api_version(version)}/{kind.plural}" for kind in KINDS for version in kind.versions),
     }
 )

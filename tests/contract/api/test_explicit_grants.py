@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import orjson
 import pytest
 from tests.contract.api.conftest import Api
 
@@ -83,6 +84,25 @@ async def test_nobody_grants_or_revokes_what_they_do_not_hold(api: Api) -> None:
     await api("PUT", path, {"permissions": [own, {"action": "orgs:create"}]})
     assert (await api("PUT", path, {"permissions": []}, auth=boss))[0] == 403
     assert len((await api("GET", path, auth=boss))[1]["permissions"]) == 2
+
+
+@pytest.mark.parametrize("verb", ["merge patch", "apply", "update", "classic"])
+async def test_a_grant_to_write_does_not_read(api: Api, verb: str) -> None:
+    """Who changes an object is answered the whole of it: they need both."""
+    objects = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
+    assert (await api("POST", objects, {"metadata": {"name": "d"}, "spec": {"title": "Secret"}}))[0] == 201
+    name = {"apiVersion": "dashboard.grafana.app/v2alpha1", "kind": "Dashboard", "metadata": {"name": "d"}}
+    asked: dict[str, tuple[Any, ...]] = {
+        "merge patch": ("PATCH", f"{objects}/d", {}, "application/merge-patch+json"),
+        "apply": ("PATCH", f"{objects}/d?fieldManager=me", name, "application/apply-patch+yaml"),
+        "update": ("PUT", f"{objects}/d", {**name, "spec": {"title": "Mine"}}, "application/json"),
+        "classic": ("POST", "/api/dashboards/db", {"dashboard": {"uid": "d", "title": "B"}, "overwrite": True}, "application/json"),
+    }
+    method, path, body, media = asked[verb]
+    for login, grants, expected in (("writer", ["write"], 403), ("both", ["read", "write"], 200)):
+        auth = await api.person(login, Role.NONE, *((f"dashboards:{action}", "dashboards:uid:d") for action in grants))
+        status, answer = await api(method, path, body, auth=auth, headers={"Content-Type": media})
+        assert (status, b"Secret" in orjson.dumps(answer) and status == 403) == (expected, False), answer
 
 
 async def test_grants_beyond_the_current_organization_are_for_server_admins(api: Api) -> None:

@@ -38,6 +38,7 @@ async def test_a_folder_is_made_in_another(api: Api) -> None:
         ({"title": " "}, 400, "folder title cannot be empty"),
         ({"title": "x" * 5001}, 400, "Folder title cannot contain more than 5 000 characters"),
         ({"title": "A", "uid": "a b"}, 400, "uid contains illegal characters"),
+        ({"title": "A", "uid": "general"}, 400, 'the uid "general" is reserved'),
         ({"title": "A", "parentUid": "none"}, 404, "folder not found"),
         ({"title": "A", "uid": "f"}, 412, "the folder has been changed by someone else"),
         ({"title": 5}, 400, "bad request data"),

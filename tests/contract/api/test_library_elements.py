@@ -184,6 +184,22 @@ async def test_what_dashboards_show_is_not_removed(api: Api) -> None:
     assert (await api("DELETE", f"{STORED}/p1"))[0] == 200
 
 
+async def test_taken_names_are_told_to_who_may_write_there(api: Api) -> None:
+    """Others learn nothing of what there is in a folder, by making an element nor by moving one."""
+    await folder(api, "closed", "Closed")
+    await folder(api, "open", "Open")
+    await made(api, "p1", "Secret", folderUid="closed")
+    await made(api, "p2", "Shown", folderUid="open")
+    assert (await api("POST", "/api/folders/closed/permissions", {"items": []}))[0] == 200
+    editor = await api.person("editor", Role.EDITOR)
+    for name in ("Secret", "Free"):
+        body = {"name": name, "kind": 1, "model": MODEL, "folderUid": "closed"}
+        assert (await api("POST", PATH, body, auth=editor))[0] == 403
+        body = {"name": name, "kind": 1, "folderUid": "closed", "version": 1}
+        assert (await api("PATCH", f"{PATH}/p2", body, auth=editor))[0] == 403
+        assert (await api("PATCH", f"{PATH}/p1", {"name": name, "kind": 1, "version": 1}, auth=editor))[0] == 403
+
+
 async def test_roles_decide_on_elements(api: Api) -> None:
     """A Viewer reads and changes nothing; who has no role sees none; another organization has its own."""
     await made(api, "p1", "CPU")

@@ -13,8 +13,11 @@ DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards
 API_VERSION = "provisioning.grafana.app/v0alpha1"
 
 
-async def test_every_member_knows_of_repositories(git_api: Api, git_server: GitServer) -> None:
-    """By name, title, type, target and whether they are written to; neither where they are nor what opens them."""
+async def test_every_viewer_knows_of_repositories(git_api: Api, git_server: GitServer) -> None:
+    """By name, title, type, target and whether they are written to; neither where they are nor what opens them.
+
+    A member without a role is told nothing.
+    """
     spec = {"title": "Local", "type": "local", "local": {"path": "local"}, "workflows": ["write"]}
     body = {"metadata": {"name": "mine"}, "spec": {**spec, "sync": {"enabled": False, "target": "instance"}}}
     assert (await git_api("POST", REPOSITORIES, body))[0] == 201
@@ -23,10 +26,10 @@ async def test_every_member_knows_of_repositories(git_api: Api, git_server: GitS
         {"name": "mine", "title": "Local", "readOnly": False, "type": "local", "target": "instance"},
         {"name": "team", "title": "Team", "readOnly": True, "type": "githost", "target": "folder"},
     ]
-    for role in (Role.NONE, Role.VIEWER):
-        auth = await git_api.person(f"member-{role.value}", role)
-        found = await git_api("GET", f"{NAMESPACE}/settings", auth=auth)
-        assert found == (200, {"kind": "RepositoryViewList", "apiVersion": API_VERSION, "items": expected})
+    found = await git_api("GET", f"{NAMESPACE}/settings", auth=await git_api.person("viewer", Role.VIEWER))
+    assert found == (200, {"kind": "RepositoryViewList", "apiVersion": API_VERSION, "items": expected})
+    status, refused = await git_api("GET", f"{NAMESPACE}/settings", auth=await git_api.person("member", Role.NONE))
+    assert (status, refused["reason"]) == (403, "Forbidden")
 
 
 async def test_without_repositories_the_lists_are_empty(api: Api) -> None:

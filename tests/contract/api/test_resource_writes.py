@@ -261,6 +261,13 @@ async def test_a_move_is_a_new_generation(api: Api) -> None:
     assert "grafana.app/folder" not in back["metadata"]["annotations"]
 
 
+async def test_no_folder_has_the_name_of_the_root(api: Api) -> None:
+    """What lies in it would be taken for what lies in none."""
+    status, refused = await api("POST", FOLDERS, {"metadata": {"name": "general"}, "spec": {"title": "General"}})
+    assert (status, refused["reason"]) == (400, "BadRequest")
+    assert refused["message"].startswith('the uid "general" is reserved')
+
+
 async def test_what_the_store_says_nobody_else_says(api: Api) -> None:
     """Author, times, the old number and the message are not kept as they were sent; an owner other than a repository is."""
     told = {

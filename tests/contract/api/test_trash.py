@@ -139,6 +139,14 @@ async def test_the_trash_shows_what_one_has_deleted_and_admins_everything(api: A
     assert (await api("GET", TRASH, auth=await api.person("nobody", Role.NONE)))[0] == 403
 
 
+async def test_the_trash_is_read_by_who_may_read(api: Api) -> None:
+    """Who may delete an object and not read it does not find there what they could not see before."""
+    await make(api, "d", "Secret")
+    cleaner = await api.person("cleaner", Role.NONE, ("dashboards:delete", "*"), ("dashboards:read", "dashboards:uid:other"))
+    assert (await api("DELETE", f"{DASHBOARDS}/d", auth=cleaner))[0] == 200
+    assert await trash(api, auth=cleaner) == []
+
+
 async def test_a_layout_in_the_trash_is_a_stub_in_older_versions(api: Api) -> None:
     """And cannot be made again from it."""
     body = {"metadata": {"name": "d"}, "spec": {"title": "T", "layout": {}}}

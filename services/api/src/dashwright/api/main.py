@@ -194,7 +194,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, prob
         *folders.routes(database, services.guard, Folders(database, services.guard, services.writer)),
         *dashboards.routes(database, services.guard, use),
         *versions.routes(database, use),
-        *library_elements.routes(database, services.guard, LibraryElements(database, services.writer)),
+        *library_elements.routes(database, services.guard, LibraryElements(database, services.guard, services.writer)),
         *annotations.routes(Annotations(database, services.guard, clock)),
     ]
     return [*served, *description.routes(served, version=health.PRODUCT_VERSION)]

@@ -17,6 +17,9 @@ from dashwright.common.kinds.settings import AdmissionSettings
 LONGEST_TITLE = 5000
 LONGEST_MESSAGE = 500
 
+ROOT_FOLDER: Final = "general"
+"""What clients call the root as if it were a folder."""
+
 _CHECKED_VERSION: Final = "v1beta1"
 _LAYOUT_MARKS: Final = frozenset({"elements", "layout"})
 
@@ -67,6 +70,8 @@ def admit_dashboard(draft: Draft, settings: AdmissionSettings) -> None:
 
 def admit_folder(draft: Draft, _settings: AdmissionSettings) -> None:
     check_dashboard_name(draft.name)
+    if draft.name == ROOT_FOLDER and draft.old_spec is None:
+        raise BadRequest(f'the uid "{ROOT_FOLDER}" is reserved: it stands for the root, in which all folders lie; choose another')
     _check_title(draft, "Folder")
 
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dashwright.api.access.guard import Guard
+from dashwright.api.domain.access.view import View, demand
 from dashwright.api.resources import doors
 from dashwright.api.resources.writing.wanted import By, Expect, Wanted
 from dashwright.api.resources.writing.writer import Writer
@@ -38,8 +40,9 @@ class Element:
 
 
 class LibraryElements:
-    def __init__(self, database: Database, writer: Writer) -> None:
+    def __init__(self, database: Database, guard: Guard, writer: Writer) -> None:
         self._database = database
+        self._guard = guard
         self._writer = writer
 
     async def create(self, by: By, uid: str, wanted: Element) -> str:
@@ -50,8 +53,10 @@ class LibraryElements:
         _check(wanted)
         if not wanted.name or wanted.model is None:
             raise BadRequest("a library element needs a name and a model")
+        view = await self._guard.view(by.identity, by.identity.namespace)
         async with self._database.connection() as connection:
             folder = await doors.folder_named(connection, by.identity.org_id, wanted.folder_uid, wanted.folder_number) or ""
+            _demand(view, by, "create", "", folder)
             await _check_name(connection, by, wanted.name, folder, uid)
         made = doors.made(LIBRARY_PANEL, uid or doors.new_uid(), doors.VERSION, dict(wanted.model), folder=folder, title=wanted.name)
         try:
@@ -63,13 +68,18 @@ class LibraryElements:
         """Raises what ``create`` does, NotFound for an unknown element, and PreconditionFailed where it has another version by now."""
         _check(wanted)
         namespace = by.identity.namespace
+        view = await self._guard.view(by.identity, namespace)
         async with self._database.connection() as connection:
             found = await resources.get_many(connection, LIBRARY_PANEL, namespace, [uid])
             if not found:
                 raise not_found()
+            for verb in ("update", "get"):
+                _demand(view, by, verb, uid, found[0].folder)
             folder = await doors.folder_named(connection, by.identity.org_id, wanted.folder_uid, wanted.folder_number)
             before = (found[0].title, found[0].folder or "")
             after = (wanted.name or before[0], before[1] if folder is None else folder)
+            if after[1] != before[1]:
+                _demand(view, by, "update", "", after[1])
             if after != before:
                 await _check_name(connection, by, *after, uid)
 
@@ -90,6 +100,11 @@ class LibraryElements:
 
 def not_found() -> NotFound:
     return NotFound("library element could not be found")
+
+
+def _demand(view: View, by: By, verb: str, name: str, folder: str | None) -> None:
+    """Before anything is told of other elements: whether a name is taken is for who may write there."""
+    demand(view, LIBRARY_PANEL.actions[verb], LIBRARY_PANEL, name, folder or None, login=by.identity.login)
 
 
 def _check(wanted: Element) -> None:

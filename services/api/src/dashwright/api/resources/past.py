@@ -64,13 +64,13 @@ async def _history(target: Target, services: Services, call: Call, selection: Se
 
 
 async def _trash(target: Target, services: Services, call: Call, selection: Selection) -> Answer:
-    """What was deleted, by name: all of it for Admins, for others what they have deleted themselves and might still delete.
+    """What was deleted, by name: all of it for Admins, for others what they have deleted themselves and might still read and delete.
 
     The rules of access to an object have gone with it, and so nobody else knows who could see it.
     """
     kind, form, namespace = target.kind, formats.format_of(call), call.parameters["namespace"]
     limit, after = limit_of(call), _trash_position(call)
-    view, action = await services.guard.view(call.identity, namespace), kind.actions["delete"]
+    view, actions = await services.guard.view(call.identity, namespace), (kind.actions["get"], kind.actions["delete"])
     async with services.database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
         position = await changes.head(connection, Book.OBJECTS)
         found = await histories.trashed(
@@ -82,7 +82,7 @@ async def _trash(target: Target, services: Services, call: Call, selection: Sele
 
     async def items() -> AsyncIterator[Stored]:
         for item in found[:limit]:
-            is_seen = _is_selected(item, selection) and view.may(action, kind, item.name, item.folder)
+            is_seen = _is_selected(item, selection) and all(view.may(action, kind, item.name, item.folder) for action in actions)
             if is_seen and (whole := await _whole(services, item, is_needed=form.needs_body(kind))):
                 yield whole
 

@@ -1,8 +1,8 @@
-"""Routes that tell of all repositories of a namespace: what every member may know of them, and how much they manage."""
+"""Routes that tell of all repositories of a namespace: what every Viewer may know of them, and how much they manage."""
 
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
-from dashwright.api.http.routing import SIGNED_IN, Operation, Permission, Route
+from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.stores import repositories
 from dashwright.common.database.pool import Database
 from dashwright.common.kinds.registry import REPOSITORY
@@ -24,10 +24,10 @@ def routes(database: Database) -> list[Route]:
             found = await repositories.counts(connection, call.parameters["namespace"])
         return json_answer(ResourceStats(kind="ResourceStats", api_version=REPOSITORY.api_version(), metadata={}, items=list(found)))
 
-    shown = Operation("getRepositorySettings", "what every member may know of repositories", tag, answers={200: RepositoryViewList})
+    shown = Operation("getRepositorySettings", "what every Viewer may know of repositories", tag, answers={200: RepositoryViewList})
     counted = Operation("getRepositoryStats", "how many objects repositories manage, or none does", tag, answers={200: ResourceStats})
     return [
-        Route("GET", f"{namespace}/settings", settings, SIGNED_IN, shown),
+        Route("GET", f"{namespace}/settings", settings, Permission("dashboards:read"), shown),
         Route("GET", f"{namespace}/stats", stats, Permission("repositories:write"), counted),
     ]
 

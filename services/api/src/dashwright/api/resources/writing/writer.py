@@ -162,7 +162,7 @@ class Writer:
         async with self._transaction(by) as connection:
             await resources.lock(connection)
             stored = await resources.get(connection, kind, namespace, name)
-            _demand(view, by, kind, "status", name, stored.folder)
+            _demand_change(view, by, "status", stored)
             expect.check_update(stored)
             status = admission.shaped_status(kind, name, change(stored))
             if same(status, read_json(stored.status or "{}")):
@@ -198,7 +198,7 @@ class Writer:
         """None where the object was written between its reading and its lock."""
         async with self._database.connection() as connection:
             stored = await resources.get(connection, kind, namespace, name)
-        _demand(view, by, kind, "update", name, stored.folder)
+        _demand_change(view, by, "update", stored)
         expect.check_update(stored)
         wanted, write = await aside(max(size, len(stored.spec)), partial(self._changed, change, namespace, stored, by))
         if (folder := write.annotations.get(FOLDER)) != stored.folder:
@@ -241,6 +241,8 @@ class Writer:
             expect.check_delete(stored)
             await rules.check_delete(connection, namespace, stored, view, actor=by.actor.uid, cascade=cascade, grace=grace)
         waiting = {stored.name: stored for stored in found if rules.others_finalizers(stored)}
+        for stored in waiting.values():
+            _demand(view, by, stored.kind, "get", stored.name, stored.folder)  # they are answered whole
         marked = [stored for stored in waiting.values() if not rules.is_deleting(stored)]
         for stored in marked:
             await resources.mark_deleted(connection, stored.kind, namespace, stored.name, actor=by.actor.uid, now=self._clock.now())
@@ -284,6 +286,12 @@ async def _made_again(connection: Connection, namespace: str, write: resources.W
 
 def _demand(view: View, by: By, kind: Kind, verb: str, name: str, folder: str | None) -> None:
     demand(view, kind.actions[verb], kind, name, folder, login=by.identity.login)
+
+
+def _demand_change(view: View, by: By, verb: str, stored: Stored) -> None:
+    """Who changes an object is answered the whole of it: that takes the right to read it, too."""
+    for needed in (verb, "get"):
+        _demand(view, by, stored.kind, needed, stored.name, stored.folder)
 
 
 async def _record(connection: Connection, by: By, kind: Kind, name: str, verb: str, status: int = 200) -> None:
