@@ -211,6 +211,10 @@ EDITS: list[tuple[str, Files]] = [
 ]
 
 
+MOVED = {"moved/": "x/", "moved/y/": "x/y/"}
+"""Directories that keep the names which they were given elsewhere."""
+
+
 async def test_each_revision_by_its_difference_is_stored_whole(api: Api, server: GitServer) -> None:
     """Of every revision the objects, bodies, places and checksums are those of its tree; only the first one is looked at whole."""
     work = server.make("team.git")
@@ -247,7 +251,7 @@ def expected(tree: dict[str, str]) -> dict[str, Any]:
         shown = paths.visible_directory(path)
         for directory in paths.directories(shown):
             title = directory.rstrip("/").rpartition("/")[2]
-            found[f"folders:{directory.rstrip('/')}"] = [folder_name("team", directory), named(paths.parent(directory)), None, title, title]
+            found[f"folders:{directory.rstrip('/')}"] = [named(directory), named(paths.parent(directory)), None, title, title]
         if path.endswith(".json") and not paths.is_hidden(path):
             spec = json.loads(body)
             name = spec.get("uid") or object_name("team", path)
@@ -257,7 +261,21 @@ def expected(tree: dict[str, str]) -> dict[str, Any]:
 
 
 def named(directory: str) -> str:
-    return folder_name("team", directory) if directory else "team"
+    return folder_name("team", MOVED.get(directory, directory)) if directory else "team"
+
+
+async def test_a_folder_moves_with_its_directory(api: Api, server: GitServer) -> None:
+    """The same object, and so with its rules, whether the difference tells of the move or the whole is looked at."""
+    work = server.make("team.git")
+    work.commit({"a/1.json": dashboard("n1", "1"), "other.json": dashboard("o", "O")})
+    await repository(api, server)
+    await synced(api)
+    uid = await api.sql("select uid from resource where resource = 'folders' and source_path = 'a'")
+    for old, new, incremental in (("a", "b", True), ("b", "c/d", False), ("c/d", "a", True)):
+        work.commit({f"{old}/1.json": None, f"{new}/1.json": dashboard("n1", "1")})
+        assert (await synced(api, incremental=incremental))["state"] == "success"
+        assert await api.sql(f"select uid from resource where resource = 'folders' and source_path = '{new}'") == uid
+        assert await api.sql("select f.source_path from resource d join resource f on f.name = d.folder where d.name = 'n1'") == new
 
 
 async def test_what_cannot_be_told_by_a_difference_is_looked_at_whole(api: Api, server: GitServer) -> None:

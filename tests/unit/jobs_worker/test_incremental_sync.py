@@ -11,6 +11,7 @@ from tests.unit.jobs_worker.doubles import Messages, Revision, Store, classic, d
 from tests.unit.jobs_worker.revisions import Files
 
 from dashwright.common.jobs.progress import Tally
+from dashwright.common.kinds.annotations import FOLDER, SOURCE_PATH
 from dashwright.common.models.provisioning import SyncTarget
 from dashwright.jobs_worker.domain.objects import Key, Write
 
@@ -24,6 +25,19 @@ def stored(store: Store) -> dict[Key, Write]:
     return {key: replace(write, is_new=True) for key, write in store.objects.items()}
 
 
+def placed(store: Store) -> dict[str, Write]:
+    """The same by paths, without the names of folders: these tell where a directory has been before."""
+    places = {write.key.name: path for path, write in store.folders().items()}
+    found = {}
+    for write in stored(store).values():
+        above = places.get(write.folder, "")
+        notes = {**write.annotations, FOLDER: above}
+        key = write.key._replace(name="") if write.key.resource == "folders" else write.key
+        path = notes.get(SOURCE_PATH, "")
+        found[f"{key.resource}:{path}"] = replace(write, key=key, folder=above, annotations=notes)
+    return found
+
+
 async def advance(store: Store, number: int, files: Files, before: Files, target: SyncTarget) -> Tally:
     """From what is stored to a revision, by the difference where the one before is stored whole."""
     return await run_sync(Revision(number, files, before), store, target=target, since=store.commit)
@@ -32,13 +46,13 @@ async def advance(store: Store, number: int, files: Files, before: Files, target
 @given(revisions.histories(DISTINCT, odd=False), TARGETS)
 @settings(max_examples=150, deadline=None)
 async def test_each_revision_is_stored_as_if_it_were_the_first(history: list[Files], target: SyncTarget) -> None:
-    """Good files: names, folders, annotations and bodies are those of a full sync into an empty store."""
+    """Good files: names, places, annotations and bodies are those of a full sync into an empty store, but for moved folders' names."""
     store = Store()
     for number, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
         tally = await advance(store, number, files, before, target)
         fresh = Store()
         assert (await run_sync(Revision(number, files, before), fresh, target=target)).error_count == 0 == tally.error_count
-        assert stored(store) == stored(fresh)
+        assert placed(store) == placed(fresh)
         assert store.commit == str(number)
 
 
@@ -55,7 +69,7 @@ async def test_a_difference_and_the_whole_lead_to_the_same(history: list[Files],
         if not expected.error_count:
             fresh = Store()
             await run_sync(Revision(number, files, before), fresh, target=target)
-            assert stored(store) == stored(fresh)
+            assert placed(store) == placed(fresh)
 
 
 async def test_only_what_differs_is_looked_at() -> None:
@@ -94,3 +108,24 @@ async def test_a_file_left_out_is_not_forgotten(change: Files) -> None:
     await run_sync(Revision(1, before, {}), store)
     await run_sync(Revision(2, {**before, **change}, before), store, since=store.commit)
     assert store.commit != "2"
+
+
+async def test_a_directory_that_moves_as_a_whole_keeps_its_folder() -> None:
+    """With all below it, there and back; what comes in its old place is another folder, and so is a part that is torn out."""
+    store = Store()
+    history = [
+        {"a/b/1.json": classic("n1"), "a/2.json": classic("n2")},
+        {"z/b/1.json": classic("n1"), "z/2.json": classic("n2")},
+        {"z/b/1.json": classic("n1"), "z/2.json": classic("n2"), "a/3.json": classic("n3")},
+        {"y/b/1.json": classic("n1"), "z/2.json": classic("n2"), "a/3.json": classic("n3")},
+    ]
+    names = []
+    for number, files in enumerate(history):
+        tally = await advance(store, number, files, history[number - 1] if number else {}, SyncTarget.INSTANCE)
+        assert tally.error_count == 0
+        names.append({path: write.key.name for path, write in store.folders().items()})
+    first, moved, beside, torn = names
+    assert (moved["z"], moved["z/b"]) == (first["a"], first["a/b"])
+    assert beside["z"] == first["a"] != beside["a"]
+    assert (torn["z"], torn["y/b"]) == (first["a"], first["a/b"])
+    assert len(set(torn.values())) == len(torn) == 4

@@ -35,7 +35,9 @@ def migrate() -> int:
     return 0
 
 
-app.command("dashwright.standalone.evaluate:evaluate", name="eval")
+app.command(
+    "dashwright.standalone.evaluate:evaluate", name="eval", help="Evaluate a panel's expressions over recorded frames, without a server."
+)
 
 admin = App(name="admin", help="What whoever runs the server needs now and then.")
 admin.command("dashwright.standalone.importing.command:import_grafana", name="import-grafana")

@@ -24,11 +24,14 @@ def job_name(repository: str, action: str, suffix: str) -> str:
     return repository[: LONGEST_JOB_NAME - len(tail)].rstrip("-.") + tail
 
 
-def folder_name(repository: str, directory: str) -> str:
-    """The name of the folder that stands for a directory; two repositories never share one."""
+def folder_name(repository: str, directory: str, *, turn: str = "") -> str:
+    """The name of the folder that stands for a directory; two repositories never share one.
+
+    ``turn``: of a directory that comes again after its folder has gone elsewhere, and kept the name.
+    """
     path = clean(directory)
     title = sanitise(path.rpartition("/")[2])
-    return _undotted(hashed(repository, path, title))
+    return _undotted(hashed(repository, f"{path}#{turn}" if turn else path, title))
 
 
 def object_name(repository: str, path: str) -> str:

@@ -18,6 +18,7 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import SyncTarget
 from dashwright.jobs_worker.domain.folders import Folders
+from dashwright.jobs_worker.domain.identity import folder_names
 from dashwright.jobs_worker.domain.objects import Change, Difference, Key, Managed, Removal
 from dashwright.jobs_worker.domain.plan import Plan, Prepared, make_plan, unknown_keys
 from dashwright.jobs_worker.domain.resource import LARGEST_FILE, Reader
@@ -61,7 +62,9 @@ async def sync(
     await progress.report(tally)
     folders = Folders(job.repository, job.title, rooted=job.target is SyncTarget.FOLDER)
     entries = await checkout.entries() if difference is None else difference.entries
-    managed = await _managed(job, resources, folders, difference)
+    managed, taken = await _managed(job, resources, folders, difference)
+    names = await asyncio.to_thread(folder_names, job.repository, entries, managed, taken, commit=checkout.commit)
+    folders = replace(folders, names=names)
     found = await asyncio.to_thread(survey, entries, managed, folders)
     tally.message = verdicts.READING
     await progress.report(tally)
@@ -96,12 +99,15 @@ async def sync(
     return tally
 
 
-async def _managed(job: SyncJob, resources: Resources, folders: Folders, difference: Difference | None) -> list[Managed]:
-    """What is stored of all that is looked at."""
+async def _managed(job: SyncJob, resources: Resources, folders: Folders, difference: Difference | None) -> tuple[list[Managed], set[str]]:
+    """What is stored of all that is looked at, and which names the folders of other directories have."""
     if difference is None:
-        return list(await resources.managed(job.namespace, job.repository))
-    keys = [folders.key("")] if folders.rooted else []
-    return list(await resources.managed_at(job.namespace, job.repository, difference.paths, keys))
+        return list(await resources.managed(job.namespace, job.repository)), set()
+    places = {path.rstrip("/") for path in difference.paths} | {""}
+    keys = [folders.key(path) for path in ("", *difference.paths) if paths.is_directory(path) and folders.name(path)]
+    stored = await resources.managed_at(job.namespace, job.repository, difference.paths, keys)
+    managed = [item for item in stored if item.path.rstrip("/") in places]
+    return managed, {item.key.name for item in stored if item.path.rstrip("/") not in places}
 
 
 async def _untouched(job: SyncJob, resources: Resources, managed: Sequence[Managed], prepared: Sequence[Prepared]) -> Sequence[Managed]:

@@ -1,7 +1,7 @@
 """The folders that stand for the directories of a repository."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from dashwright.common.document import write_json
 from dashwright.common.jobs import paths
@@ -14,7 +14,7 @@ from dashwright.jobs_worker.domain.ownership import annotations
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """Names and parents of one repository's folders.
+    """Names and parents of one repository's folders: ``names`` by directory, without the root's.
 
     ``rooted``: everything lies in a folder named like the repository, with its title; otherwise the top directories are at the root.
     """
@@ -22,11 +22,12 @@ class Folders:
     repository: str
     title: str
     rooted: bool
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def name(self, directory: str) -> str:
         """The folder of a directory; of the root directory the root folder's, or empty where there is none."""
         if directory:
-            return folder_name(self.repository, directory)
+            return self.names.get(directory) or folder_name(self.repository, directory)
         return self.repository if self.rooted else ""
 
     def key(self, directory: str) -> Key:

@@ -33,8 +33,8 @@ def import_grafana(
     database: str,
     /,
     *,
-    dry_run: bool = False,
-    org: Annotated[int, Parameter(name="--org")] = 0,
+    dry_run: Annotated[bool, Parameter(negative=())] = False,
+    org: Annotated[int, Parameter(name="--org", show_default=False)] = 0,
     report: Path | None = None,
 ) -> int:
     """Bring organizations, users, keys, teams, quotas, data sources, folders, dashboards and library panels from a Grafana database.
