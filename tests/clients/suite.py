@@ -32,6 +32,7 @@ GROUPS: Final[Mapping[str, Group]] = {
     "dashboards": Group("test/elements/test_dashboard.py"),
     "dashboard-versions": Group("test/elements/test_dashboard_versions.py"),
     "search": Group("test/elements/test_search.py"),
+    "annotations": Group("test/elements/test_annotations.py"),
     "datasource-permissions": Group("test/elements/test_datasource_permissions.py"),
     # Of later versions the suite asks nothing here.
     "library-elements": Group("test/elements/test_libraryelement.py", "11.6.0"),

@@ -144,6 +144,12 @@ async def panel(api: Api, _: Made) -> str:
     return name
 
 
+async def annotation(api: Api, _: Made) -> int:
+    status, made = await api("POST", "/api/annotations", {"text": "Deployed"})
+    assert status == 200, made
+    return int(made["id"])
+
+
 async def folder(api: Api, _: Made) -> str:
     uid = fresh("folder")
     assert (await api("POST", "/api/folders", {"uid": uid, "title": uid}))[0] == 200
@@ -347,6 +353,12 @@ ASKS: Final[Mapping[str, Ask]] = {
     "POST /api/library-elements": ask(lambda _: {"name": fresh("element"), "model": {}}),
     "PATCH /api/library-elements/{uid}": ask(lambda _: {"name": fresh("element"), "version": 1}, uid=panel),
     "DELETE /api/library-elements/{uid}": ask(uid=panel),
+    "POST /api/annotations": ask({"text": "Deployed"}),
+    "POST /api/annotations/graphite": ask({"what": "Deployed", "tags": "a b"}),
+    "PUT /api/annotations/{annotation_id}": ask({"text": "Rolled back"}, annotation_id=annotation),
+    "PATCH /api/annotations/{annotation_id}": ask({"text": "Rolled back"}, annotation_id=annotation),
+    "DELETE /api/annotations/{annotation_id}": ask(annotation_id=annotation),
+    "POST /api/annotations/mass-delete": kept("annotation", annotation, lambda made: {"annotationId": made["annotation"]}),
     "POST /api/folders/{uid}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, uid=folder),
     "POST /api/dashboards/uid/{uid}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, uid=dashboard),
     "POST /api/dashboards/id/{id}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, id=dashboard_id),

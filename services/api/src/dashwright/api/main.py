@@ -26,6 +26,7 @@ from dashwright.api.http.server import Limits, Server
 from dashwright.api.probing import RepositoryProbe
 from dashwright.api.queue_door import SubmissionDoor
 from dashwright.api.refusals import RefusalBuffer
+from dashwright.api.resources.annotations import Annotations
 from dashwright.api.resources.configurations import Configurations
 from dashwright.api.resources.dashboards import Dashboards
 from dashwright.api.resources.folders import Folders
@@ -70,7 +71,7 @@ from dashwright.api.routes import (
 from dashwright.api.routes import data_sources as data_source_routes
 from dashwright.api.routes import evaluations as evaluation_routes
 from dashwright.api.routes import resources as resource_routes
-from dashwright.api.routes.classic import dashboards, folders, home, library_elements, search, tags, versions
+from dashwright.api.routes.classic import annotations, dashboards, folders, home, library_elements, search, tags, versions
 from dashwright.api.stores.users import ensure_first_user
 from dashwright.common import process
 from dashwright.common.clock import Clock
@@ -194,6 +195,7 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, prob
         *dashboards.routes(database, services.guard, use),
         *versions.routes(database, use),
         *library_elements.routes(database, services.guard, LibraryElements(database, services.writer)),
+        *annotations.routes(Annotations(database, services.guard, clock)),
     ]
     return [*served, *description.routes(served, version=health.PRODUCT_VERSION)]
 

@@ -38,12 +38,17 @@ class Guard:
             view = known.views[key] = View(identity, known.tree)
         return view
 
+    async def view_on(self, identity: Identity, namespace: str, folder: str | None) -> View:
+        """The same, of somebody who asks for what lies in ``folder`` (None: at the root). Raises Unavailable."""
+        view = await self.view(identity, namespace)
+        if folder is None or view.knows(folder):
+            return view
+        self.forget(namespace)  # a new folder, which this gateway has not heard of yet
+        return await self.view(identity, namespace)
+
     async def demand(self, identity: Identity, action: str, stored: Stored) -> View:
         """The caller's view on where a stored object lies. Raises Forbidden where it does not allow ``action`` on it, and Unavailable."""
-        view = await self.view(identity, stored.namespace)
-        if stored.folder is not None and not view.knows(stored.folder):
-            self.forget(stored.namespace)  # a new folder, which this gateway has not heard of yet
-            view = await self.view(identity, stored.namespace)
+        view = await self.view_on(identity, stored.namespace, stored.folder)
         demand(view, action, stored.kind, stored.name, stored.folder, login=identity.login)
         return view
 

@@ -12,6 +12,9 @@ from dashwright.common.identity import Role
 LONGEST: Final = 210
 """Characters of a scope."""
 
+ORGANIZATION_ANNOTATIONS: Final = "annotations:type:organization"
+"""The annotations that are on no dashboard."""
+
 
 class Grant(NamedTuple):
     """An action on a scope, both by the names that are stored, shown and named in refusals."""
@@ -46,6 +49,7 @@ _WHOLE: Final[Mapping[str, str]] = {
     "dashboards:uid:*": "dashboards:*",
     "folders:uid:*": "folders:*",
     "library.panels:uid:*": "library.panels:*",
+    "annotations:type:dashboard": "dashboards:*",
 }
 # What stands before an object's number, or uid, in a scope, by the part of the action before its colon. The others are granted on * only.
 _PREFIX_OF: Final[Mapping[str, str]] = {
@@ -71,7 +75,10 @@ _BY_FOLDER: Final[Mapping[str, tuple[str, ...]]] = {
     "folders": ("folders:uid:",),
     "folders.permissions": ("folders:uid:",),
     "library.panels": ("library.panels:uid:", "folders:uid:"),
+    "annotations": ("dashboards:uid:", "folders:uid:"),
 }
+# And what belongs to no folder by a name that stands for all of it.
+_APART: Final = {"annotations": ORGANIZATION_ANNOTATIONS}
 _UID: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _DATA_SOURCE: Final = "datasources:uid:"
 _DATA_SOURCE_ID: Final = "datasources:id:"
@@ -88,11 +95,12 @@ def normalise(action: str, scope: str) -> Grant:
         raise BadRequest(f"There is no action {action[:LONGEST]!r} to grant")
     wanted = _canonical(scope or "*")
     prefixes = _prefixes_of(known)
+    apart = _APART.get(known.rpartition(":")[0], "*")
     fits = len(scope) <= LONGEST
-    if wanted == "*" or (fits and any(wanted == _all_of(prefix) or _names_one(wanted, prefix) for prefix in prefixes)):
+    if wanted in ("*", apart) or (fits and any(wanted == _all_of(prefix) or _names_one(wanted, prefix) for prefix in prefixes)):
         return Grant(known, wanted)
     alike = (f"{_all_of(prefix)}, {prefix}{'UID' if prefix.endswith(':uid:') else 'N'}" for prefix in prefixes)
-    scopes = ", ".join(("*", *alike))
+    scopes = ", ".join(dict.fromkeys(("*", *alike, apart)))
     raise BadRequest(f"{known} cannot be granted on the scope {scope[:LONGEST]!r}; it is granted on {scopes}")
 
 

@@ -18,6 +18,8 @@ _FOLDERS: Final = "folders:uid:"
 _ALL_FOLDERS: Final = "folders:*"
 _ROOT: Final = "folders:uid:general"
 _PERMISSIONS: Final = ".permissions"
+_RULED_AS: Final = {"annotations": DASHBOARD.plural}
+"""Areas of actions on what is no object of its own, by the kind whose rules decide."""
 
 
 class View:
@@ -67,7 +69,8 @@ class View:
         """Whether the caller may do ``action`` on any object, be it one that is still to come."""
         if self._is_admin or self._granted.get(action) or self._default >= _needed(action):
             return True
-        plurals = {FOLDER.plural, _area(action)}
+        area = _area(action)
+        plurals = {FOLDER.plural, _RULED_AS.get(area, area)}
         return any(plural in plurals and self._of(rules) >= _needed(action) for (plural, _), rules in self.tree.lists.items())
 
     def knows(self, folder: str) -> bool:
@@ -76,10 +79,14 @@ class View:
 
     def scope(self, kind: Kind, verb: str = "get") -> Scope:
         """The objects of a kind that the caller may read, or do something else with."""
-        key = kind.key, verb
+        return self.scope_of(kind, kind.actions[verb])
+
+    def scope_of(self, kind: Kind, action: str) -> Scope:
+        """The objects of a kind on which the caller may do ``action``."""
+        key = kind.key, action
         found = self._scopes.get(key)
         if found is None:
-            found = self._scopes[key] = self._scope(kind, kind.actions[verb])
+            found = self._scopes[key] = self._scope(kind, action)
         return found
 
     def agrees(self, other: "View") -> bool:

@@ -1,7 +1,9 @@
 """Dto: a dashboard, and what the caller may do with it."""
 
+from collections.abc import Callable
 from typing import Final
 
+from dashwright.api.domain.access.scopes import ORGANIZATION_ANNOTATIONS
 from dashwright.api.domain.access.view import View
 from dashwright.api.domain.classic import dashboard_url, slug_of
 from dashwright.api.http.answer import Answer
@@ -10,7 +12,7 @@ from dashwright.api.http.routing import Content, Operation
 from dashwright.api.resources import described, formats
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
-from dashwright.common.identity import Caller, Identity, Role
+from dashwright.common.identity import Caller, Identity
 from dashwright.common.media import JSON, YAML
 from dashwright.common.models.dashboard_access import AnnotationActions, AnnotationPermission, DashboardAccess, DashboardWithAccessInfo
 from dashwright.common.stores.resources import Stored
@@ -50,9 +52,12 @@ def access(view: View, caller: Identity, stored: Stored) -> DashboardAccess:
         can_admin=view.may(f"{stored.kind.area}.permissions:write", stored.kind, stored.name, stored.folder),
         can_star=caller.kind is Caller.USER,
         can_delete=may("delete"),
-        annotations_permissions=AnnotationPermission(dashboard=_all(can_save), organization=_all(caller.role.holds(Role.EDITOR))),
+        annotations_permissions=AnnotationPermission(
+            dashboard=_actions(lambda action: view.may(action, stored.kind, stored.name, stored.folder)),
+            organization=_actions(lambda action: caller.may(action, ORGANIZATION_ANNOTATIONS)),
+        ),
     )
 
 
-def _all(is_allowed: bool) -> AnnotationActions:
-    return AnnotationActions(can_add=is_allowed, can_edit=is_allowed, can_delete=is_allowed)
+def _actions(may: Callable[[str], bool]) -> AnnotationActions:
+    return AnnotationActions(can_add=may("annotations:create"), can_edit=may("annotations:write"), can_delete=may("annotations:delete"))

@@ -1,0 +1,363 @@
+"""Annotations: on dashboards, as whose rules of access they are, and of the organization."""
+
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import Api
+from tests.contract.api.test_classic_doors import folder, saved
+
+from dashwright.common.identity import Role
+
+PATH = "/api/annotations"
+NOT_FOUND = (404, {"message": "Annotation not found"})
+
+
+async def added(api: Api, text: str = "Deployed", **members: Any) -> int:
+    status, body = await api("POST", PATH, {"text": text, **members})
+    assert (status, body["message"]) == (200, "Annotation added"), body
+    number: int = body["id"]
+    return number
+
+
+async def texts(api: Api, query: str = "", **options: Any) -> list[str]:
+    status, body = await api("GET", f"{PATH}?{query}", **options)
+    assert status == 200, body
+    return [annotation["text"] for annotation in body]
+
+
+async def one(api: Api, number: int) -> Any:
+    status, body = await api("GET", f"{PATH}/{number}")
+    assert status == 200, body
+    return body
+
+
+def refused(message: str, reason: str) -> tuple[int, Any]:
+    return 400, {"message": message, "extra": {"error": reason}}
+
+
+async def test_an_annotation_is_made_read_and_removed(api: Api) -> None:
+    """On a panel of its dashboard, with what was put beside the text to the last digit."""
+    dashboard = await saved(api, "abc", "A")
+    data = '{"dashboardUID":"abc","panelId":7,"time":1000,"timeEnd":2000,"tags":[" a ","b","a",""],"text":"T","data":{"n":1.10}}'
+    status, body = await api("POST", PATH, data=data)
+    assert (status, body["message"]) == (200, "Annotation added")
+    number = body["id"]
+    found = await one(api, number)
+    assert found == {
+        "id": number,
+        "alertId": 0,
+        "alertName": "",
+        "dashboardId": dashboard["id"],
+        "dashboardUID": "abc",
+        "panelId": 7,
+        "userId": 1,
+        "newState": "",
+        "prevState": "",
+        "created": found["created"],
+        "updated": found["created"],
+        "time": 1000,
+        "timeEnd": 2000,
+        "text": "T",
+        "tags": ["a", "b"],
+        "login": "admin",
+        "email": found["email"],
+        "avatarUrl": found["avatarUrl"],
+        "data": {"n": 1.1},
+    }
+    assert await api("GET", PATH) == (200, [found])
+    async with api.session.get(PATH, headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as answer:
+        assert '"data":{"n":1.10}' in await answer.text()
+    assert await api("DELETE", f"{PATH}/{number}") == (200, {"message": "Annotation deleted"})
+    for method, sent in (("GET", None), ("PUT", {"text": "x"}), ("PATCH", {"text": "x"}), ("DELETE", None)):
+        assert await api(method, f"{PATH}/{number}", sent) == NOT_FOUND
+        assert await api(method, f"{PATH}/None", sent) == (400, {"message": "annotationId is invalid"})
+
+
+async def test_one_without_a_dashboard_is_of_the_organization(api: Api) -> None:
+    """And of now, where no time is given; a dashboard may be named by number."""
+    dashboard = await saved(api, "abc", "A")
+    found = await one(api, await added(api))
+    assert (found["dashboardId"], found["dashboardUID"], found["data"]) == (0, "", {})
+    assert found["time"] == found["timeEnd"] == found["created"] > 1_700_000_000_000
+    assert (await one(api, await added(api, dashboardId=dashboard["id"])))["dashboardUID"] == "abc"
+
+
+@pytest.mark.parametrize(
+    ("sent", "span"),
+    [
+        ({"time": 5}, (5, 5)),
+        ({"timeEnd": 5}, (5, 5)),
+        ({"time": 9, "timeEnd": 5}, (5, 9)),
+        ({"time": -9, "timeEnd": 5}, (-9, 5)),
+    ],
+)
+async def test_a_span_begins_before_it_ends(api: Api, sent: Any, span: tuple[int, int]) -> None:
+    """In whichever order its times came; with one of them it is a moment."""
+    found = await one(api, await added(api, **sent))
+    assert (found["time"], found["timeEnd"]) == span
+
+
+@pytest.mark.parametrize(
+    ("body", "answer"),
+    [
+        ({}, refused("Failed to save annotation", "the text must not be empty")),
+        ({"text": "é" * 32769}, refused("Failed to save annotation", "the text is longer than 65536 bytes")),
+        ({"text": "T", "tags": [str(n) for n in range(101)]}, refused("Failed to save annotation", "there are more than 100 tags")),
+        ({"text": "T", "data": {"a": "x" * 65529}}, refused("Failed to save annotation", "the data is larger than 65536 bytes")),
+        ({"text": "T", "tags": ["x" * 191]}, refused("Failed to save annotation", "a tag is longer than 190 characters")),
+        ({"text": "T", "dashboardUID": "none"}, (400, {"message": "Invalid dashboard UID in annotation request"})),
+        ({"text": "T", "dashboardId": 77}, (400, {"message": "Invalid dashboard ID in annotation request"})),
+        ({"text": "a\0b"}, (400, {"message": "bad request data"})),
+        ({"text": 5}, (400, {"message": "bad request data"})),
+        ({"text": "T", "time": 1.5}, (400, {"message": "bad request data"})),
+        ({"text": "T", "data": []}, (400, {"message": "bad request data"})),
+    ],
+    ids=["no text", "long text", "many tags", "large data", "long tag", "no such uid", "no such number", "NUL", "text", "time", "data"],
+)
+async def test_what_is_no_annotation_is_refused(api: Api, body: Any, answer: Any) -> None:
+    """With the message that clients know and, where it hides the reason, that beside it. Nothing is kept."""
+    assert await api("POST", PATH, body) == answer
+    assert await texts(api) == []
+
+
+async def test_limits_are_what_still_goes_in(api: Api) -> None:
+    """A text and data of 64 KiB, however they are escaped, and 100 tags of 190 characters."""
+    found = await one(api, await added(api, "é" * 32768, tags=[f"{n:0190}" for n in range(100)], data={"a": "é" * 32764}))
+    assert (len(found["text"]), len(found["tags"]), len(found["data"]["a"])) == (32768, 100, 32764)
+
+
+async def test_data_that_cannot_be_stored_is_refused(api: Api) -> None:
+    """A NUL character in it."""
+    status, body = await api("POST", PATH, {"text": "T", "data": {"a": "\0"}})
+    assert (status, body["message"]) == (400, "Failed to save annotation")
+
+
+async def test_annotations_are_found_by_what_is_asked_for(api: Api) -> None:
+    """The newest first; what is no number asks for nothing, and both ends of a time are needed."""
+    dashboard = await saved(api, "abc", "A")
+    await added(api, "old", time=1000, timeEnd=2000, tags=["a"])
+    await added(api, "mid", time=3000, tags=["a", "b"], dashboardUID="abc", panelId=1)
+    await added(api, "new", time=4000, tags=["b"], dashboardUID="abc", panelId=2)
+    assert await texts(api) == ["new", "mid", "old"]
+    assert await texts(api, "limit=2") == ["new", "mid"]
+    assert await texts(api, "limit=0") == ["new", "mid", "old"]
+    assert await texts(api, "from=2000&to=3000") == ["mid", "old"]
+    assert await texts(api, "from=2001&to=2999") == []
+    assert await texts(api, "from=2001") == ["new", "mid", "old"]
+    assert await texts(api, "tags=a") == ["mid", "old"]
+    assert await texts(api, "tags=a&tags=b") == ["mid"]
+    assert await texts(api, "tags=a&tags=b&matchAny=true") == ["new", "mid", "old"]
+    assert await texts(api, "dashboardUID=abc") == ["new", "mid"]
+    assert await texts(api, f"dashboardId={dashboard['id']}") == ["new", "mid"]
+    assert await texts(api, "dashboardId=77") == []
+    assert await texts(api, "dashboardUID=abc&panelId=2") == ["new"]
+    assert await texts(api, "userId=1") == ["new", "mid", "old"]
+    assert await texts(api, "userId=77") == []
+    assert await texts(api, "type=annotation&panelId=x") == ["new", "mid", "old"]
+    assert await texts(api, "type=alert") == []
+    assert await texts(api, "alertId=3") == []
+    assert await api("GET", f"{PATH}?dashboardUID=none") == (400, {"message": "Invalid dashboard UID in annotation request"})
+
+
+async def test_tags_are_counted(api: Api) -> None:
+    """In order; those that hold a text, in any case of letters."""
+    await added(api, tags=["b", "Deploy:prod"])
+    await added(api, tags=["b", "a"])
+
+    async def counted(query: str = "") -> Any:
+        status, body = await api("GET", f"{PATH}/tags?{query}")
+        assert status == 200, body
+        return {item["tag"]: item["count"] for item in body["result"]["tags"]}
+
+    assert await counted() == {"a": 1, "b": 2, "Deploy:prod": 1}
+    assert await counted("tag=PROD") == {"Deploy:prod": 1}
+    assert await counted("limit=1&tag=b") == {"b": 2}
+
+
+async def test_a_put_replaces_text_and_tags_and_a_patch_what_is_given(api: Api) -> None:
+    """Times and data that are not given stay with both; an empty text is no new one to a PATCH."""
+    number = await added(api, "T", time=1000, timeEnd=2000, tags=["a"], data={"k": 1})
+    assert await api("PATCH", f"{PATH}/{number}", {"text": "", "timeEnd": 3000, "tags": None}) == (200, {"message": "Annotation patched"})
+    found = await one(api, number)
+    assert (found["text"], found["tags"], found["time"], found["timeEnd"], found["data"]) == ("T", ["a"], 1000, 3000, {"k": 1})
+    assert await api("PATCH", f"{PATH}/{number}", {"text": "U", "tags": [], "data": {}}) == (200, {"message": "Annotation patched"})
+    found = await one(api, number)
+    assert (found["text"], found["tags"], found["data"]) == ("U", [], {})
+    assert await api("PUT", f"{PATH}/{number}", {"text": "V", "time": 5000, "tags": ["z"]}) == (200, {"message": "Annotation updated"})
+    found = await one(api, number)
+    assert (found["text"], found["tags"], found["time"], found["timeEnd"]) == ("V", ["z"], 3000, 5000)
+    assert found["updated"] >= found["created"]
+    assert await api("PUT", f"{PATH}/{number}", {}) == (200, {"message": "Annotation updated"})
+    found = await one(api, number)
+    assert (found["text"], found["tags"], found["time"]) == ("", [], 3000)
+    too_many = {"tags": [str(n) for n in range(101)]}
+    for method in ("PUT", "PATCH"):
+        assert await api(method, f"{PATH}/{number}", too_many) == refused("Failed to update annotation", "there are more than 100 tags")
+
+
+@pytest.mark.parametrize(
+    ("tags", "kept"), [(["deploy", "prod"], ["deploy", "prod"]), ("deploy  prod", ["deploy", "prod"]), ("", []), ([], [])]
+)
+async def test_graphite_events_are_annotations(api: Api, tags: Any, kept: list[str]) -> None:
+    """Of the organization; the data is the rest of the text, and the time is in seconds."""
+    status, body = await api("POST", f"{PATH}/graphite", {"what": "Deploy", "data": "by me", "when": 1467844481, "tags": tags})
+    assert (status, body["message"]) == (200, "Graphite annotation added")
+    found = await one(api, body["id"])
+    assert (found["text"], found["tags"], found["time"], found["timeEnd"]) == ("Deploy\nby me", kept, 1467844481000, 1467844481000)
+
+
+@pytest.mark.parametrize(
+    ("body", "answer"),
+    [
+        ({"tags": []}, refused("Failed to save Graphite annotation", "what must not be empty")),
+        (
+            {"what": "T"},
+            refused("Failed to save Graphite annotation", "tags must be a list of texts, or one text with blanks between"),
+        ),
+        ({"what": "T", "tags": [5]}, (400, {"message": "bad request data"})),
+        ({"what": "T", "tags": [], "when": 2**53 + 1}, (400, {"message": "bad request data"})),
+    ],
+)
+async def test_what_is_no_graphite_event_is_refused(api: Api, body: Any, answer: Any) -> None:
+    assert await api("POST", f"{PATH}/graphite", body) == answer
+
+
+async def test_the_annotations_of_a_panel_go_together(api: Api) -> None:
+    """Those of that panel of that dashboard, by uid or number, or one by its number; never all there are."""
+    dashboard = await saved(api, "abc", "A")
+    await saved(api, "other", "B")
+    for text, place in (
+        ("1", {"dashboardUID": "abc", "panelId": 1}),
+        ("2", {"dashboardUID": "abc", "panelId": 2}),
+        ("3", {"dashboardUID": "other", "panelId": 1}),
+        ("4", {"panelId": 1}),
+    ):
+        await added(api, text, time=int(text), **place)
+    for missing in ({}, {"panelId": 1}, {"dashboardUID": "abc"}, {"dashboardId": dashboard["id"]}):
+        assert (await api("POST", f"{PATH}/mass-delete", missing))[0] == 400
+    assert (await api("POST", f"{PATH}/mass-delete", {"dashboardUID": "none", "panelId": 1}))[0] == 400
+    deleted = (200, {"message": "Annotations deleted"})
+    for _ in range(2):
+        assert await api("POST", f"{PATH}/mass-delete", {"dashboardUID": "abc", "panelId": 1}) == deleted
+    assert await texts(api) == ["4", "3", "2"]
+    assert await api("POST", f"{PATH}/mass-delete", {"dashboardId": dashboard["id"], "panelId": 2}) == deleted
+    number = (await api("GET", f"{PATH}?dashboardUID=other"))[1][0]["id"]
+    assert await api("POST", f"{PATH}/mass-delete", {"annotationId": number}) == deleted
+    assert await api("POST", f"{PATH}/mass-delete", {"annotationId": number}) == NOT_FOUND
+    assert await texts(api) == ["4"]
+    statement = "select string_agg(object || details::text, ' ' order by id) from audit_event where details ? 'count'"
+    assert await api.sql(statement) == 'dashboard:abc{"count": 1, "panel": 1} dashboard:abc{"count": 1, "panel": 2}'
+
+
+async def test_annotations_go_with_their_dashboard(api: Api) -> None:
+    """Those of the organization stay; whoever made one may go without it."""
+    await saved(api, "abc", "A")
+    await added(api, "on it", dashboardUID="abc")
+    auth = await api.person("ed", Role.EDITOR)
+    assert (await api("POST", PATH, {"text": "of all"}, auth=auth))[0] == 200
+    assert (await api("DELETE", "/api/dashboards/uid/abc"))[0] == 200
+    number = await api.sql("""select id from "user" where login = 'ed'""")
+    assert (await api("DELETE", f"/api/admin/users/{number}"))[0] == 200
+    _, found = await api("GET", PATH)
+    assert [(annotation["text"], annotation["userId"], annotation["login"]) for annotation in found] == [("of all", 0, "")]
+
+
+async def test_another_organization_has_annotations_of_its_own(api: Api) -> None:
+    """Numbers of others are not found there, and their dashboards do not exist."""
+    await saved(api, "abc", "A")
+    number = await added(api, dashboardUID="abc")
+    abroad = await api.person("abroad", Role.ADMIN, org_id=await api.organization("Other"))
+    assert await texts(api, auth=abroad) == []
+    for method, body in (("GET", None), ("PUT", {"text": "x"}), ("PATCH", {"text": "x"}), ("DELETE", None)):
+        assert await api(method, f"{PATH}/{number}", body, auth=abroad) == NOT_FOUND
+    assert (await api("POST", PATH, {"text": "x", "dashboardUID": "abc"}, auth=abroad))[0] == 400
+    assert await api("GET", f"{PATH}/tags", auth=abroad) == (200, {"result": {"tags": []}})
+
+
+async def may(api: Api, auth: str, number: int, place: Any) -> str:
+    """What somebody may do with an annotation, as first letters: read, list, create, write."""
+    read = (await api("GET", f"{PATH}/{number}", auth=auth))[0]
+    text = (await one(api, number))["text"]
+    status, found = await api("GET", PATH, auth=auth)
+    is_listed = status == 200 and text in [annotation["text"] for annotation in found]
+    create = (await api("POST", PATH, {"text": "mine", **place}, auth=auth))[0]
+    write = {
+        (await api("PUT", f"{PATH}/{number}", {"text": text}, auth=auth))[0],
+        (await api("PATCH", f"{PATH}/{number}", {"text": text}, auth=auth))[0],
+    }
+    assert {read, create, *write} <= {200, 403}
+    assert len(write) == 1
+    allowed = (("r", read == 200), ("l", is_listed), ("c", create == 200), ("w", write == {200}))
+    return "".join(letter for letter, is_allowed in allowed if is_allowed)
+
+
+@pytest.mark.parametrize(
+    ("role", "grant", "of_organization", "at_root", "in_folder"),
+    [
+        (Role.NONE, None, "", "", ""),
+        (Role.VIEWER, None, "rl", "rl", "rlcw"),
+        (Role.EDITOR, None, "rlcw", "rlcw", "rlcw"),
+        (Role.NONE, ("annotations:read", "*"), "rl", "rl", "rl"),
+        (Role.NONE, ("annotations:read", "dashboards:uid:top"), "", "rl", ""),
+        (Role.NONE, ("annotations:write", "folders:uid:f1"), "", "", "w"),
+        (Role.NONE, ("annotations:create", "annotations:type:organization"), "c", "", ""),
+        (Role.NONE, ("annotations:create", "annotations:type:dashboard"), "", "c", "c"),
+        (Role.NONE, ("dashboards:write", "*"), "", "", ""),
+        (Role.NONE, ("annotations:delete", "*"), "", "", ""),
+    ],
+)
+async def test_rights_are_those_on_the_dashboard(
+    api: Api, role: Role, grant: tuple[str, str] | None, of_organization: str, at_root: str, in_folder: str
+) -> None:
+    """To view it is to read its annotations, to edit it to change them. Members read those of the organization, Editors change them.
+
+    A rule makes Viewers editors of the folder. A grant gives its action where it says, and no other.
+    """
+    await folder(api, "f1", "F")
+    rules = {"items": [{"role": "Viewer", "permission": 2}]}
+    assert (await api("POST", "/api/folders/f1/permissions", rules))[0] == 200
+    await saved(api, "top", "Top")
+    await saved(api, "low", "Low", folder="f1")
+    places: tuple[Any, ...] = ({}, {"dashboardUID": "top"}, {"dashboardUID": "low"})
+    numbers = [await added(api, f"note {index}", **place) for index, place in enumerate(places)]
+    auth = await api.person("somebody", role, *([grant] if grant else []))
+    assert [await may(api, auth, number, place) for number, place in zip(numbers, places, strict=True)] == [
+        of_organization,
+        at_root,
+        in_folder,
+    ]
+
+
+async def test_what_may_not_be_read_is_neither_counted_nor_removed(api: Api) -> None:
+    """By an Editor whom the rules of the dashboard keep out."""
+    await saved(api, "closed", "Closed")
+    assert (await api("POST", "/api/dashboards/uid/closed/permissions", {"items": []}))[0] == 200
+    number = await added(api, dashboardUID="closed", panelId=1, tags=["secret"])
+    auth = await api.person("ed", Role.EDITOR)
+    assert await texts(api, "dashboardUID=closed", auth=auth) == []
+    assert await api("GET", f"{PATH}/tags", auth=auth) == (200, {"result": {"tags": []}})
+    for method, path, body in (
+        ("GET", f"/{number}", None),
+        ("DELETE", f"/{number}", None),
+        ("POST", "/mass-delete", {"dashboardUID": "closed", "panelId": 1}),
+        ("POST", "/mass-delete", {"annotationId": number}),
+    ):
+        assert (await api(method, PATH + path, body, auth=auth))[0] == 403
+    assert (await one(api, number))["tags"] == ["secret"]
+
+
+async def test_a_rule_on_a_dashboard_alone_opens_its_annotations(api: Api) -> None:
+    """To a member without a role, who may read nothing else."""
+    await saved(api, "abc", "A")
+    auth = await api.person("guest", Role.NONE)
+    guest = await api.sql("""select id from "user" where login = 'guest'""")
+    await added(api, "of all")
+    await added(api, "on it", dashboardUID="abc")
+    assert (await api("GET", PATH, auth=auth))[0] == 403
+    rules = {"items": [{"userId": guest, "permission": 1}]}
+    assert (await api("POST", "/api/dashboards/uid/abc/permissions", rules))[0] == 200
+    assert await texts(api, auth=auth) == ["on it"]
+    dto = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards/abc/dto"
+    actions = dict.fromkeys(("canAdd", "canEdit", "canDelete"), False)
+    _, found = await api("GET", dto, auth=auth)
+    assert found["access"]["annotationsPermissions"] == {"dashboard": actions, "organization": actions}
