@@ -86,7 +86,7 @@ async def test_a_search_may_come_as_a_body(api: Api) -> None:
 
 
 async def test_deleted_dashboards_are_found_until_they_are_made_again(api: Api) -> None:
-    """By title, those that the caller could read; of several of one name the last. The day says when they go for good."""
+    """By title, for Admins all, for others those that they deleted; of several of one name the last. The day says when they go for good."""
     place = await folder(api, "f1", "F")
     for uid, title, where in (("d1", "beta", ""), ("d2", "Alpha", "f1"), ("d3", "Here", "")):
         await saved(api, uid, title, folder=where)
@@ -94,7 +94,7 @@ async def test_deleted_dashboards_are_found_until_they_are_made_again(api: Api) 
     await saved(api, "d1", "Gamma")
     for uid in ("d1", "d2"):
         await api("DELETE", f"/api/dashboards/uid/{uid}")
-    viewer = await api.person("viewer", Role.VIEWER)
+    editor, viewer = await api.person("editor", Role.EDITOR), await api.person("viewer", Role.VIEWER)
 
     async def found(query: str = "", **options: Any) -> list[tuple[str, str]]:
         status, body = await api("GET", f"/api/search?deleted=true&{query}", **options)
@@ -110,10 +110,13 @@ async def test_deleted_dashboards_are_found_until_they_are_made_again(api: Api) 
     assert await found("type=dash-folder") == []
     assert (await api("POST", "/api/search", {"deleted": True, "dashboardUIDs": ["d2"]}))[1][0]["folderId"] == place["id"]
     assert (await api("POST", "/api/folders/f1/permissions", {"items": []}))[0] == 200
-    assert await found(auth=viewer) == [("d1", "Gamma")]
+    assert await found(auth=viewer) == await found(auth=editor) == []
+    assert (await api("DELETE", "/api/dashboards/uid/d3", auth=editor))[0] == 200
+    assert await found(auth=editor) == [("d3", "Here")]
+    assert await found(auth=viewer) == []
     assert await found(auth=await api.person("nobody", Role.NONE)) == []
     assert (await api("PATCH", "/api/dashboards/uid/d1/trash", {}))[0] == 200
-    assert await found() == [("d2", "Alpha")]
+    assert await found() == [("d2", "Alpha"), ("d3", "Here")]
 
 
 async def test_a_search_for_another_type_fails(api: Api) -> None:

@@ -60,7 +60,7 @@ def _names(host: str) -> list[str]:
 
 
 def _kept(folder: Path, names: list[str], now: datetime) -> Path:
-    """The pair in ``folder``; makes it where there is none, or one for other names, or one that soon ends."""
+    """The pair in ``folder``; makes it where there is none, or one for other names, or one that soon ends or may sign others."""
     pair = folder / PAIR
     if not pair.exists() or not _serves(x509.load_pem_x509_certificate(pair.read_bytes()), names, now):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -73,7 +73,9 @@ def _kept(folder: Path, names: list[str], now: datetime) -> Path:
 
 def _serves(certificate: x509.Certificate, names: list[str], now: datetime) -> bool:
     shown = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    return set(shown) == set(_alternatives(names)) and certificate.not_valid_after_utc - now > _RENEWED_BEFORE
+    is_authority = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    is_lasting = certificate.not_valid_after_utc - now > _RENEWED_BEFORE
+    return set(shown) == set(_alternatives(names)) and is_lasting and not is_authority
 
 
 def _alternatives(names: list[str]) -> list[x509.GeneralName]:
@@ -89,26 +91,17 @@ def _address(name: str) -> IPv4Address | IPv6Address | None:
 
 
 def _made(names: list[str], now: datetime) -> tuple[bytes, bytes]:
-    """A new key and its own certificate, as PEM. Clients may name it as the authority they trust."""
+    """A new key and its own certificate, as PEM. Clients may name it as the authority they trust, which is one for these names alone.
+
+    It says nothing of the key's usage: some clients take none for self-signed whose key may not sign certificates.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     public = key.public_key()
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Dashwright")])
-    usage = x509.KeyUsage(
-        digital_signature=True,
-        key_cert_sign=True,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        crl_sign=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
     certificate = (
         x509.CertificateBuilder(name, name, public, x509.random_serial_number(), now - timedelta(hours=1), now + _LIFE)
         .add_extension(x509.SubjectAlternativeName(_alternatives(names)), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(usage, critical=True)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
         .sign(key, hashes.SHA256())
