@@ -26,8 +26,8 @@ async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[Ran]:
 
 
 async def _ran(service: Service, group: str, place: Path, python: Path, tests: Path) -> Ran:
-    before, report, file = len(service.events), place / f"{group}.xml", suite.GROUPS[group].file
-    options = ["-p", "grafana_target", "-m", "integration", *(f"--deselect={test}" for test in suite.UNCLAIMED)]
+    chosen, before, report = suite.GROUPS[group], len(service.events), place / f"{group}.xml"
+    options = ["-p", "grafana_target", "-m", "integration", *(f"--deselect={test}" for test in suite.left_out(chosen))]
     settings = {"DASHWRIGHT_TEST_TARGET": urlsplit(gateway.address(service)).netloc, "PYTHONPATH": str(_PLUGINS)}
-    said = await running.run(python, tests, file, options, settings, report)
-    return Ran(group, file, said, report, gateway.suspects(service, before))
+    said = await running.run(python, tests, chosen.nodes, options, settings, report)
+    return Ran(group, " ".join(chosen.nodes), said, report, gateway.suspects(service, before))

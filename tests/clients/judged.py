@@ -10,7 +10,9 @@ from tests.clients import verdict
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """``said`` is what pytest wrote, ``report`` JUnit's XML of it, ``suspects`` the calls that may have to do with failures."""
+    """``file`` is the file that ran, or the tests of it that did. ``said`` is what pytest wrote, ``report`` JUnit's XML of it, ``suspects``
+    the calls that may have to do with failures.
+    """
 
     group: str
     file: str

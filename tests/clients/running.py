@@ -1,4 +1,4 @@
-"""Runs a file of tests in a client's own environment."""
+"""Runs tests in a client's own environment."""
 
 import asyncio
 import os
@@ -10,13 +10,15 @@ _TEST_SECONDS = 60
 _STRANGE = ("DASHWRIGHT_", "GRAFANA_", "PYTEST_", "KUBECONFIG", "KUBECTL_")
 
 
-async def run(python: Path, tests: Path, file: str, options: Sequence[str], environment: Mapping[str, str], report: Path) -> str:
-    """Runs pytest in the folder ``tests``. Answers what it said; ``report`` is JUnit's XML."""
+async def run(
+    python: Path, tests: Path, chosen: Sequence[str], options: Sequence[str], environment: Mapping[str, str], report: Path
+) -> str:
+    """Runs pytest on what is ``chosen`` of the folder ``tests``. Answers what it said; ``report`` is JUnit's XML."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_STRANGE)}
     plain = ["-p", "no:cacheprovider", "-o", "addopts=", "-o", "log_cli=false", "-o", "junit_family=xunit1"]
     told = ["--quiet", "--tb=short", f"--timeout={_TEST_SECONDS}", f"--junitxml={report}"]
     process = await asyncio.create_subprocess_exec(
-        *(str(python), "-m", "pytest", *plain, *told, *options, file),
+        *(str(python), "-m", "pytest", *plain, *told, *options, *chosen),
         cwd=tests,
         env={**kept, "PYTHONDONTWRITEBYTECODE": "1", **environment},
         stdin=asyncio.subprocess.DEVNULL,
@@ -29,5 +31,5 @@ async def run(python: Path, tests: Path, file: str, options: Sequence[str], envi
     except TimeoutError:
         process.kill()
         await process.wait()
-        return f"{file} took longer than {_GROUP_SECONDS:g} s and was ended"
+        return f"{' '.join(chosen)} took longer than {_GROUP_SECONDS:g} s and was ended"
     return said.decode(errors="replace")

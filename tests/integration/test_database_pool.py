@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -14,12 +15,22 @@ from dashwright.common.database.pool import Connection, Database, Timeouts
 from dashwright.common.errors import Unavailable
 
 SHORT = Timeouts(acquire=0.5, statement=1.5, lock=0.5)
+PATIENCE = 300.0
 
 
 @pytest.fixture
 async def narrow(database_url: str) -> AsyncIterator[Database]:
     """A pool of one connection with short limits."""
     opened = await Database.open(database_url, application_name="narrow", max_size=1, timeouts=SHORT)
+    yield opened
+    await opened.close()
+
+
+@asynccontextmanager
+async def limited(url: str, **limits: float) -> AsyncIterator[Database]:
+    """A pool of one connection where nothing ends but by the limits given, on however busy a machine."""
+    patient = Timeouts(acquire=PATIENCE, statement=PATIENCE, lock=PATIENCE, idle=PATIENCE)
+    opened = await Database.open(url, application_name="limited", max_size=1, timeouts=replace(patient, **limits))
     yield opened
     await opened.close()
 
@@ -131,19 +142,21 @@ async def test_no_free_connection_in_time_is_unavailable(narrow: Database) -> No
     await narrow.check()
 
 
-async def test_a_long_statement_is_cancelled_by_the_server(narrow: Database) -> None:
+async def test_a_long_statement_is_cancelled_by_the_server(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit on statements is the server's to keep, so nothing runs on after its caller gave up."""
-    with pytest.raises(Unavailable, match="busy"):
-        async with narrow.connection() as connection:
-            await connection.execute("select pg_sleep(10)")
-
-
-async def test_a_lock_is_not_waited_for_without_end(narrow: Database, database: Database) -> None:
-    """Waiting for a lock ends at its own limit."""
-    async with database.transaction() as holder:
-        await holder.execute("create table busy (); lock table busy; select pg_advisory_xact_lock(1)")
+    monkeypatch.setattr(pool, "_CANCEL_ALLOWANCE", PATIENCE)
+    async with limited(database_url, statement=0.5) as opened:
         with pytest.raises(Unavailable, match="busy"):
-            async with narrow.transaction() as connection:
+            async with opened.connection() as connection:
+                await connection.execute("select pg_sleep($1)", PATIENCE)
+
+
+async def test_a_lock_is_not_waited_for_without_end(database_url: str) -> None:
+    """Waiting for a lock ends at its own limit."""
+    async with limited(database_url) as holding, holding.transaction() as holder, limited(database_url, lock=0.5) as opened:
+        await holder.execute("select pg_advisory_xact_lock(1)")
+        with pytest.raises(Unavailable, match="busy"):
+            async with opened.transaction() as connection:
                 await connection.execute("select pg_advisory_xact_lock(1)")
 
 

@@ -50,5 +50,5 @@ async def _ran(service: Service, group: str, place: Path, python: Path, settings
         "-o",
         "asyncio_mode=auto",
     ]
-    said = await running.run(python, _CASES, file, options, {**settings, "HOME": str(home)}, report)
+    said = await running.run(python, _CASES, [file], options, {**settings, "HOME": str(home)}, report)
     return Ran(group, file, said, report, gateway.suspects(service, before))

@@ -304,6 +304,8 @@ ASKS: Final[Mapping[str, Ask]] = {
     "PUT /api/user/password": ask({"oldPassword": PASSWORD, "newPassword": "another"}, own=True, login=login),
     "POST /api/user/stars/dashboard/uid/{uid}": ask(uid=dashboard),
     "DELETE /api/user/stars/dashboard/uid/{uid}": ask(uid=dashboard),
+    "POST /api/user/stars/dashboard/{id}": ask(id=dashboard_id),
+    "DELETE /api/user/stars/dashboard/{id}": ask(id=dashboard_id),
     "POST /api/admin/users": ask(lambda _: {"login": fresh("user"), "password": PASSWORD}),
     "PUT /api/admin/users/{id}/password": ask({"password": "another"}, id=user),
     "PUT /api/admin/users/{id}/permissions": ask({"isGrafanaAdmin": True}, id=user),

@@ -151,6 +151,8 @@ SIGNED_IN_ROUTES: Final = frozenset(
         "PUT /api/user/password",
         "POST /api/user/stars/dashboard/uid/{uid}",
         "DELETE /api/user/stars/dashboard/uid/{uid}",
+        "POST /api/user/stars/dashboard/{id}",
+        "DELETE /api/user/stars/dashboard/{id}",
         "GET /api/access-control/user/actions",
         "GET /api/access-control/user/permissions",
         "GET /api/user/quotas",

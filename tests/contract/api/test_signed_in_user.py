@@ -103,6 +103,22 @@ async def test_a_dashboard_is_starred_and_unstarred(api: Api) -> None:
     assert await api("POST", "/api/user/stars/dashboard/uid/unknown") == (404, {"message": "Dashboard not found"})
 
 
+async def test_a_dashboard_is_starred_by_number(api: Api) -> None:
+    """As by uid; a number that names nothing the caller may read is refused."""
+    await api("POST", DASHBOARDS, {"metadata": {"name": "d"}, "spec": {"title": "T"}})
+    stars = "/api/user/stars/dashboard"
+    number = await api.sql("select number from resource where name = 'd'")
+    assert await api("POST", f"{stars}/{number}") == (200, {"message": "Dashboard starred!"})
+    assert await api.sql("select dashboard_uid from star") == "d"
+    assert await api("DELETE", f"{stars}/{number}") == (200, {"message": "Dashboard unstarred"})
+    assert await api.sql("select count(*) from star") == 0
+    nobody = await api.person("nobody", Role.NONE)
+    for method in ("POST", "DELETE"):
+        assert await api(method, f"{stars}/{number}", auth=nobody) == (404, {"message": "Dashboard not found"})
+        assert await api(method, f"{stars}/77") == (404, {"message": "Dashboard not found"})
+        assert await api(method, f"{stars}/d") == (400, {"message": "id is invalid"})
+
+
 async def test_who_may_not_read_a_dashboard_cannot_tell_it_is_there_by_starring(api: Api) -> None:
     """The same 404 for one that is there."""
     await api("POST", DASHBOARDS, {"metadata": {"name": "d"}, "spec": {"title": "T"}})

@@ -6,6 +6,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from aiohttp import ClientConnectorCertificateError
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from dashwright.api import tls
 from dashwright.api.http.answer import Answer
@@ -28,18 +33,55 @@ def _pair(settings: Settings) -> bytes:
     return (settings.data_dir / "tls" / tls.PAIR).read_bytes()
 
 
+STRICT = ssl.VERIFY_X509_STRICT
+PARTIAL = ssl.VERIFY_X509_PARTIAL_CHAIN
+
+
+async def fine(_: Call) -> Answer:
+    return Answer(200, b"{}")
+
+
+@pytest.mark.parametrize("flags", [ssl.VERIFY_DEFAULT, STRICT, PARTIAL, STRICT | PARTIAL], ids=["lax", "strict", "partial", "both"])
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-async def test_clients_that_trust_it_are_served(serve: Serve, settings: Settings, host: str) -> None:
+async def test_clients_that_trust_it_are_served(serve: Serve, settings: Settings, host: str, flags: ssl.VerifyFlags) -> None:
     """A client that was given the certificate speaks https with the gateway, by name and by address, its checks all on."""
-
-    async def fine(_: Call) -> Answer:
-        return Answer(200, b"{}")
-
     gateway = await serve([Route("GET", "/api/fine", fine, PUBLIC)], tls=tls.context_of(settings, NOW))
     trusting = ssl.create_default_context(cafile=settings.data_dir / "tls" / tls.CERTIFICATE)
-    trusting.verify_flags |= ssl.VERIFY_X509_STRICT
+    trusting.verify_flags |= flags
     async with gateway.client.get(f"https://{host}:{gateway.port}/api/fine", ssl=trusting) as response:
         assert response.status == 200
+
+
+@pytest.mark.parametrize("flags", [ssl.VERIFY_DEFAULT, STRICT, PARTIAL], ids=["lax", "strict", "partial"])
+async def test_nothing_else_is_trusted_for_it(serve: Serve, settings: Settings, tmp_path: Path, flags: ssl.VerifyFlags) -> None:
+    """Whoever has the key cannot sign a certificate with it that clients would take for another host's."""
+    tls.context_of(settings, NOW)
+    pair, forged = _pair(settings), tmp_path / "forged.pem"
+    forged.write_bytes(_signed_by(pair) + pair)
+    forging = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    forging.load_cert_chain(forged)
+    gateway = await serve([Route("GET", "/api/fine", fine, PUBLIC)], tls=forging)
+    trusting = ssl.create_default_context(cafile=settings.data_dir / "tls" / tls.CERTIFICATE)
+    trusting.verify_flags |= flags
+    with pytest.raises(ClientConnectorCertificateError):
+        await gateway.client.get(f"https://localhost:{gateway.port}/api/fine", ssl=trusting)
+
+
+def _signed_by(pair: bytes) -> bytes:
+    """A key, and a certificate for it that the key of the pair has signed."""
+    authority = serialization.load_pem_private_key(pair, None)
+    assert isinstance(authority, ec.EllipticCurvePrivateKey)
+    issuer = x509.load_pem_x509_certificate(pair).subject
+    key, subject = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Another")])
+    begun, ended = NOW - timedelta(days=1), NOW + timedelta(days=1)
+    certificate = (
+        x509.CertificateBuilder(issuer, subject, key.public_key(), x509.random_serial_number(), begun, ended)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.public_key()), critical=False)
+        .sign(authority, hashes.SHA256())
+    )
+    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return private + certificate.public_bytes(serialization.Encoding.PEM)
 
 
 def test_only_the_owner_may_read_the_key(settings: Settings) -> None:
@@ -70,6 +112,25 @@ def test_one_for_another_name_is_replaced(settings: Settings) -> None:
     tls.context_of(settings, NOW)
     first = _pair(settings)
     tls.context_of(settings.model_copy(update={"http_host": "127.0.0.2"}), NOW)
+    assert _pair(settings) != first
+
+
+def test_an_authority_is_replaced(settings: Settings) -> None:
+    """One that may sign others, as they were once made, does not stay."""
+    tls.context_of(settings, NOW)
+    pair = settings.data_dir / "tls" / tls.PAIR
+    key = serialization.load_pem_private_key(pair.read_bytes(), None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    old = x509.load_pem_x509_certificate(pair.read_bytes())
+    names = old.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    end = NOW + timedelta(days=800)
+    made = x509.CertificateBuilder(old.subject, old.subject, key.public_key(), old.serial_number, old.not_valid_before_utc, end)
+    for extension in (names, x509.BasicConstraints(ca=True, path_length=0)):
+        made = made.add_extension(extension, critical=False)
+    private = pair.read_bytes().partition(b"-----BEGIN CERTIFICATE")[0]
+    first = private + made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    pair.write_bytes(first)
+    tls.context_of(settings, NOW)
     assert _pair(settings) != first
 
 

@@ -98,6 +98,15 @@ def test_the_list_names_tests_of_the_groups() -> None:
     assert files <= {group.file for group in suite.GROUPS.values()}
 
 
+def test_each_test_runs_in_one_group() -> None:
+    """What a group names is left out of the group of the whole file, and of that group nothing is."""
+    for name, group in suite.GROUPS.items():
+        for node in group.nodes if group.tests else ():
+            whole = [other for other in suite.GROUPS.values() if other.file == group.file and not other.tests]
+            assert [node in suite.left_out(other) for other in whole] == [True], name
+            assert node not in suite.left_out(group)
+
+
 def test_an_archive_with_another_content_is_removed_and_refused(tmp_path: Path) -> None:
     """What was tampered with, or broke off, never runs, and the next run downloads anew."""
     spoilt = tmp_path / "suite.tar.gz"

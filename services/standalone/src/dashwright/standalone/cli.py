@@ -35,9 +35,11 @@ def migrate() -> int:
     return 0
 
 
-app.command(
-    "dashwright.standalone.evaluate:evaluate", name="eval", help="Evaluate a panel's expressions over recorded frames, without a server."
-)
+_EVAL = """Evaluate a panel's expressions over recorded frames, without a server.
+
+The exit status is 0 when every query shown has a result, 1 when one has an error or the panel is refused, 2 when a file cannot be read.
+"""
+app.command("dashwright.standalone.evaluate:evaluate", name="eval", help=_EVAL)
 
 admin = App(name="admin", help="What whoever runs the server needs now and then.")
 admin.command("dashwright.standalone.importing.command:import_grafana", name="import-grafana")

@@ -73,25 +73,35 @@ def routes(database: Database, use: Users, throttle: Throttle, guard: Guard) -> 
         await use.set_password(call.actor, call.identity, user_id, form.new_password)
         return message_answer("User password changed")
 
-    async def star(call: Call) -> Answer:
-        user_id, dashboard, caller = user_only(call, lacks="stars"), call.parameters["uid"], call.identity
+    async def readable(call: Call) -> str:
+        """The dashboard that the path names by uid or number. Raises NotFound where the caller may not read it, too."""
+        caller = call.identity
+        uid, number = ("", call.integer("id", "id is invalid")) if "id" in call.parameters else (call.parameters["uid"], None)
         view = await guard.view(caller, caller.namespace)
+        async with database.connection() as connection:
+            found = await access.find(connection, DASHBOARD, caller.namespace, uid, number)
+        if found is None or not view.may(DASHBOARD.actions["get"], DASHBOARD, found.name, found.folder):
+            raise NotFound("Dashboard not found")
+        return found.name
+
+    async def star(call: Call) -> Answer:
+        user_id, caller = user_only(call, lacks="stars"), call.identity
+        dashboard = await readable(call)
         async with database.transaction() as connection:
-            found = await access.find(connection, DASHBOARD, caller.namespace, dashboard)
-            if found is None or not view.may(DASHBOARD.actions["get"], DASHBOARD, dashboard, found.folder):
-                raise NotFound("Dashboard not found")
             await stars.add(connection, user_id, caller.org_id, dashboard)
             await audit.record(connection, call.actor, STAR, f"dashboard:{dashboard}", org_id=caller.org_id)
         return message_answer("Dashboard starred!")
 
     async def unstar(call: Call) -> Answer:
-        user_id, dashboard = user_only(call, lacks="stars"), call.parameters["uid"]
+        user_id = user_only(call, lacks="stars")
+        dashboard = call.parameters["uid"] if "uid" in call.parameters else await readable(call)
         async with database.transaction() as connection:
             await stars.remove(connection, user_id, call.identity.org_id, dashboard)
             await audit.record(connection, call.actor, UNSTAR, f"dashboard:{dashboard}", org_id=call.identity.org_id)
         return message_answer("Dashboard unstarred")
 
-    starred = "/api/user/stars/dashboard/uid/{uid}"
+    starred, by_number = "/api/user/stars/dashboard/uid/{uid}", "/api/user/stars/dashboard/{id}"
+    number = {"id": int}
     said = {200: Message}
     return [
         Route(
@@ -158,6 +168,22 @@ def routes(database: Database, use: Users, throttle: Throttle, guard: Guard) -> 
             unstar,
             SIGNED_IN,
             Operation("unstarDashboardByUID", "take a star away, also where there is none", TAG, answers=said),
+            audit=UNSTAR,
+        ),
+        Route(
+            "POST",
+            by_number,
+            star,
+            SIGNED_IN,
+            Operation("starDashboard", "the same by number", TAG, answers=said, parameters=number, errors=(404,), deprecated=True),
+            audit=STAR,
+        ),
+        Route(
+            "DELETE",
+            by_number,
+            unstar,
+            SIGNED_IN,
+            Operation("unstarDashboard", "the same by number", TAG, answers=said, parameters=number, errors=(404,), deprecated=True),
             audit=UNSTAR,
         ),
     ]

@@ -52,7 +52,7 @@ class Search:
 
     ``dashboards`` are those that may be found, ``containers`` the folders that may be told, and found where ``folders_too`` is set.
     In ``folders`` the empty text is the root, in ``folder_numbers`` 0; where ``by_own_number`` is set, folders that have one of these
-    numbers themselves are found, too.
+    numbers themselves are found, too. ``deleted_by`` is whose deletions are looked for, None for everybody's.
     """
 
     org_id: int
@@ -69,6 +69,7 @@ class Search:
     tags: Collection[str] = ()
     starred: bool = False
     descending: bool = False
+    deleted_by: str | None = None
 
 
 async def search(connection: Connection, wanted: Search, *, limit: int, offset: int) -> Sequence[Item]:
@@ -108,6 +109,7 @@ async def deleted(connection: Connection, wanted: Search, *, limit: int, offset:
         _some(wanted.folders),
         limit,
         offset,
+        wanted.deleted_by,
     )
     return [_item(row, row["deleted_at"]) for row in rows]
 

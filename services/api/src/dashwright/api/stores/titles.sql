@@ -29,6 +29,7 @@ limit $23 offset $24
 -- Deleted dashboards of a namespace that can be made again, by title: of several of one name the last, and none whose name is taken.
 -- What the caller may read: everything ($2), folders ($3), the root ($4) but for some ($5), some by name ($6); of folders the same
 -- ($7 to $11). Null or empty asks for nothing: $12 part of the title, $13 names, $14 folders by name, '' the root. $15 limit, $16 offset.
+-- $17 who deleted them, null for everybody.
 select t.number, t.name, t.resource, t.title, '{}'::text[] as tags, f.number as folder_number, f.name as folder, f.title as folder_title,
        false as starred, t.deleted_at
 from trash t
@@ -39,6 +40,7 @@ where t.namespace = $1 and t.api_group = 'dashboard.grafana.app' and t.resource 
   and ($12 = '' or position(lower($12) in lower(t.title)) > 0)
   and ($13::text[] is null or t.name = any($13))
   and ($14::text[] is null or coalesce(t.folder, '') = any($14))
+  and ($17::text is null or t.deleted_by = $17)
   and not exists (
       select from trash later
       where later.namespace = t.namespace and later.api_group = t.api_group and later.resource = t.resource and later.name = t.name

@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from dashwright.api.access.guard import Guard
+from dashwright.api.domain.access.view import deleter_of
 from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
 from dashwright.api.domain.times import shown
 from dashwright.api.http.answer import Answer, json_answer
@@ -38,7 +39,7 @@ _QUERY: Final = {
     "folderUIDs": "only what lies in these folders, general is the root; may be repeated",
     "folderIds": "the same by number, 0 is the root; where only folders are asked for, also these folders themselves; may be repeated",
     "starred": "only the caller's starred dashboards",
-    "deleted": "dashboards in the trash instead; of the others query, dashboardUIDs and folderUIDs count",
+    "deleted": "dashboards in the trash instead, for others than Admins their own; of the others query, dashboardUIDs and folderUIDs count",
     "sort": "alpha-asc, or alpha-desc: by title from the end",
     "limit": "at most 5000; 1000",
     "page": "from 1",
@@ -99,6 +100,7 @@ class _Handlers:
             tags=asked.tag,
             starred=asked.starred,
             descending=asked.sort == "alpha-desc",
+            deleted_by=deleter_of(caller),
         )
         limit = min(asked.limit, _LARGEST_PAGE) if asked.limit > 0 else _PAGE
         offset = (min(max(asked.page, 1), _MOST_PAGES) - 1) * limit

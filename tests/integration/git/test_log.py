@@ -1,0 +1,46 @@
+"""The log of a bare copy: bounded, whatever its commits hold."""
+
+from pathlib import Path
+
+import pygit2
+import pytest
+
+from dashwright.common.errors import SourceFailed
+from dashwright.jobs_worker.adapters.git.log import MOST_ITEMS, log
+from dashwright.jobs_worker.adapters.git.mirrors import Commit
+
+BRANCH = "refs/heads/main"
+
+
+def commit(repository: pygit2.Repository, message: str, *, at: int, who: str = "A", by: str = "A") -> str:
+    """A commit of nothing on the branch."""
+    parents = [repository.references[BRANCH].peel(pygit2.Commit).id] if BRANCH in repository.references else []
+    author, committer = pygit2.Signature(who, "a@example.org", at, 0), pygit2.Signature(by, "b@example.org", at, 0)
+    return str(repository.create_commit(BRANCH, author, committer, message, repository.TreeBuilder().write(), parents))
+
+
+async def test_no_more_than_the_newest(tmp_path: Path) -> None:
+    """Also where all are of the same second."""
+    repository = pygit2.init_repository(str(tmp_path), bare=True)
+    names = [commit(repository, str(number), at=1_700_000_000) for number in range(MOST_ITEMS + 5)]
+    found = await log(Commit(tmp_path, names[-1]), "")
+    assert [item.ref for item in found] == names[: -MOST_ITEMS - 1 : -1]
+
+
+async def test_what_a_commit_says(tmp_path: Path) -> None:
+    """Who wrote and who committed it, where these are two; a time in milliseconds; a message of a bounded length, whatever its bytes."""
+    repository = pygit2.init_repository(str(tmp_path), bare=True)
+    name = commit(repository, "a" * 20_000, at=1_700_000_000, who="Ä", by="B")
+    (found,) = await log(Commit(tmp_path, name), "")
+    assert ([author.name for author in found.authors], found.created_at, len(found.message)) == (["Ä", "B"], 1_700_000_000_000, 10_000)
+    raw = repository[name].read_raw().replace("Ä".encode(), b"\xc4").replace(b"a" * 20_000, b"\xff\n")
+    name = str(repository.write(pygit2.enums.ObjectType.COMMIT, raw))
+    (found,) = await log(Commit(tmp_path, name), "")
+    assert ([author.name for author in found.authors], found.message) == (["\ufffd", "B"], "\ufffd")
+
+
+async def test_a_copy_that_lacks_a_commit_is_damaged(tmp_path: Path) -> None:
+    """A failure of the copy, not of who asks."""
+    pygit2.init_repository(str(tmp_path), bare=True)
+    with pytest.raises(SourceFailed, match="corrupt copy"):
+        await log(Commit(tmp_path, "0" * 39 + "1"), "")
