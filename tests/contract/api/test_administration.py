@@ -335,7 +335,7 @@ async def test_who_may_do_more_than_the_caller_is_out_of_their_reach(api: Api, a
     await api.sql("update org_user set role = 'Admin' where user_id = $1", admin)
     await api.sql("insert into org_user (org_id, user_id, role) values ($1, $2, 'Viewer')", two, abroad)
     assert (await api(method, path.format(plain), body, auth=helper))[0] == 200
-    lacking = {global_: "orgs:delete", local: "teams:read", admin: "apikeys:create", abroad: "dashboards:read"}
+    lacking = {global_: "orgs:delete", local: "teams:read", admin: "apikeys:create", abroad: "annotations:read"}
     for number, needed in lacking.items():
         status, refused = await api(method, path.format(number), body, auth=helper)
         assert (status, refused["message"].rpartition(" ")[2]) == (403, needed)
