@@ -21,12 +21,7 @@ BODIES = {
 
 async def test_objects_from_before_know_their_library_panels(postgres_dsn: str, tmp_path: Path) -> None:
     """From their bodies; versions stay. Of what is gone, and told of by nobody, the history goes."""
-    with as_file(schema.MIGRATIONS) as folder:
-        for file in folder.iterdir():
-            if file.suffix == ".sql" and file.name < SINCE:
-                shutil.copy(file, tmp_path)
-    async with databases.fresh(postgres_dsn, "template0") as url:
-        await schema.migrate(url, tmp_path)
+    async with databases.before(postgres_dsn, SINCE, tmp_path) as url:
         connection = await asyncpg.connect(url)
         for name, body in BODIES.items():
             await connection.execute(

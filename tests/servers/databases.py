@@ -1,10 +1,13 @@
 """A clean database for each test, copied from a template that has the whole schema."""
 
 import hashlib
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from importlib.resources import as_file
 from io import BytesIO
+from pathlib import Path
 from secrets import token_hex
 from typing import Self
 from urllib.parse import urlsplit
@@ -34,6 +37,18 @@ select md5(string_agg(part, ';' order by part)) from parts
 
 _TABLES = "select oid::regclass::text from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace"
 _SEQUENCES = "select format('%I', sequencename) as name, start_value, last_value from pg_sequences where schemaname = 'public'"
+
+
+@asynccontextmanager
+async def before(server_url: str, migration: str, folder: Path) -> AsyncIterator[str]:
+    """The URL of a database as it was before a migration, whose forerunners are copied to ``folder``."""
+    with as_file(schema.MIGRATIONS) as all_of_them:
+        for file in all_of_them.iterdir():
+            if file.suffix == ".sql" and file.name < migration:
+                shutil.copy(file, folder)
+    async with fresh(server_url, "template0") as url:
+        await schema.migrate(url, folder)
+        yield url
 
 
 async def make_template(server_url: str) -> str:

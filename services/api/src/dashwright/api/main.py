@@ -30,11 +30,8 @@ from dashwright.api.resources.annotations import Annotations
 from dashwright.api.resources.configurations import Configurations
 from dashwright.api.resources.dashboards import Dashboards
 from dashwright.api.resources.folders import Folders
-from dashwright.api.resources.jobs import JobObjects
 from dashwright.api.resources.library_elements import LibraryElements
 from dashwright.api.resources.services import Services
-from dashwright.api.resources.shelves import Shelf
-from dashwright.api.resources.stored import StoredObjects
 from dashwright.api.resources.watching.lines import Lines
 from dashwright.api.resources.writing.sealing import Sealing
 from dashwright.api.resources.writing.writer import Writer
@@ -76,7 +73,6 @@ from dashwright.api.stores.users import ensure_first_user
 from dashwright.common import process
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
-from dashwright.common.kinds import kind as kinds
 from dashwright.common.kinds.registry import KINDS
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.messaging.amqp import AmqpBroker
@@ -150,13 +146,9 @@ class Gateway:
 def _services(settings: Settings, database: Database, jobs: Jobs, feed: Feed, clock: Clock, box: SecretBox) -> Services:
     permitted = tuple(str(path) for path in settings.local_paths)
     admission = AdmissionSettings(permitted, settings.min_refresh, settings.folder_depth)
-    shelves: dict[kinds.Shelf, Shelf] = {
-        kinds.Shelf.RESOURCES: StoredObjects(database),
-        kinds.Shelf.JOBS: JobObjects(database),
-    }
     guard = Guard(database, feed)
     writer = Writer(database, clock, admission, settings.quota_rules, guard, Sealing(box))
-    return Services(settings, database, clock, admission, jobs, shelves, feed, guard, Lines(database), writer)
+    return Services(settings, database, clock, admission, jobs, feed, guard, Lines(database), writer)
 
 
 def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, probe: RepositoryProbe, box: SecretBox) -> list[Route]:

@@ -174,8 +174,3 @@ KINDS: tuple[Kind, ...] = (DASHBOARD, FOLDER, LIBRARY_PANEL, REPOSITORY, JOB, EV
 def find(group: str, plural: str) -> Kind | None:
     """The kind a path of the resource API names."""
     return next((kind for kind in KINDS if kind.group == group and kind.plural == plural), None)
-
-
-def find_by_name(group: str, kind: str) -> Kind | None:
-    """The kind an object's ``apiVersion`` and ``kind`` name."""
-    return next((item for item in KINDS if item.group == group and item.kind == kind), None)

@@ -1,4 +1,4 @@
-"""The shelf of jobs, how the resource API makes and ends them, and what a submitter gets to see of them."""
+"""How the resource API makes and ends jobs, and what a submitter gets to see of them."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -8,21 +8,10 @@ from dashwright.api.domain import submissions
 from dashwright.api.domain.actor import Actor
 from dashwright.api.resources.options import DeleteOptions
 from dashwright.api.resources.writing.wanted import Expect
-from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import EVALUATION, JOB
-from dashwright.common.stores import jobs
 from dashwright.common.stores.jobs import StoredJob
-
-
-class JobObjects:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def get(self, kind: Kind, namespace: str, name: str) -> StoredJob:
-        async with self._database.connection() as connection:
-            return await jobs.get(connection, kind, namespace, name)
 
 
 async def create(commands: Jobs, kind: Kind, namespace: str, body: bytes, actor: Actor, *, dry_run: bool) -> StoredJob:

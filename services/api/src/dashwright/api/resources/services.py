@@ -1,6 +1,6 @@
 """What the verbs of the resource API work with."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -9,13 +9,11 @@ from dashwright.api.commands import Jobs
 from dashwright.api.feed.feed import Feed
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
-from dashwright.api.resources.shelves import Shelf
 from dashwright.api.resources.target import Target
 from dashwright.api.resources.watching.lines import Lines
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
-from dashwright.common.kinds import kind as kinds
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.settings import Settings
 
@@ -29,7 +27,6 @@ class Services:
     clock: Clock
     admission: AdmissionSettings
     jobs: Jobs
-    shelves: Mapping[kinds.Shelf, Shelf]
     feed: Feed
     guard: Guard
     lines: Lines

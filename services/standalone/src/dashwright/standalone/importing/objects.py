@@ -72,7 +72,6 @@ class Object:
     created_by: str
     updated: datetime | None
     updated_by: str | None
-    has_rules: bool = False
     key: str = ""
 
     @property
@@ -156,10 +155,13 @@ def told(row: Row) -> Told:
     return Told(message, whole(row, "parent_version") or None, whole(row, "restored_from") or None)
 
 
-def library_panel(row: Row, folders: Folders) -> Object | None:
-    """Known by the name and type of its row, whatever its model says; None for what is no panel. Raises Invalid for a broken model."""
-    if whole(row, "kind") not in (0, _PANEL):
-        return None
+def is_panel(row: Row) -> bool:
+    """Whether a library element is a panel; others are variables."""
+    return whole(row, "kind") in (0, _PANEL)
+
+
+def library_panel(row: Row, folders: Folders) -> Object:
+    """Known by the name and type of its row, whatever its model says. Raises Invalid for a broken model."""
     model = _tree(text(row, "model"))
     description = text(row, "description")
     spec = model if model.get("description") or not description else {**model, "description": description}
@@ -185,7 +187,6 @@ def _object(kind: Kind, row: Row, name: str, number: int, parent: str, body: Bod
         _person(whole(row, "created_by")),
         updated if updated and updated > created else None,
         _person(whole(row, "updated_by")) if updated and updated > created else None,
-        bool(whole(row, "has_acl")),
         f"{org_id}/{name}",
     )
 

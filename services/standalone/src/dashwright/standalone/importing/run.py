@@ -184,11 +184,12 @@ async def _dashboards(work: _Import) -> None:
 
 async def _with_versions(work: _Import, batch: list[Object]) -> None:
     """Dashboards and their earlier generations, the newest of these."""
+    if not batch:
+        return
     by_row = {item.row: item for item in batch}
     earlier: dict[int, list[objects.Version]] = {}
     told: dict[str, Told] = {}
-    rows = work.rows("dashboard_version", "dashboard_id", "version", among=("dashboard_id", list(by_row))) if batch else _nothing()
-    async for row in rows:
+    async for row in work.rows("dashboard_version", "dashboard_id", "version", among=("dashboard_id", list(by_row))):
         item = by_row[whole(row, "dashboard_id")]
         if whole(row, "version") == item.generation:
             told[item.key] = objects.told(row)
@@ -211,7 +212,7 @@ async def _panels(work: _Import) -> None:
         if not work.wants(whole(row, "org_id")):
             continue
         key = f"{whole(row, 'org_id')}/{text(row, 'uid')}"
-        if whole(row, "kind") == 2:
+        if not objects.is_panel(row):
             work.report.remark("library_element", key, Outcome.SKIPPED, "library variables are not served here")
             continue
         found = _read(work, "library_element", row, lambda row: objects.library_panel(row, work.folders))
@@ -268,8 +269,3 @@ async def _look_for_newer_storage(work: _Import) -> None:
             f"the table resource holds {newer} dashboards and folders beside those that were read: a server of version 12 or later "
             "may have moved its objects there, and what was imported may be out of date; compare before you rely on it"
         )
-
-
-async def _nothing() -> AsyncIterator[Row]:
-    return
-    yield {}

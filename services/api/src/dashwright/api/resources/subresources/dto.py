@@ -10,6 +10,7 @@ from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Content, Operation
 from dashwright.api.resources import described, formats
+from dashwright.api.resources.reading import readable
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
 from dashwright.common.identity import Caller, Identity
@@ -28,9 +29,7 @@ def operation(target: Target) -> Operation:
 
 async def handle(target: Target, services: Services, call: Call) -> Answer:
     kind, form = target.kind, formats.format_of(call)
-    stored = await services.shelves[kind.shelf].get(kind, call.parameters["namespace"], call.parameters["name"])
-    assert isinstance(stored, Stored), "a dashboard is a stored object"
-    view = await services.guard.demand(call.identity, kind.actions["get"], stored)
+    stored, view = await readable(kind, services, call)
     if call.query.get("includeAccess") in _REFUSED:
         return formats.one(form, kind, target.version, stored)
     shown = stored.encode(target.version).replace(f'"kind":"{kind.kind}"'.encode(), b'"kind":"DashboardWithAccessInfo"', 1)

@@ -9,6 +9,7 @@ from dashwright.api.http.integers import integer_of
 from dashwright.api.http.routing import Content, Operation
 from dashwright.api.resources import described, formats, past
 from dashwright.api.resources.formats import Form
+from dashwright.api.resources.reading import readable
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
 from dashwright.common.errors import BadRequest
@@ -16,7 +17,6 @@ from dashwright.common.media import JSON, YAML
 from dashwright.common.models.dashboard_versions import DashboardVersionInfo, DashboardVersionList, VersionsQueryOptions
 from dashwright.common.stores import histories
 from dashwright.common.stores.histories import Version
-from dashwright.common.stores.resources import Stored
 
 _QUERY: Final = {
     "limit": "how many at most",
@@ -41,7 +41,7 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
     if asked.version:
         return await _one(target, services, call, asked.version)
     form, limit, before = formats.format_of(call), past.limit_of(call), past.before_of(call)
-    current = await _readable(target, services, call)
+    current, _ = await readable(target.kind, services, call)
     async with services.database.connection() as connection:
         found = await histories.versions(connection, current.uid, before=before, limit=limit + 1)
     listed = DashboardVersionList(
@@ -72,15 +72,8 @@ def _number(text: str) -> int:
 
 async def _one(target: Target, services: Services, call: Call, number: int) -> Answer:
     form = formats.format_of(call)
-    current = await _readable(target, services, call)
+    current, _ = await readable(target.kind, services, call)
     return formats.one(form, target.kind, target.version, await past.version_of(services, current, number))
-
-
-async def _readable(target: Target, services: Services, call: Call) -> Stored:
-    found = await services.shelves[target.kind.shelf].get(target.kind, call.parameters["namespace"], call.parameters["name"])
-    assert isinstance(found, Stored), "what has versions is a stored object"
-    await services.guard.demand(call.identity, target.kind.actions["get"], found)
-    return found
 
 
 def _info(version: Version) -> DashboardVersionInfo:

@@ -4,9 +4,11 @@ from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import described, formats
+from dashwright.api.resources.reading import readable
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
-from dashwright.common.stores.resources import Stored
+from dashwright.common.kinds.kind import Shelf
+from dashwright.common.stores import jobs
 
 
 def operation(target: Target) -> Operation:
@@ -14,9 +16,10 @@ def operation(target: Target) -> Operation:
 
 
 async def handle(target: Target, services: Services, call: Call) -> Answer:
-    kind, namespace = target.kind, call.parameters["namespace"]
-    form = formats.format_of(call)
-    found = await services.shelves[kind.shelf].get(kind, namespace, call.parameters["name"])
-    if isinstance(found, Stored):
-        await services.guard.demand(call.identity, kind.actions["get"], found)
-    return formats.one(form, kind, target.version, found)
+    kind, form = target.kind, formats.format_of(call)
+    if kind.shelf is Shelf.RESOURCES:
+        found, _ = await readable(kind, services, call)
+        return formats.one(form, kind, target.version, found)
+    async with services.database.connection() as connection:
+        job = await jobs.get(connection, kind, call.parameters["namespace"], call.parameters["name"])
+    return formats.one(form, kind, target.version, job)

@@ -1,0 +1,15 @@
+"""One stored object, for a caller who may read it."""
+
+from dashwright.api.domain.access.view import View
+from dashwright.api.http.call import Call
+from dashwright.api.resources.services import Services
+from dashwright.common.kinds.kind import Kind
+from dashwright.common.stores import resources
+from dashwright.common.stores.resources import Stored
+
+
+async def readable(kind: Kind, services: Services, call: Call) -> tuple[Stored, View]:
+    """The object that the path names, and the caller's view on where it lies. Raises NotFound and Forbidden."""
+    async with services.database.connection() as connection:
+        found = await resources.get(connection, kind, call.parameters["namespace"], call.parameters["name"])
+    return found, await services.guard.demand(call.identity, kind.actions["get"], found)
