@@ -19,7 +19,7 @@ test: setup  ## run every test against real PostgreSQL and RabbitMQ, found or pr
 test-faults: setup  ## run the tests that kill and stop what others share, each with servers of its own
 	@$(PYTEST) -n auto --dist loadscope -m faults
 
-test-oracles: setup  ## compare with MariaDB and Prometheus, which it installs where it may
+test-oracles: setup  ## compare with MariaDB, Prometheus and the API of git hosts, which it installs where it may
 	@$(PYTEST) -m oracles tests/oracles
 
 test-clients: setup  ## try kubectl, Kubernetes' Python clients and grafana-client's own tests; downloads them (GROUPS="kubectl teams")
@@ -34,8 +34,9 @@ check: setup  ## lint, types and import law
 fmt: setup  ## format the code
 	.venv/bin/ruff check --fix --quiet . ; .venv/bin/ruff format .
 
-docs: setup  ## write the generated tables of docs/reference/expressions.md anew
+docs: setup  ## write the generated tables of docs/reference/expressions.md and the pictures of docs/pictures anew
 	@.venv/bin/python docs/tables.py
+	@.venv/bin/python docs/pictures.py
 
 bench:  ## measure the product beside bare references (ROWS=E1,E10)
 	@requirements/install bench

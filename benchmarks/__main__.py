@@ -15,6 +15,8 @@ from tests.servers import databases, postgres, rabbitmq
 
 from benchmarks import encoding, gateway, job_path, kernels, large_answers, peers, query_path, resources, statements, watchers
 from benchmarks.row import Row
+from benchmarks.sync import rows as syncs
+from benchmarks.sync import whole
 
 Alone = Callable[[], Awaitable[list[Row]]]
 Served = Callable[[str, str, Path], Awaitable[list[Row]]]
@@ -41,6 +43,11 @@ SERVED: dict[str, list[Served]] = {
     "G3": [resources.lists],
     "D1": [resources.bodies],
     "Q1": [job_path.rows],
+    "S1": [syncs.full],
+    "S2": [syncs.unchanged],
+    "S3": [syncs.incremental],
+    "S4": [whole.reading],
+    "M1": [whole.memory],
     "W": [watchers.crowd, watchers.namespace],
 }
 """What needs servers."""

@@ -1,6 +1,7 @@
 """What a store remembers of a sync, and finds again by path: what the next one begins with."""
 
 import uuid
+from datetime import timedelta
 
 from tests.integration import syncing
 
@@ -11,6 +12,7 @@ from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import repositories, resources
+from dashwright.common.stores.repositories import Fault, Kept
 from dashwright.jobs_worker.adapters.store import StoredResources
 from dashwright.jobs_worker.domain.objects import Key
 
@@ -27,18 +29,60 @@ async def test_a_commit_is_that_of_one_generation(database: Database) -> None:
     """The newest one counts, an empty one is none, and it goes with the repository."""
     uid = await make(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
     async with database.connection() as connection:
-        for commit in ("c1", "c2"):
-            await repositories.note_commit(connection, uid, commit, generation=3)
-            assert await repositories.commit_of(connection, uid, generation=3) == commit
-        assert await repositories.commit_of(connection, uid, generation=4) is None
-        await repositories.note_commit(connection, uid, "", generation=3)
-        assert await repositories.commit_of(connection, uid, generation=3) is None
-        await repositories.note_commit(connection, uid, "c3", generation=3)
+        assert await repositories.kept(connection, uid, generation=3) == Kept(0, None)
+        for edition, commit in enumerate(("c1", "c2")):
+            assert await repositories.note_commit(connection, uid, commit, generation=3, edition=edition)
+            assert await repositories.kept(connection, uid, generation=3) == Kept(edition + 1, commit)
+        assert await repositories.kept(connection, uid, generation=4) == Kept(2, None)
+        assert await repositories.note_commit(connection, uid, "", generation=3, edition=2)
+        assert await repositories.kept(connection, uid, generation=3) == Kept(3, None)
     async with database.transaction() as connection:
         await resources.delete(connection, REPOSITORY, "default", ["r"], actor="user:1")
         assert await connection.fetchval("select count(*) from repository_commit") == 0
-        await repositories.note_commit(connection, uid, "c4", generation=3)
-        assert await repositories.commit_of(connection, uid, generation=3) is None
+        assert await repositories.note_commit(connection, uid, "c4", generation=3, edition=3)
+        assert await repositories.kept(connection, uid, generation=3) == Kept(0, None)
+
+
+async def test_an_older_edition_notes_nothing(database: Database) -> None:
+    """Neither one that was noted upon, nor one that is to come."""
+    uid = await make(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
+    async with database.connection() as connection:
+        assert await repositories.note_commit(connection, uid, "c1", generation=3, edition=0)
+        for edition in (0, 2):
+            assert not await repositories.note_commit(connection, uid, "other", generation=3, edition=edition)
+        assert await repositories.kept(connection, uid, generation=3) == Kept(1, "c1")
+
+
+async def test_quarantine_is_that_of_the_paths_looked_at(database: Database) -> None:
+    """Others stay, and so does the time of one that is bad still; everything goes with the repository."""
+    uid = await make(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
+    long = "ü" * 5000 + ".json"
+    later = NOW + timedelta(hours=1)
+    async with database.connection() as connection:
+        first = [Fault(path, "", "bad", "c1", "rules", NOW) for path in ("a.json", "b.json", long)]
+        await repositories.quarantine(connection, uid, first, among=None)
+        assert await repositories.faults(connection, uid) == first
+        assert await repositories.faults(connection, uid, most=2) == first[:2]
+        await repositories.quarantine(connection, uid, [Fault("b.json", "n", "worse", "", "", later)], among={long, "b.json", "c.json"})
+        assert await repositories.faults(connection, uid) == [first[0], Fault("b.json", "n", "worse", "", "", NOW)]
+        await repositories.quarantine(connection, uid, [Fault("c.json", "", "bad", "", "", later)], among=None)
+        assert [fault.path for fault in await repositories.faults(connection, uid)] == ["c.json"]
+    async with database.transaction() as connection:
+        await resources.delete(connection, REPOSITORY, "default", ["r"], actor="user:1")
+        assert await repositories.faults(connection, uid) == []
+        await repositories.quarantine(connection, uid, first, among=None)
+        assert await repositories.faults(connection, uid) == []
+
+
+async def test_a_difference_from_another_commit_makes_none_whole(database: Database) -> None:
+    """What changed there and back again in between would be missed; one from the commit that is stored goes on counting from it."""
+    uid = await make(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
+    async with database.connection() as connection:
+        await repositories.note_commit(connection, uid, "c1", generation=3, edition=0, entries=10)
+        assert await repositories.note_commit(connection, uid, "c2", generation=3, edition=1, since="c1", entries=-2) == Kept(2, "c2", 8)
+        assert await repositories.note_commit(connection, uid, "c3", generation=3, edition=2, since="c1") == Kept(3, None, 8)
+        assert await repositories.note_commit(connection, uid, "c4", generation=3, edition=3, since="c3") == Kept(4, None, 8)
+        assert await repositories.note_commit(connection, uid, "c5", generation=3, edition=4, entries=7) == Kept(5, "c5", 7)
 
 
 async def test_what_came_from_a_path_is_found(database: Database) -> None:
@@ -54,7 +98,7 @@ async def test_what_came_from_a_path_is_found(database: Database) -> None:
     ):
         notes = {MANAGED_BY: "repo", MANAGER_ID: owner} | ({SOURCE_PATH: path} if path else {})
         await make(database, resources.Write(kind, name, '{"title":"T"}', kind.version, extract=Extract("T"), annotations=notes))
-    stored = StoredResources(database, Clock(), QuotaRules(), repository=syncing.repository("r"), job=uuid.uuid4(), owner=uuid.uuid4())
+    stored = StoredResources(database, Clock(), QuotaRules(), repository=syncing.repository("r"), edition=0)
     keys = [Key(DASHBOARD.group, DASHBOARD.plural, name) for name in ("a", "b", "theirs", "none")]
     found = await stored.managed_at("default", "r", ["x/", "x/a.json", "none/"], [*keys, Key(FOLDER.group, FOLDER.plural, "r")])
     assert sorted(item.key.name for item in found) == ["a", "b", "r", "x"]

@@ -20,8 +20,8 @@ from dashwright.common.kinds.registry import DASHBOARD, JOB
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import jobs, resources
 from dashwright.common.work.execution import LeaseLost
-from dashwright.jobs_worker.adapters.store import StoredResources
-from dashwright.jobs_worker.domain.objects import Change, Key, Write
+from dashwright.jobs_worker.adapters.store import Attempt, StoredResources
+from dashwright.jobs_worker.domain.objects import Change, Key, Snapshot, Write
 
 ACTOR = Actor("user:1", "admin", 1, "", "", "")
 SEVERAL = 2000
@@ -76,7 +76,7 @@ async def started_sync(database: Database, namespace: str) -> StoredResources:
     async with database.transaction() as connection:
         uid = (await jobs.submit(connection, JOB, [wanted], submitted_by={}, headers={})).jobs[0].uid
         await jobs.claim(connection, uid, owner=owner, lease=timedelta(minutes=5), status=b"{}")
-    return StoredResources(database, Clock(), QuotaRules(), repository=syncing.repository("r"), job=uid, owner=owner)
+    return StoredResources(database, Clock(), QuotaRules(), repository=syncing.repository("r"), edition=0, attempt=Attempt(uid, owner))
 
 
 async def changes(count: int, gate: asyncio.Event | None = None, reached: asyncio.Event | None = None) -> AsyncIterator[Change]:
@@ -119,7 +119,7 @@ async def test_a_sync_that_is_under_way_writes_nothing_into_a_deleted_organizati
     await fill(database, namespace, SEVERAL)
     stored = await started_sync(database, namespace)
     gate, reached = asyncio.Event(), asyncio.Event()
-    sync = asyncio.create_task(stored.apply(namespace, changes(SEVERAL + 10, gate, reached), commit=""))
+    sync = asyncio.create_task(stored.apply(namespace, changes(SEVERAL + 10, gate, reached), Snapshot()))
     await reached.wait()
     await organizations.remove(ACTOR, two)
     gate.set()
@@ -135,7 +135,7 @@ async def test_whoever_comes_first_nothing_is_left(database: Database, organizat
     await fill(database, namespace, SEVERAL)
     stored = await started_sync(database, namespace)
     done = await asyncio.gather(
-        stored.apply(namespace, changes(SEVERAL + 10), commit=""), organizations.remove(ACTOR, two), return_exceptions=True
+        stored.apply(namespace, changes(SEVERAL + 10), Snapshot()), organizations.remove(ACTOR, two), return_exceptions=True
     )
     assert done[1] is None
     assert done[0] is None or isinstance(done[0], LeaseLost)

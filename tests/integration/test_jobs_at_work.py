@@ -11,7 +11,7 @@ import structlog
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
-from dashwright.common.errors import Forbidden, Unavailable
+from dashwright.common.errors import Forbidden, TooManyRequests, Unavailable
 from dashwright.common.jobs.progress import Tally
 from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.messaging.memory import MemoryBroker
@@ -345,3 +345,29 @@ async def test_the_repository_shows_what_becomes_of_its_sync(database: Database,
     await Rescuer(database, floor.relay, Clock(), attempts=1, stale=timedelta(minutes=5)).rescue()
     assert await shown() == ("error", "a")
     await floor.relay.stop()
+
+
+async def test_a_job_that_comes_too_often_waits_and_is_done_later(database: Database, broker: MemoryBroker) -> None:
+    """It is pending again and says why, which costs no attempt, and ends well when its time has come."""
+    refused = asyncio.Event()
+
+    async def work(job: StoredJob, execution: Execution) -> JobStatus:
+        if not refused.is_set():
+            refused.set()
+            raise TooManyRequests("the host wants a rest", retry_after=90)
+        return execution.ended(Tally())
+
+    floor = Floor(database, broker, Scripted(work))
+    await floor.consumer.start()
+    uid = await floor.submit("a")
+    await refused.wait()
+    job = await floor.until(uid, "pending")
+    assert orjson.loads(job.status) == {"state": "pending", "message": "waits: the host wants a rest"}
+    async with database.connection() as connection:
+        await connection.execute("update job set not_before = now() - interval '1 second' where uid = $1", uid)
+    rescuer = Rescuer(database, floor.relay, Clock(), attempts=1, stale=timedelta(minutes=5))
+    await rescuer.rescue()
+    job = await floor.until(uid, "success", "error")
+    await floor.consumer.stop(drain=5)
+    await floor.relay.stop()
+    assert (job.state, job.attempts) == ("success", 1)

@@ -14,6 +14,9 @@ from dashwright.api.access.guard import Guard
 from dashwright.api.domain.access import permissions_of
 from dashwright.api.domain.actor import Actor
 from dashwright.api.feed.feed import Feed
+from dashwright.api.probing import RepositoryProbe
+from dashwright.api.repository_worker import RepositoryWorker
+from dashwright.api.resources.writing.edits import Edits
 from dashwright.api.resources.writing.sealing import Sealing
 from dashwright.api.resources.writing.wanted import By, Wanted
 from dashwright.api.resources.writing.writer import Writer
@@ -25,12 +28,14 @@ from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID
 from dashwright.common.kinds.kind import Extract, Kind, Shelf
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB, KINDS, REPOSITORY
 from dashwright.common.kinds.settings import AdmissionSettings
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.models.quotas import QuotaRules, Scope
 from dashwright.common.secrets import SecretBox
 from dashwright.common.stores import jobs, quotas, resources
 from dashwright.common.stores.quotas import Claim, QuotaReached
-from dashwright.jobs_worker.adapters.store import StoredResources
-from dashwright.jobs_worker.domain.objects import Change, Key, Removal, Write
+from dashwright.jobs_worker.adapters.store import Attempt, StoredResources
+from dashwright.jobs_worker.domain.objects import Change, Key, Removal, Snapshot, Write
 
 NONE = QuotaRules()
 SEALING = Sealing(SecretBox.of("of tests only"))
@@ -47,7 +52,11 @@ async def limited(database: Database) -> Database:
 
 
 def door(database: Database, rules: QuotaRules = NONE) -> Writer:
-    return Writer(database, Clock(), AdmissionSettings(permitted_paths=("/srv",)), rules, Guard(database, Feed(database)), SEALING)
+    broker, clock = MemoryBroker(), Clock()
+    rpc = RpcClient(broker)
+    edits = Edits(database, RepositoryWorker(database, broker, rpc, RepositoryProbe(broker, rpc, clock)))
+    settings = AdmissionSettings(permitted_paths=("/srv",))
+    return Writer(database, clock, settings, rules, Guard(database, Feed(database)), SEALING, edits)
 
 
 def admin_of(namespace: str) -> By:
@@ -89,8 +98,8 @@ async def sync(
         for item in removals:
             yield Removal(Key(kind.group, kind.plural, item))
 
-    await StoredResources(database, Clock(), rules, repository=syncing.repository("r"), job=uid, owner=owner).apply(
-        "default", changes(), commit=""
+    await StoredResources(database, Clock(), rules, repository=syncing.repository("r"), edition=0, attempt=Attempt(uid, owner)).apply(
+        "default", changes(), Snapshot()
     )
 
 
@@ -245,3 +254,18 @@ async def test_dashboards_can_be_reserved_as_well(limited: Database) -> None:
         await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "dashboard", new=3))
         with pytest.raises(QuotaReached, match=r"^dashboard Quota reached$"):
             await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "dashboard", new=4))
+
+
+@pytest.mark.parametrize(("created", "removed"), [(2, 0), (3, 1), (1, 0), (2, 1), (0, 0)])
+async def test_what_a_sync_would_be_refused_for_is_told_beforehand(limited: Database, created: int, removed: int) -> None:
+    """In the same words, or not at all where it is not refused; the sync comes after the answer."""
+    for name in ("x", "y"):
+        await sync(limited, [name])
+    wanted = StoredResources(limited, Clock(), NONE, repository=syncing.repository("r"), edition=0)
+    told = await wanted.refusal("default", created=created, removed=removed)
+    refused = ""
+    try:
+        await sync(limited, [f"n{number}" for number in range(created)], ["x"] * removed)
+    except QuotaReached as error:
+        refused = error.message
+    assert told == refused

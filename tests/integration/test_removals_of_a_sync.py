@@ -15,8 +15,8 @@ from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import DASHBOARD, JOB
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import jobs, resources
-from dashwright.jobs_worker.adapters.store import StoredResources
-from dashwright.jobs_worker.domain.objects import Change, Key, Removal
+from dashwright.jobs_worker.adapters.store import Attempt, StoredResources
+from dashwright.jobs_worker.domain.objects import Change, Key, Removal, Snapshot
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ async def stored(database: Database) -> StoredResources:
     async with database.transaction() as connection:
         uid = (await jobs.submit(connection, JOB, [wanted], submitted_by={}, headers={})).jobs[0].uid
         await jobs.claim(connection, uid, owner=owner, lease=timedelta(minutes=5), status=b"{}")
-    return StoredResources(database, Clock(), QuotaRules(), repository=syncing.repository("r"), job=uid, owner=owner)
+    return StoredResources(database, Clock(), QuotaRules(), repository=syncing.repository("r"), edition=0, attempt=Attempt(uid, owner))
 
 
 async def make(database: Database, name: str, repository: str) -> None:
@@ -53,12 +53,12 @@ async def test_what_changed_hands_since_the_plan_is_not_removed(database: Databa
     await make(database, "ours", "r")
     await make(database, "theirs", "other")
     with pytest.raises(Conflict, match="dashboards 'theirs' was taken over by somebody else during the sync; sync again"):
-        await stored.apply("default", removals("ours", "theirs"), commit="")
+        await stored.apply("default", removals("ours", "theirs"), Snapshot())
     assert await left(database) == {"ours", "theirs"}
 
 
 async def test_what_has_gone_meanwhile_is_no_conflict(database: Database, stored: StoredResources) -> None:
     """Removed by somebody else is removed all the same."""
     await make(database, "ours", "r")
-    await stored.apply("default", removals("ours", "gone"), commit="")
+    await stored.apply("default", removals("ours", "gone"), Snapshot())
     assert await left(database) == set()

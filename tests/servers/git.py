@@ -3,11 +3,13 @@
 import asyncio
 import base64
 import os
+import ssl
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from aiohttp import web
 
@@ -27,9 +29,10 @@ class GitServer:
     fault: Fault | None = None
     requests: list[str] = field(default_factory=list)
     port: int = 0
+    scheme: str = "http"
 
     def url(self, name: str) -> str:
-        return f"http://127.0.0.1:{self.port}/{name}"
+        return f"{self.scheme}://127.0.0.1:{self.port}/{name}"
 
     def make(self, name: str) -> "Work":
         """A bare repository, and a work tree to change it from."""
@@ -40,18 +43,18 @@ class GitServer:
         git(work, "checkout", "--quiet", "-B", "main")
         return Work(work)
 
-    async def _answer(self, request: web.Request) -> web.StreamResponse:
+    async def answer(self, request: web.Request) -> web.StreamResponse:
         self.requests.append(request.path_qs)
         if self.fault is not None and (answered := await self.fault(request)) is not None:
             return answered
         if self.token and not self._knows(request.headers.get("Authorization", "")):
             return web.Response(status=401, headers={"WWW-Authenticate": 'Basic realm="git"'})
-        return await self._back_end(request)
+        return await self.back_end(request)
 
     def _knows(self, header: str) -> bool:
         return base64.b64decode(header.removeprefix("Basic ")).decode().endswith(f":{self.token}") if header else False
 
-    async def _back_end(self, request: web.Request) -> web.StreamResponse:
+    async def back_end(self, request: web.Request) -> web.StreamResponse:
         environment = {
             **_QUIET,
             "PATH": os.environ["PATH"],
@@ -103,23 +106,41 @@ class Work:
         return git(self.folder, "rev-parse", "HEAD")
 
 
-def git(folder: Path, *arguments: str) -> str:
+def git(folder: Path, *arguments: str, lines: str = "") -> str:
+    """What the program answers, which reads ``lines``."""
     done = subprocess.run(
-        ["git", "-c", "safe.directory=*", *arguments], cwd=folder, env={**os.environ, **_QUIET, **_WHO}, check=True, capture_output=True
+        ["git", "-c", "safe.directory=*", *arguments],
+        cwd=folder,
+        env={**os.environ, **_QUIET, **_WHO},
+        check=True,
+        capture_output=True,
+        input=lines.encode(),
     )
     return done.stdout.decode().strip()
 
 
 @asynccontextmanager
-async def serving(root: Path) -> AsyncIterator[GitServer]:
-    """A server on a free port of loopback while the block runs."""
-    server = GitServer(root)
+async def serving(root: Path, *, pair: Path | None = None) -> AsyncIterator[GitServer]:
+    """A server on a free port of loopback while the block runs; over TLS with a ``pair``, the PEM file of a key and its certificate."""
+    async with listening(GitServer(root, scheme="https" if pair else "http"), pair=pair) as server:
+        yield server
+
+
+Served = TypeVar("Served", bound=GitServer)
+
+
+@asynccontextmanager
+async def listening(server: Served, *, pair: Path | None = None) -> AsyncIterator[Served]:
+    """The same with a server that was made before."""
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH) if pair else None
+    if tls is not None and pair is not None:
+        tls.load_cert_chain(pair)
     application = web.Application(client_max_size=1 << 30)
-    application.router.add_route("*", "/{path:.*}", server._answer)
+    application.router.add_route("*", "/{path:.*}", server.answer)
     runner = web.AppRunner(application)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, "127.0.0.1", 0)
+        site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
         await site.start()
         server.port = runner.addresses[0][1]
         yield server

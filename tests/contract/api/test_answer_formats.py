@@ -35,6 +35,15 @@ async def test_an_object_in_yaml(api: Api) -> None:
         assert old_reader.safe_load(await answer.text()) == whole
 
 
+@pytest.mark.parametrize(("body", "told"), [("kind: Folder\n", True), ("{", False), ("", False)])
+async def test_yaml_that_is_not_said_to_be_yaml(api: Api, body: str, told: bool) -> None:
+    """As ``curl -d`` sends it: 400, and how to send it, where it does not look like JSON."""
+    headers = {"Authorization": ADMIN, "Content-Type": "application/x-www-form-urlencoded"}
+    async with api.session.post(FOLDERS, data=body, headers=headers) as answer:
+        message = (await answer.json())["message"]
+    assert (answer.status, "Content-Type: application/yaml" in message) == (400, told)
+
+
 async def test_what_there_is_not_is_refused(api: Api) -> None:
     """406 as a Status, and 400 for a word that no table knows."""
     status, told = await api("GET", f"{FOLDERS}/ops", headers={"Accept": "application/vnd.kubernetes.protobuf"})

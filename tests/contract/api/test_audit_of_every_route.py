@@ -1,19 +1,23 @@
 """Every route that changes something leaves one event: what it did, or that it was refused. The route table is the list."""
 
 import itertools
+import json
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from tests.contract.api.conftest import ADMIN, PASSWORD, Api, StartApi, basic
+from tests.contract.api.repositories import StandIn
 from tests.contract.api.test_authorization_matrix import address
 
 from dashwright.api.http.routing import PUBLIC, Route
 from dashwright.common.identity import Role
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.messaging.rpc import RpcServer
 
 READING: Final = frozenset({"GET", "HEAD"})
 
@@ -29,6 +33,9 @@ CHANGES_NOTHING: Final = frozenset(
         "POST /apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}/repositories/{name}/test",
     }
 )
+
+# Asked for by git hosts, which are known by their signatures: tests/contract/api/test_webhooks.py has the events.
+SIGNED: Final = frozenset({"POST /apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}/repositories/{name}/webhook"})
 
 Made = dict[str, Any]
 Maker = Callable[[Api, Made], Awaitable[Any]]
@@ -158,7 +165,7 @@ async def folder(api: Api, _: Made) -> str:
 
 def repository_named(name: str, root: Path) -> Any:
     sync = {"enabled": True, "target": "folder", "intervalSeconds": 0}
-    spec = {"title": name, "workflows": [], "type": "local", "local": {"path": str(root / name)}, "sync": sync}
+    spec = {"title": name, "workflows": ["write"], "type": "local", "local": {"path": str(root / name)}, "sync": sync}
     return {"metadata": {"name": name}, "spec": spec}
 
 
@@ -171,6 +178,19 @@ async def repository(api: Api, _: Made) -> str:
         "update resource set status = jsonb_set(status::jsonb, '{health}', jsonb_build_object('healthy', true, 'checked', $2::bigint))"
     )
     await api.sql(f"{statement} where name = $1", name, int(time.time() * 1000))
+    return name
+
+
+async def synced_repository(api: Api, _: Made) -> str:
+    """A healthy one on a git host, of which one commit was synced, that another has taken the place of."""
+    name = fresh("repository")
+    whole = repository_named(name, api.data)
+    whole["spec"] |= {"type": "githost", "githost": {"url": "https://git.example/team.git"}}
+    del whole["spec"]["local"]
+    assert (await api("POST", f"{PROVISIONING}/repositories", whole))[0] == 201
+    health = {"health": {"healthy": True, "checked": int(time.time() * 1000)}}
+    uid = await api.sql("update resource set status = $2 where name = $1 returning uid", name, json.dumps(health))
+    await api.sql("insert into repository_revision (uid, ref, at) values ($1, $2, now()) returning 1", uid, "0" * 40)
     return name
 
 
@@ -274,17 +294,23 @@ ASKS: Final[Mapping[str, Ask]] = {
     ),
     f"POST {REPOSITORY.removesuffix('/{name}')}": ask(lambda made: repository_named(fresh("repository"), made["data"])),
     f"DELETE {REPOSITORY}": ask(name=repository),
+    f"POST {REPOSITORY}/files/{{path:rest}}": ask(TITLED, name=repository, path="a.json"),
+    f"PUT {REPOSITORY}/files/{{path:rest}}": ask(TITLED, name=repository, path="a.json"),
+    f"DELETE {REPOSITORY}/files/{{path:rest}}": ask(name=repository, path="a.json"),
     f"POST {REPOSITORY}/sync": ask(name=repository),
+    f"POST {REPOSITORY}/rollback": ask(name=synced_repository),
     f"POST {REPOSITORY}/export": ask(name=repository),
     f"POST {REPOSITORY}/jobs": ask([{"action": "sync", "sync": {}}], name=repository),
     f"POST {REPOSITORY.replace('repositories/{name}', 'jobs')}": kept(
         "repository", repository, lambda made: {"spec": {"action": "sync", "sync": {}, "repository": made["repository"]}}
     ),
     f"DELETE {REPOSITORY.replace('repositories', 'jobs')}": ask(name=job),
+    f"DELETE {REPOSITORY.replace('repositories/{name}', 'jobs')}": one_of(job),
     "POST /apis/expressions.dashwright.io/v0alpha1/namespaces/{namespace}/evaluations": ask(
         lambda _: {"metadata": {"name": fresh("evaluation")}, "spec": EVALUATION}
     ),
     "DELETE /apis/expressions.dashwright.io/v0alpha1/namespaces/{namespace}/evaluations/{name}": ask(name=evaluation),
+    "DELETE /apis/expressions.dashwright.io/v0alpha1/namespaces/{namespace}/evaluations": one_of(evaluation),
     "PUT /api/org": ask({"name": "Renamed"}),
     "PUT /api/org/address": ask(ADDRESS),
     "POST /api/orgs": ask(lambda _: {"name": fresh("Org ")}),
@@ -380,7 +406,7 @@ ASKS: Final[Mapping[str, Ask]] = {
 def changing(routes: list[Route]) -> dict[str, Route]:
     """The routes that change something, by method and path."""
     table = {f"{route.method} {route.path}": route for route in routes if route.method not in READING}
-    return {name: route for name, route in table.items() if name not in CHANGES_NOTHING}
+    return {name: route for name, route in table.items() if name not in CHANGES_NOTHING | SIGNED}
 
 
 async def events_of(api: Api, request: str) -> list[tuple[str, str, int]]:
@@ -393,7 +419,7 @@ async def done(api: Api, route: Route, chosen: Ask, request: str) -> tuple[int, 
     made: Made = {"namespace": "default", "data": api.data}
     for parameter, maker in chosen.made.items():
         made[parameter] = await maker(api, made) if callable(maker) else maker
-    path = re.sub(r"\{(\w+)\}", lambda match: str(made[match[1]]), route.path + chosen.query)
+    path = re.sub(r"\{(\w+)(?::rest)?\}", lambda match: str(made[match[1]]), route.path + chosen.query)
     body = chosen.body(made) if callable(chosen.body) else chosen.body
     auth = basic(made["login"], PASSWORD) if chosen.own else ADMIN
     headers = {"X-Request-Id": request, **({"Content-Type": "application/merge-patch+json"} if is_patch(route) else {})}
@@ -404,7 +430,16 @@ def is_patch(route: Route) -> bool:
     return route.method == "PATCH" and route.path.startswith("/apis/")
 
 
-async def test_every_change_is_one_event(api: Api) -> None:
+@pytest.fixture
+async def files(broker: MemoryBroker) -> AsyncIterator[None]:
+    """A worker that says of every file that it is done."""
+    server = RpcServer(broker, broker.topology.repositories, StandIn().answer, prefetch=1)
+    await server.start()
+    yield
+    await server.stop(drain=0)
+
+
+async def test_every_change_is_one_event(api: Api, files: None) -> None:
     """One successful call of each route that is not named above as one that changes nothing: one event, which the route names."""
     table = changing(api.routes)
     assert table.keys() == ASKS.keys()

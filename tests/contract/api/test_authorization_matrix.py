@@ -59,6 +59,7 @@ GOLDEN: Final[Mapping[str, str]] = {
     "repositories:read": EDITOR,
     "jobs:read": EDITOR,
     "jobs:create": EDITOR,
+    "jobs:delete": EDITOR,
     "dashboards.permissions:read": ADMIN,
     "dashboards.permissions:write": ADMIN,
     "folders.permissions:read": ADMIN,
@@ -95,7 +96,6 @@ GOLDEN: Final[Mapping[str, str]] = {
     "repositories:write": ADMIN,
     "repositories:delete": ADMIN,
     "jobs:write": ADMIN,
-    "jobs:delete": ADMIN,
     "audit:read": ADMIN,
     "orgs:create": SERVER_ADMIN,
     "orgs:delete": SERVER_ADMIN,
@@ -132,12 +132,14 @@ PUBLIC_ROUTES: Final = frozenset(
         "GET /version",
         "GET /api/health",
         "POST /api/auth/keys",
+        "POST /apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}/repositories/{name}/webhook",
         "GET /openapi.json",
         "GET /docs",
         "GET /bootdata",
         "GET /openapi/v2",
         "GET /openapi/v3",
         "GET /openapi/v3/apis/{group}/{version}",
+        "GET /apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}/repositories/{name}/render/{id}",
     }
 )
 SIGNED_IN_ROUTES: Final = frozenset(
@@ -173,6 +175,34 @@ SIGNED_IN_ROUTES: Final = frozenset(
         *(f"GET /apis/{kind.api_version(version)}/{kind.plural}" for kind in KINDS for version in kind.versions),
     }
 )
+
+# What people with programs for Grafana expect of the doors of repositories: the lowest role that is let in, by what the path ends in.
+# A file asks for the rights on what it stands for, once it was looked at.
+REPOSITORY_DOORS: Final[Mapping[str, str]] = {
+    "POST repositories": ADMIN,
+    "PUT repositories/{name}": ADMIN,
+    "PATCH repositories/{name}": ADMIN,
+    "DELETE repositories/{name}": ADMIN,
+    "POST repositories/{name}/test": ADMIN,
+    "GET repositories/{name}/resources": ADMIN,
+    "GET repositories/{name}/history": ADMIN,
+    "GET repositories/{name}/history/{path:rest}": ADMIN,
+    "GET repositories/{name}/refs": EDITOR,
+    "GET repositories/{name}/files": ADMIN,
+    "GET repositories/{name}/files/{path:rest}": VIEWER,
+    "POST repositories/{name}/files/{path:rest}": EDITOR,
+    "PUT repositories/{name}/files/{path:rest}": EDITOR,
+    "DELETE repositories/{name}/files/{path:rest}": EDITOR,
+    "PUT repositories/{name}/status": ADMIN,
+    "POST repositories/{name}/jobs": EDITOR,
+    "POST repositories/{name}/sync": EDITOR,
+    "GET jobs": EDITOR,
+    "GET jobs/{name}": EDITOR,
+    "DELETE jobs/{name}": EDITOR,
+    "DELETE jobs": EDITOR,
+    "GET stats": ADMIN,
+    "GET settings": VIEWER,
+}
 
 PASSWORD: Final = "pw-of-everybody"
 OTHER_ORG: Final = 2
@@ -405,6 +435,14 @@ async def test_only_the_routes_named_here_ask_for_no_permission(stage: Stage) ->
     """A route that came to need less than a permission is named above, or is a mistake."""
     assert {named(route) for route in stage.routes if route.needs is PUBLIC} == PUBLIC_ROUTES
     assert {named(route) for route in stage.routes if route.needs is SIGNED_IN} == SIGNED_IN_ROUTES
+
+
+async def test_the_doors_of_repositories_are_as_wide_as_people_know_them(stage: Stage) -> None:
+    """By the lowest role that holds what each asks for."""
+    base = "/apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}/"
+    needed = {f"{route.method} {route.path.removeprefix(base)}": route.needs for route in stage.routes if route.path.startswith(base)}
+    asked = {door: needed[door] for door in REPOSITORY_DOORS}
+    assert {door: GOLDEN[needs.action] for door, needs in asked.items() if isinstance(needs, Permission)} == REPOSITORY_DOORS
 
 
 async def test_every_caller_is_let_in_where_they_may_and_nowhere_else(stage: Stage, callers: list[Caller]) -> None:

@@ -36,13 +36,16 @@ GOLDEN: dict[str, list[tuple[str, str, list[str], list[str] | None]]] = {
         ("repositories/jobs", "Job", ["create"], None),
         ("repositories/test", "TestResults", ["create"], None),
         ("repositories/resources", "ResourceList", ["get"], None),
+        ("repositories/files", "FileList", ["get"], None),
         ("repositories/refs", "RefList", ["get"], None),
         ("repositories/history", "HistoryList", ["get"], None),
-        ("jobs", "Job", ["create", "delete", "get", "list", "watch"], None),
+        ("repositories/rollback", "Job", ["create"], None),
+        ("repositories/revisions", "RevisionList", ["get"], None),
+        ("jobs", "Job", ["create", "delete", "deletecollection", "get", "list", "watch"], None),
         ("jobs/status", "Job", ["get"], None),
     ],
     "expressions.dashwright.io/v0alpha1": [
-        ("evaluations", "Evaluation", ["create", "delete", "get", "list", "watch"], None),
+        ("evaluations", "Evaluation", ["create", "delete", "deletecollection", "get", "list", "watch"], None),
         ("evaluations/status", "Evaluation", ["get"], None),
     ],
 }

@@ -75,7 +75,18 @@ async def test_other_encodings_are_not_acceptable(api: Api) -> None:
 
 
 # Served, but not told: no verb of Kubernetes stands for these.
-UNTOLD = {"/versions/{number}", "/jobs", "/jobs/{uid}", "/result", "/settings", "/stats", "/history/{path:rest}"}
+UNTOLD = {
+    "/versions/{number}",
+    "/jobs",
+    "/jobs/{uid}",
+    "/result",
+    "/settings",
+    "/stats",
+    "/history/{path:rest}",
+    "/files/{path:rest}",
+    "/render/{id}",
+    "/webhook",
+}
 
 
 async def test_what_is_told_is_served(api: Api) -> None:

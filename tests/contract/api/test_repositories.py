@@ -124,7 +124,7 @@ async def test_the_other_word_is_taken_and_told(api: Api) -> None:
         assert answer.status == 201, found
         assert "written as githost" in answer.headers["Warning"]
     assert found["spec"]["type"] == "githost"
-    assert found["spec"]["githost"]["url"] == "https://git.example/team.git"
+    assert found["spec"]["githost"]["url"] == "https://git.example/team"
     assert "encryptedToken" in found["spec"]["githost"]
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.contract.api.conftest import Api
 from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, repository, synced
-from tests.servers.git import GitServer
+from tests.servers.git import GitServer, git
 
 from dashwright.common.identity import Role
 
@@ -63,6 +63,39 @@ async def test_what_a_repository_manages(git_api: Api, git_server: GitServer) ->
         (None, "dashboard.grafana.app", "dashboards"): 1,
         ("team", "dashboard.grafana.app", "dashboards"): 2,
         ("team", "folder.grafana.app", "folders"): len(listed["items"]) - 2,
+    }
+
+
+async def test_what_is_in_quarantine(git_api: Api, git_server: GitServer) -> None:
+    """Listed beside what is stored, which stays as it was, and told by each sync; the commit counts as stored."""
+    work = git_server.make("team.git")
+    work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
+    await repository(git_api, git_server)
+    await synced(git_api)
+    bad = work.commit({"a.json": "{", "b.json": dashboard("b", "B2"), "odd#.json": "{}", "same.json": dashboard("b", "Same")})
+    since = 0
+    for incremental in (True, False):
+        ended = await synced(git_api, incremental=incremental)
+        assert (ended["state"], ended["message"], len(ended["errors"])) == ("error", "completed with errors", 3)
+        _, team = await git_api("GET", f"{REPOSITORIES}/team")
+        assert (team["status"]["sync"]["lastRef"], team["status"]["observedGeneration"]) == (bad, 1)
+        assert sorted(team["status"]["sync"]["message"]) == sorted(ended["errors"])
+        _, listed = await git_api("GET", f"{REPOSITORIES}/team/resources")
+        found = {item["path"]: item for item in listed["quarantined"]}
+        assert list(found) == ["a.json", "odd#.json", "same.json"]
+        assert found["a.json"]["hash"] == git(work.folder, "rev-parse", "HEAD:a.json")
+        assert "hash" not in found["same.json"]
+        assert found["same.json"]["message"] == "duplicate resource name: b, same.json and b.json"
+        assert {item["name"]: item["title"] for item in listed["items"] if item["resource"] == "dashboards"} == {"a": "A", "b": "B2"}
+        assert found["a.json"]["since"] == (since or found["a.json"]["since"])
+        since = found["a.json"]["since"]
+    work.commit({"a.json": dashboard("a", "A3"), "odd#.json": None, "b.json": None})
+    assert (await synced(git_api, incremental=True))["state"] == "success"
+    _, listed = await git_api("GET", f"{REPOSITORIES}/team/resources")
+    assert listed["quarantined"] == []
+    assert {item["path"]: item["title"] for item in listed["items"] if item["resource"] == "dashboards"} == {
+        "a.json": "A3",
+        "same.json": "Same",
     }
 
 

@@ -60,7 +60,7 @@ def plan(database: Database, broker: MemoryBroker, clock: Later, tmp_path: Path)
     """One round of the scheduler."""
     settings = load(data_dir=tmp_path, secret_key="of tests only", allowed_hosts="127.0.0.0/8")
     checkouts = Checkouts(settings, SecretBox.of("of tests only"))
-    scheduler = Scheduler(database, Relay(database, broker), Prober(database, clock, checkouts.look), clock, checkouts.head)
+    scheduler = Scheduler(database, Relay(database, broker), Prober(database, clock, checkouts.look), clock, checkouts.head, rules="these")
 
     async def plan() -> None:
         async with database.connection() as connection:
@@ -84,7 +84,8 @@ async def jobs(api: Api) -> list[Any]:
 async def synced(api: Api, commit: str, clock: Later) -> None:
     """As if a job had ended now with that commit."""
     now = clock.milliseconds()
-    status = {"health": {"healthy": True, "checked": now}, "sync": {"state": "success", "started": now, "finished": now, "lastRef": commit}}
+    sync = {"state": "success", "started": now, "finished": now, "lastRef": commit}
+    status = {"observedGeneration": 1, "health": {"healthy": True, "checked": now}, "sync": sync}
     await api.sql("update resource set status = $1 where resource = 'repositories' returning 1", json.dumps(status))
     await api.sql("with gone as (delete from job returning 1) select count(*) from gone")
 
@@ -111,6 +112,28 @@ async def test_only_what_has_something_new_gets_a_job(api: Api, server: GitServe
     assert await jobs(api) == [{"incremental": True}]
 
 
+async def test_what_was_put_back_is_held(api: Api, server: GitServer, plan: Plan, clock: Later) -> None:
+    """As long as the branch is where it was then; a hold of an older spec counts no more."""
+    work = server.make("team.git")
+    await repository(api, server, intervalSeconds=10)
+    first, second = work.commit({"a.json": "1"}), work.commit({"a.json": "2"})
+    await synced(api, first, clock)
+    hold = "insert into repository_hold select uid, $1, generation from resource where resource = 'repositories' returning 1"
+    await api.sql(hold, second)
+    clock.ahead = 11
+    await plan()
+    assert (await jobs(api), bool(server.requests)) == ([], True)
+    work.commit({"a.json": "3"})
+    clock.ahead = 22
+    await plan()
+    assert await jobs(api) == [{"incremental": True}]
+    await synced(api, first, clock)
+    await api.sql("update repository_hold set head = $1, generation = generation - 1 returning 1", work.commit({"a.json": "4"}))
+    clock.ahead = 33
+    await plan()
+    assert await jobs(api) == [{"incremental": True}]
+
+
 async def test_a_commit_that_cannot_be_stored_whole_is_tried_now_and_then(api: Api, server: GitServer, plan: Plan, clock: Later) -> None:
     """Not each time that the repository is due, or its jobs would be all there is to see."""
     work = server.make("team.git")
@@ -122,6 +145,26 @@ async def test_a_commit_that_cannot_be_stored_whole_is_tried_now_and_then(api: A
         await plan()
         assert len(await jobs(api)) == expected, ahead
         await api.sql("with gone as (delete from job returning 1) select count(*) from gone")
+
+
+@pytest.mark.parametrize(("rules", "tries"), [("these", 0), ("earlier", 1), ("", 1)], ids=["the-file", "an-upgrade", "another-object"])
+async def test_a_bad_file_is_looked_at_where_the_reason_may_be_gone(
+    api: Api, server: GitServer, plan: Plan, clock: Later, rules: str, tries: int
+) -> None:
+    """What lies in the file is known until there is another commit; what lies elsewhere, or what another version refused, is not."""
+    work = server.make("team.git")
+    await repository(api, server, intervalSeconds=10)
+    await synced(api, work.commit({"a.json": "{"}), clock)
+    failed = "jsonb_set(status::jsonb, '{sync,state}', to_jsonb('error'::text))::text"
+    await api.sql(f"update resource set status = {failed} where resource = 'repositories' returning 1")
+    await api.sql(
+        "insert into repository_fault (repository, path, name, message, checksum, rules, since) "
+        "select uid, 'a.json', '', 'not valid JSON', 'c', $1, now() from resource where resource = 'repositories' returning 1",
+        rules,
+    )
+    clock.ahead = 11
+    await plan()
+    assert await jobs(api) == [{"incremental": True}] * tries
 
 
 async def test_what_has_nothing_new_makes_neither_job_nor_event(api: Api, server: GitServer, plan: Plan, clock: Later) -> None:

@@ -1,5 +1,6 @@
 """One commit as a sync reads it, and what lies between two."""
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable
 
@@ -8,9 +9,11 @@ from tests.integration.git.conftest import Ask
 from tests.servers.git import GitServer, Work, git
 
 from dashwright.common.errors import Invalid, NotFound, TooLarge
+from dashwright.jobs_worker.adapters.git import objects
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
 from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
 from dashwright.jobs_worker.domain.objects import Difference, Entry
+from dashwright.jobs_worker.ports import CopyDamaged
 
 Read = Callable[..., Awaitable[GitCheckout]]
 
@@ -42,12 +45,12 @@ async def test_every_file_and_directory_is_an_entry(work: Work, read: Read) -> N
 async def test_a_file_is_read_as_it_is_in_the_commit(work: Work, read: Read) -> None:
     work.commit({"ü/a b.json": b'{"title": "\xc3\xbc"}'})
     checkout = await read()
-    file = await checkout.read("ü/a b.json")
+    file = checkout.reading()("ü/a b.json")
     assert file.body == b'{"title": "\xc3\xbc"}'
     assert file.checksum == {entry.path: entry.checksum for entry in await checkout.entries()}["ü/a b.json"]
     for path in ("none.json", "ü", "ü/"):
         with pytest.raises(NotFound):
-            await checkout.read(path)
+            checkout.reading()(path)
 
 
 async def test_what_is_no_file_is_refused_by_itself(work: Work, read: Read) -> None:
@@ -64,10 +67,10 @@ async def test_what_is_no_file_is_refused_by_itself(work: Work, read: Read) -> N
     assert "symbolic link" in faults["link.json"]
     assert "submodule" in faults["module"]
     with pytest.raises(Invalid, match="LFS"):
-        await checkout.read("lfs.json")
+        checkout.reading()("lfs.json")
     with pytest.raises(TooLarge):
-        await checkout.read("big.json")
-    assert (await checkout.read("good.json")).body == b"{}"
+        checkout.reading()("big.json")
+    assert checkout.reading()("good.json").body == b"{}"
 
 
 async def test_names_that_are_no_text_are_shown_escaped(work: Work, read: Read) -> None:
@@ -94,7 +97,22 @@ async def test_what_changed_since_a_commit(work: Work, read: Read) -> None:
     entries = {entry.path: entry for entry in await checkout.entries()}
     assert {entry.path: entry for entry in found.entries} == {path: entries[path] for path in found.paths & entries.keys()}
     assert found.paths - entries.keys() == {"in/", "in/gone.json", "same/move.json"}
-    assert await checkout.changed(checkout.commit) == Difference(frozenset(), [])
+    assert (found.since, len(entries) - found.growth) == (old, 7)
+    assert await checkout.changed(checkout.commit) == Difference(frozenset(), [], since=checkout.commit)
+
+
+async def test_a_copy_comes_and_another_mode_changes_no_bytes(work: Work, read: Read) -> None:
+    """A copied file is a new one beside the old; one that may be run now is looked at, and found to be as it was."""
+    old = work.commit({"a.json": "1" * 1000, "run.json": "2"})
+    (work.folder / "run.json").chmod(0o755)
+    work.commit({"copy.json": "1" * 1000})
+    found = await (await read()).changed(old)
+    assert found is not None
+    entries = {entry.path: entry.checksum for entry in found.entries}
+    assert entries == {
+        "copy.json": git(work.folder, "rev-parse", "HEAD:a.json"),
+        "run.json": git(work.folder, "rev-parse", f"{old}:run.json"),
+    }
 
 
 async def test_names_that_are_no_text_differ_like_others(work: Work, read: Read) -> None:
@@ -107,7 +125,31 @@ async def test_names_that_are_no_text_differ_like_others(work: Work, read: Read)
     (place / "a.json").unlink()
     work.push()
     found = await (await read()).changed(old)
-    assert found == Difference(frozenset({"\\xff/", "\\xff/a.json"}), [Entry("\\xff/")])
+    assert found == Difference(frozenset({"\\xff/", "\\xff/a.json"}), [Entry("\\xff/")], -1, old)
+
+
+async def test_a_file_and_a_directory_in_its_place_both_differ(work: Work, read: Read) -> None:
+    """Of a hidden directory that it has changed is all that is told, as no walk enters it."""
+    old = work.commit({"a": "1", "b/c.json": "{}", ".h/x.json": "{}", "same/d.json": "{}"})
+    work.commit({"a": None, "b/c.json": None, ".h/x.json": "[]"})
+    (work.folder / "b").rmdir()
+    work.commit({"a/e.json": "{}", "b": "2"})
+    found = await (await read()).changed(old)
+    assert found is not None
+    assert found.paths == {"a", "a/", "a/e.json", "b", "b/", "b/c.json", ".h/"}
+    assert ({entry.path for entry in found.entries}, found.growth) == ({"a/", "a/e.json", "b", ".h/"}, 0)
+
+
+async def test_what_is_the_same_in_both_is_not_looked_into(work: Work, read: Read) -> None:
+    """However much it is: what the difference costs does not grow with the repository."""
+    old = work.commit({"same/a.json": "{}", "b.json": "{}"})
+    work.commit({"b.json": "[]"})
+    checkout = await read()
+    name = git(work.folder, "rev-parse", "HEAD:same")
+    (checkout._place / "objects" / name[:2] / name[2:]).unlink()
+    found = await checkout.changed(old)
+    assert found is not None
+    assert found.paths == {"b.json"}
 
 
 async def test_a_link_that_comes_or_goes_is_no_difference(work: Work, read: Read) -> None:
@@ -135,3 +177,79 @@ async def test_too_large_a_difference_is_none(work: Work, read: Read) -> None:
 async def test_what_is_no_earlier_commit_has_no_difference(work: Work, read: Read, since: str) -> None:
     work.commit({"a.json": "{}"})
     assert await (await read()).changed(since) is None
+
+
+@pytest.mark.parametrize("lost", ["HEAD", "HEAD^{tree}", "HEAD:in", "HEAD:in/a.json"])
+async def test_what_the_copy_has_lost_is_no_missing_file(work: Work, read: Read, lost: str) -> None:
+    """It is a damage of the copy, that ends what is done with it, and is mended by the next fetch though nothing is new there."""
+    work.commit({"in/a.json": "{}", "b.json": "{}"})
+    checkout = await read()
+    name = git(work.folder, "rev-parse", lost)
+    place = checkout._place
+    (place / "objects" / name[:2] / name[2:]).unlink()
+    with pytest.raises(CopyDamaged):
+        checkout.reading()("in/a.json") if lost.endswith(".json") else await checkout.entries()
+    again = await read()
+    assert len(await again.entries()) == 3
+    assert again.reading()("in/a.json").body == b"{}"
+
+
+async def test_what_is_asked_for_besides_is_looked_at_too(work: Work, read: Read) -> None:
+    """As it is now, with the directories above it; once it has gone only if the difference says so."""
+    old = work.commit({"odd#/a.json": "{}", "b.json": "{", "c.json": "{", "d.json": "{}"})
+    work.commit({"c.json": None, "d.json": "{ }"})
+    checkout = await read()
+    found = await checkout.changed(old, ["odd#/", "odd#/a.json", "b.json", "c.json"])
+    assert found is not None
+    assert found.paths == {"odd#/", "odd#/a.json", "b.json", "c.json", "d.json"}
+    entries = [entry for entry in await checkout.entries() if entry.path != "c.json"]
+    assert sorted(found.entries, key=str) == sorted(entries, key=str)
+    assert found.growth == -1
+    assert await checkout.changed(checkout.commit, ["c.json"]) is None
+    assert await checkout.changed(checkout.commit, ["b.json/"]) is None
+
+
+async def test_a_directory_that_is_only_kept_is_told(work: Work, read: Read) -> None:
+    """One that holds files to keep it and nothing else, itself and below; a hidden directory is something else."""
+    work.commit({"a/b/.keep": "", "c/.keep": "", "c/x.md": "x", "d/.keep": "", "d/.git-like/x": "", "e/.keep/x": "", "f/.gitkeep": ""})
+    bare = {entry.path for entry in await (await read()).entries() if entry.bare}
+    assert bare == {"a/", "a/b/"}
+
+
+@pytest.mark.parametrize("name", [".keep", "a.json"])
+async def test_one_tree_in_millions_of_places_is_looked_at_within_bounds(work: Work, read: Read, name: str) -> None:
+    """A repository of a few hundred bytes may name more paths than any memory holds: that is too many, and no difference to be told."""
+    before = work.commit({"z.json": "{}"})
+    tree = git(work.folder, "mktree", lines=f"100644 blob {git(work.folder, 'hash-object', '-w', '--stdin', lines='')}\t{name}")
+    for _ in range(6):
+        tree = git(work.folder, "mktree", lines="\n".join(f"040000 tree {tree}\td{number}" for number in range(30)))
+    bomb = git(work.folder, "commit-tree", "-p", before, "-m", "bomb", tree)
+    git(work.folder, "push", "--quiet", "origin", f"{bomb}:refs/heads/main")
+    checkout = await read(most_entries=100)
+    async with asyncio.timeout(20):
+        assert await checkout.changed(before) is None
+        with pytest.raises(TooLarge):
+            await checkout.entries()
+
+
+@pytest.mark.parametrize("place", ["", "deep/"])
+async def test_a_directory_too_large_to_be_loaded_is_refused(work: Work, read: Read, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    """Before it is: a few bytes sent may be any number of them in memory. Whoever looks at all, at what differs or at one file is told."""
+    base = work.commit({"a.json": "{}"})
+    await read()
+    work.commit({f"{place}{number:060}.json": "{}" for number in range(20)})
+    monkeypatch.setattr(objects, "LARGEST", 1000)
+    checkout = await read()
+    with pytest.raises(TooLarge, match="a directory of 18"):
+        await checkout.entries()
+    with pytest.raises(TooLarge, match="a directory of 18"):
+        await checkout.changed(base)
+    with pytest.raises(TooLarge, match="a directory of 18"):
+        checkout.reading()(f"{place}{0:060}.json")
+
+
+async def test_a_commit_too_large_to_be_loaded_is_refused(work: Work, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    work.commit({"a.json": "{}"}, message="x" * 2000)
+    monkeypatch.setattr(objects, "LARGEST", 1000)
+    with pytest.raises(TooLarge, match="a commit of 2"):
+        await read()

@@ -5,7 +5,8 @@ from pathlib import Path
 import pygit2
 import pytest
 
-from dashwright.common.errors import SourceFailed
+from dashwright.common.errors import SourceFailed, TooLarge
+from dashwright.jobs_worker.adapters.git import objects
 from dashwright.jobs_worker.adapters.git.log import MOST_ITEMS, log
 from dashwright.jobs_worker.adapters.git.mirrors import Commit
 
@@ -27,6 +28,17 @@ async def test_no_more_than_the_newest(tmp_path: Path) -> None:
     assert [item.ref for item in found] == names[: -MOST_ITEMS - 1 : -1]
 
 
+async def test_a_commit_that_two_go_back_to_is_told_once(tmp_path: Path) -> None:
+    """After both, though it is the last."""
+    repository = pygit2.init_repository(str(tmp_path), bare=True)
+    first = commit(repository, "first", at=1_700_000_000)
+    tree, who = repository[first].peel(pygit2.Tree).id, pygit2.Signature("A", "a@example.org", 1_700_000_001, 0)
+    sides = [repository.create_commit(None, who, who, name, tree, [first]) for name in ("left", "right")]
+    merged = repository.create_commit(None, who, who, "merged", tree, sides)
+    found = await log(Commit(tmp_path, str(merged)), "")
+    assert [item.message for item in found] == ["merged", "left", "right", "first"]
+
+
 async def test_what_a_commit_says(tmp_path: Path) -> None:
     """Who wrote and who committed it, where these are two; a time in milliseconds; a message of a bounded length, whatever its bytes."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
@@ -42,5 +54,14 @@ async def test_what_a_commit_says(tmp_path: Path) -> None:
 async def test_a_copy_that_lacks_a_commit_is_damaged(tmp_path: Path) -> None:
     """A failure of the copy, not of who asks."""
     pygit2.init_repository(str(tmp_path), bare=True)
-    with pytest.raises(SourceFailed, match="corrupt copy"):
+    with pytest.raises(SourceFailed, match="damaged"):
         await log(Commit(tmp_path, "0" * 39 + "1"), "")
+
+
+async def test_a_commit_too_large_to_be_loaded_ends_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever in the history it is."""
+    repository = pygit2.init_repository(str(tmp_path), bare=True)
+    names = [commit(repository, message, at=1_700_000_000) for message in ("first", "x" * 2000, "last")]
+    monkeypatch.setattr(objects, "LARGEST", 1000)
+    with pytest.raises(TooLarge, match="a commit of 2"):
+        await log(Commit(tmp_path, names[-1]), "")

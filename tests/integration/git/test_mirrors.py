@@ -11,9 +11,10 @@ from tests.integration.git.conftest import Ask
 from tests.servers.git import GitServer, git
 
 from dashwright.common.allowed_hosts import AllowedHosts
-from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, NotFound, SourceFailed, TooLarge
+from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, NotFound, SourceFailed, TooLarge, TooManyRequests
 from dashwright.common.reach import Reach
 from dashwright.jobs_worker.adapters.git import command
+from dashwright.jobs_worker.adapters.git import mirrors as mirrors_room
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
 from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
 from dashwright.jobs_worker.adapters.git.remote import Remote, refusal
@@ -131,7 +132,7 @@ async def test_what_is_too_large_is_left(server: GitServer, tmp_path: Path, ask:
 
 @pytest.mark.parametrize(
     ("status", "error", "said"),
-    [(403, Forbidden, "403"), (404, NotFound, "no repository"), (500, SourceFailed, "500"), (429, SourceFailed, "429")],
+    [(403, Forbidden, "403"), (404, NotFound, "no repository"), (500, SourceFailed, "500"), (429, TooManyRequests, "fewer requests")],
 )
 async def test_a_refusal_of_the_host_is_one_sentence(
     server: GitServer, mirrors: Mirrors, ask: Ask, status: int, error: type[DashwrightError], said: str
@@ -231,6 +232,12 @@ async def test_what_unpacks_to_more_than_fits_is_ended(tmp_path: Path) -> None:
     assert int(limits) == 2 * 1024 * 1024
 
 
+async def test_an_answer_is_kept_up_to_a_bound(tmp_path: Path) -> None:
+    """A host may name references for as long as it likes."""
+    answer = await command.run(["-c", "alias.talk=!head -c 9000000 /dev/zero", "talk"], folder=tmp_path, settings={}, seconds=20)
+    assert len(answer) == 8 * 1024 * 1024
+
+
 async def test_nothing_of_the_machine_changes_what_git_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the configuration of its users nor variables of git's own."""
     (tmp_path / ".gitconfig").write_text("[user]\n\tname = somebody\n")
@@ -259,3 +266,39 @@ def test_what_the_program_says_is_told_without_secrets(said: str, error: type[Da
     assert type(made) is error
     assert "pw" not in made.message
     assert made.message
+
+
+def test_a_secret_is_hidden_also_where_a_host_says_it_in_disguise() -> None:
+    """What is no letter is left out first: it would show the secret that it stands in."""
+    assert "s3cret" not in refusal("fatal: remote error: s3\x00cr\x07et", ["s3cret"]).message
+
+
+async def test_a_branch_may_take_the_name_of_anothers_directory(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+    """The copy stays what it is: only what is new is fetched."""
+    work = server.make("r.git")
+    work.commit({"a.json": "1"}, branch="a")
+    before = await mirrors.fetch("uid", ask("r.git"), "a")
+    git(server.root / "r.git", "update-ref", "-d", "refs/heads/a")
+    sha = work.commit({"a.json": "2"}, branch="a/b")
+    commit = await mirrors.fetch("uid", ask("r.git"), "a/b")
+    assert commit is not None
+    assert before is not None
+    assert (commit.sha, commit.knows(before.sha)) == (sha, True)
+
+
+async def test_copies_are_tidied(server: GitServer, mirrors: Mirrors, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What many fetches left becomes one pack, what a killed program left goes, and the copy is read as before."""
+    monkeypatch.setitem(mirrors_room._TIDYING, "gc.auto", "1")
+    work = server.make("r.git")
+    for number in range(3):
+        work.commit({f"{number}-{each}.json": f"{number}{each}" for each in range(20)})
+        commit = await mirrors.fetch("uid", ask("r.git"), "main")
+    assert commit is not None
+    objects = commit.place / "objects"
+    (objects / "pack" / "tmp_pack_x").write_bytes(b"half a pack")
+    assert await mirrors.keep(["uid"]) == 0
+    assert len(list(objects.glob("pack/*.pack"))) == 1
+    assert list(objects.glob("??/*")) == []
+    assert len(await GitCheckout(commit).entries()) == 60
+    assert await mirrors.fetch("uid", ask("r.git"), "main") == commit
+    assert list(objects.glob("pack/tmp_*")) == []

@@ -144,6 +144,8 @@ def test_a_test_tells_long_numbers_apart() -> None:
     with pytest.raises(Invalid):
         json_patch(tree, operations)
     assert json_patch(tree, read_json('[{"op":"test","path":"/a","value":1.234567890123456789e19}]')) is tree
+    tree = read_json('{"a":1234567890123450000}')
+    assert json_patch(tree, read_json('[{"op":"test","path":"/a","value":1.23456789012345e18}]')) is tree
 
 
 def test_a_small_patch_makes_no_large_object() -> None:

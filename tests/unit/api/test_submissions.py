@@ -52,6 +52,7 @@ def test_the_repository_of_the_path_wins() -> None:
         ({"repository": "r", "push": {}, "pull": {}}, "spec.action", "multiple job types found"),
         ({"action": "sync", "sync": {}}, "spec.repository", "required"),
         ({"action": "sync", "sync": {"incremental": "yes"}, "repository": "r"}, "spec.sync.incremental", "boolean"),
+        ({"action": "push", "repository": "r", "push": {"branch": "feature..branch"}}, "spec.export.branch", "invalid git branch name"),
         (7, "spec", "must be a JobSpec object"),
     ],
 )

@@ -40,6 +40,27 @@ def test_numbers_and_order_stay_as_sent(text: str) -> None:
     assert write_json(read_json(text)).decode() == text
 
 
+@given(TREES, st.sampled_from([None, 2, "\t"]), st.booleans())
+def test_a_document_is_the_same_however_it_is_spaced(tree: Any, indent: int | str | None, ascii_only: bool) -> None:
+    """With breaks or without, with escapes or without: what is kept of it is what the exact way keeps."""
+    text = json.dumps({"kept": tree, "exact": 1.5}, indent=indent, ensure_ascii=ascii_only)
+    assert write_json(read_json(text)) == write_json(read_json(text.replace("1.5", "1.50"))).replace(b"1.50", b"1.5")
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ('{ "a" : " b\\n c " , "d":[ ] }', '{"a":" b\\n c ","d":[]}'),
+        ('{"a":0.1,"b":123456789012345678,"c":-0.0,"d":"\\u0000é"}', '{"a":0.1,"b":123456789012345678,"c":-0.0,"d":"\\u0000é"}'),
+        ('{"a b":1,"ab":2}', '{"a b":1,"ab":2}'),
+        ('{"a":1e2,"b":18446744073709551616}', '{"a":1e2,"b":18446744073709551616}'),
+    ],
+)
+def test_space_between_is_dropped_and_space_within_is_kept(text: str, kept: str) -> None:
+    """Whichever way a document is read."""
+    assert write_json(read_json(text)).decode() == kept
+
+
 @pytest.mark.parametrize("text", ["1.10", "-0", "1e400", "12345678901234567890123456789"])
 def test_exact_numbers_survive_copies(text: str) -> None:
     """A tree that was copied, changed elsewhere or sent to another process is written as it came."""
@@ -85,15 +106,15 @@ def test_what_json_cannot_hold_is_refused(tree: Any) -> None:
         write_json(tree)
 
 
-@pytest.mark.parametrize(("depth", "fits"), [(128, True), (129, False)])
-def test_depth_is_bounded(depth: int, fits: bool) -> None:
-    """128 levels of objects and lists, however they are mixed."""
-    tree: Any = 1
+@pytest.mark.parametrize("leaf", [1, "\n" + "  " * 128, 1.5, read_json("1.50"), read_json('"\\ud800"'), [], {}])
+@pytest.mark.parametrize(("depth", "fits"), [(1, True), (128, True), (129, False), (200, False), (900, False)])
+def test_depth_is_bounded(depth: int, fits: bool, leaf: Any) -> None:
+    """128 levels of objects and lists, however they are mixed, and whatever lies in the innermost."""
+    tree: Any = leaf
     for level in range(depth - 1):
         tree = [tree] if level % 2 else {"a": tree}
     if fits:
         check_depth(tree)
-        write_json(tree)
     else:
         with pytest.raises(Invalid, match="at most 128 levels"):
             check_depth(tree)

@@ -3,6 +3,7 @@
 import asyncio
 import ipaddress
 import socket
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -20,12 +21,12 @@ async def named(monkeypatch: pytest.MonkeyPatch) -> NAMED:
     """Gives host names addresses."""
 
     def name(**addresses: list[str]) -> None:
-        async def getaddrinfo(host: str, port: int, **_: Any) -> list[Any]:
+        def getaddrinfo(host: str, port: int, **_: Any) -> list[Any]:
             if host not in addresses:
                 raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
             return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in addresses[host]]
 
-        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo)
+        monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
 
     return name
 
@@ -67,3 +68,22 @@ async def test_a_name_that_is_not_known_is_the_sources_fault(named: NAMED, host:
     named()
     with pytest.raises(SourceFailed, match="is not known"):
         await Reach(AllowedHosts()).resolve(host, 443)
+
+
+async def test_names_that_nobody_answers_hold_up_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many are looked up: files are read and answers written in threads, too."""
+    answered = threading.Event()
+
+    def getaddrinfo(*_: Any, **__: Any) -> list[Any]:
+        answered.wait(20)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("93.184.215.14", 443))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    looking = [asyncio.create_task(Reach(AllowedHosts()).resolve(f"h{number}", 443)) for number in range(40)]
+    await asyncio.sleep(0)
+    try:
+        async with asyncio.timeout(5):
+            assert await asyncio.to_thread(lambda: "done") == "done"
+    finally:
+        answered.set()
+    assert await asyncio.gather(*looking) == [[ipaddress.ip_address("93.184.215.14")]] * 40

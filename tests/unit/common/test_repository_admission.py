@@ -44,6 +44,25 @@ def test_a_good_repository_has_no_causes() -> None:
         assert causes(**githost(url, branch="")) == []
 
 
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ("https://host.example/team/x.git", "https://host.example/team/x"),
+        ("https://host.example/team/x/", "https://host.example/team/x"),
+        ("https://host.example/team/x.git/", "https://host.example/team/x"),
+        ("https://host.example/team/x.git.git", "https://host.example/team/x.git"),
+        ("https://host.example/team/digit", "https://host.example/team/digit"),
+        ("https://host.example/team/.git", "https://host.example/team/.git"),
+    ],
+)
+def test_an_address_is_kept_without_what_may_follow_its_name(sent: str, kept: str) -> None:
+    """One ending, and not the letters of it: however it is written, it is the same repository."""
+    sync = {"enabled": True, "target": "folder"}
+    draft = Draft("team", "default", {"title": "Team", "workflows": [], "sync": sync, **githost(sent)})
+    admit_repository(draft, SETTINGS)
+    assert draft.spec["githost"]["url"] == kept
+
+
 @pytest.mark.parametrize("name", sorted(RESERVED_NAMES))
 def test_reserved_names_are_refused(name: str) -> None:
     """Names that mean something else in clients and paths cannot be taken."""

@@ -147,12 +147,12 @@ async def test_a_resample_takes_the_range_of_the_request_or_its_own() -> None:
 async def test_too_many_windows_are_refused_before_any_work_and_name_the_limit() -> None:
     """The same for a range whose stamps no clock can count; and at once."""
     words = {"expression": "$A", "downsampler": "sum", "upsampler": "fillna"}
-    started = time.perf_counter()
+    started = time.process_time()
     many = await error_of("B", raw("A", series([1])), target("B", "resample", window="1ms", **words), to="1000000")
     assert "1000001 windows, more than the 500000 allowed (setting DASHWRIGHT_RESAMPLE_BUCKETS)" in many
     far = await error_of("B", raw("A", series([1])), target("B", "resample", window="1y", **words), to="9000-01-01")
     assert "beyond the years" in far
-    assert time.perf_counter() - started < 0.4
+    assert time.process_time() - started < 0.4
 
 
 async def test_a_target_whose_words_are_not_understood_is_named() -> None:

@@ -43,10 +43,10 @@ def test_a_thousand_nodes_are_no_work() -> None:
     ring = [Node(f"N{number}", Math.parsed(f"$N{(number + 1) % size}")) for number in range(size)]
     dense = {f"N{number}": [f"N{other}" for other in range(number + 1, size // 2)] for number in range(size // 2)}
     dense[f"N{size // 2 - 1}"] = ["N0"]
-    started = time.perf_counter()
+    started = time.process_time()
     faults = plan(ring).faults
     assert len(cycles(dense)) == size // 2
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
     assert len(faults) == size
     assert "N0 -> N1 -> N2" in faults["N0"].message
     assert "981 more" in faults["N0"].message

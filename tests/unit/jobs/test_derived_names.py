@@ -42,6 +42,7 @@ def test_hash_keeps_eight_characters_at_least(text: str, name: str) -> None:
     [
         ("unit-test", "hello/world", "world-wik-hjayboohlsvzzr2ob3he8cs7ffk0jd"),
         ("unit-test", "hello/world/", "world-wik-hjayboohlsvzzr2ob3he8cs7ffk0jd"),
+        ("unit-test", "/hello/world" * 200, "world-bc9jpbg6ctg-w-pexkul-f1ic-bwer5-3r"),
         ("team-repo", "dashboards/prod/eu", "eu-nsnv8b-uv4xnqtlplga9jtncn6f4z0bwxahxf"),
         ("team-repo", "Platform Team", "platformteam-vk53zjmo6qhfgcardpgf9ykejpj"),
         ("team-repo", "a_b", "a-b-puxpkqkeneapbq5bsbqb1febnuzubydenp0"),

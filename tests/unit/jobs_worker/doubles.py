@@ -1,7 +1,7 @@
 """Small doubles of the sync's ports, and words to build trees with."""
 
 import hashlib
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import orjson
@@ -14,9 +14,23 @@ from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import SyncTarget
 from dashwright.common.yaml import read_yaml
+from dashwright.jobs_worker.actions.preview import Preview, preview
 from dashwright.jobs_worker.actions.sync import Means, SyncJob, sync
 from dashwright.jobs_worker.adapters.spool import FileSpool
-from dashwright.jobs_worker.domain.objects import Change, Difference, Entry, File, Key, Managed, Owner, Removal, Write
+from dashwright.jobs_worker.domain.objects import (
+    Change,
+    Difference,
+    Document,
+    Entry,
+    File,
+    Key,
+    Managed,
+    Owner,
+    Quarantined,
+    Removal,
+    Snapshot,
+    Write,
+)
 
 REPOSITORY = "team-repo"
 
@@ -47,14 +61,17 @@ class Tree:
     async def entries(self) -> Sequence[Entry]:
         return [Entry(path) if path.endswith("/") else Entry(path, _checksum(body), len(body)) for path, body in self.files.items()]
 
-    async def changed(self, since: str) -> Difference | None:
+    async def changed(self, since: str, besides: Collection[str] = ()) -> Difference | None:
         return None
 
-    async def read(self, path: str) -> File:
-        self.reads.append(path)
-        if path not in self.files:
-            raise NotFound("file went away")
-        return File(self.files[path], _checksum(self.files[path]))
+    def reading(self) -> Callable[[str], File]:
+        def read(path: str) -> File:
+            self.reads.append(path)
+            if path not in self.files:
+                raise NotFound("file went away")
+            return File(self.files[path], _checksum(self.files[path]))
+
+        return read
 
 
 class Revision(Tree):
@@ -71,14 +88,18 @@ class Revision(Tree):
 
     async def entries(self) -> Sequence[Entry]:
         reached = {path for file in self.files for path in _reached(file)}
-        return [Entry(path) if path.endswith("/") else Entry(path, _checksum(self.files[path])) for path in reached]
+        return [self._directory(path) if path.endswith("/") else Entry(path, _checksum(self.files[path])) for path in reached]
 
-    async def changed(self, since: str) -> Difference | None:
+    def _directory(self, path: str) -> Entry:
+        below = [file.rpartition("/") for file in self.files if file.startswith(path)]
+        return Entry(path, bare=not paths.is_hidden(path) and all(name == ".keep" and not paths.is_hidden(at) for at, _, name in below))
+
+    async def changed(self, since: str, besides: Collection[str] = ()) -> Difference | None:
         if since != str(self.number - 1):
             return None
         differing = {path for path in self.files.keys() | self.before.keys() if self.files.get(path) != self.before.get(path)}
-        touched = frozenset(path for file in differing for path in _reached(file))
-        return Difference(touched, [entry for entry in await self.entries() if entry.path in touched])
+        touched = frozenset(path for file in (*differing, *besides) for path in _reached(file))
+        return Difference(touched, [entry for entry in await self.entries() if entry.path in touched], since=since)
 
 
 def _reached(file: str) -> Iterator[str]:
@@ -105,6 +126,8 @@ class Store:
     applied: list[list[Change]] = field(default_factory=list)
     failure: DashwrightError | None = None
     commit: str = ""
+    quarantine: dict[str, Quarantined] = field(default_factory=dict)
+    most_created: int = 1000
 
     async def managed(self, namespace: str, repository: str) -> Sequence[Managed]:
         return [_managed(write) for write in self.objects.values() if write.annotations.get(MANAGER_ID) == repository]
@@ -117,7 +140,16 @@ class Store:
     async def owners(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Owner]:
         return {key: _owner(self.objects[key]) for key in keys if key in self.objects}
 
-    async def apply(self, namespace: str, changes: AsyncIterator[Change], *, commit: str) -> None:
+    async def quarantined(self) -> Sequence[Quarantined]:
+        return list(self.quarantine.values())
+
+    async def documents(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Document]:
+        return {key: document(self.objects[key]) for key in keys if key in self.objects}
+
+    async def refusal(self, namespace: str, *, created: int, removed: int) -> str:
+        return "too many" if created > self.most_created else ""
+
+    async def apply(self, namespace: str, changes: AsyncIterator[Change], snapshot: Snapshot) -> None:
         after, taken = dict(self.objects), []
         async for change in changes:
             taken.append(change)
@@ -132,10 +164,15 @@ class Store:
             raise self.failure
         self.objects = after
         self.applied.append(taken)
-        self.commit = commit
+        await self.note(snapshot)
 
-    async def note(self, commit: str) -> None:
-        self.commit = commit
+    async def note(self, snapshot: Snapshot) -> None:
+        assert snapshot.since in (None, self.commit)
+        self.commit = snapshot.commit
+        staying = {
+            path: item for path, item in self.quarantine.items() if snapshot.looked_at is not None and path not in snapshot.looked_at
+        }
+        self.quarantine = staying | {item.path: item for item in snapshot.quarantined}
 
     def put(self, name: str, annotations: Mapping[str, str] | None = None, *, folder: bool = False) -> Write:
         """An object that somebody made before."""
@@ -154,6 +191,10 @@ class Store:
     @staticmethod
     def _path(write: Write) -> str:
         return write.annotations.get(SOURCE_PATH, "")
+
+
+def document(write: Write) -> Document:
+    return Document(write.api_version, write.labels, write.annotations, write.spec)
 
 
 def _managed(write: Write) -> Managed:
@@ -184,6 +225,12 @@ class Messages:
         self.percents.append(tally.progress)
 
 
+async def run_preview(tree: Tree, store: Store, *, target: SyncTarget = SyncTarget.INSTANCE, with_items: bool = True) -> Preview:
+    job = SyncJob("default", REPOSITORY, "The team", target, enabled=True)
+    with FileSpool() as spool:
+        return await preview(job, tree, store, Means(spool, read_yaml, AdmissionSettings()), with_items=with_items)
+
+
 async def run_sync(
     files: Mapping[str, bytes] | Tree,
     store: Store,
@@ -198,5 +245,5 @@ async def run_sync(
     tree = files if isinstance(files, Tree) else Tree(files)
     job = SyncJob("default", REPOSITORY, title, target, enabled)
     with FileSpool() as spool:
-        difference = await tree.changed(since) if since else None
+        difference = await tree.changed(since, store.quarantine.keys()) if since else None
         return await sync(job, tree, store, messages or Messages(), Means(spool, read_yaml, AdmissionSettings()), difference)

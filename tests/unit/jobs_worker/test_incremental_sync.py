@@ -25,8 +25,12 @@ def stored(store: Store) -> dict[Key, Write]:
     return {key: replace(write, is_new=True) for key, write in store.objects.items()}
 
 
-def placed(store: Store) -> dict[str, Write]:
-    """The same by paths, without the names of folders: these tell where a directory has been before."""
+async def placed(store: Store, tree: Revision) -> dict[str, Write]:
+    """The same by paths, without the names of folders: these tell where a directory has been before.
+
+    And without those that are only kept: they tell that there was something in them before.
+    """
+    kept = {f"folders:{entry.path.rstrip('/')}" for entry in await tree.entries() if entry.bare}
     places = {write.key.name: path for path, write in store.folders().items()}
     found = {}
     for write in stored(store).values():
@@ -35,7 +39,7 @@ def placed(store: Store) -> dict[str, Write]:
         key = write.key._replace(name="") if write.key.resource == "folders" else write.key
         path = notes.get(SOURCE_PATH, "")
         found[f"{key.resource}:{path}"] = replace(write, key=key, folder=above, annotations=notes)
-    return found
+    return {place: write for place, write in found.items() if place not in kept}
 
 
 async def advance(store: Store, number: int, files: Files, before: Files, target: SyncTarget) -> Tally:
@@ -50,26 +54,28 @@ async def test_each_revision_is_stored_as_if_it_were_the_first(history: list[Fil
     store = Store()
     for number, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
         tally = await advance(store, number, files, before, target)
-        fresh = Store()
-        assert (await run_sync(Revision(number, files, before), fresh, target=target)).error_count == 0 == tally.error_count
-        assert placed(store) == placed(fresh)
+        fresh, tree = Store(), Revision(number, files, before)
+        assert (await run_sync(tree, fresh, target=target)).error_count == 0 == tally.error_count
+        assert await placed(store, tree) == await placed(fresh, tree)
         assert store.commit == str(number)
 
 
 @given(revisions.histories(st.one_of(*[revisions.GOOD] * 9, revisions.BAD), odd=True), TARGETS)
 @settings(max_examples=200, deadline=None)
 async def test_a_difference_and_the_whole_lead_to_the_same(history: list[Files], target: SyncTarget) -> None:
-    """Also with broken, doubled and refused files: the same objects and the same errors as by full syncs of each revision in turn."""
+    """Also with broken, doubled and refused files: the same objects, quarantine and errors as by full syncs of each revision in turn."""
     store, full = Store(), Store()
     for number, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
         tally = await advance(store, number, files, before, target)
         expected = await run_sync(Revision(number, files, before), full, target=target)
         assert stored(store) == stored(full)
+        assert store.quarantine == full.quarantine
+        assert store.commit == full.commit == str(number)
         assert sorted(tally.errors) == sorted(expected.errors)
         if not expected.error_count:
-            fresh = Store()
-            await run_sync(Revision(number, files, before), fresh, target=target)
-            assert placed(store) == placed(fresh)
+            fresh, tree = Store(), Revision(number, files, before)
+            await run_sync(tree, fresh, target=target)
+            assert await placed(store, tree) == await placed(fresh, tree)
 
 
 async def test_only_what_differs_is_looked_at() -> None:
@@ -102,12 +108,43 @@ async def test_a_name_that_an_untouched_file_has_is_refused() -> None:
 
 
 @pytest.mark.parametrize("change", [{"b.json": b"{"}, {"a.json": b"{", "b.json": classic("b")}], ids=["nothing-written", "some-written"])
-async def test_a_file_left_out_is_not_forgotten(change: Files) -> None:
-    """As long as not all of a commit is stored, no later one is told by its difference from it."""
+async def test_a_bad_file_is_read_once(change: Files) -> None:
+    """The next sync, by a difference or not, tells of it again without a look at it, until it is another."""
     store, before = Store(), {"a.json": classic("a")}
     await run_sync(Revision(1, before, {}), store)
-    await run_sync(Revision(2, {**before, **change}, before), store, since=store.commit)
-    assert store.commit != "2"
+    bad = {**before, **change}
+    first = await run_sync(Revision(2, bad, before), store, since=store.commit)
+    later = {**bad, "c.json": classic("c")}
+    for since in ("2", ""):
+        tree = Revision(3, later, bad)
+        again = await run_sync(tree, store, since=since)
+        assert again.errors == first.errors
+        assert tree.reads == (["c.json"] if since else [])
+    mended = {**later, **{path: classic(path[0], "Mended") for path in change}}
+    assert (await run_sync(Revision(4, mended, later), store, since="3")).error_count == 0
+    assert store.quarantine == {}
+    assert {write.extract.title for path, write in store.dashboards().items() if path in change} == {"Mended"}
+
+
+async def test_a_refusal_by_others_is_looked_at_again() -> None:
+    """A file whose name another object has goes in as soon as that is gone, though the file is as it was."""
+    store, files = Store(), {"a.json": classic("a")}
+    store.put("a")
+    assert (await run_sync(Revision(1, files, {}), store)).error_count == 1
+    del store.objects[dashboard_key("a")]
+    tree = Revision(2, files, files)
+    assert (await run_sync(tree, store, since="1")).error_count == 0
+    assert (tree.reads, list(store.dashboards())) == (["a.json"], ["a.json"])
+
+
+async def test_other_rules_are_worth_another_look() -> None:
+    """What was refused by those of an earlier version is read anew."""
+    store, files = Store(), {"a.json": b"{"}
+    await run_sync(Revision(1, files, {}), store)
+    store.quarantine = {path: replace(item, rules="earlier") for path, item in store.quarantine.items()}
+    tree = Revision(2, files, files)
+    await run_sync(tree, store, since="1")
+    assert tree.reads == ["a.json"]
 
 
 async def test_a_directory_that_moves_as_a_whole_keeps_its_folder() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from collections.abc import Callable
 
 import pytest
 from tests.unit.jobs_worker.doubles import REPOSITORY, Messages, Store, Tree, classic, dashboard_key, folder_key, run_sync
@@ -10,7 +11,7 @@ from dashwright.common.errors import Conflict, PreconditionFailed, Unavailable
 from dashwright.common.jobs.names import folder_name
 from dashwright.common.kinds import annotations
 from dashwright.common.models.provisioning import State, SyncTarget
-from dashwright.jobs_worker.domain.objects import Removal, Write
+from dashwright.jobs_worker.domain.objects import File, Removal, Write
 
 OURS = {annotations.MANAGED_BY: "repo", annotations.MANAGER_ID: REPOSITORY}
 
@@ -91,6 +92,17 @@ async def test_bad_file_costs_nothing_else() -> None:
     ]
     (entry,) = tally.summary()
     assert (entry.create, entry.error, entry.total) == (1, 3, 4)
+
+
+async def test_what_is_told_of_a_bad_file_can_be_stored() -> None:
+    """However odd what is quoted, and however long: no text that a database or an answer would refuse."""
+    store = Store()
+    odd = b'{"apiVersion": "\\u0000\\ud800", "kind": "' + b"x" * 5000 + b'"}'
+    tally = await run_sync({"odd.json": odd, "long.json": odd.replace(b"x", b"\xc3\xbc")}, store)
+    assert tally.error_count == 2
+    for told in (*tally.errors, *(item.message for item in store.quarantine.values())):
+        assert "\0" not in told
+        assert len(told.encode()) < 3000
 
 
 @pytest.mark.parametrize("broken", [b"{", b'{"panels": []}', b"x" * 6_000_000])
@@ -263,7 +275,7 @@ async def test_failure_of_ours_while_reading_ends_the_job() -> None:
     """A checkout that is away is not a bad file: nothing is deleted for it."""
 
     class Away(Tree):
-        async def read(self, path: str) -> None:  # type: ignore[override]
+        def reading(self) -> Callable[[str], File]:
             raise Unavailable("disk is away")
 
     with pytest.raises(Unavailable):

@@ -69,6 +69,8 @@ def test_object_that_came_from_no_file_stops_the_survey() -> None:
         ([Entry("one/two/.hidden/x.json")], ["one/", "one/two/"]),
         ([Entry("one/.gitkeep")], ["one/"]),
         ([Entry("a/.keep")], []),
+        ([Entry("a/", bare=True), Entry("a/b/", bare=True), Entry("a/b/.keep")], []),
+        ([Entry("a/"), Entry("a/b/", bare=True), Entry("a/b/.keep"), Entry("a/c.md")], ["a/"]),
         ([Entry(".hidden/x.json"), Entry("README.md")], []),
         ([Entry("a b/c#d/x.md")], []),
     ],
@@ -81,7 +83,7 @@ def test_directories_that_get_a_folder(entries: list[Entry], made: list[str]) ->
 def test_folder_stays_while_anything_lies_below() -> None:
     """Unsupported, hidden and unsafe files keep folders; deepest go first where nothing is left."""
     managed = [stored_folder(path) for path in ("doc", "hid", "odd", "gone", "gone/deep", "doc/gone")]
-    found = survey([Entry("doc/a.md"), Entry("hid/.keep"), Entry("odd/a#.json")], managed, FOLDERS)
+    found = survey([Entry("doc/a.md"), Entry("hid/", bare=True), Entry("hid/.keep"), Entry("odd/a#.json")], managed, FOLDERS)
     assert folder_changes(found, *managed) == ([], ["doc/gone", "gone/deep", "gone"])
 
 

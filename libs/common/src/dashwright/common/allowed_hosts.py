@@ -59,12 +59,12 @@ class AllowedHosts:
         """Whether ``address``, to which ``host`` resolved, may be reached: it is public, or it or the host is listed."""
         return is_public(address) or self.lists(address, host)
 
-    def lists(self, address: Address, host: str = "") -> bool:
-        """Whether ``address`` or ``host`` is listed. Only those are reached without encryption."""
+    def lists(self, address: Address | None, host: str = "") -> bool:
+        """Whether ``address`` (None: not known) or ``host`` is listed. Only those are reached without encryption."""
         name = _plain(host)
         if name and (name in self._names or name.endswith(self._suffixes)):
             return True
-        return any(form in network for form in _forms(address) for network in self._networks)
+        return address is not None and any(form in network for form in _forms(address) for network in self._networks)
 
 
 def is_public(address: Address) -> bool:

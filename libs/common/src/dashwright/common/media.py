@@ -5,6 +5,8 @@ from typing import Final, NamedTuple
 
 ARROW: Final = "application/vnd.apache.arrow.stream"
 JSON: Final = "application/json"
+PNG: Final = "image/png"
+SVG: Final = "image/svg+xml"
 YAML: Final = "application/yaml"
 
 

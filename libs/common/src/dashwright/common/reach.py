@@ -6,11 +6,18 @@ The addresses that are judged here are those that are connected to: nobody resol
 import asyncio
 import ipaddress
 import socket
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
 
 from dashwright.common.allowed_hosts import Address, AllowedHosts
 from dashwright.common.errors import BadRequest, SourceFailed
 
 SETTING = "DASHWRIGHT_ALLOWED_HOSTS"
+
+_LOOKING_UP: Final = ThreadPoolExecutor(max_workers=32, thread_name_prefix="look-up")
+"""Threads for nothing else: names whose servers never answer must not take those that all other work is done in."""
+
+_SECONDS: Final = 10.0
 
 
 class Reach:
@@ -48,7 +55,15 @@ async def _addresses(host: str, port: int, whose: str) -> list[Address]:
     except ValueError:
         pass
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        looking = asyncio.get_running_loop().run_in_executor(_LOOKING_UP, _look_up, host, port)
+        async with asyncio.timeout(_SECONDS):
+            found = await looking
+    except TimeoutError as error:
+        raise SourceFailed(f"{whose} host {host!r:.80} is not known within {_SECONDS:.0f} s; check that its name resolves") from error
     except (OSError, UnicodeError) as error:
         raise SourceFailed(f"{whose} host {host!r:.80} is not known; check the address, and that its name resolves") from error
-    return list(dict.fromkeys(ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found))
+    return list(dict.fromkeys(ipaddress.ip_address(text.partition("%")[0]) for text in found))
+
+
+def _look_up(host: str, port: int) -> list[str]:
+    return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)]

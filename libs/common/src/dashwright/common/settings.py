@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -24,6 +25,9 @@ PREFIX = "DASHWRIGHT_"
 _SECRETS_DIR = f"{PREFIX}SECRETS_DIR"
 DEFAULT_PASSWORD = "admin"  # noqa: S105
 _FOR_TESTS = f"{PREFIX}TEST_"
+_FOR_CLIENTS = frozenset({"DASHWRIGHT_URL", "DASHWRIGHT_TOKEN", "DASHWRIGHT_USER", "DASHWRIGHT_NAMESPACE"})
+"""Where the command line finds a server, and who it asks as."""
+
 SQL_FEATURE = "sqlExpression"
 FEATURES = frozenset({SQL_FEATURE})
 
@@ -118,6 +122,9 @@ class Settings(BaseSettings):
     scheduling: bool = True
     git_seconds: Seconds = 600
     git_authorities: Path | None = None
+    host_requests: Annotated[int, Field(ge=0)] = 600
+    git_host_apis: Annotated[Mapping[str, str], NoDecode] = Field(default_factory=dict)
+    public_url: str = ""
     repository_files: Positive = 50_000
     repository_bytes: Positive = 1 << 30
     repository_file_bytes: Positive = 5 * 1024 * 1024
@@ -160,6 +167,25 @@ class Settings(BaseSettings):
         AllowedHosts.of(value)
         return value
 
+    @field_validator("git_host_apis", mode="before")
+    @classmethod
+    def _split_apis(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        pairs = [part.strip().partition("=") for part in value.split(",") if part.strip()]
+        for host, separator, address in pairs:
+            if not host or not separator or (address and not _is_address(address)):
+                text = f"{host[:80]!r}: give host=https://address, separated by commas; host= alone where a host has no API"
+                raise ValueError(text)
+        return {host.lower(): address.rstrip("/") for host, _, address in pairs}
+
+    @field_validator("public_url")
+    @classmethod
+    def _know_public_url(cls, value: str) -> str:
+        if value and not _is_address(value):
+            raise ValueError(f"{value[:80]!r} is no address; give one like https://dashboards.example.com, without query")
+        return value.rstrip("/")
+
     @field_validator("quota_defaults", mode="before")
     @classmethod
     def _split_quotas(cls, value: object) -> object:
@@ -194,12 +220,29 @@ class Settings(BaseSettings):
         return tuple(Path(path).absolute() for path in chosen)
 
     @property
+    def public_address(self) -> str:
+        """Where people and git hosts find us, without a slash at the end."""
+        scheme = "https" if self.tls or self.tls_cert else "http"
+        host = f"[{self.http_host}]" if ":" in self.http_host else self.http_host
+        return self.public_url or f"{scheme}://{host}:{self.http_port}"
+
+    @property
     def quota_rules(self) -> QuotaRules:
         return QuotaRules(enabled=self.quotas_enabled, defaults=self.quota_defaults)
 
     @property
     def log_as_json(self) -> bool | None:
         return None if self.log_format == "auto" else self.log_format == "json"
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        has_port = parts.port != 0
+    except ValueError:
+        return False
+    is_plain = not (parts.query or parts.fragment or parts.username or parts.password)
+    return has_port and is_plain and parts.scheme in ("https", "http") and bool(parts.hostname)
 
 
 def is_loopback(host: str) -> bool:
@@ -232,7 +275,7 @@ def unknown(environment: Mapping[str, str]) -> dict[str, str]:
     """Variables with our prefix that are no setting, each with the setting that was probably meant (or an empty text)."""
     known = [name.upper() for name in Settings.model_fields]
     given = [name for name in environment if name.startswith(PREFIX) and not name.startswith(_FOR_TESTS)]
-    strange = [name.removeprefix(PREFIX) for name in given if name.removeprefix(PREFIX) not in known]
+    strange = [name.removeprefix(PREFIX) for name in given if name.removeprefix(PREFIX) not in known and name not in _FOR_CLIENTS]
     # Without the prefix, which alone would make any two of them alike.
     alike = {name: difflib.get_close_matches(name, known, n=1) for name in strange}
     return {PREFIX + name: PREFIX + found[0] if found else "" for name, found in alike.items()}

@@ -3,30 +3,41 @@
 import asyncio
 import secrets
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final, Protocol
 
 import orjson
 import structlog
 
 from dashwright.api.domain import submissions
+from dashwright.api.domain.access.view import View
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.events import event_of, subject_of
+from dashwright.api.domain.exports import demand_export
 from dashwright.api.probing import RepositoryProbe
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.database.trial import trial
-from dashwright.common.errors import Cause, Conflict
+from dashwright.common.errors import BadRequest, Cause, Conflict, PreconditionFailed
+from dashwright.common.identity import Identity
 from dashwright.common.jobs import routing, verdicts
+from dashwright.common.jobs.workflows import check_export
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.kinds.registry import EVALUATION, JOB, REPOSITORY
-from dashwright.common.models.provisioning import Action, JobSpec, JobStatus, RepositorySpec, State
+from dashwright.common.kinds.registry import EVALUATION, FOLDER, JOB, REPOSITORY
+from dashwright.common.models.provisioning import Action, ExportJobOptions, JobSpec, JobStatus, RepositorySpec, State
 from dashwright.common.observability import tracing
 from dashwright.common.relay import Relay
 from dashwright.common.stores import audit, jobs, mirror, resources
+from dashwright.common.stores.outbox import Wakeup
 from dashwright.common.work.new_jobs import created_at, new_job
 
 log = structlog.get_logger()
+
+MOST_CANCELLED: Final = 1000
+"""Jobs that one request may end or drop."""
+
+_PAGE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +54,14 @@ class _Repository:
     spec: RepositorySpec
 
 
+class Views(Protocol):
+    """What callers may do with objects in folders."""
+
+    async def view_on(self, identity: Identity, namespace: str, folder: str | None) -> View:
+        """Of somebody who asks for what lies in ``folder``. Raises Unavailable."""
+        ...
+
+
 class _AcceptedMeanwhile(Exception):
     """Another delivery of the same message was quicker; what this one wrote is rolled back."""
 
@@ -50,15 +69,17 @@ class _AcceptedMeanwhile(Exception):
 class Jobs:
     """Submits and cancels jobs. The row and the wish to publish are written together; publishing comes after."""
 
-    def __init__(self, database: Database, relay: Relay, probe: RepositoryProbe, clock: Clock) -> None:
+    def __init__(self, database: Database, relay: Relay, probe: RepositoryProbe, clock: Clock, views: Views) -> None:
         self._database = database
         self._relay = relay
         self._probe = probe
         self._clock = clock
+        self._views = views
 
     async def submit(
         self,
         actor: Actor,
+        caller: Identity,
         namespace: str,
         specs: Sequence[JobSpec],
         *,
@@ -69,18 +90,31 @@ class Jobs:
         """Records jobs as pending and answers them in the order asked for; a dry run records nothing.
 
         All or none: Invalid (of a list, with causes ``[i].field``), NotFound for an unknown repository, Unhealthy for one that
-        failed its probe.
+        failed its probe, Forbidden for an export of what the caller may not read, or not write where that is needed.
         """
         repositories = await self._repositories(namespace, specs)
-        _check(specs, repositories, is_list=is_list)
+        _check(specs, repositories, is_list=is_list, dry_run=dry_run)
+        for spec in specs:
+            if spec.export is not None and spec.action is Action.EXPORT:
+                await self._demand_export(caller, namespace, repositories[spec.repository], spec.export)
         await self._probe.require_healthy(namespace, [repository.stored for repository in repositories.values()])
-        now = self._clock.now()
-        known = [repositories[spec.repository] for spec in specs]
-        wanted = [
+        return await self._submit(actor, namespace, JOB, self._wanted(namespace, specs, repositories), once, dry_run=dry_run)
+
+    async def submit_delivered(self, actor: Actor, repository: resources.Stored, spec: JobSpec, once: Idempotency) -> None:
+        """Records the job that a git host asks for, as pending. Nobody is asked whether the repository is healthy.
+
+        Raises Conflict for one that is being deleted, Invalid where it takes no such job.
+        """
+        repositories = {repository.name: _Repository(repository, RepositorySpec.model_validate_json(repository.spec))}
+        _check([spec], repositories, is_list=False)
+        await self._submit(actor, repository.namespace, JOB, self._wanted(repository.namespace, [spec], repositories), once, dry_run=False)
+
+    def _wanted(self, namespace: str, specs: Sequence[JobSpec], repositories: Mapping[str, _Repository]) -> Sequence[jobs.NewJob]:
+        now, known = self._clock.now(), [repositories[spec.repository] for spec in specs]
+        return [
             new_job(namespace, spec, uid=repository.stored.uid, kind=repository.spec.type, now=now)
             for spec, repository in zip(specs, known, strict=True)
         ]
-        return await self._submit(actor, namespace, JOB, wanted, once, dry_run=dry_run)
 
     async def evaluate(
         self,
@@ -105,6 +139,14 @@ class Jobs:
             wake_key=routing.EVALUATE,
         )
         return await self._submit(actor, namespace, EVALUATION, [job], once, dry_run=dry_run)
+
+    async def _demand_export(self, caller: Identity, namespace: str, repository: _Repository, options: ExportJobOptions) -> None:
+        above = None
+        if options.folder:
+            async with self._database.connection() as connection:
+                above = (await resources.get(connection, FOLDER, namespace, options.folder)).folder
+        view = await self._views.view_on(caller, namespace, options.folder)
+        demand_export(view, repository.spec, options, repository=repository.stored.name, above=above, login=caller.login)
 
     async def _submit(
         self,
@@ -162,21 +204,48 @@ class Jobs:
                 raise submissions.invalid([Cause("message_id", "FieldValueDuplicate", text)])
             return await jobs.get_many(connection, uids)
 
-    async def cancel(self, actor: Actor, kind: Kind, namespace: str, name: str, *, dry_run: bool = False) -> uuid.UUID:
-        """Ends a job that has not ended, as ``error``; drops one that has from history. NotFound when there is none."""
-        now = self._clock.milliseconds()
+    async def cancel(
+        self, actor: Actor, kind: Kind, namespace: str, name: str, check: Callable[[jobs.StoredJob], None], *, dry_run: bool = False
+    ) -> uuid.UUID:
+        """Ends a job that has not ended, as ``error``; drops one that has from history. NotFound when there is none.
+
+        ``check`` raises where it is not the job that is meant: then nothing is done.
+        """
         async with self._database.connection() as connection, trial(connection, dry_run=dry_run):
             await resources.lock(connection)
-            job, wakeups = await jobs.cancel(connection, kind, namespace, name, now=now)
-            if job.state in (State.PENDING, State.WORKING):
-                ended = JobStatus(state=State.ERROR, finished=now, message=verdicts.CANCELLED, errors=[verdicts.CANCELLED])
-                await mirror.mirror(connection, job, ended)
-            await audit.record(connection, actor, event_of(kind, "delete"), subject_of(kind, name), org_id=actor.org_id)
-        if dry_run:
-            return job.uid
-        self._relay.publish_soon(wakeups)
-        log.info("job_cancelled", job=name)
+            job, wakeups = await self._cancel(connection, actor, kind, namespace, name)
+            check(job)
+        if not dry_run:
+            self._relay.publish_soon(wakeups)
+            log.info("job_cancelled", job=name)
         return job.uid
+
+    async def cancel_many(
+        self, actor: Actor, kind: Kind, namespace: str, chosen: Callable[[jobs.StoredJob], bool], *, dry_run: bool = False
+    ) -> int:
+        """The same with all jobs that are ``chosen``, or with none; answers how many. BadRequest where they are too many."""
+        wakeups: list[Wakeup] = []
+        async with self._database.connection() as connection, trial(connection, dry_run=dry_run):
+            await resources.lock(connection)
+            await jobs.lock(connection)
+            names = await _chosen(connection, kind, namespace, chosen)
+            for name in names:
+                wakeups += (await self._cancel(connection, actor, kind, namespace, name))[1]
+        if not dry_run:
+            self._relay.publish_soon(wakeups)
+            log.info("jobs_cancelled", namespace=namespace, count=len(names))
+        return len(names)
+
+    async def _cancel(
+        self, connection: Connection, actor: Actor, kind: Kind, namespace: str, name: str
+    ) -> tuple[jobs.StoredJob, Sequence[Wakeup]]:
+        now = self._clock.milliseconds()
+        job, wakeups = await jobs.cancel(connection, kind, namespace, name, now=now)
+        if job.state in (State.PENDING, State.WORKING):
+            ended = JobStatus(state=State.ERROR, finished=now, message=verdicts.CANCELLED, errors=[verdicts.CANCELLED])
+            await mirror.mirror(connection, job, ended)
+        await audit.record(connection, actor, event_of(kind, "delete"), subject_of(kind, name), org_id=actor.org_id)
+        return job, wakeups
 
     async def by_uid(self, namespace: str, repository: str, uid: uuid.UUID) -> jobs.StoredJob:
         """A job of a repository, also after it has left the queue; NotFound when there is none, or no such repository."""
@@ -195,6 +264,20 @@ class Jobs:
         return {stored.name: _Repository(stored, RepositorySpec.model_validate_json(stored.spec)) for stored in found}
 
 
+async def _chosen(connection: Connection, kind: Kind, namespace: str, chosen: Callable[[jobs.StoredJob], bool]) -> list[str]:
+    found: list[str] = []
+    after: str | None = ""
+    while after is not None:
+        page = await jobs.list_page(connection, kind, namespace, after=after, limit=_PAGE)
+        found += [job.name for job in page.items if chosen(job)]
+        after = page.after
+        if len(found) > MOST_CANCELLED:
+            raise BadRequest(
+                f"more than {MOST_CANCELLED} {kind.plural} are selected, the most that are removed at once; select fewer of them"
+            )
+    return found
+
+
 def _events(actor: Actor, kind: Kind, submitted: Sequence[jobs.StoredJob]) -> Sequence[audit.Event]:
     """One for each job, also where it was pending already: somebody asked for it."""
     action, distinct = event_of(kind, "create"), {job.name: job for job in submitted}
@@ -208,8 +291,11 @@ def _told(job: jobs.StoredJob) -> Mapping[str, str]:
     return {} if job.repository is None else {"repository": job.repository, "action": job.action}
 
 
-def _check(specs: Sequence[JobSpec], repositories: Mapping[str, _Repository], *, is_list: bool) -> None:
-    """Raises Invalid unless every spec names a repository that takes its action; NotFound where a single one names none."""
+def _check(specs: Sequence[JobSpec], repositories: Mapping[str, _Repository], *, is_list: bool, dry_run: bool = False) -> None:
+    """Raises Invalid unless every spec names a repository that takes its action; NotFound where a single one names none.
+
+    What a sync would do may be asked before syncs are enabled.
+    """
     causes: list[Cause] = []
     for index, spec in enumerate(specs):
         prefix = f"[{index}]." if is_list else "spec."
@@ -221,8 +307,13 @@ def _check(specs: Sequence[JobSpec], repositories: Mapping[str, _Repository], *,
             causes.append(Cause(f"{prefix}repository", "FieldValueNotFound", text))
         elif "deletionTimestamp" in orjson.loads(repository.stored.metadata):
             raise Conflict(f'cannot create jobs for a repository marked for deletion: "{spec.repository}"')
-        elif spec.action is Action.SYNC and not repository.spec.sync.enabled:
+        elif spec.action is Action.SYNC and not repository.spec.sync.enabled and not dry_run:
             text = f'Forbidden: sync is not enabled for the repository "{spec.repository}"; its spec.sync.enabled is false'
             causes.append(Cause(f"{prefix}sync", "FieldValueForbidden", text))
+        elif spec.action is Action.EXPORT and spec.export is not None:
+            try:
+                check_export(repository.spec, spec.export)
+            except (BadRequest, PreconditionFailed) as error:
+                causes.append(Cause(f"{prefix}export", "FieldValueForbidden", f"Forbidden: {error.message}"))
     if causes:
         raise submissions.invalid(causes)

@@ -17,6 +17,7 @@ from dashwright.api.accounts.users import Users
 from dashwright.api.commands import Jobs
 from dashwright.api.data_sources import DataSources
 from dashwright.api.domain.token_life import LifeLimits
+from dashwright.api.drawings import Drawings
 from dashwright.api.feed.feed import Feed
 from dashwright.api.gate import Gate
 from dashwright.api.housekeeping import Cleaning, Housekeeping
@@ -26,13 +27,17 @@ from dashwright.api.http.server import Limits, Server
 from dashwright.api.probing import RepositoryProbe
 from dashwright.api.queue_door import SubmissionDoor
 from dashwright.api.refusals import RefusalBuffer
+from dashwright.api.repository_worker import RepositoryWorker
 from dashwright.api.resources.annotations import Annotations
 from dashwright.api.resources.configurations import Configurations
 from dashwright.api.resources.dashboards import Dashboards
+from dashwright.api.resources.files import Files
 from dashwright.api.resources.folders import Folders
 from dashwright.api.resources.library_elements import LibraryElements
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.watching.lines import Lines
+from dashwright.api.resources.webhooks import LastEvents, Webhooks
+from dashwright.api.resources.writing.edits import Edits
 from dashwright.api.resources.writing.sealing import Sealing
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.routes import (
@@ -54,16 +59,22 @@ from dashwright.api.routes import (
     orgs,
     panels,
     preferences,
+    preview,
     provisioning,
     query,
     quotas,
+    render,
     repositories,
     repository_calls,
+    repository_files,
+    rollback,
     service_account_tokens,
     service_accounts,
+    stored_pictures,
     teams,
     user,
     users,
+    webhooks,
 )
 from dashwright.api.routes import data_sources as data_source_routes
 from dashwright.api.routes import evaluations as evaluation_routes
@@ -100,17 +111,22 @@ class Gateway:
         self._rpc = RpcClient(broker)
         self._relay = Relay(database, broker)
         probe = RepositoryProbe(broker, self._rpc, clock)
-        jobs = Jobs(database, self._relay, probe, clock)
         refusals = RefusalBuffer(database)
         cleaning = Cleaning(database, clock, expired_token_days=settings.expired_token_days, audit_days=settings.audit_days)
-        flushes = {"last_used": self.gate.last_used.flush, "refusals": refusals.flush}
+        events = LastEvents(database)
+        flushes = {"last_used": self.gate.last_used.flush, "refusals": refusals.flush, "last_events": events.flush}
         self._housekeeping = Housekeeping(flushes, cleaning.clean, flush_seconds=settings.last_used_seconds)
+        self._feed = Feed(database)
+        guard = Guard(database, self._feed)
+        jobs = Jobs(database, self._relay, probe, clock, guard)
         self._door = SubmissionDoor(broker, jobs, self.gate.authenticator, queue_identity=settings.queue_identity)
         limits = Limits(request_seconds=settings.query_seconds + 5, drain_seconds=settings.shutdown_seconds)
-        self._feed = Feed(database)
         self.gate.memory.on_forgotten(self._feed.forget)
-        services = _services(settings, database, jobs, self._feed, clock, self._box)
-        self.routes = _routes(services, self.gate, broker, self._rpc, probe, self._box)
+        worker = RepositoryWorker(database, broker, self._rpc, probe)
+        services = _services(settings, database, jobs, self._feed, clock, self._box, worker, guard)
+        files = Files(database, services.guard, worker)
+        hooks = Webhooks(database, jobs, self._box, clock, events)
+        self.routes = _routes(services, self.gate, broker, self._rpc, probe, self._box, files, hooks)
         self._server = Server(self.routes, self.gate.authenticator, limits, refusals, Addresses(settings.trusted_proxies), services.guard)
         self._tls = tls.context_of(settings, clock.now())
 
@@ -143,21 +159,32 @@ class Gateway:
         await self.gate.stop()
 
 
-def _services(settings: Settings, database: Database, jobs: Jobs, feed: Feed, clock: Clock, box: SecretBox) -> Services:
+def _services(
+    settings: Settings,
+    database: Database,
+    jobs: Jobs,
+    feed: Feed,
+    clock: Clock,
+    box: SecretBox,
+    worker: RepositoryWorker,
+    guard: Guard,
+) -> Services:
     permitted = tuple(str(path) for path in settings.local_paths)
     admission = AdmissionSettings(permitted, settings.min_refresh, settings.folder_depth)
-    guard = Guard(database, feed)
-    writer = Writer(database, clock, admission, settings.quota_rules, guard, Sealing(box))
+    writer = Writer(database, clock, admission, settings.quota_rules, guard, Sealing(box), Edits(database, worker))
     return Services(settings, database, clock, admission, jobs, feed, guard, Lines(database), writer)
 
 
-def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, probe: RepositoryProbe, box: SecretBox) -> list[Route]:
+def _routes(
+    services: Services, gate: Gate, broker: Broker, rpc: RpcClient, probe: RepositoryProbe, box: SecretBox, files: Files, hooks: Webhooks
+) -> list[Route]:
     settings, database, clock, jobs = services.settings, services.database, services.clock, services.jobs
     probes = Probes()
     probes.add(health.DATABASE_CHECK, database.check)
     probes.add("broker", broker.check)
     evaluations = query.Evaluations(broker, rpc, seconds=settings.query_seconds)
     use = Dashboards(database, services.guard, services.writer)
+    drawings = Drawings(broker, rpc)
     served = [
         *health.routes(probes, reported_version=settings.reported_version),
         *discovery.routes(KINDS),
@@ -165,11 +192,17 @@ def _routes(services: Services, gate: Gate, broker: Broker, rpc: RpcClient, prob
         *openapi_v3.routes(KINDS, product=health.PRODUCT_VERSION),
         *access_review.routes(KINDS, database, services.guard, gate.authenticator),
         *resource_routes.routes(services),
-        *provisioning.routes(jobs),
+        *provisioning.routes(jobs, broker, rpc),
+        *rollback.routes(jobs, database, broker, rpc),
         *repositories.routes(database),
         *repository_calls.routes(Configurations(database, Sealing(box), services.admission), broker, rpc, probe),
+        *repository_files.routes(files),
+        *webhooks.routes(hooks),
+        *stored_pictures.routes(database),
         *evaluation_routes.routes(database),
         *query.routes(evaluations, body_limit=settings.max_body_bytes),
+        *render.routes(use, drawings),
+        *preview.routes(files, drawings),
         *panels.routes(evaluations, body_limit=settings.max_body_bytes),
         *data_source_routes.routes(database, DataSources(database, box, settings.quota_rules)),
         *data_source_health.routes(database, broker, rpc, seconds=settings.query_seconds),

@@ -18,7 +18,10 @@ log = structlog.get_logger()
 _AT_ONCE = 32
 
 FRESH_SECONDS = 25
-"""How long a probe is believed; after that the next request probes again."""
+"""How long it is believed that a repository is healthy; after that the next request probes again."""
+
+UNHEALTHY_SECONDS = 5
+"""How long it is believed that it is not: who has mended what was wrong asks again soon."""
 
 
 class RepositoryProbe:
@@ -34,8 +37,7 @@ class RepositoryProbe:
     async def require_healthy(self, namespace: str, repositories: Sequence[Stored]) -> None:
         """Raises Unhealthy for the first repository whose probe failed. Nobody there to probe is no failed probe."""
         known = {item.name: RepositoryStatus.model_validate_json(item.status or "{}").health for item in repositories}
-        fresh = self._clock.milliseconds() - FRESH_SECONDS * 1000
-        stale = [name for name, health in known.items() if health.checked is None or health.checked < fresh]
+        stale = [name for name, health in known.items() if self._is_stale(health)]
         for start in range(0, len(stale), _AT_ONCE):
             asked = stale[start : start + _AT_ONCE]
             seen = await asyncio.gather(*(self._probe(namespace, name) for name in asked))
@@ -46,6 +48,10 @@ class RepositoryProbe:
             if health.checked is not None and not health.healthy:
                 reasons = "; ".join(health.message or ())
                 raise Unhealthy(f"The repository configuration is not healthy: {reasons}", details={"name": name})
+
+    def _is_stale(self, health: HealthStatus) -> bool:
+        believed = FRESH_SECONDS if health.healthy else UNHEALTHY_SECONDS
+        return health.checked is None or health.checked < self._clock.milliseconds() - believed * 1000
 
     async def _probe(self, namespace: str, name: str) -> HealthStatus | None:
         request = ProbeRequest(namespace=namespace, name=name)

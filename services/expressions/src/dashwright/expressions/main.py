@@ -1,4 +1,4 @@
-"""The expressions worker, composed: queries by RPC, evaluations as jobs."""
+"""The expressions worker, composed: queries and pictures by RPC, evaluations as jobs."""
 
 import asyncio
 import gc
@@ -24,6 +24,7 @@ from dashwright.common.settings import Settings, listening_at, require
 from dashwright.common.work.consumer import JobConsumer
 from dashwright.expressions.consumer import QueryConsumer, answer_settings
 from dashwright.expressions.jobs import EvaluationRunner
+from dashwright.expressions.pictures.consumer import PictureConsumer
 from dashwright.expressions.sources.directory import Directory, Kinds
 from dashwright.expressions.sources.http.client import HttpClient
 from dashwright.expressions.sources.postgres import source as postgres
@@ -55,6 +56,7 @@ class ExpressionsWorker:
         records = StoredRecords(database, SecretBox.of(require(settings.secret_key, "SECRET_KEY")))
         self._settings = answer_settings(settings, Directory(kinds, records, seconds=settings.source_seconds))
         self._queries = QueryConsumer(broker, slots=settings.query_slots, settings=self._settings)
+        self._pictures = PictureConsumer(broker, self._settings, seconds=settings.evaluation_seconds)
         keep = timedelta(seconds=settings.evaluation_result_seconds)
         self._jobs = JobConsumer(
             database,
@@ -71,11 +73,13 @@ class ExpressionsWorker:
         await self._warm()
         self._relay.start()
         await self._queries.start()
+        await self._pictures.start()
         await self._jobs.start()
 
     async def stop(self) -> None:
         """Takes nothing more, finishes what it has or hands it back, closes."""
-        await asyncio.gather(self._queries.stop(drain=self._drain), self._jobs.stop(drain=self._drain))
+        doors = (self._queries, self._pictures, self._jobs)
+        await asyncio.gather(*(door.stop(drain=self._drain) for door in doors))
         await self._relay.stop()
         await self._http.close()
         await self._connections.close()

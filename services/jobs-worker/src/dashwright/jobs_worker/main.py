@@ -1,13 +1,17 @@
 """The jobs worker, composed: every part is made here, explicitly, and started and stopped in order."""
 
 import asyncio
+import gc
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 
 import structlog
 
 from dashwright.common import process
+from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.kinds.settings import AdmissionSettings
@@ -16,25 +20,41 @@ from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcServer
 from dashwright.common.models.provisioning import Action
 from dashwright.common.observability.probes import Probes, ProbeServer
+from dashwright.common.reach import Reach
 from dashwright.common.relay import Relay
 from dashwright.common.secrets import SecretBox
 from dashwright.common.settings import Settings, listening_at, require
+from dashwright.common.stores import jobs
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.work.consumer import JobConsumer, Runner
 from dashwright.common.work.execution import Execution
 from dashwright.common.yaml import read_yaml
+from dashwright.jobs_worker.actions.export import Bounds
+from dashwright.jobs_worker.actions.sync import Means
 from dashwright.jobs_worker.adapters.checkouts import Checkouts
+from dashwright.jobs_worker.adapters.drawings import Drawings
+from dashwright.jobs_worker.adapters.exports import StoredExports
+from dashwright.jobs_worker.adapters.git.budget import HostBudget
+from dashwright.jobs_worker.adapters.host.client import HostClient
+from dashwright.jobs_worker.adapters.host.host import RestHost
 from dashwright.jobs_worker.adapters.spool import FileSpool
-from dashwright.jobs_worker.adapters.store import StoredResources
-from dashwright.jobs_worker.domain.objects import Repository
+from dashwright.jobs_worker.adapters.store import Attempt, StoredResources
+from dashwright.jobs_worker.domain.objects import ACTOR, Repository
+from dashwright.jobs_worker.domain.resource import rules
+from dashwright.jobs_worker.export_runner import ExportRunner
 from dashwright.jobs_worker.maintenance.chore import Chore
 from dashwright.jobs_worker.maintenance.cleaner import Cleaner
 from dashwright.jobs_worker.maintenance.dead_letters import DeadLetters
+from dashwright.jobs_worker.maintenance.file_calls import FileCalls, Opening
+from dashwright.jobs_worker.maintenance.hooks import Hooks, called_at
+from dashwright.jobs_worker.maintenance.planner import Planner
 from dashwright.jobs_worker.maintenance.prober import Prober
-from dashwright.jobs_worker.maintenance.repository_calls import RepositoryCalls
+from dashwright.jobs_worker.maintenance.repository_calls import CALLS_IN_HAND, RepositoryCalls
 from dashwright.jobs_worker.maintenance.rescuer import Rescuer
 from dashwright.jobs_worker.maintenance.scheduler import Scheduler
 from dashwright.jobs_worker.maintenance.tidier import Tidier
+from dashwright.jobs_worker.ports import Checkout
+from dashwright.jobs_worker.pull_request_runner import PullRequestRunner
 from dashwright.jobs_worker.sync_runner import SyncRunner
 
 log = structlog.get_logger()
@@ -43,8 +63,8 @@ SERVICE = "dashwright-jobs-worker"
 _STALE = timedelta(minutes=5)
 _CLEAN_SECONDS = 60.0
 _TIDY_SECONDS = 600.0
+_HOOK_SECONDS = 5.0
 _PROBE_SLOTS = 8
-_CALL_SLOTS = 8
 
 
 class JobsWorker:
@@ -54,17 +74,31 @@ class JobsWorker:
         self._drain = settings.shutdown_seconds
         lease = timedelta(seconds=settings.job_lease_seconds)
         self._relay = Relay(database, broker)
-        checkouts = Checkouts(settings, SecretBox.of(require(settings.secret_key, "SECRET_KEY")))
+        box = SecretBox.of(require(settings.secret_key, "SECRET_KEY"))
+        checkouts = Checkouts(settings, box, HostBudget(database, settings.host_requests))
+        unhurried = Checkouts(settings, box, HostBudget(database, settings.host_requests, yields=True))
         prober = Prober(database, clock, checkouts.look)
-        runners: Mapping[str, Runner] = {Action.SYNC.value: _sync_runner(settings, database, prober, clock, checkouts)}
+        self.host_client = _host_client(settings, database)
+        self._drawings = Drawings(database, broker, settings.public_address)
+        host = RestHost(self.host_client, box, settings.git_host_apis)
+        runners: Mapping[str, Runner] = {
+            Action.SYNC.value: _sync_runner(settings, database, prober, clock, checkouts, unhurried),
+            Action.PR.value: _pull_request_runner(settings, database, clock, checkouts, host, self._drawings),
+            Action.EXPORT.value: _export_runner(settings, database, checkouts),
+        }
         queue = broker.topology.work
         self._consumer = JobConsumer(database, broker, self._relay, runners, clock, queue=queue, slots=settings.job_slots, lease=lease)
         self._dead_letters = DeadLetters(database, broker, self._relay, clock)
         self._probes = RpcServer(broker, broker.topology.probe, prober.answer, prefetch=_PROBE_SLOTS)
-        calls = RepositoryCalls(database, checkouts)
-        self._calls = RpcServer(broker, broker.topology.repositories, calls.answer, prefetch=_CALL_SLOTS)
+        planner, files = _planner(settings, database, clock, checkouts), _file_calls(settings, database, clock, checkouts)
+        calls = RepositoryCalls(database, checkouts, planner, files)
+        self._calls = RpcServer(broker, broker.topology.repositories, calls.answer, prefetch=CALLS_IN_HAND)
         self._rescuer = Rescuer(database, self._relay, clock, attempts=settings.job_attempts, stale=_STALE)
-        self._scheduler = Scheduler(database, self._relay, prober, clock, checkouts.head) if settings.scheduling else None
+        by_itself = Prober(database, clock, unhurried.look)
+        judged_by = rules(_admission(settings), settings.repository_file_bytes)
+        self._scheduler = (
+            Scheduler(database, self._relay, by_itself, clock, unhurried.head, rules=judged_by) if settings.scheduling else None
+        )
         cleaner = Cleaner(
             database,
             history=settings.job_history,
@@ -72,16 +106,21 @@ class JobsWorker:
             changes=timedelta(seconds=settings.change_seconds),
             trash=timedelta(days=settings.trash_days),
         )
+        public = called_at(settings.public_url, AllowedHosts.of(settings.allowed_hosts))
+        self.hooks = Hooks(database, host, box, public)
         self._chores = [
+            Chore("hook_removals", self.hooks.remove, seconds=_HOOK_SECONDS),
             Chore("rescuer", self._rescuer.rescue, seconds=lease.total_seconds() / 3),
             Chore("cleaner", cleaner.clean, seconds=_CLEAN_SECONDS),
             Chore("tidier", Tidier(database, checkouts.mirrors).tidy, seconds=_TIDY_SECONDS),
+            *([Chore("hooks", self.hooks.keep, seconds=_HOOK_SECONDS)] if settings.scheduling else []),
         ]
 
     async def start(self) -> None:
         self._relay.start()
         await self._probes.start()
         await self._calls.start()
+        await self._drawings.start()
         await self._consumer.start()
         await self._dead_letters.start()
         for chore in self._chores:
@@ -101,28 +140,93 @@ class JobsWorker:
             await chore.stop()
         parts = (self._dead_letters, self._consumer, self._probes, self._calls)
         await asyncio.gather(*(part.stop(drain=self._drain) for part in parts))
+        await self._drawings.stop()
+        await self.host_client.close()
         await self._relay.stop()
 
 
-def _sync_runner(settings: Settings, database: Database, prober: Prober, clock: Clock, checkouts: Checkouts) -> SyncRunner:
-    permitted = tuple(str(path) for path in settings.local_paths)
-    admission = AdmissionSettings(permitted_paths=permitted, min_refresh_seconds=settings.min_refresh)
-
-    def open_resources(job: StoredJob, execution: Execution, repository: Repository) -> StoredResources:
+def _file_calls(settings: Settings, database: Database, clock: Clock, checkouts: Checkouts) -> FileCalls:
+    def open_objects(repository: Repository, edition: int, actor: str, message: str) -> StoredResources:
         rules = settings.quota_rules
-        return StoredResources(database, clock, rules, repository=repository, job=job.uid, owner=execution.owner)
+        return StoredResources(database, clock, rules, repository=repository, edition=edition, actor=actor or ACTOR, message=message)
+
+    opening = Opening(open_objects, FileSpool, read_yaml, _admission(settings), settings.repository_file_bytes)
+    return FileCalls(database, clock, checkouts, opening)
+
+
+def _planner(settings: Settings, database: Database, clock: Clock, checkouts: Checkouts) -> Planner:
+    open_stored, open_means = _opening_stored(settings, database, clock), partial(_open_means, settings)
+    return Planner(database, checkouts=checkouts, commits=checkouts, open_stored=open_stored, open_means=open_means)
+
+
+def _opening_stored(settings: Settings, database: Database, clock: Clock) -> Callable[[Repository], StoredResources]:
+    """What looks at stored objects, and writes none."""
+    return lambda repository: StoredResources(database, clock, settings.quota_rules, repository=repository, edition=0)
+
+
+@contextmanager
+def _open_means(settings: Settings) -> Iterator[Means]:
+    with FileSpool() as spool:
+        yield Means(spool, read_yaml, _admission(settings), settings.repository_file_bytes)
+
+
+def _admission(settings: Settings) -> AdmissionSettings:
+    return AdmissionSettings(permitted_paths=tuple(str(path) for path in settings.local_paths), min_refresh_seconds=settings.min_refresh)
+
+
+def _sync_runner(
+    settings: Settings, database: Database, prober: Prober, clock: Clock, checkouts: Checkouts, unhurried: Checkouts
+) -> SyncRunner:
+    async def open_checkout(job: StoredJob, repository: Repository) -> Checkout | None:
+        """What nobody asked for leaves a share of what hosts may be asked to others."""
+        return await (unhurried if jobs.is_scheduled(job) else checkouts).open(repository)
+
+    def open_resources(job: StoredJob, execution: Execution, repository: Repository, edition: int) -> StoredResources:
+        rules = settings.quota_rules
+        attempt = Attempt(job.uid, execution.owner)
+        return StoredResources(database, clock, rules, repository=repository, edition=edition, attempt=attempt)
 
     return SyncRunner(
         database,
         prober,
         clock,
-        open_checkout=checkouts.open,
+        open_checkout=open_checkout,
+        commits=checkouts,
         open_resources=open_resources,
         open_spool=FileSpool,
         read_yaml=read_yaml,
-        admission=admission,
+        admission=_admission(settings),
         largest_file=settings.repository_file_bytes,
+        most_entries=settings.repository_files,
     )
+
+
+def _host_client(settings: Settings, database: Database) -> HostClient:
+    authorities = settings.git_authorities
+    reach = Reach(AllowedHosts.of(settings.allowed_hosts), "the repository's")
+    return HostClient(reach, HostBudget(database, settings.host_requests), authorities.absolute() if authorities else None)
+
+
+def _pull_request_runner(
+    settings: Settings, database: Database, clock: Clock, checkouts: Checkouts, host: RestHost, drawings: Drawings
+) -> PullRequestRunner:
+    return PullRequestRunner(
+        database,
+        host=host,
+        proposals=checkouts,
+        open_stored=_opening_stored(settings, database, clock),
+        open_means=partial(_open_means, settings),
+        artist=drawings,
+        address=settings.public_address,
+    )
+
+
+def _export_runner(settings: Settings, database: Database, checkouts: Checkouts) -> ExportRunner:
+    def open_exports(job: StoredJob, execution: Execution, repository: Repository) -> StoredExports:
+        return StoredExports(database, repository, Attempt(job.uid, execution.owner))
+
+    bounds = Bounds(settings.repository_files, settings.repository_file_bytes, settings.repository_bytes)
+    return ExportRunner(database, checkouts=checkouts, open_exports=open_exports, open_spool=FileSpool, bounds=bounds)
 
 
 async def serve(settings: Settings) -> None:
@@ -149,6 +253,8 @@ async def serve(settings: Settings) -> None:
             await worker.start()
             with listening_at("PROBE", settings.probe_host, settings.probe_port):
                 await probe_server.start(settings.probe_host, settings.probe_port)
+            # What is there now stays: full collections, during which nothing else runs, need not look at it.
+            gc.freeze()
             log.info("serving")
             await stopped.wait()
         finally:

@@ -1,10 +1,37 @@
 """What an action needs from outside. Adapters implement these; tests bring small ones of their own."""
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
+from dashwright.common.errors import Conflict, SourceFailed
 from dashwright.common.jobs.progress import Tally
-from dashwright.jobs_worker.domain.objects import Change, Difference, Entry, File, Key, Managed, Owner
+from dashwright.jobs_worker.domain.export import Exportable, Handed, Version
+from dashwright.jobs_worker.domain.hosting import ChangedFile, Hook, Judgement, PullRequest, WantedHook
+from dashwright.jobs_worker.domain.objects import (
+    Change,
+    CommitBy,
+    Difference,
+    Document,
+    Draft,
+    Edit,
+    Entry,
+    File,
+    Key,
+    Managed,
+    Owner,
+    Quarantined,
+    Repository,
+    Snapshot,
+    Write,
+)
+
+
+class Overtaken(Conflict):
+    """What is stored was written after it was read: nothing was done; look at the files and plan again."""
+
+
+class CopyDamaged(SourceFailed):
+    """What a worker keeps of a repository cannot be read: opened again, it is made anew."""
 
 
 class Checkout(Protocol):
@@ -22,12 +49,80 @@ class Checkout(Protocol):
         """
         ...
 
-    async def changed(self, since: str) -> Difference | None:
-        """Where it differs from an earlier commit; None where that cannot be told, and everything must be looked at."""
+    async def changed(self, since: str, besides: Collection[str] = ()) -> Difference | None:
+        """Where it differs from an earlier commit, and the paths ``besides`` as if they did.
+
+        None where that cannot be told, and everything must be looked at.
+        """
         ...
 
-    async def read(self, path: str) -> File:
-        """One file, with the checksum of what was read. Raises an error below 500 for a fault of this file alone."""
+    def reading(self) -> Callable[[str], File]:
+        """Reads files, one after the other, in the thread that asked for it; each comes with the checksum of what was read.
+
+        What it answers raises an error below 500 for a fault of this file alone.
+        """
+        ...
+
+
+class Checkouts(Protocol):
+    """Repositories of every type, at any of their branches and commits."""
+
+    async def at(self, repository: Repository, ref: str) -> Checkout | None:
+        """The state at a branch or commit (40 digits), empty for the repository's own branch; None where there is no commit yet.
+
+        Of a folder it is what lies there; a ref is BadRequest there. Raises NotFound for a ref that is none, and what its host answers.
+        """
+        ...
+
+    async def commit(self, repository: Repository, base: str, ref: str, edits: Sequence[Edit], by: CommitBy, message: str) -> Checkout:
+        """All edits in one commit on top of ``base`` (empty: the first of an empty repository), and the state after them.
+
+        ``ref`` is the branch that goes there, empty for the repository's own; it is made where there is none. Where nothing differs from
+        ``base``, no commit is made, and the state is its. A folder is written file by file; ``base``, ``by`` and ``message`` have
+        no place there. Raises Conflict where the branch is not at ``base`` any more or a file is not as it was, Forbidden where the token
+        or the system does not let it write, BadRequest where the host refuses the change itself, TooLarge, SourceFailed.
+        """
+        ...
+
+    async def send(self, repository: Repository, base: str, ref: str, drafts: Sequence[Draft]) -> Checkout:
+        """As ``commit``, with a commit for each draft, all sent at once; for whoever has checked the paths and bounded the bytes.
+
+        Edits are gone through as they are written, perhaps more than once, and from a thread. Of a folder all are in memory.
+        """
+        ...
+
+
+class Revisions(Protocol):
+    """The commits of repositories on git hosts that were synced before."""
+
+    async def synced(self, repository: Repository, commit: str) -> Checkout:
+        """One of them, also where no branch leads to it any more. Raises NotFound where it is lost, BadRequest of a folder."""
+        ...
+
+    async def keep_synced(self, repository: Repository, commits: Sequence[str]) -> None:
+        """What ``synced`` is to find later."""
+        ...
+
+
+class Proposals(Protocol):
+    """What pull requests propose."""
+
+    async def proposed(self, repository: Repository, number: int) -> Checkout:
+        """The files as the newest commit of a pull request has them, which may come from a fork: they are only read.
+
+        Raises NotFound where the git host has no such commit, BadRequest of a folder, and what its host answers.
+        """
+        ...
+
+
+class Artist(Protocol):
+    """Who draws dashboards."""
+
+    async def drawn(self, repository: Repository, spec: bytes) -> str:
+        """The address of a picture that everybody who has it can see. Its queries ask the data sources of the repository's organization.
+
+        Raises whatever keeps it from being drawn: DeadlineExceeded, Unavailable, TooLarge, BadRequest.
+        """
         ...
 
 
@@ -37,6 +132,39 @@ class Copies(Protocol):
     async def keep(self, uids: Sequence[str]) -> int:
         """Drops those of all other repositories; answers how many."""
         ...
+
+
+class Host(Protocol):
+    """What a git host knows beside the commits of a repository.
+
+    All raise BadRequest where the host has no API that is known or refuses what is asked, Forbidden, NotFound, TooManyRequests where it
+    is to be left alone for a while, and SourceFailed where it fails: then nobody knows whether what was asked for was done.
+    """
+
+    async def pull_request(self, repository: Repository, number: int) -> PullRequest: ...
+
+    async def changed_files(self, repository: Repository, number: int) -> Sequence[ChangedFile]:
+        """The first 1,000 of a pull request."""
+        ...
+
+    async def comment(self, repository: Repository, number: int, text: str, *, is_worth_saying: bool = True) -> str:
+        """Says it under a pull request, in place of what was said there of this repository before. Answers where it can be read.
+
+        What is not ``is_worth_saying`` only takes the place of what was said; where nothing was, the answer is empty.
+        """
+        ...
+
+    async def judge(self, repository: Repository, judgement: Judgement) -> None:
+        """Puts a status on a commit, in place of the one that this repository put there before."""
+        ...
+
+    async def hooks(self, repository: Repository) -> Sequence[Hook]: ...
+
+    async def make_hook(self, repository: Repository, wanted: WantedHook) -> Hook: ...
+
+    async def change_hook(self, repository: Repository, number: int, wanted: WantedHook) -> Hook: ...
+
+    async def remove_hook(self, repository: Repository, number: int) -> None: ...
 
 
 class Resources(Protocol):
@@ -54,17 +182,72 @@ class Resources(Protocol):
         """Who owns those of the objects that exist; an object nobody manages has an Owner without kind."""
         ...
 
-    async def apply(self, namespace: str, changes: AsyncIterator[Change], *, commit: str) -> None:
+    async def quarantined(self) -> Sequence[Quarantined]:
+        """The files of the repository that could not go in so far."""
+        ...
+
+    async def apply(self, namespace: str, changes: AsyncIterator[Change], snapshot: Snapshot) -> None:
         """Takes all changes in one transaction, or none: what is read meanwhile is the old state.
 
         They come in an order that can be followed one by one (folders before their content, content removed before folders) and
-        should be taken in batches: bodies are produced as they are asked for. ``commit`` is what is stored then, whole; empty where
-        something of it was left out. Raises Conflict when an object was made or changed hands meanwhile.
+        should be taken in batches: bodies are produced as they are asked for. ``snapshot`` is what is stored then. Raises Conflict when an
+        object was made or changed hands meanwhile, Overtaken when the repository was written meanwhile.
         """
         ...
 
-    async def note(self, commit: str) -> None:
-        """What is stored is that commit, whole, though nothing had to be written."""
+    async def note(self, snapshot: Snapshot) -> None:
+        """No object had to be written for what is stored then. Raises Overtaken as ``apply`` does."""
+        ...
+
+
+class Objects(Resources, Protocol):
+    """The stored objects of a namespace, which can also be looked at one by one. An object is told as JSON, as its version shows it."""
+
+    async def shown(self, namespace: str, key: Key, version: str) -> bytes | None:
+        """None where there is no such object."""
+        ...
+
+    async def tried(self, namespace: str, write: Write) -> bytes:
+        """The object as it would be stored; nothing is. Raises Forbidden where a quota is reached."""
+        ...
+
+
+class StoredObjects(Resources, Protocol):
+    """The same, to be compared with what a sync would make of them."""
+
+    async def documents(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Document]:
+        """Those of the objects that exist."""
+        ...
+
+    async def refusal(self, namespace: str, *, created: int, removed: int) -> str:
+        """Why so many dashboards may not be made, or empty."""
+        ...
+
+
+class Exports(Protocol):
+    """What of a namespace can be exported into one of its repositories, for one attempt at a job. Raises LeaseLost where that has ended."""
+
+    async def folders(self, limit: int) -> Sequence[Exportable]:
+        """All folders, the oldest first, ``limit`` at most."""
+        ...
+
+    async def dashboards(self, within: Sequence[str] | None, limit: int) -> Sequence[Exportable]:
+        """Those that nobody manages, in some folders (None: anywhere), the oldest first, ``limit`` at most."""
+        ...
+
+    async def versions(self, items: Sequence[Exportable], *, older: bool) -> Sequence[Version]:
+        """Their bodies as they were, with ``older`` those of the generations before, too, oldest first. None of what is gone for good."""
+        ...
+
+    async def hold(self) -> None:
+        """To be asked right before anything is done that others see."""
+        ...
+
+    async def hand_over(self, levels: Sequence[Sequence[Handed]]) -> None:
+        """Makes the repository the manager of all that still is as it was exported, in one transaction.
+
+        Of each level only what lies in a folder of one before that could be handed over, or at the root.
+        """
         ...
 
 

@@ -1,29 +1,37 @@
 """Runs sync jobs: loads the repository, probes it, runs the action, and answers what came of it."""
 
-from collections.abc import Awaitable, Callable
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Final
+
+import structlog
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
-from dashwright.common.errors import DashwrightError, PreconditionFailed, Unhealthy
+from dashwright.common.errors import Conflict, DashwrightError, PreconditionFailed, Unhealthy
 from dashwright.common.jobs import verdicts
 from dashwright.common.jobs.progress import Tally
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.settings import AdmissionSettings
-from dashwright.common.models.provisioning import JobStatus, RepositoryStatus, RepositoryType, State
-from dashwright.common.stores import jobs, repositories, resources, statuses
+from dashwright.common.models.provisioning import JobStatus, RepositoryStatus, RepositoryType
+from dashwright.common.stores import jobs, repositories, resources, revisions, statuses
 from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.stores.repositories import Kept
 from dashwright.common.stores.resources import Stored
 from dashwright.common.work.execution import Execution
 from dashwright.jobs_worker.actions.sync import Means, SyncJob, sync
-from dashwright.jobs_worker.domain.objects import Repository
+from dashwright.jobs_worker.domain.objects import Difference, Quarantined, Repository
 from dashwright.jobs_worker.maintenance.prober import Prober, repository_of
-from dashwright.jobs_worker.ports import Checkout, Resources, Spool
+from dashwright.jobs_worker.ports import Checkout, CopyDamaged, Overtaken, Resources, Revisions, Spool
+
+log = structlog.get_logger()
+
+_ATTEMPTS: Final = 5
 
 
 class SyncRunner:
-    """``open_…`` are the adapters' constructors; the other keywords are what a sync works with."""
+    """``open_…`` are the adapters' constructors, that of the resources by the edition stored; the rest is what a sync works with."""
 
     def __init__(
         self,
@@ -31,47 +39,86 @@ class SyncRunner:
         prober: Prober,
         clock: Clock,
         *,
-        open_checkout: Callable[[Repository], Awaitable[Checkout | None]],
-        open_resources: Callable[[StoredJob, Execution, Repository], Resources],
+        open_checkout: Callable[[StoredJob, Repository], Awaitable[Checkout | None]],
+        commits: Revisions,
+        open_resources: Callable[[StoredJob, Execution, Repository, int], Resources],
         open_spool: Callable[[], AbstractContextManager[Spool]],
         read_yaml: Callable[[str], Any],
         admission: AdmissionSettings,
         largest_file: int,
+        most_entries: int,
     ) -> None:
         self._database = database
         self._prober = prober
         self._clock = clock
         self._open_checkout = open_checkout
+        self._commits = commits
         self._open_resources = open_resources
         self._open_spool = open_spool
         self._read_yaml = read_yaml
         self._admission = admission
         self._largest_file = largest_file
+        self._most_entries = most_entries
 
     async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
+        """Begins anew, from the files on, where somebody else wrote the repository meanwhile, or the copy of it broke."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                return await self._attempt(job, execution)
+            except Overtaken:
+                log.info("sync_overtaken")
+            except CopyDamaged as error:
+                log.warning("copy_damaged", error=error.message)
+                if attempt == _ATTEMPTS - 1:
+                    raise
+        raise Conflict(
+            f"the repository was written {_ATTEMPTS} times while this sync was at work, each time before it could end; sync again later"
+        )
+
+    async def _attempt(self, job: StoredJob, execution: Execution) -> JobStatus:
         assert job.repository is not None
         async with self._database.connection() as connection:
             stored = await resources.get(connection, REPOSITORY, job.namespace, job.repository)
-            known = await repositories.commit_of(connection, stored.uid, generation=stored.generation)
+            kept = await repositories.kept(connection, stored.uid, generation=stored.generation)
+            held = await revisions.held(connection, stored.uid, generation=stored.generation)
         repository = repository_of(stored)
         spec = repository.spec
         if not spec.sync.enabled:
             raise PreconditionFailed(verdicts.SYNC_DISABLED)
-        checkout = await self._checkout(job, repository)
-        if checkout is None:
+        newest = await self._checkout(job, repository)
+        if newest is None:
+            await self._note(repository, incremental=False, held_at="")
             return execution.ended(Tally(message=verdicts.SYNC_STARTED, final_message=verdicts.NO_COMMITS))
-        if checkout.commit and checkout.commit == known:
-            await self._note(repository, known, incremental=jobs.is_incremental(job))
+        if newest.commit == held and jobs.is_scheduled(job):
+            return execution.ended(Tally(message=verdicts.SYNC_STARTED, final_message=verdicts.HELD))
+        back_to = jobs.commit_of(job)
+        checkout = await self._commits.synced(repository, back_to) if back_to else newest
+        head = newest.commit if back_to else ""
+        objects = self._open_resources(job, execution, repository, kept.edition)
+        quarantined = await objects.quarantined()
+        if checkout.commit and checkout.commit == kept.commit == _last_ref(stored) and not quarantined:
+            await self._note(repository, incremental=jobs.is_incremental(job), held_at=head)
             return execution.ended(Tally(message=verdicts.SYNC_STARTED, final_message=verdicts.SAME_COMMIT))
+        difference = await self._difference(job, checkout, kept, quarantined)
         wanted = SyncJob(job.namespace, job.repository, spec.title, spec.sync.target, spec.sync.enabled)
-        difference = await checkout.changed(known) if known and jobs.is_incremental(job) else None
         with self._open_spool() as spool:
             means = Means(spool, self._read_yaml, self._admission, self._largest_file)
-            tally = await sync(wanted, checkout, self._open_resources(job, execution, repository), execution, means, difference)
-        ended = execution.ended(tally)
-        stored_commit = checkout.commit if ended.state is State.SUCCESS else ""
-        await self._note(repository, stored_commit, incremental=difference is not None)
-        return ended
+            tally = await sync(wanted, checkout, objects, execution, means, difference)
+        await self._note(repository, incremental=difference is not None, held_at=head)
+        if checkout.commit:
+            await self._keep(repository)
+        if back_to:
+            tally.final_message = verdicts.PUT_BACK
+        return execution.ended(tally)
+
+    async def _difference(self, job: StoredJob, checkout: Checkout, kept: Kept, quarantined: Sequence[Quarantined]) -> Difference | None:
+        """What is to be looked at; None for everything. Nobody needs to look at a commit that is stored, but for what is in quarantine."""
+        if not kept.commit or not (jobs.is_incremental(job) or checkout.commit == kept.commit):
+            return None
+        difference = await checkout.changed(kept.commit, [item.path for item in quarantined])
+        # Who looks at everything is the one to say that it is too much.
+        is_too_large = difference is not None and kept.entries + difference.growth > self._most_entries
+        return None if is_too_large else difference
 
     async def _checkout(self, job: StoredJob, repository: Repository) -> Checkout | None:
         """One of a git host is fetched at once: that it can be is all there is to be probed."""
@@ -80,23 +127,43 @@ class SyncRunner:
             health = await self._prober.probe(job.namespace, job.repository)
             if not health.healthy:
                 raise Unhealthy("; ".join(health.message or ["Repository is unhealthy"]))
-            return await self._open_checkout(repository)
+            return await self._open_checkout(job, repository)
         try:
-            checkout = await self._open_checkout(repository)
+            checkout = await self._open_checkout(job, repository)
         except DashwrightError as error:
             await self._prober.note(job.namespace, job.repository, error)
             raise
         await self._prober.note(job.namespace, job.repository, None)
         return checkout
 
-    async def _note(self, repository: Repository, commit: str, *, incremental: bool) -> None:
-        """Tells which commit is stored now, unless empty, and whether all of it was looked at for that."""
+    async def _keep(self, repository: Repository) -> None:
+        """What was stored can be put back as long as it is told of. That it cannot be kept does not undo the sync."""
+        async with self._database.connection() as connection:
+            known = await revisions.listed(connection, uuid.UUID(repository.uid))
+        try:
+            await self._commits.keep_synced(repository, [revision.ref for revision in known])
+        except DashwrightError as error:
+            log.warning("commits_not_kept", repository=repository.name, error=error.message)
+
+    async def _note(self, repository: Repository, *, incremental: bool, held_at: str) -> None:
+        """Tells by which generation of the spec was synced now, files in quarantine or not, and whether everything was looked at.
+
+        ``held_at`` is where the branch stands from which the repository was put back; empty where it follows its branch.
+        """
+        uid = uuid.UUID(repository.uid)
 
         def change(status: RepositoryStatus, _: Stored) -> None:
             status.sync.incremental = incremental
-            if commit:
-                status.sync.last_ref = commit
-                status.observed_generation = repository.generation
+            status.sync.held = True if held_at else None
+            status.observed_generation = repository.generation
 
         async with self._database.transaction() as connection:
             await statuses.change(connection, REPOSITORY, repository.namespace, repository.name, RepositoryStatus, change)
+            if held_at:
+                await revisions.hold(connection, uid, held_at, generation=repository.generation)
+            else:
+                await revisions.release(connection, uid)
+
+
+def _last_ref(stored: Stored) -> str | None:
+    return RepositoryStatus.model_validate_json(stored.status or "{}").sync.last_ref

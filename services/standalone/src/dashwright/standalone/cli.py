@@ -41,9 +41,16 @@ The exit status is 0 when every query shown has a result, 1 when one has an erro
 """
 app.command("dashwright.standalone.evaluate:evaluate", name="eval", help=_EVAL)
 
+_LINT = """Tell what could be better about dashboards, by rules that look at their files alone.
+
+The exit status is 0 where no error was found, 1 where one was, 2 when a file cannot be read.
+"""
+app.command("dashwright.standalone.lint:check", name="lint", help=_LINT)
+
 admin = App(name="admin", help="What whoever runs the server needs now and then.")
 admin.command("dashwright.standalone.importing.command:import_grafana", name="import-grafana")
 app.command(admin)
+app.command("dashwright.standalone.jobs.command:app", name="jobs")
 
 
 def main() -> None:

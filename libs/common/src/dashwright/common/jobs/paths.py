@@ -12,6 +12,8 @@ from dashwright.common.errors import BadRequest
 
 LONGEST_PATH = 1024
 DEEPEST_PATH = 8
+KEEP = ".keep"
+"""The file that keeps a directory which holds nothing else."""
 RESOURCE_SUFFIXES = (".json", ".yaml", ".yml")
 
 _PLAIN = re.compile(r"[\w./-]*", re.ASCII)

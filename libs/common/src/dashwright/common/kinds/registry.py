@@ -12,14 +12,14 @@ from dashwright.common.models.evaluation import EvaluationSpec
 from dashwright.common.models.folder import DescendantCounts, FolderInfoList, FolderSpec
 from dashwright.common.models.library_panel import LibraryPanelSpec, LibraryPanelStatus
 from dashwright.common.models.provisioning import JobSpec, JobStatus, RepositorySpec, RepositoryStatus
-from dashwright.common.models.repository_views import HistoryList, RefList, ResourceList, TestResults
+from dashwright.common.models.repository_views import FileList, HistoryList, RefList, ResourceList, RevisionList, TestResults
 
 _NAME = Column("Name", ("metadata", "name"), format="name", description="Name must be unique within a namespace", source="name")
 _TITLE = Column("Title", ("spec", "title"), description="The title that people see", source="title")
 _CREATED = Column("Created At", ("metadata", "creationTimestamp"), type="date", description="When the object was created", source="created")
 
 _STORED_VERBS = frozenset({"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"})
-_JOB_VERBS = frozenset({"get", "list", "watch", "create", "delete"})
+_JOB_VERBS = frozenset({"get", "list", "watch", "create", "delete", "deletecollection"})
 
 
 def _actions(area: str) -> dict[str, str]:
@@ -129,8 +129,11 @@ REPOSITORY = Kind(
         SubResource("jobs", "Job", "jobs:create", verbs=("create",)),
         SubResource("test", "TestResults", "repositories:write", verbs=("create",), model=TestResults),
         SubResource("resources", "ResourceList", "repositories:write", model=ResourceList),
+        SubResource("files", "FileList", "repositories:write", model=FileList),
         SubResource("refs", "RefList", "repositories:read", model=RefList),
         SubResource("history", "HistoryList", "repositories:write", model=HistoryList),
+        SubResource("rollback", "Job", "repositories:write", verbs=("create",)),
+        SubResource("revisions", "RevisionList", "repositories:read", model=RevisionList),
     ),
 )
 

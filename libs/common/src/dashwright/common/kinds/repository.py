@@ -44,6 +44,11 @@ def token_place(namespace: str, name: str) -> str:
     return f"repository:{namespace}/{name}/token"
 
 
+def hook_place(namespace: str, name: str) -> str:
+    """What the secret is sealed for that its git host signs with what it delivers."""
+    return f"repository:{namespace}/{name}/webhook"
+
+
 def is_host(host: str) -> bool:
     """Whether a host is written as every program reads it: an address, or a name in plain letters (others in their ``xn--`` form)."""
     try:
@@ -51,6 +56,13 @@ def is_host(host: str) -> bool:
     except ValueError:
         return _HOST.fullmatch(host) is not None
     return "%" not in host
+
+
+def plain_url(url: str) -> str:
+    """An address as it is kept: without slashes at its end, and without one ``.git``, where a name is left."""
+    trimmed = url.rstrip("/")
+    shorter = trimmed.removesuffix(".git")
+    return trimmed if shorter.endswith("/") else shorter
 
 
 def host_of(url: str | None) -> str:
@@ -93,6 +105,8 @@ def _check_githost(draft: Draft) -> None:
     if githost is None:
         draft.required("spec.githost", "a githost config is required")
         return
+    if githost.get("url"):
+        githost["url"] = plain_url(githost["url"])
     _check_url(draft, githost.get("url") or "")
     branch = githost.get("branch") or ""
     if branch and not is_branch(branch):

@@ -11,7 +11,8 @@
                           dashwright.dead.work ◄── work.#, evaluate ───┤
                           dashwright.dead ◄─────── all others ─────────┘
 
-    dashwright.expressions.query, dashwright.jobs.probe, dashwright.jobs.repositories: requests of the gateway, by the default exchange
+    dashwright.expressions.query, dashwright.expressions.pictures, dashwright.jobs.probe, dashwright.jobs.repositories: requests of the
+    gateway, by the default exchange
 
 Dead wake-ups end their jobs; what else is dead, nobody consumes: it is kept to be looked into, the oldest dropped when there is no room.
 
@@ -100,6 +101,7 @@ class Topology:
     probe: str
     repositories: str
     query: str
+    pictures: str
     evaluate: str
     dead: str
     """The exchange of what is dead, and the queue of what is kept of it."""
@@ -114,6 +116,7 @@ def topology(prefix: str = "dashwright", delays: Sequence[float] = DELAYS) -> To
     """The topology under a prefix; the product has one, tests have one each."""
     jobs, dead, query = f"{prefix}.jobs", f"{prefix}.dead", f"{prefix}.expressions.query"
     evaluate = f"{prefix}.expressions.evaluate"
+    pictures = f"{prefix}.expressions.pictures"
     submit, work, probe, repositories = f"{jobs}.submit", f"{jobs}.work", f"{jobs}.probe", f"{jobs}.repositories"
     dead_work = f"{dead}.work"
     ladder = tuple(Rung(delay, f"{prefix}.retry.{delay:g}s") for delay in sorted(delays))
@@ -124,6 +127,7 @@ def topology(prefix: str = "dashwright", delays: Sequence[float] = DELAYS) -> To
         probe=probe,
         repositories=repositories,
         query=query,
+        pictures=pictures,
         evaluate=evaluate,
         dead=dead,
         dead_work=dead_work,
@@ -137,6 +141,7 @@ def topology(prefix: str = "dashwright", delays: Sequence[float] = DELAYS) -> To
             Queue(name=dead, overflow="drop-head"),
             Queue(name=dead_work, overflow="drop-head"),
             Queue(name=query, kind="classic", max_length=10_000),
+            Queue(name=pictures, kind="classic", max_length=100),
             Queue(name=probe, kind="classic", max_length=10_000),
             Queue(name=repositories, kind="classic", max_length=10_000),
         ),

@@ -93,6 +93,7 @@ class SyncStatus(Shape):
     message: list[str] | None = None
     last_ref: str | None = None
     incremental: bool | None = None
+    held: bool | None = None
 
 
 class ResourceCount(Shape):
@@ -119,7 +120,16 @@ class RepositoryStatus(Shape):
 
 
 class SyncJobOptions(Shape):
+    """``ref`` is a commit that was stored before, to be put back: whoever wants that asks for a rollback."""
+
     incremental: bool = False
+    ref: str | None = None
+
+
+class RollbackOptions(Shape):
+    """``ref`` is a commit that was stored before; None for the one before that which is stored now."""
+
+    ref: str | None = None
 
 
 class ExportJobOptions(Shape):

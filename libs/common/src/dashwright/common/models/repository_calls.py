@@ -1,10 +1,12 @@
 """What the gateway asks the jobs worker of a repository, which alone reads folders and talks to git hosts."""
 
+from enum import StrEnum
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
 from dashwright.common.models.provisioning import RepositorySpec
+from dashwright.common.models.repository_views import ResourceWrapper
 from dashwright.common.models.shape import Shape
 
 
@@ -45,4 +47,146 @@ class HistoryRequest(Shape):
     ref: str = ""
 
 
-RepositoryRequest: TypeAlias = Annotated[TrialRequest | RefsRequest | HistoryRequest, Field(discriminator="call")]
+class FilesRequest(Shape):
+    """Which files there are at a ref (empty: the repository's own branch), below a directory; the answer is a FileList."""
+
+    call: Literal["files"] = "files"
+    namespace: str
+    name: str
+    path: str = ""
+    ref: str = ""
+
+
+class Touch(Shape):
+    """What is done to an object by way of its file, for whoever judges the caller's rights.
+
+    ``verb`` is get, create, update or delete; ``folder`` the nearest folder that is stored, None at the root. Without a ``name`` it is
+    whatever lies there.
+    """
+
+    verb: str
+    group: str
+    resource: str
+    name: str
+    folder: str | None = None
+
+
+class FileRequest(Shape):
+    """What a file holds and what it would do; the answer is a FileAnswer."""
+
+    call: Literal["file"] = "file"
+    namespace: str
+    name: str
+    path: str
+    ref: str = ""
+
+
+class FileAnswer(Shape):
+    """``touches`` are the objects that the wrapper shows."""
+
+    wrapper: ResourceWrapper
+    touches: list[Touch]
+
+
+class ChangeMethod(StrEnum):
+    CREATE = "create"
+    UPDATE = "update"
+    DELETE = "delete"
+    MOVE = "move"
+
+
+class CommitAuthor(Shape):
+    """Who a commit is by, and by which name the store knows them (``user:1``): as who they change objects."""
+
+    name: str
+    email: str
+    uid: str
+
+
+class ChangeRequest(Shape):
+    """A file or directory to write, remove or move; the answer is a ChangeAnswer.
+
+    Without a ``base`` nothing is changed: it is told what would be. With one, that of such an answer, it is done, if the repository is
+    still as it was then (Conflict where not: ask again). ``ref`` is a branch, made where there is none; empty for the repository's own.
+    ``original_path`` is where a move comes from; ``content`` is text, None where there is none to write.
+    """
+
+    call: Literal["change"] = "change"
+    namespace: str
+    name: str
+    method: Annotated[ChangeMethod, Field(strict=False)]
+    path: str
+    ref: str = ""
+    original_path: str = ""
+    content: str | None = None
+    message: str = ""
+    author: CommitAuthor
+    base: str = ""
+
+
+class ChangeAnswer(Shape):
+    """``content`` is what has to be sent with ``base``; ``touches`` is everything that the caller must have the right to.
+
+    ``base`` stands for the repository, the change, and what it touches, as they were looked at.
+    """
+
+    base: str
+    content: str | None = None
+    wrapper: ResourceWrapper
+    touches: list[Touch]
+
+
+class EditedObject(Shape):
+    """A managed object as a caller wants it. ``folder`` is None at the root; labels and annotations are the caller's own.
+
+    ``spec`` is the body to store, as JSON text: what is sent is what is written, digit by digit.
+    """
+
+    version: str
+    name: str
+    spec: str
+    labels: dict[str, str]
+    annotations: dict[str, str]
+    folder: str | None = None
+
+
+class EditRequest(Shape):
+    """A managed object that somebody changes, or with ``edited`` None removes, who has the right to; the answer is an EditAnswer.
+
+    Its file is written (``path``, Conflict where its hash is not ``checksum``), then the object. ``dry_run``: neither is.
+    """
+
+    call: Literal["edit"] = "edit"
+    namespace: str
+    name: str
+    path: str
+    checksum: str
+    edited: EditedObject | None = None
+    message: str = ""
+    author: CommitAuthor
+    dry_run: bool = False
+
+
+class EditAnswer(Shape):
+    """``ref`` is the commit that the change was made by, empty of a folder and where nothing was to be changed."""
+
+    ref: str = ""
+
+
+class PlanRequest(Shape):
+    """What a sync would do now; the answer is a SyncPlan, without ``with_items`` one that only counts.
+
+    ``ref`` is a branch or commit, also one that was synced once; empty for the repository's own branch.
+    """
+
+    call: Literal["plan"] = "plan"
+    namespace: str
+    name: str
+    ref: str = ""
+    with_items: bool = True
+
+
+RepositoryRequest: TypeAlias = Annotated[
+    TrialRequest | RefsRequest | HistoryRequest | FilesRequest | FileRequest | ChangeRequest | EditRequest | PlanRequest,
+    Field(discriminator="call"),
+]

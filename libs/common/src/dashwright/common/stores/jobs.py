@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 import asyncpg
 import orjson
@@ -25,13 +25,16 @@ from dashwright.common.stores.resources import Stored, not_found
 
 _sql = queries.load(__package__, "jobs.sql")
 
+SCHEDULER: Final = "access-policy:provisioning"
+"""Who asks for the jobs that nobody asks for."""
+
 _PENDING = '{"state":"pending"}'
 
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A job to submit. ``coalesce_key``: what makes it equal to a pending one; ``lane``: whom it must not run beside;
-    ``wake_key``: the routing key of its wake-up.
+    """A job to submit. ``coalesce_key``: what makes it equal to a pending one; ``lane``: whom it must not run beside, but ``lane_width``
+    of them at once; ``wake_key``: the routing key of its wake-up.
     """
 
     name: str
@@ -45,6 +48,7 @@ class NewJob:
     lane: str | None
     wake_key: str
     repository_uid: uuid.UUID | None = None
+    lane_width: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +122,9 @@ async def submit(
         [job.lane for job in once.values()],
         [job.wake_key for job in once.values()],
         [job.repository_uid for job in once.values()],
+        [job.lane_width for job in once.values()],
     ]
-    texts = (_PENDING, orjson.dumps(dict(submitted_by)).decode(), routing.EXCHANGE, orjson.dumps(dict(headers)).decode())
+    texts = (_PENDING, orjson.dumps(dict(submitted_by)).decode(), routing.EXCHANGE, orjson.dumps(dict(headers)).decode(), SCHEDULER)
     try:
         rows = await connection.fetch(_sql.submit, kind.group, kind.plural, *arrays, *texts)
     except asyncpg.UniqueViolationError as error:
@@ -134,8 +139,21 @@ async def submit(
 
 def is_incremental(job: NewJob | StoredJob) -> bool:
     """Whether a sync is asked to look only at what differs from the one before."""
-    options = orjson.loads(job.spec).get("sync") or {}
-    return bool(options.get("incremental"))
+    return bool(_sync_options(job).get("incremental"))
+
+
+def commit_of(job: StoredJob) -> str:
+    """The commit that a sync is to put back, or empty."""
+    return str(_sync_options(job).get("ref") or "")
+
+
+def is_scheduled(job: StoredJob) -> bool:
+    """Whether nobody asked for it."""
+    return job.submitted_by.get("uid") == SCHEDULER
+
+
+def _sync_options(job: NewJob | StoredJob) -> Mapping[str, Any]:
+    return orjson.loads(job.spec).get("sync") or {}
 
 
 def _metadata(job: NewJob, uid: uuid.UUID) -> str:
@@ -177,9 +195,9 @@ async def lock(connection: Connection) -> None:
 
 
 async def claim(connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID, lease: timedelta, status: bytes) -> StoredJob | None:
-    """pending → working under a lease: the job that was woken, or an older one that waits in its lane.
+    """pending → working under a lease: the job that was woken, or of those in lanes the oldest of the repository with the fewest at work.
 
-    None where the woken job is not pending, or one of its lane is at work.
+    None where none may be at work now.
     """
     await connection.execute(_sql.lock)
     row = await connection.fetchrow(_sql.claim, uid, status.decode())
@@ -221,6 +239,19 @@ async def hand_back(connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID)
         return []
     await connection.execute(_sql.end_lease, uid)
     return await wake(connection, uid)
+
+
+async def postpone(connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID, delay: timedelta, status: bytes) -> Sequence[Wakeup] | None:
+    """working → pending, to be taken up again after ``delay`` at the earliest; that is no attempt.
+
+    Answers the wake-up of the next job in the lane; None when the lease is no longer the owner's.
+    """
+    await connection.execute(_sql.lock)
+    row = await connection.fetchrow(_sql.postpone, uid, owner, status.decode(), delay)
+    if row is None:
+        return None
+    await connection.execute(_sql.end_lease, uid)
+    return await _wake_lane(connection, row)
 
 
 async def fail_pending(connection: Connection, uid: uuid.UUID, *, status: bytes) -> Sequence[Wakeup]:
@@ -268,6 +299,12 @@ async def one_of(connection: Connection, repository: Stored, uid: uuid.UUID) -> 
     if row is None:
         raise not_found(JOB, str(uid))
     return _job(row)
+
+
+async def count_waiting(connection: Connection, submitter: str) -> int:
+    """Pending jobs of a submitter (its uid) that could be taken up: those that are to be left alone for a while do not count."""
+    number: int = await connection.fetchval(_sql.count_waiting, submitter)
+    return number
 
 
 async def lapsed(connection: Connection, *, limit: int) -> Sequence[StoredJob]:

@@ -3,23 +3,25 @@
 select pg_advisory_xact_lock(1, 2)
 
 -- name: submit
--- Records jobs as pending, each with its wake-up; one that equals a pending job becomes that job, made full if either is full.
+-- Records jobs as pending, each with its wake-up; one that equals a pending job becomes that job, made full if either is full, and asked for
+-- by whoever did; $20 is nobody.
 with input as (
     select * from unnest($3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[],
-                         $13::text[], $14::uuid[])
-        as t(uid, namespace, name, metadata, labels, spec, repository, action, coalesce_key, lane, wake_key, repository_uid)
+                         $13::text[], $14::uuid[], $15::smallint[])
+        as t(uid, namespace, name, metadata, labels, spec, repository, action, coalesce_key, lane, wake_key, repository_uid, lane_width)
 ), submitted as (
     insert into job (uid, api_group, resource, namespace, name, resource_version, metadata, labels, spec, status,
-                     repository, repository_uid, action, state, coalesce_key, lane, wake_key, submitted_by)
-    select uid, $1, $2, namespace, name, 0, metadata, labels::jsonb, spec, $15, repository, repository_uid, action, 'pending', coalesce_key,
-           lane, wake_key, $16::jsonb
+                     repository, repository_uid, action, state, coalesce_key, lane, lane_width, wake_key, submitted_by)
+    select uid, $1, $2, namespace, name, 0, metadata, labels::jsonb, spec, $16, repository, repository_uid, action, 'pending', coalesce_key,
+           lane, lane_width, wake_key, $17::jsonb
     from input
     on conflict (namespace, coalesce_key) where state = 'pending' and coalesce_key is not null do update
-        set spec = case when coalesce((excluded.spec::jsonb #>> '{sync,incremental}')::boolean, false) then job.spec else excluded.spec end
+        set spec = case when coalesce((excluded.spec::jsonb #>> '{sync,incremental}')::boolean, false) then job.spec else excluded.spec end,
+            submitted_by = case when job.submitted_by ->> 'uid' = $20 then excluded.submitted_by else job.submitted_by end
     returning *, (xmax = 0) as is_new
 ), woken as (
     insert into outbox (exchange, routing_key, body, headers)
-    select $17, wake_key, json_build_object('uid', uid)::text, $18::jsonb from submitted where is_new
+    select $18, wake_key, json_build_object('uid', uid)::text, $19::jsonb from submitted where is_new
     returning id, body
 )
 select s.uid, s.api_group, s.resource, s.name, s.namespace, s.resource_version, s.generation, s.metadata, s.spec, s.status, s.state, s.action, s.repository,
@@ -45,17 +47,28 @@ limit $5
 select count(*) from job where namespace = $1 and api_group = $2 and resource = $3 and name > $4 and ($5::text is null or repository = $5)
 
 -- name: claim
--- pending → working for the job that was woken, or rather for the oldest that waits in its lane, unless one of the lane is at work.
-update job set state = 'working', status = $2, attempts = attempts + 1, started_at = now()
-where uid = (
-        select oldest.uid
-        from job woken join job oldest on oldest.namespace = woken.namespace and (oldest.uid = woken.uid or oldest.lane = woken.lane)
-        where woken.uid = $1 and woken.state = 'pending' and oldest.state = 'pending'
-        order by oldest.created_at
-        limit 1
-    )
-  and state = 'pending'
-  and not exists (select from job other where other.namespace = job.namespace and other.lane = job.lane and other.state = 'working')
+-- pending → working for a job that may be at work: the woken one, or of all those in lanes the oldest of the repository that has the fewest
+-- at work, in the organization that has. So a wake-up is for whoever comes next: many of one repository or organization keep no other
+-- waiting, and of two ends close together each counts.
+with lanes as materialized (
+    select namespace, repository, lane, count(*) as at_work from job where state = 'working' and lane is not null group by 1, 2, 3
+), repositories as (
+    select namespace, repository, sum(at_work) as at_work from lanes group by 1, 2
+), organizations as (
+    select namespace, sum(at_work) as at_work from lanes group by 1
+), next as (
+    select waiting.uid
+    from job woken join job waiting on waiting.uid = woken.uid or (woken.lane is not null and waiting.lane is not null)
+    left join lanes on (lanes.namespace, lanes.lane) = (waiting.namespace, waiting.lane)
+    left join repositories on (repositories.namespace, repositories.repository) = (waiting.namespace, waiting.repository)
+    left join organizations on organizations.namespace = waiting.namespace
+    where woken.uid = $1 and waiting.state = 'pending' and coalesce(waiting.not_before <= now(), true)
+      and coalesce(lanes.at_work, 0) < waiting.lane_width
+    order by coalesce(organizations.at_work, 0), coalesce(repositories.at_work, 0), waiting.created_at, waiting.uid
+    limit 1
+)
+update job set state = 'working', status = $2, attempts = attempts + 1, started_at = now(), not_before = null
+where uid = (select uid from next) and state = 'pending'
 returning uid, api_group, resource, name, namespace, resource_version, generation, metadata, spec, status, state, action, repository, attempts, submitted_by, coalesce_key
 
 -- name: lease
@@ -86,8 +99,8 @@ delete from job_lease where uid = $1
 -- The oldest pending job of a lane that has become free.
 insert into outbox (exchange, routing_key, body)
 select $3, wake_key, json_build_object('uid', uid)::text
-from job where namespace = $1 and lane = $2 and state = 'pending'
-order by created_at
+from job where namespace = $1 and lane = $2 and state = 'pending' and coalesce(not_before <= now(), true)
+order by created_at, uid
 limit 1
 returning id, routing_key, body, headers
 
@@ -97,6 +110,15 @@ update job set state = 'pending', status = $3, started_at = null, attempts = att
 where uid = $1 and state = 'working' and exists (select from job_lease l where l.uid = job.uid and l.owner = $2)
   and not exists (select from job other where other.namespace = job.namespace and other.coalesce_key = job.coalesce_key and other.state = 'pending')
 returning uid
+
+-- name: postpone
+-- working → pending by the owner, to be left alone for a while. Where an equal job waits already, both wait, the older one first.
+update job set state = 'pending', status = $3, started_at = null, attempts = attempts - 1, not_before = now() + $4::interval,
+    coalesce_key = case when exists (
+        select from job other where other.namespace = job.namespace and other.coalesce_key = job.coalesce_key and other.state = 'pending'
+    ) then null else coalesce_key end
+where uid = $1 and state = 'working' and exists (select from job_lease l where l.uid = job.uid and l.owner = $2)
+returning namespace, lane
 
 -- name: fail_pending
 -- pending → error: the job can never run.
@@ -132,6 +154,9 @@ select uid, api_group, resource, name, namespace, resource_version, generation, 
        submitted_by, coalesce_key
 from job where repository_uid = $1 and uid = $2
 
+-- name: count_waiting
+select count(*) from job where state = 'pending' and submitted_by ->> 'uid' = $1 and coalesce(not_before <= now(), true)
+
 -- name: lapsed
 select j.uid, j.api_group, j.resource, j.name, j.namespace, j.resource_version, j.generation, j.metadata, j.spec, j.status, j.state, j.action, j.repository, j.attempts,
        j.submitted_by, j.coalesce_key
@@ -160,14 +185,18 @@ select $2, wake_key, json_build_object('uid', uid)::text from job where uid = $1
 returning id, routing_key, body, headers
 
 -- name: wake_stale
--- Jobs that wait although nothing holds them back: the broker may have lost their wake-up. None is woken again before it waited as long
--- once more, or a busy queue would fill with wake-ups.
+-- Jobs that wait although nothing holds them back: the broker may have lost their wake-up, or they were to be left alone until now. None
+-- is woken again before it waited as long once more, or a busy queue would fill with wake-ups.
 with stale as (
     select uid, wake_key from job
-    where state = 'pending' and created_at < now() - $1::interval
+    where state = 'pending' and coalesce(not_before, created_at + $1::interval) < now()
       and ($4::uuid is null or (created_at, uid) > (select created_at, uid from job where uid = $4))
-      and not exists (select from job other where other.namespace = job.namespace and other.lane = job.lane and other.state = 'working')
-      and not exists (select from job_woken w where w.uid = job.uid and w.woken_at > now() - $1::interval)
+      and (
+          select count(*) from job other where other.namespace = job.namespace and other.lane = job.lane and other.state = 'working'
+      ) < job.lane_width
+      and not exists (
+          select from job_woken w where w.uid = job.uid and w.woken_at > greatest(now() - $1::interval, job.not_before)
+      )
     order by created_at, uid
     limit $2
 ), noted as (

@@ -8,8 +8,6 @@ from dashwright.common.models.provisioning import (
     JobStatus,
     RepositorySpec,
     RepositoryStatus,
-    ResourceCount,
-    State,
     SyncStatus,
 )
 from dashwright.common.stores import jobs, resources, statuses
@@ -22,16 +20,15 @@ def concerns(job: StoredJob) -> bool:
     return job.action == Action.SYNC and job.repository is not None
 
 
-async def mirror(connection: Connection, job: StoredJob, status: JobStatus) -> None:
-    """The repository's sync status takes the job's state; at the end also the counts of what it manages, and when it is due again.
+async def mirror(connection: Connection, job: StoredJob, status: JobStatus, *, due: int | None = None) -> None:
+    """The repository's sync status takes the job's state; at the end also when it is due again. What is stored, a sync tells itself.
 
-    ``incremental`` is what was asked for until the job tells what it was.
+    ``due`` is when a job that waits may be taken up. ``incremental`` is what was asked for until the job tells what it was.
     """
     if not concerns(job):
         return
     assert job.repository is not None
     await resources.lock(connection)
-    counts = [] if status.finished is None else await resources.count_managed(connection, job.namespace, job.repository)
 
     def change(repository: RepositoryStatus, stored: Stored) -> None:
         repository.sync = SyncStatus(
@@ -40,14 +37,11 @@ async def mirror(connection: Connection, job: StoredJob, status: JobStatus) -> N
             started=status.started,
             finished=status.finished,
             message=status.errors,
-            scheduled=repository.sync.scheduled if status.finished is None else _due(stored, status.finished),
+            scheduled=due or repository.sync.scheduled if status.finished is None else _due(stored, status.finished),
             incremental=jobs.is_incremental(job) if status.finished is None else repository.sync.incremental,
             last_ref=repository.sync.last_ref,
+            held=repository.sync.held,
         )
-        if status.state is State.SUCCESS:
-            repository.observed_generation = stored.generation
-        if status.finished is not None:
-            repository.stats = [ResourceCount(group=group, resource=resource, count=count) for group, resource, count in counts]
 
     try:
         await statuses.change(connection, REPOSITORY, job.namespace, job.repository, RepositoryStatus, change)

@@ -125,19 +125,27 @@ async def limits_dashboards(connection: Connection, rules: QuotaRules, namespace
 
 
 async def check_dashboards(
-    connection: Connection, rules: QuotaRules, namespace: str, *, created: int, removed: int = 0, by: str | None = None
+    connection: Connection,
+    rules: QuotaRules,
+    namespace: str,
+    *,
+    created: int,
+    removed: int = 0,
+    by: str | None = None,
+    is_written: bool = True,
 ) -> None:
     """Raises QuotaReached where the transaction, which holds the lock of objects, has made more dashboards than there may be.
 
-    Ask after everything is written: ``created`` new ones and ``removed`` others are counted already. Who created none is never
-    refused. ``by`` names the work (``sync``) where it was more than one request's object.
+    Ask after everything is written: ``created`` new ones and ``removed`` others are counted already; who only wants to know beforehand says
+    so (``is_written``). Who created none is never refused. ``by`` names the work (``sync``) where it was more than one request's object.
     """
     if not rules.enabled or created == 0:
         return
     claims = _dashboard_claims(namespace, created)
     for claim, row in zip(claims, await _state(connection, rules, claims), strict=True):
-        if 0 <= row["limit"] < row["used"]:
-            raise _too_many(claim, row["limit"], row["used"] - created + removed, removed, by)
+        before = row["used"] - created + removed if is_written else row["used"]
+        if 0 <= row["limit"] < before + created - removed:
+            raise _too_many(claim, row["limit"], before, removed, by)
 
 
 def _too_many(claim: Claim, limit: int, used: int, removed: int, by: str | None) -> QuotaReached:

@@ -1,9 +1,10 @@
 """All repositories of all organizations, as whoever plans their syncs sees them."""
 
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 
 from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection, Database
@@ -14,7 +15,10 @@ _sql = queries.load(__package__, "repositories.sql")
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A repository, and when its spec last changed (Unix milliseconds)."""
+    """A repository, and when its spec last changed (Unix milliseconds). ``refused_by``: rules that keep files of it in quarantine.
+
+    ``held_at``: as long as its branch is at that commit, nothing is synced by itself.
+    """
 
     uid: uuid.UUID
     namespace: str
@@ -24,6 +28,8 @@ class Planned:
     status: RepositoryStatus
     changed: int
     is_deleting: bool
+    refused_by: frozenset[str]
+    held_at: str | None = None
 
 
 async def planned(connection: Connection) -> Sequence[Planned]:
@@ -38,23 +44,69 @@ async def planned(connection: Connection) -> Sequence[Planned]:
             RepositoryStatus.model_validate_json(row["status"] or "{}"),
             row["changed"],
             row["is_deleting"],
+            frozenset(row["refused_by"]),
+            row["held_at"],
         )
         for row in await connection.fetch(_sql.all)
     ]
 
 
-async def commit_of(connection: Connection, repository: uuid.UUID, *, generation: int) -> str | None:
-    """The commit that is stored of a repository without a file left out, by that generation of its spec; None where none is."""
-    found: str | None = await connection.fetchval(_sql.commit_of, repository, generation)
-    return found
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is stored of a repository. ``edition`` counts how often that was written.
+
+    ``commit`` is the one that is stored but for quarantined files, by the generation that was asked about; None where none is.
+    ``entries`` are its files and directories.
+    """
+
+    edition: int = 0
+    commit: str | None = None
+    entries: int = 0
 
 
-async def note_commit(connection: Connection, repository: uuid.UUID, commit: str, *, generation: int) -> None:
-    """What ``commit_of`` answers from now on; nothing where ``commit`` is empty."""
-    if commit:
-        await connection.execute(_sql.note_commit, repository, commit, generation)
-    else:
-        await connection.execute(_sql.forget_commit, repository)
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A file that cannot go in; ``since`` tells when it first could not."""
+
+    path: str
+    name: str
+    message: str
+    checksum: str
+    rules: str
+    since: datetime
+
+
+async def kept(connection: Connection, repository: uuid.UUID, *, generation: int) -> Kept:
+    """To be asked before the files are looked at: by this edition ``note_commit`` tells later whether somebody else wrote meanwhile."""
+    row = await connection.fetchrow(_sql.kept, repository, generation)
+    return Kept(**row) if row else Kept()
+
+
+async def note_commit(
+    connection: Connection, repository: uuid.UUID, commit: str, *, generation: int, edition: int, since: str | None = None, entries: int = 0
+) -> Kept | None:
+    """``commit`` is stored now; empty: none is. For the transaction that writes the objects, under the lock of these.
+
+    ``since``: only what differs from that commit was written; ``entries`` are the more there are then, else all. Answers what is kept now,
+    and None where what is stored was no longer of that ``edition``: nothing was noted, and the transaction must be rolled back.
+    """
+    row = await connection.fetchrow(_sql.note_commit, repository, commit or None, generation, edition, entries, since)
+    return Kept(**row) if row else None
+
+
+async def faults(connection: Connection, repository: uuid.UUID, *, most: int | None = None) -> Sequence[Fault]:
+    """The files in quarantine, by path; ``most`` of them at most."""
+    return [Fault(**row) for row in await connection.fetch(_sql.faults, repository, most)]
+
+
+async def quarantine(connection: Connection, repository: uuid.UUID, found: Sequence[Fault], *, among: Collection[str] | None) -> None:
+    """Of the paths ``among``, None for all, these are in quarantine, each once, and no others; one that was there stays since when it was.
+
+    In the transaction of ``note_commit``.
+    """
+    rows = [(fault.path, fault.name, fault.message, fault.checksum, fault.rules, fault.since) for fault in found]
+    columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[]] * 6
+    await connection.execute(_sql.quarantine, repository, None if among is None else list(among), *columns)
 
 
 async def uids(connection: Connection) -> Sequence[str]:

@@ -9,20 +9,46 @@ select pg_advisory_unlock(5, 1)
 select uid::text from resource where api_group = 'provisioning.grafana.app' and resource = 'repositories'
 
 -- name: all
-select r.uid, r.name, r.namespace, r.generation, r.status, h.spec, r.deletion_timestamp is not null as is_deleting,
-       (extract(epoch from coalesce(r.updated_at, r.created_at)) * 1000)::bigint as changed
+select r.uid, r.name, r.namespace, r.generation, r.status, h.spec, r.deletion_timestamp is not null as is_deleting, o.head as held_at,
+       (extract(epoch from coalesce(r.updated_at, r.created_at)) * 1000)::bigint as changed,
+       array(select distinct rules from repository_fault where repository = r.uid) as refused_by
 from resource r join resource_history h using (uid, generation)
+     left join repository_hold o on (o.uid, o.generation) = (r.uid, r.generation)
 where r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories'
 
--- name: commit_of
-select ref from repository_commit where uid = $1 and generation = $2
+-- name: kept
+-- No row of what was never written.
+select edition, case when generation = $2 then ref end as commit, entries from repository_commit where uid = $1
 
 -- name: note_commit
--- Nothing of a repository that has gone meanwhile.
-insert into repository_commit (uid, ref, generation)
-select uid, $2, $3 from resource where uid = $1 for key share
-on conflict (uid) do update set ref = excluded.ref, generation = excluded.generation
-where (repository_commit.ref, repository_commit.generation) <> (excluded.ref, excluded.generation)
+-- Makes the next edition of $4, if that is what there is; nothing of a repository that has gone meanwhile. What was told by the difference
+-- from a commit ($6) is whole only if that one was, and has $5 entries more.
+with repository as (select uid from resource where uid = $1 for key share),
+noted as (
+    insert into repository_commit (uid, ref, generation, edition, entries)
+    select uid, case when $6::text is null then $2 end, $3, 1, $5 from repository
+    on conflict (uid) do update
+    set ref = case when $6 is null or (repository_commit.ref, repository_commit.generation) = ($6, $3) then $2 end,
+        generation = $3,
+        edition = repository_commit.edition + 1,
+        entries = case when $6 is null then 0 else repository_commit.entries end + $5
+    where repository_commit.edition = $4
+    returning edition, ref as commit, entries
+)
+select edition, commit, entries from noted
+union all
+select 0, null, 0 where not exists (select from repository)
 
--- name: forget_commit
-delete from repository_commit where uid = $1
+-- name: faults
+select path, name, message, checksum, rules, since from repository_fault where repository = $1 order by path collate "C" limit $2
+
+-- name: quarantine
+-- The faults among the paths $2, null for all, from now on; a path that stays keeps the time since when it is there.
+with before as (
+    delete from repository_fault where repository = $1 and ($2::text[] is null or path = any ($2)) returning path, since
+)
+insert into repository_fault (repository, path, name, message, checksum, rules, since)
+select r.uid, f.path, f.name, f.message, f.checksum, f.rules, coalesce(b.since, f.since)
+from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::timestamptz[]) f (path, name, message, checksum, rules, since)
+join resource r on r.uid = $1
+left join before b on b.path = f.path

@@ -3,6 +3,7 @@
 Bodies are text from end to end: an object is put together by joining its stored parts.
 """
 
+import asyncio
 import hashlib
 import uuid
 from collections.abc import Mapping, Sequence
@@ -36,6 +37,12 @@ _WRITE_ONE = _sql.write.replace(
     "$21::text[] as finalizers, $22 as owner_references, $23 as managed_fields, $24::bytea as content_hash, $25::bigint as number, "
     "$26 as spec",
 )
+
+# And for very many at once, of which nobody asks for each.
+_WRITE_STAGED = _sql.write.replace("select name, uid, resource_version, generation from written", "select count(*) from written")
+
+_LONGEST_WRITE = 310.0
+"""Seconds; a little longer than the server is told, which ends a statement that takes too long by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,10 +244,13 @@ class Staging:
         row = await self._connection.fetchrow(_sql.taken_over, namespace, repository)
         return None if row is None else f"{row['resource']} '{row['name']}'"
 
-    async def write(self, namespace: str, *, actor: str, now: datetime) -> int:
-        """Creates or replaces what is staged; answers how many objects changed."""
+    async def write(self, namespace: str, *, actor: str, now: datetime, message: str = "") -> int:
+        """Creates or replaces what is staged; answers how many objects changed. Their versions have the ``message``."""
         await self._connection.execute(_sql.extend_statement)
-        return len(await self._connection.fetch(_sql.write, namespace, actor, now, None, None, None))
+        count: int = await self._connection.fetchval(
+            _WRITE_STAGED, namespace, actor, now, message or None, None, None, timeout=_LONGEST_WRITE
+        )
+        return count
 
     async def created(self, kind: Kind) -> int:
         """How many objects of a kind the write has made rather than replaced."""
@@ -309,7 +319,8 @@ async def write_status(
 
 async def managed(connection: Connection, namespace: str, repository: str) -> Sequence[Managed]:
     """Everything a repository owns."""
-    return [_managed(row) for row in await connection.fetch(_sql.managed, namespace, REPOSITORY, repository)]
+    rows = await connection.fetch(_sql.managed, namespace, REPOSITORY, repository)
+    return await asyncio.to_thread(lambda: [_managed(row) for row in rows])
 
 
 async def managed_at(

@@ -10,7 +10,14 @@ select exists (select from resource where namespace = $1 and api_group = $2 and 
 create temporary table staged (
     position bigint, uid uuid, generation bigint, api_group text, resource text, name text, stored_version text, title text, layout boolean, tags text[], subtype text, refs text[], labels text, annotations text,
     finalizers text[], owner_references text, managed_fields text, content_hash bytea, number bigint, spec text
-) on commit drop
+) on commit drop;
+-- As the history keeps it: a body is packed once, here, and taken over as it is.
+do $$
+begin
+    alter table staged alter column spec set compression lz4;
+exception when feature_not_supported then
+    null;
+end $$
 
 -- name: write
 -- Takes in what is staged: creates or replaces objects, and adds a history entry for each new generation. Leaves alone what would
@@ -64,13 +71,22 @@ select name, uid, resource_version, generation from marked
 
 -- name: created
 -- What is staged and has been written as new: an object that was there before has kept its uid.
-select count(*) from staged s join resource r using (uid) where s.api_group = $1 and s.resource = $2
+select count(*)
+from staged s
+cross join lateral (select from resource where uid = s.uid offset 0) r
+where s.api_group = $1 and s.resource = $2
 
 -- name: taken_over
--- Staged objects that exist and are not the repository's to write.
-select r.resource, r.name from staged join resource r using (api_group, resource, name)
-where r.namespace = $1
-  and (r.manager_kind, r.manager_id) is distinct from ('repo', $2)
+-- Staged objects that exist and are not the repository's to write; each is looked up by itself, as in managed_at.
+select r.resource, r.name
+from staged s
+cross join lateral (
+    select resource, name, manager_kind, manager_id, annotations
+    from resource
+    where namespace = $1 and api_group = s.api_group and resource = s.resource and name = s.name
+    offset 0
+) r
+where (r.manager_kind, r.manager_id) is distinct from ('repo', $2)
   and coalesce(r.annotations ->> 'grafana.app/managerAllowsEdits', '') <> 'true'
 order by r.name
 limit 1
@@ -138,15 +154,26 @@ where namespace = $1 and manager_kind = $2 and manager_id = $3
 order by resource, source_path
 
 -- name: managed_at
--- What one manager owns that came from one of the paths, or has one of the keys. The hash is that of the index.
-select r.api_group, r.resource, r.name, r.source_path, r.source_checksum, r.folder, r.title
+-- What one manager owns that came from one of the paths, or has one of the keys. The hash is that of the index. "offset 0" has each looked up
+-- by itself: the planner thinks that a manager owns little, and would read all of it.
+select r.*
 from unnest($4::text[]) as wanted (path)
-join resource r on r.namespace = $1 and r.manager_kind = $2 and r.manager_id = $3
-               and hashtextextended(r.source_path, 0) = hashtextextended(wanted.path, 0) and r.source_path = wanted.path
+cross join lateral (
+    select api_group, resource, name, source_path, source_checksum, folder, title
+    from resource
+    where namespace = $1 and manager_kind = $2 and manager_id = $3
+      and hashtextextended(source_path, 0) = hashtextextended(wanted.path, 0) and source_path = wanted.path
+    offset 0
+) r
 union
 select r.api_group, r.resource, r.name, r.source_path, r.source_checksum, r.folder, r.title
 from unnest($5::text[], $6::text[], $7::text[]) as wanted (api_group, resource, name)
-join resource r on r.namespace = $1 and r.api_group = wanted.api_group and r.resource = wanted.resource and r.name = wanted.name
+cross join lateral (
+    select *
+    from resource
+    where namespace = $1 and api_group = wanted.api_group and resource = wanted.resource and name = wanted.name
+    offset 0
+) r
 where r.manager_kind = $2 and r.manager_id = $3
 order by resource, source_path
 

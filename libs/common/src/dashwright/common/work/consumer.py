@@ -1,7 +1,7 @@
 """Takes up jobs: claims one under a lease, runs its action, renews the lease meanwhile, and records the end.
 
-Every step may happen twice. A wake-up for a job that is not pending, or whose lane is busy, is done with: whoever ends the job
-in the lane wakes the next. A job whose worker dies is found by the rescuer when its lease has lapsed.
+Every step may happen twice. A wake-up is for whichever job is next; where none may be taken up it is done with: whoever ends a job
+wakes the next of its lane. A job whose worker dies is found by the rescuer when its lease has lapsed.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from structlog.contextvars import bound_contextvars
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
-from dashwright.common.errors import DashwrightError, Unavailable
+from dashwright.common.errors import DashwrightError, TooManyRequests, Unavailable
 from dashwright.common.jobs import verdicts
 from dashwright.common.messaging.broker import Broker, Subscription
 from dashwright.common.messaging.message import Delivery
@@ -32,13 +32,14 @@ from dashwright.common.work.execution import Execution, LeaseLost
 log = structlog.get_logger()
 
 _SOON = 1.0
+_SHORTEST_DELAY = 1.0
 
 
 class Runner(Protocol):
     """Runs the jobs of one action."""
 
     async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
-        """Does the work. Answers the final status; an error of the tree is the job's end, too."""
+        """Does the work. Answers the final status; an error of the tree is the job's end, too; TooManyRequests puts it off."""
         ...
 
 
@@ -99,11 +100,11 @@ class JobConsumer:
             await self._show(job, started)
         return job
 
-    async def _show(self, job: StoredJob, status: JobStatus) -> None:
+    async def _show(self, job: StoredJob, status: JobStatus, *, due: int | None = None) -> None:
         """In a transaction of its own: a claim must not hold the jobs' lock while it waits for that of objects."""
         try:
             async with self._database.transaction() as connection:
-                await mirror.mirror(connection, job, status)
+                await mirror.mirror(connection, job, status, due=due)
         except Unavailable as error:
             log.info("job_not_mirrored", job=job.name, error=error.message)
 
@@ -114,6 +115,8 @@ class JobConsumer:
             async with execution.holding_lease():
                 status = await self._run(job, execution)
             await self._finish(job, owner, status)
+        except TooManyRequests as error:
+            await self._postpone(job, owner, error)
         except LeaseLost:
             log.warning("job_abandoned", reason="its lease is no longer held: it was cancelled or taken up by another worker")
         except Unavailable as error:
@@ -128,7 +131,7 @@ class JobConsumer:
             return execution.failed(f"jobs with the action {job.action} are not run by this worker yet")
         try:
             return await runner.run(job, execution)
-        except (LeaseLost, Unavailable):
+        except (LeaseLost, Unavailable, TooManyRequests):
             raise
         except DashwrightError as error:
             return execution.failed(error.message)
@@ -148,6 +151,23 @@ class JobConsumer:
         seconds = ((status.finished or 0) - (status.started or 0)) / 1000
         metrics.jobs_seconds.labels(action=job.action).observe(seconds)
         log.info("job_ended", state=status.state.value, message=status.message, seconds=seconds)
+
+    async def _postpone(self, job: StoredJob, owner: uuid.UUID, error: TooManyRequests) -> None:
+        """Whoever the job needs asks for patience: it waits as a pending one, and costs no attempt."""
+        delay = max(error.retry_after or 0.0, _SHORTEST_DELAY)
+        status = JobStatus(state=State.PENDING, message=f"waits: {error.message}")
+        try:
+            async with self._database.transaction() as connection:
+                wakeups = await jobs.postpone(connection, job.uid, owner=owner, delay=timedelta(seconds=delay), status=status.to_json())
+        except Unavailable as unavailable:
+            log.warning("job_left_to_rescuer", error=unavailable.message)
+            return
+        if wakeups is None:
+            log.warning("job_abandoned", reason="its lease is no longer held: it was cancelled or taken up by another worker")
+            return
+        await self._show(job, status, due=self._clock.milliseconds() + round(delay * 1000))
+        self._relay.publish_soon(wakeups)
+        log.info("job_postponed", seconds=delay, reason=error.message)
 
     async def _hand_back(self, job: StoredJob, owner: uuid.UUID) -> None:
         """The worker stops: another takes the job up at once, or after the lease where even this fails.

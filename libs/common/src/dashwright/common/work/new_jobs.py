@@ -14,9 +14,13 @@ REPOSITORY_LABEL: Final = "provisioning.grafana.app/repository"
 TYPE_LABEL: Final = "provisioning.grafana.app/repository-type"
 OLD_LABEL: Final = "repository"
 
+PULL_REQUESTS_AT_ONCE: Final = 4
+"""``pr`` jobs of one repository at work beside its one ``sync`` or ``export``."""
+
 
 def new_job(namespace: str, spec: JobSpec, *, uid: uuid.UUID, kind: RepositoryType, now: datetime) -> NewJob:
     """``uid`` and ``kind`` are those of the repository that the spec names."""
+    is_pr = spec.action is Action.PR
     return NewJob(
         name=names.job_name(spec.repository, spec.action.value, secrets.token_hex(4)),
         namespace=namespace,
@@ -26,7 +30,8 @@ def new_job(namespace: str, spec: JobSpec, *, uid: uuid.UUID, kind: RepositoryTy
         labels={REPOSITORY_LABEL: spec.repository, TYPE_LABEL: kind.value, OLD_LABEL: spec.repository},
         created=created_at(now),
         coalesce_key=hashlib.sha256(f"{spec.repository}/{spec.action.value}/{_target(spec)}".encode()).hexdigest(),
-        lane=None if spec.action is Action.PR else spec.repository,
+        lane=f"{spec.repository}/pr" if is_pr else spec.repository,
+        lane_width=PULL_REQUESTS_AT_ONCE if is_pr else 1,
         wake_key=routing.work_key(spec.action.value),
         repository_uid=uid,
     )
@@ -40,6 +45,8 @@ def _target(spec: JobSpec) -> str:
     """What distinguishes two jobs of one action on one repository."""
     if spec.action is Action.EXPORT and spec.export is not None:
         return spec.export.model_dump_json(by_alias=True, exclude_none=True)
+    if spec.action is Action.SYNC and spec.sync is not None:
+        return spec.sync.ref or ""
     if spec.action is Action.PR and spec.pr is not None:
         return str(spec.pr.pr or spec.pr.ref or "")
     return ""

@@ -9,7 +9,7 @@ from dashwright.common.database.pool import Connection
 from dashwright.common.errors import AlreadyExists, BadRequest, NotFound
 from dashwright.common.identity import Caller, Identity, Role, namespace_of
 from dashwright.common.models.quotas import QuotaRules, Scope
-from dashwright.common.stores import audit, jobs, quotas, resources
+from dashwright.common.stores import audit, hooks, jobs, quotas, resources
 
 CREATE: Final = "org.create"
 UPDATE: Final = "org.update"
@@ -76,4 +76,5 @@ async def _empty(connection: Connection, namespace: str) -> int:
     await resources.lock(connection)
     await jobs.lock(connection)
     await jobs.delete_namespace(connection, namespace)
+    await hooks.leave_namespace(connection, namespace)
     return await resources.delete_namespace(connection, namespace)

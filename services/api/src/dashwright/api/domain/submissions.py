@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from dashwright.common.document import check_texts
 from dashwright.common.errors import BadRequest, Cause, Invalid, TooLarge
+from dashwright.common.kinds.branches import is_branch
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.naming import check_object_name
 from dashwright.common.kinds.registry import EVALUATION, JOB
@@ -161,4 +162,11 @@ def _check(value: Any, repository: str | None, prefix: str) -> tuple[list[Cause]
     if spec.action is not Action.PR and getattr(spec, spec.action.value) is None:
         text = f"Required value: a job with action {spec.action.value} needs its options; {{}} takes the defaults"
         return [Cause(prefix + spec.action.value, "FieldValueRequired", text)], None
+    if spec.sync is not None and spec.sync.ref:
+        text = "Forbidden: a sync takes the newest commit; ask for a rollback to have an earlier one"
+        return [Cause(f"{prefix}sync.ref", "FieldValueForbidden", text)], None
+    if spec.export is not None and spec.export.branch and not is_branch(spec.export.branch):
+        return [
+            Cause(f"{prefix}export.branch", "FieldValueInvalid", f"Invalid value: {spec.export.branch[:80]!r}: invalid git branch name")
+        ], None
     return [], spec

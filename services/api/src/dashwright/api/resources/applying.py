@@ -8,7 +8,7 @@ import orjson
 from dashwright.api.domain.fields import ownership
 from dashwright.api.domain.fields.managers import managers_of, written
 from dashwright.api.domain.fields.tracked import CONSUMED, tracked
-from dashwright.api.resources import objects
+from dashwright.api.resources import objects, rules
 from dashwright.api.resources.objects import Config
 from dashwright.api.resources.writing import owners
 from dashwright.api.resources.writing.wanted import Wanted
@@ -32,7 +32,9 @@ def new(config: Config, kind: Kind, namespace: str, version: str, name: str, wri
 
 
 def changed(config: Config, version: str, writer: ownership.Writer, force: bool, stored: Stored) -> Wanted:
-    """What an apply makes of a stored object. Raises Conflict where others own what would change."""
+    """What an apply makes of a stored object. Raises Conflict where others own what would change; what a repository manages keeps no owners
+    of its fields.
+    """
     kind = stored.kind
     metadata: dict[str, Any] = orjson.loads(stored.metadata)
     shown = rendering.shown(kind, stored.body, version).spec
@@ -49,7 +51,7 @@ def changed(config: Config, version: str, writer: ownership.Writer, force: bool,
         managers_of(metadata.get("managedFields")),
         writer,
         owners.set_lists(kind),
-        force=force,
+        force=force or rules.manager_of(stored) is not None,
         yielded=_last_applied(metadata) if writer.manager == KUBECTL else None,
     )
     owned = done.tree.get("metadata", {})

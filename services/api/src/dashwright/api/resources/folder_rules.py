@@ -3,6 +3,8 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
+import orjson
+
 from dashwright.api.domain.access.tree import Level
 from dashwright.api.domain.access.view import View
 from dashwright.api.stores import folders
@@ -18,14 +20,18 @@ from dashwright.common.stores.resources import Stored
 
 
 async def check_place(connection: Connection, namespace: str, write: resources.Write, old: Stored | None) -> None:
-    """Raises NotFound for a folder that is none, and Forbidden for one that a repository manages. ``old`` is None of a new object."""
+    """Raises NotFound for a folder that is none, and Forbidden for one that a repository manages which does not manage the object.
+
+    ``old`` is None of a new object.
+    """
     folder = write.annotations.get(IN_FOLDER)
     if not folder or (old is not None and old.folder == folder):
         return
     found = await resources.owners(connection, FOLDER, namespace, [folder])
     if folder not in found:
         raise resources.not_found(FOLDER, folder)
-    if repository := repository_of(found[folder]):
+    repository = repository_of(found[folder])
+    if repository and (old is None or repository != repository_of(orjson.loads(old.metadata).get("annotations") or {})):
         raise Forbidden(f'folder "{folder}" is managed by the repository "{repository}"; add a file there instead')
 
 

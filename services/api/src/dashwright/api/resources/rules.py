@@ -13,11 +13,11 @@ from dashwright.common.errors import BadRequest, Cause, Forbidden
 from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, repository_of
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, JOB, LIBRARY_PANEL, REPOSITORY, find
-from dashwright.common.kinds.repository import REMOVE_MANAGED
+from dashwright.common.kinds.repository import CLEAN_UP, REMOVE_MANAGED
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import JobStatus, RepositoryStatus, State, SyncTarget
 from dashwright.common.models.quotas import QuotaRules
-from dashwright.common.stores import changes, jobs, lists, quotas, resources
+from dashwright.common.stores import changes, hooks, jobs, lists, quotas, resources
 from dashwright.common.stores.changes import Book
 from dashwright.common.stores.resources import Stored
 
@@ -65,10 +65,20 @@ async def _check_only_instance(connection: Connection, namespace: str, name: str
         after = page.after
 
 
-def check_owner(kind: Kind, stored: Stored, *, instead: str = "change") -> None:
-    """Raises Forbidden for an object that a repository manages, saying what to do with its file ``instead``."""
-    if kind.in_folder and (repository := repository_of(annotations_of(stored))):
-        raise Forbidden(f'{kind.singular} "{stored.name}" is managed by the repository "{repository}"; {instead} its file there instead')
+def manager_of(stored: Stored) -> str | None:
+    """The repository that manages an object."""
+    return repository_of(annotations_of(stored)) if stored.kind.in_folder else None
+
+
+def managed(stored: Stored) -> str:
+    """The beginning of what is said of an object that a repository manages."""
+    return f'{stored.kind.singular} "{stored.name}" is managed by the repository "{manager_of(stored)}"'
+
+
+def check_unmanaged(stored: Stored, *, instead: str) -> None:
+    """Raises Forbidden for an object that a repository manages, saying what to do ``instead``."""
+    if manager_of(stored):
+        raise Forbidden(f"{managed(stored)}; {instead}")
 
 
 def check_finalizers(stored: Stored, write: resources.Write) -> None:
@@ -87,7 +97,7 @@ async def check_delete(
     With ``cascade`` what lies in a folder is removed; with a ``grace`` of 0 what a file provisions may be.
     """
     kind = stored.kind
-    check_owner(kind, stored, instead="remove")
+    check_unmanaged(stored, instead="remove its file there, or where its repository takes that the object alone, by its name")
     if grace != 0 and annotations_of(stored).get(MANAGED_BY) == FROM_FILE:
         raise BadRequest(f"provisioned {kind.singular} cannot be deleted", message_id="dashboard.provisioned")
     if kind is LIBRARY_PANEL and await resources.is_referred_to(connection, namespace, stored.name):
@@ -131,6 +141,12 @@ async def end_managing(connection: Connection, namespace: str, repository: Store
         await _remove_managed(connection, namespace, repository.name, actor=actor)
     else:
         await resources.release_managed(connection, namespace, repository.name)
+
+
+async def end_hook(connection: Connection, namespace: str, repository: Stored) -> None:
+    """Leaves to a worker to tell the git host that it need not call any more: nobody waits for a host here."""
+    if CLEAN_UP in finalizers_of(repository):
+        await hooks.leave(connection, repository.uid, namespace, repository.name)
 
 
 async def _remove_managed(connection: Connection, namespace: str, repository: str, *, actor: str) -> None:

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-import orjson
-
 from dashwright.api.access.guard import Guard
 from dashwright.api.domain.selectors import Selection, matches
+from dashwright.api.resources.jobs import labels_of
 from dashwright.api.resources.listing import READ, Page
 from dashwright.api.resources.pages import Asked, Position, expired
 from dashwright.common.database.pool import Connection, Database
@@ -161,16 +160,11 @@ class Jobs:
             while after is not None and not found:
                 page = await jobs.list_page(connection, self._kind, self._namespace, after=after, limit=limit)
                 after, at = page.after, page.position
-                found = [job for job in page.items if matches(self._selection, _labels(job), job.name)]
+                found = [job for job in page.items if matches(self._selection, labels_of(job), job.name)]
                 left = page.remaining if self._selection.is_everything else None
         if self._exact is not None and self._exact < at:
             raise Gone(f"jobs are listed as they are, at {at}, and not as they were at {self._exact}; list without a resourceVersion")
         return Page(at if position is None else position.at, found, _sizes(found), after, left)
-
-
-def _labels(job: StoredJob) -> dict[str, str]:
-    found: dict[str, str] = orjson.loads(job.metadata).get("labels") or {}
-    return found
 
 
 def _sizes(found: Sequence[StoredJob]) -> Sequence[int]:

@@ -1,7 +1,8 @@
 """Routes below one repository: asking for jobs, and looking at them."""
 
 import uuid
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 import orjson
 
@@ -11,21 +12,40 @@ from dashwright.api.domain.events import event_of
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Permission, Route
-from dashwright.api.resources import described
+from dashwright.api.resources import described, options
 from dashwright.api.resources.jobs import encode, encode_list
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.registry import JOB, REPOSITORY
+from dashwright.common.messaging.broker import Broker
+from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.models.provisioning import Action, ExportJobOptions, JobSpec, SyncJobOptions
+from dashwright.common.models.repository_calls import PlanRequest
+from dashwright.common.models.repository_views import SyncPlan
 
 _LISTED = 100
 
+_PLAN_SECONDS: Final = 60.0
+"""How long the worker may look at everything, fetch included."""
 
-def routes(jobs: Jobs) -> list[Route]:
-    """``sync`` and ``export`` take the options of that action; ``jobs`` takes a JobSpec or a list of them. All answer 202."""
+
+def routes(jobs: Jobs, broker: Broker, rpc: RpcClient) -> list[Route]:
+    """``sync`` and ``export`` take the options of that action; ``jobs`` takes a JobSpec or a list of them. All answer 202.
+
+    A dry run of ``sync`` is answered by the worker with what it would do.
+    """
     repository = f"/apis/{REPOSITORY.api_version()}/namespaces/{{namespace}}/{REPOSITORY.plural}/{{name}}"
 
     async def sync(call: Call) -> Answer:
+        if options.is_dry_run(call):
+            return await plan(call)
         return await _submit_options(jobs, call, Action.SYNC)
+
+    async def plan(call: Call) -> Answer:
+        """Other branches are for those who may see every file."""
+        if ref := call.query.get("ref", ""):
+            call.demand("repositories:write")
+        await _submit_options(jobs, call, Action.SYNC, dry_run=True)
+        return await planned(call, broker, rpc, ref)
 
     async def export(call: Call) -> Answer:
         return await _submit_options(jobs, call, Action.EXPORT)
@@ -51,7 +71,19 @@ def routes(jobs: Jobs) -> list[Route]:
     job, job_list = described.shown(JOB), described.listed(JOB)
     return [
         Route(
-            "POST", f"{repository}/sync", sync, create, _asking("syncRepository", "ask for a sync job", SyncJobOptions, job), audit=asked
+            "POST",
+            f"{repository}/sync",
+            sync,
+            create,
+            replace(
+                _asking("syncRepository", "ask for a sync job, or for what it would do", SyncJobOptions, job),
+                answers={200: SyncPlan, 202: job},
+                query={
+                    "dryRun": "All: nothing is done, and the answer tells what would be",
+                    "ref": "of a dry run: another branch or commit",
+                },
+            ),
+            audit=asked,
         ),
         Route(
             "POST",
@@ -75,6 +107,14 @@ def routes(jobs: Jobs) -> list[Route]:
     ]
 
 
+async def planned(call: Call, broker: Broker, rpc: RpcClient, ref: str) -> Answer:
+    """What a sync of a repository would do, or of that state of it. What it is about only those learn who may see every file."""
+    may_see = call.evaluated.may("repositories:write")
+    request = PlanRequest(namespace=call.parameters["namespace"], name=call.parameters["name"], ref=ref, with_items=may_see)
+    reply = await rpc.call(broker.topology.repositories, request.to_json(), timeout=_PLAN_SECONDS)
+    return Answer(200, await reply.read(), may_compress=True)
+
+
 def _asking(identifier: str, summary: str, request: Any, answer: Any) -> Operation:
     return Operation(identifier, summary, JOB.group, request, {202: answer}, errors=(404, 409, 422, 424))
 
@@ -83,18 +123,18 @@ def _telling(identifier: str, summary: str, answer: Any) -> Operation:
     return Operation(identifier, summary, JOB.group, answers={200: answer}, errors=(404,))
 
 
-async def _submit_options(jobs: Jobs, call: Call, action: Action) -> Answer:
+async def _submit_options(jobs: Jobs, call: Call, action: Action, *, dry_run: bool = False) -> Answer:
     """A body without anything takes the defaults of the action."""
     body = await call.body()
     try:
-        options = orjson.loads(body) if body.strip() else {}
+        asked = orjson.loads(body) if body.strip() else {}
     except orjson.JSONDecodeError as error:
         raise BadRequest(f"the body is not JSON: {error}") from error
-    return await _submit(jobs, call, orjson.dumps({"action": action.value, action.value: options}))
+    return await _submit(jobs, call, orjson.dumps({"action": action.value, action.value: asked}), dry_run=dry_run)
 
 
-async def _submit(jobs: Jobs, call: Call, body: bytes) -> Answer:
+async def _submit(jobs: Jobs, call: Call, body: bytes, *, dry_run: bool = False) -> Answer:
     namespace = call.parameters["namespace"]
     wanted = submissions.read_jobs(body, namespace, repository=call.parameters["name"])
-    submitted = await jobs.submit(call.actor, namespace, wanted.specs, is_list=wanted.is_list)
+    submitted = await jobs.submit(call.actor, call.identity, namespace, wanted.specs, is_list=wanted.is_list, dry_run=dry_run)
     return Answer(202, encode(submitted, is_list=wanted.is_list))

@@ -74,12 +74,12 @@ def _asking(call: Call, door: Door) -> Asking:
         explain=_flag(call, "explain"),
         accept=call.accept,
         org_id=caller.org_id,
-        uids=_uids(caller),
+        uids=uids_of(caller),
         fresh=any("no-cache" in value or "no-store" in value for value in call.headers.getall("Cache-Control", [])),
     )
 
 
-def _uids(caller: Identity) -> frozenset[str] | None:
+def uids_of(caller: Identity) -> frozenset[str] | None:
     """The data sources that the caller may query, None for all."""
     uids = caller.names(QUERY, "datasources:uid:")
     if uids is not None and len(uids) > _MOST_UIDS:

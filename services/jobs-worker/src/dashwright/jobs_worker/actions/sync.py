@@ -6,12 +6,12 @@ nothing changed. Bodies are spooled: memory holds names and titles, never the re
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final, TypeVar
 
-from dashwright.common.errors import DashwrightError, PreconditionFailed
+from dashwright.common.errors import BadRequest, DashwrightError, Invalid, PreconditionFailed, TooLarge
 from dashwright.common.jobs import paths, verdicts
 from dashwright.common.jobs.progress import Effect, Result, Tally
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
@@ -19,11 +19,16 @@ from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import SyncTarget
 from dashwright.jobs_worker.domain.folders import Folders
 from dashwright.jobs_worker.domain.identity import folder_names
-from dashwright.jobs_worker.domain.objects import Change, Difference, Key, Managed, Removal
+from dashwright.jobs_worker.domain.objects import Change, Difference, Key, Managed, Quarantined, Removal, Snapshot
 from dashwright.jobs_worker.domain.plan import Plan, Prepared, make_plan, unknown_keys
-from dashwright.jobs_worker.domain.resource import LARGEST_FILE, Reader
-from dashwright.jobs_worker.domain.survey import Candidate, Fault, Survey, survey
+from dashwright.jobs_worker.domain.resource import LARGEST_FILE, Reader, rules
+from dashwright.jobs_worker.domain.survey import Candidate, Fault, survey
 from dashwright.jobs_worker.ports import Checkout, Progress, Resources, Spool
+
+Item = TypeVar("Item")
+
+_AT_ONCE: Final = 50
+_LONGEST_MESSAGE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,56 +52,110 @@ class Means:
     largest_file: int = LARGEST_FILE
 
 
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a sync does, decided; nothing of it is written yet.
+
+    ``difference`` is what was looked at, None for everything. ``requarantined``: not the same files cannot go in as before.
+    """
+
+    plan: Plan
+    folders: Folders
+    snapshot: Snapshot
+    difference: Difference | None
+    requarantined: bool
+
+
 async def sync(
     job: SyncJob, checkout: Checkout, resources: Resources, progress: Progress, means: Means, difference: Difference | None = None
 ) -> Tally:
     """Looks at everything, or where ``difference`` tells how the checkout differs from what is stored, at that only.
 
     Both leave the same behind. Answers verdict, errors and summary; faults of single files are among them. Raises what fails as a whole,
-    and then nothing was written: PreconditionFailed when sync is off, Conflict when the root folder is somebody else's, and what the ports
-    raise.
+    and then nothing was written: PreconditionFailed when sync is off, and what the two steps raise.
     """
     if not job.enabled:
         raise PreconditionFailed(verdicts.SYNC_DISABLED)
     tally = Tally(message=verdicts.SYNC_STARTED)
     await progress.report(tally)
+    planned = await plan_sync(job, checkout, resources, progress, means, tally, difference)
+    await apply_plan(job, planned, resources, progress, means.spool, tally)
+    tally.message = verdicts.UPDATING_STATS
+    await progress.report(tally)
+    return tally
+
+
+async def plan_sync(
+    job: SyncJob,
+    checkout: Checkout,
+    resources: Resources,
+    progress: Progress,
+    means: Means,
+    tally: Tally,
+    difference: Difference | None = None,
+) -> Planned:
+    """Reads and decides; the bodies wait in the spool. What is settled without a write stands in ``tally``.
+
+    Raises Conflict when the root folder is somebody else's, and what the ports raise.
+    """
     folders = Folders(job.repository, job.title, rooted=job.target is SyncTarget.FOLDER)
     entries = await checkout.entries() if difference is None else difference.entries
     managed, taken = await _managed(job, resources, folders, difference)
     names = await asyncio.to_thread(folder_names, job.repository, entries, managed, taken, commit=checkout.commit)
     folders = replace(folders, names=names)
-    found = await asyncio.to_thread(survey, entries, managed, folders)
+    judged_by = rules(means.admission, means.largest_file)
+    quarantined = await resources.quarantined()
+    refused = {(item.path, item.checksum): item for item in quarantined if item.checksum and item.rules == judged_by}
+    found = await asyncio.to_thread(survey, entries, managed, folders, refused)
+    looked_at = len(entries)
+    del entries  # of 50,000 files they are megabytes, while bodies are read
     tally.message = verdicts.READING
     await progress.report(tally)
     reader = Reader(job.namespace, job.repository, means.read_yaml, means.admission, means.largest_file)
-    prepared = []
-    for candidate in found.candidates:
-        prepared += await _read(candidate, found, checkout, reader, means.spool)
+    prepared: list[Prepared] = []
+    for some in _portions(found.candidates):
+        read, faults = await asyncio.to_thread(_read, some, checkout, reader, means.spool)
+        prepared += read
+        found.faults += faults
         await progress.report(tally)
     if difference is not None:
         untouched = await _untouched(job, resources, managed, prepared)
         managed += untouched
         found.unchanged += untouched
-    owners = await resources.owners(job.namespace, unknown_keys(found, prepared, managed, folders))
-    plan = await asyncio.to_thread(make_plan, found, prepared, managed, owners, folders)
-    _record_settled(tally, plan)
-    whole = "" if plan.faults else checkout.commit
-    if plan.changes:
-        tally.message = verdicts.REPLICATING if difference is None else verdicts.REPLICATING_DIFFERENCE
-        await progress.report(tally)
-        async with aclosing(_changes(plan, folders, means.spool, tally, progress)) as changes:
-            await resources.apply(job.namespace, changes, commit=whole)
-        _record_written(tally, plan, folders)
-        if difference is not None:
-            tally.message = verdicts.REPLICATED_DIFFERENCE
-            await progress.report(tally)
-    else:
+    unknown = await asyncio.to_thread(unknown_keys, found, prepared, managed, folders)
+    plan = await asyncio.to_thread(make_plan, found, prepared, managed, await resources.owners(job.namespace, unknown), folders)
+    await asyncio.to_thread(_record_settled, tally, plan)
+    snapshot = _snapshot(plan, checkout.commit, looked_at, difference, judged_by)
+    before = {item for item in quarantined if difference is None or item.path in difference.paths}
+    return Planned(plan, folders, snapshot, difference, before != set(snapshot.quarantined))
+
+
+def _snapshot(plan: Plan, commit: str, looked_at: int, difference: Difference | None, judged_by: str) -> Snapshot:
+    faults = {fault.path: fault for fault in plan.faults}
+    quarantined = [
+        Quarantined(fault.path, fault.message, fault.name, fault.checksum, judged_by if fault.lasting else "") for fault in faults.values()
+    ]
+    if difference is None:
+        return Snapshot(commit, quarantined=quarantined, entries=looked_at)
+    return Snapshot(commit, difference.since, difference.paths, quarantined, difference.growth)
+
+
+async def apply_plan(job: SyncJob, planned: Planned, resources: Resources, progress: Progress, spool: Spool, tally: Tally) -> None:
+    """Writes everything at once, or nothing, and counts it. Raises what ``resources.apply`` raises."""
+    plan, folders, difference = planned.plan, planned.folders, planned.difference
+    if not plan.changes:
         tally.final_message = verdicts.NOTHING_TO_SYNC if difference is None or difference.paths else verdicts.NO_DIFFERENCE
-        if whole:
-            await resources.note(whole)
-    tally.message = verdicts.UPDATING_STATS
+        if planned.snapshot.commit or planned.requarantined:
+            await resources.note(planned.snapshot)
+        return
+    tally.message = verdicts.REPLICATING if difference is None else verdicts.REPLICATING_DIFFERENCE
     await progress.report(tally)
-    return tally
+    async with aclosing(_changes(plan, folders, spool, tally, progress)) as changes:
+        await resources.apply(job.namespace, changes, planned.snapshot)
+    await asyncio.to_thread(record_written, tally, plan, folders)
+    if difference is not None:
+        tally.message = verdicts.REPLICATED_DIFFERENCE
+        await progress.report(tally)
 
 
 async def _managed(job: SyncJob, resources: Resources, folders: Folders, difference: Difference | None) -> tuple[list[Managed], set[str]]:
@@ -116,26 +175,34 @@ async def _untouched(job: SyncJob, resources: Resources, managed: Sequence[Manag
     return await resources.managed_at(job.namespace, job.repository, (), names) if names else ()
 
 
-async def _read(candidate: Candidate, found: Survey, checkout: Checkout, reader: Reader, spool: Spool) -> list[Prepared]:
-    """The file, read once; what cannot be read or understood is added to ``found.faults`` instead."""
-    try:
-        return [await _prepare(candidate, checkout, reader, spool)]
-    except DashwrightError as fault:
-        # Below 500 is what whoever keeps the repository can mend; anything else is a failure of ours and ends the job.
-        if fault.status >= 500:
-            raise
-        found.faults.append(Fault(candidate.path, fault.message, candidate.stored))
-        return []
+def _portions(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """What is done in one go in a thread: enough that going there is nothing beside it."""
+    return (items[first : first + _AT_ONCE] for first in range(0, len(items), _AT_ONCE))
 
 
-async def _prepare(candidate: Candidate, checkout: Checkout, reader: Reader, spool: Spool) -> Prepared:
-    file = await checkout.read(candidate.path)
+def _read(candidates: Sequence[Candidate], checkout: Checkout, reader: Reader, spool: Spool) -> tuple[list[Prepared], list[Fault]]:
+    """Each file, read once, and the faults of those that cannot be read or understood."""
+    prepared, faults = [], []
+    read = checkout.reading()
+    for candidate in candidates:
+        checksum = ""
+        try:
+            file = read(candidate.path)
+            checksum = candidate.checksum if file.checksum == candidate.checksum else file.checksum
+            resource = reader.read(candidate.path, file.body)
+            prepared.append(Prepared(candidate, resource.without_spec(), checksum, spool.put(resource.spec)))
+        except DashwrightError as fault:
+            # Below 500 is what whoever keeps the repository can mend; anything else is a failure of ours and ends the job.
+            if fault.status >= 500:
+                raise
+            lasting = isinstance(fault, BadRequest | Invalid | TooLarge)
+            faults.append(Fault(candidate.path, _printable(fault.message), candidate.stored, checksum=checksum, lasting=lasting))
+    return prepared, faults
 
-    def parse() -> Prepared:
-        resource = reader.read(candidate.path, file.body)
-        return Prepared(candidate, replace(resource, spec=b""), file.checksum, spool.put(resource.spec))
 
-    return await asyncio.to_thread(parse)
+def _printable(message: str) -> str:
+    """What is told of a file may quote it, and so hold anything."""
+    return message[:_LONGEST_MESSAGE].encode(errors="backslashreplace").decode().replace("\0", "\\0")
 
 
 async def _changes(plan: Plan, folders: Folders, spool: Spool, tally: Tally, progress: Progress) -> AsyncGenerator[Change, None]:
@@ -143,13 +210,17 @@ async def _changes(plan: Plan, folders: Folders, spool: Spool, tally: Tally, pro
     for directory in plan.directories:
         yield folders.write(directory, is_new=folders.key(directory) not in plan.existing)
         await _advance(tally, progress)
-    for file in plan.writes:
-        spec = await asyncio.to_thread(spool.get, file.ticket)
-        yield file.write(folders, spec, is_new=file.key not in plan.existing)
-        await _advance(tally, progress)
+    for files in _portions(plan.writes):
+        for file, spec in zip(files, await asyncio.to_thread(_specs, files, spool), strict=True):
+            yield file.write(folders, spec, is_new=file.key not in plan.existing)
+            await _advance(tally, progress)
     for item in plan.removals:
         yield Removal(item.key)
         await _advance(tally, progress)
+
+
+def _specs(files: Sequence[Prepared], spool: Spool) -> list[bytes]:
+    return [spool.get(file.ticket) for file in files]
 
 
 async def _advance(tally: Tally, progress: Progress) -> None:
@@ -168,8 +239,8 @@ def _record_settled(tally: Tally, plan: Plan) -> None:
         tally.record(Result(effect, kind.group, kind.plural, fault.path, fault.name, fault.message))
 
 
-def _record_written(tally: Tally, plan: Plan, folders: Folders) -> None:
-    """Only now, after the commit, do they count."""
+def record_written(tally: Tally, plan: Plan, folders: Folders) -> None:
+    """To be called after the commit: only then do they count."""
     tally.underway = 0
     written = [(folders.key(directory), directory) for directory in plan.directories] + [(file.key, file.path) for file in plan.writes]
     for key, path in written:

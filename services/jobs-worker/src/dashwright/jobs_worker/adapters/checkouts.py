@@ -8,20 +8,23 @@ from dataclasses import replace
 from typing import Final
 
 from dashwright.common.allowed_hosts import AllowedHosts
-from dashwright.common.errors import BadRequest, Cause, NotFound
+from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.kinds.branches import is_branch
 from dashwright.common.kinds.repository import token_place
-from dashwright.common.models.provisioning import RepositoryType
+from dashwright.common.models.provisioning import GitHostRepositoryConfig, RepositoryType
 from dashwright.common.models.repository_views import HistoryItem
 from dashwright.common.reach import Reach
 from dashwright.common.secrets import SecretBox
 from dashwright.common.settings import Settings
+from dashwright.jobs_worker.adapters import directory_edits
 from dashwright.jobs_worker.adapters.directory import DirectoryCheckout
-from dashwright.jobs_worker.adapters.git import log
+from dashwright.jobs_worker.adapters.git import commits, log
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
+from dashwright.jobs_worker.adapters.git.commits import Change
 from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors
-from dashwright.jobs_worker.adapters.git.remote import Remote
-from dashwright.jobs_worker.domain.objects import Repository
+from dashwright.jobs_worker.adapters.git.remote import Budget, Remote
+from dashwright.jobs_worker.domain.edits import check_edits
+from dashwright.jobs_worker.domain.objects import CommitBy, Draft, Edit, Repository
 from dashwright.jobs_worker.ports import Checkout
 
 _LOOK_SECONDS: Final = 30.0
@@ -29,11 +32,13 @@ _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
 
 class Checkouts:
-    """Opens repositories by their type. ``box`` opens the tokens that were sealed for them."""
+    """Opens repositories by their type. ``box`` opens the tokens that were sealed for them; ``budget`` counts what hosts are asked."""
 
-    def __init__(self, settings: Settings, box: SecretBox) -> None:
+    def __init__(self, settings: Settings, box: SecretBox, budget: Budget | None = None) -> None:
         self._settings = settings
         self._box = box
+        self._budget = budget
+        self._spellings: dict[str, str] = {}
         self.mirrors = Mirrors(settings.data_dir.absolute() / "git", settings.repository_bytes)
         self._reach = Reach(AllowedHosts.of(settings.allowed_hosts), "the repository's")
 
@@ -41,29 +46,79 @@ class Checkouts:
         """The newest state of a repository; None of one on a git host that has no commit yet. Raises what its kind of checkout does."""
         if repository.spec.type is RepositoryType.LOCAL:
             return self._directory(repository)
-        githost = repository.spec.githost
-        assert githost is not None, "admission wants the block of the type"
-        commit = await self.mirrors.fetch(repository.uid, self._remote(repository, self._settings.git_seconds), githost.branch)
+        githost = _githost(repository)
+        remote = self._remote(repository, self._settings.git_seconds)
+        commit = await self.mirrors.fetch(repository.uid, remote, githost.branch)
         if commit is None:
-            return None
+            _require_none_before(repository)
+        return self._checkout(commit)
+
+    async def at(self, repository: Repository, ref: str) -> Checkout | None:
+        """The state at a branch or commit. As the port says."""
+        if repository.spec.type is RepositoryType.LOCAL:
+            if ref:
+                raise BadRequest("a folder has no branches: leave the ref out")
+            return self._directory(repository)
+        return self._checkout(await self._at(repository, ref))
+
+    async def commit(self, repository: Repository, base: str, ref: str, edits: Sequence[Edit], by: CommitBy, message: str) -> Checkout:
+        """All edits at once. As the port says."""
         settings = self._settings
-        return GitCheckout(commit, most_entries=settings.repository_files, largest=settings.repository_file_bytes)
+        check_edits(edits, largest=settings.repository_file_bytes, most_bytes=settings.repository_bytes)
+        if repository.spec.type is RepositoryType.LOCAL:
+            return await self._edit(repository, ref, edits)
+        return await self._send(repository, base, ref, [Draft(edits, by, message)], _LOOK_SECONDS)
+
+    async def send(self, repository: Repository, base: str, ref: str, drafts: Sequence[Draft]) -> Checkout:
+        """Many files, or commits. As the port says."""
+        if repository.spec.type is RepositoryType.LOCAL:
+            return await self._edit(repository, ref, [edit for draft in drafts for edit in draft.edits])
+        return await self._send(repository, base, ref, drafts, self._settings.git_seconds)
+
+    async def _edit(self, repository: Repository, ref: str, edits: Sequence[Edit]) -> Checkout:
+        if ref:
+            raise BadRequest("a folder has no branches: leave the ref out")
+        folder = self._directory(repository)
+        await directory_edits.edit(folder, edits, self._settings.data_dir.absolute() / "folders.lock")
+        return folder
+
+    async def _send(self, repository: Repository, base: str, ref: str, drafts: Sequence[Draft], seconds: float) -> Checkout:
+        settings = self._settings
+        if ref and not is_branch(ref):
+            raise BadRequest(f"ref {ref[:80]!r} is no name of a branch")
+        change = Change(_githost(repository).branch, ref, base, drafts)
+        made = await commits.commit(self.mirrors, repository.uid, self._remote(repository, seconds), change)
+        return GitCheckout(made, most_entries=settings.repository_files, largest=settings.repository_file_bytes)
+
+    async def synced(self, repository: Repository, commit: str) -> Checkout:
+        """The state at a commit that was synced before, also where no branch leads to it any more. Raises NotFound where it is lost."""
+        if repository.spec.type is RepositoryType.LOCAL:
+            raise BadRequest("this repository does not support rollback")
+        found = await self.mirrors.synced(repository.uid, self._remote(repository, self._settings.git_seconds), commit)
+        return GitCheckout(found, most_entries=self._settings.repository_files, largest=self._settings.repository_file_bytes)
+
+    async def keep_synced(self, repository: Repository, commits: Sequence[str]) -> None:
+        """What ``synced`` is to find later."""
+        await self.mirrors.keep_synced(repository.uid, commits)
+
+    async def proposed(self, repository: Repository, number: int) -> Checkout:
+        """The files of a pull request. As the port says."""
+        if repository.spec.type is RepositoryType.LOCAL:
+            raise BadRequest("a folder has no pull requests")
+        found = await self.mirrors.proposed(repository.uid, self._remote(repository, self._settings.git_seconds), number)
+        return GitCheckout(found, most_entries=self._settings.repository_files, largest=self._settings.repository_file_bytes)
 
     async def look(self, repository: Repository) -> None:
         """Returns when a repository can be read. Raises an error that says why it cannot."""
         if repository.spec.type is RepositoryType.LOCAL:
             await self._directory(repository).look()
             return
-        githost = repository.spec.githost
-        assert githost is not None, "admission wants the block of the type"
+        githost = _githost(repository)
         remote = self._remote(repository, _LOOK_SECONDS)
-        if (
-            await remote.head(githost.branch, self.mirrors.place()) is None
-            and githost.branch
-            and await remote.default_branch(self.mirrors.place())
-        ):
-            text = f"branch not found: {githost.branch!r}; the repository has others"
-            raise NotFound(text, causes=[Cause("spec.githost.branch", "FieldValueInvalid", text)])
+        if await remote.head(githost.branch, self.mirrors.place()) is None:
+            if missing := await remote.missing(githost.branch, self.mirrors.place()):
+                raise missing
+            _require_none_before(repository)
 
     async def head(self, repository: Repository) -> str | None:
         """The newest commit; None where there is none, and of a folder."""
@@ -78,8 +133,6 @@ class Checkouts:
 
     async def history(self, repository: Repository, ref: str, path: str) -> Sequence[HistoryItem]:
         """The newest commits up to a branch or a commit, that touch a path. Raises NotFound for a ref or path that is none."""
-        if ref and not is_branch(ref):
-            raise BadRequest(f"ref {ref[:80]!r} is no name of a branch, and no commit")
         commit = await self._at(repository, ref)
         found = [] if commit is None else await log.log(commit, path)
         if not found and path.strip("/"):
@@ -88,15 +141,20 @@ class Checkouts:
 
     async def _at(self, repository: Repository, ref: str) -> Commit | None:
         """The commit that a ref names; None where the repository has none yet."""
-        githost = repository.spec.githost
-        assert githost is not None, "admission wants the block of the type"
+        githost = _githost(repository)
         remote = self._remote(repository, _LOOK_SECONDS)
+        if ref and not is_branch(ref):
+            raise BadRequest(f"ref {ref[:80]!r} is no name of a branch, and no commit")
         if not _COMMIT.fullmatch(ref):
             return await self.mirrors.fetch(repository.uid, remote, ref or githost.branch)
         newest = await self.mirrors.fetch(repository.uid, remote, githost.branch)
         if newest is None or not await asyncio.to_thread(newest.knows, ref):
             raise NotFound(f"commit not found: {ref}; a commit is found by all 40 digits, on the repository's own branch")
         return replace(newest, sha=ref)
+
+    def _checkout(self, commit: Commit | None) -> GitCheckout | None:
+        settings = self._settings
+        return GitCheckout(commit, most_entries=settings.repository_files, largest=settings.repository_file_bytes) if commit else None
 
     def _directory(self, repository: Repository) -> DirectoryCheckout:
         assert repository.spec.local is not None, "admission wants the block of the type"
@@ -110,8 +168,29 @@ class Checkouts:
         )
 
     def _remote(self, repository: Repository, seconds: float) -> Remote:
-        githost = repository.spec.githost
-        assert githost is not None, "admission wants the block of the type"
+        githost = _githost(repository)
         sealed = githost.encrypted_token
         token = self._box.open(base64.b64decode(sealed), token_place(repository.namespace, repository.name)) if sealed else ""
-        return Remote((githost.url or "").rstrip("/"), token, self._reach, seconds, self._settings.git_authorities)
+        authorities = self._settings.git_authorities
+        return Remote(
+            (githost.url or "").rstrip("/"),
+            token,
+            self._reach,
+            seconds,
+            authorities.absolute() if authorities else None,
+            self._budget,
+            self._spellings,
+        )
+
+
+def _require_none_before(repository: Repository) -> None:
+    """Raises NotFound for one without commits that has had some: it was emptied, or what answers is no git server."""
+    if repository.commit:
+        raise NotFound(
+            f"there are no commits at this address any more, though {repository.commit[:10]} was synced; what is stored stays as it is"
+        )
+
+
+def _githost(repository: Repository) -> GitHostRepositoryConfig:
+    assert repository.spec.githost is not None, "admission wants the block of the type"
+    return repository.spec.githost

@@ -13,7 +13,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from threading import Event
 
@@ -27,9 +27,9 @@ MOST_BYTES = 1 << 30
 
 # Non-blocking: a pipe that takes a file's place between look and open must not hold the worker.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-_DIRECTORY = _FILE | os.O_DIRECTORY
+DIRECTORY = _FILE | os.O_DIRECTORY
 # On the way down, where the system has it, the right to search is enough.
-_STEP = _DIRECTORY | getattr(os, "O_PATH", 0)
+_STEP = DIRECTORY | getattr(os, "O_PATH", 0)
 
 _SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _DISK_FAILURES = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.ENOTCONN})
@@ -53,7 +53,7 @@ class DirectoryCheckout:
         self._root = _permitted_root(path, permitted)
         self._most_entries = most_entries
         self._most_bytes = most_bytes
-        self._largest = largest
+        self.largest = largest
 
     @property
     def commit(self) -> str:
@@ -61,7 +61,7 @@ class DirectoryCheckout:
 
     async def look(self) -> None:
         """Returns when the folder is there and may be read. Raises NotFound, Forbidden or SourceFailed."""
-        os.close(await asyncio.to_thread(self._open_root))
+        os.close(await asyncio.to_thread(self.open_root))
 
     async def entries(self) -> Sequence[Entry]:
         """Cancelled, it leaves off after the file it is at."""
@@ -72,16 +72,16 @@ class DirectoryCheckout:
             cancelled.set()
             raise
 
-    async def changed(self, since: str) -> None:
+    async def changed(self, since: str, besides: Collection[str] = ()) -> None:
         """A directory keeps no earlier state."""
 
-    async def read(self, path: str) -> File:
-        return await asyncio.to_thread(self._read, path)
+    def reading(self) -> Callable[[str], File]:
+        return self._read
 
     def _entries(self, cancelled: Event) -> list[Entry]:
         found: list[Entry] = []
         read = 0
-        root = self._open_root()
+        root = self.open_root()
         try:
             for entry in self._walk(root, ""):
                 if cancelled.is_set():
@@ -105,14 +105,18 @@ class DirectoryCheckout:
                 f"the resource files of the folder have more than {self._most_bytes} bytes: split it or raise DASHWRIGHT_REPOSITORY_BYTES"
             )
 
-    def _open_root(self) -> int:
+    def open_root(self) -> int:
         try:
-            return _open_below(os.open("/", _STEP), self._root.parts[1:], _DIRECTORY)
+            return open_below(os.open("/", _STEP), self._root.parts[1:], DIRECTORY)
         except OSError as fault:
             raise _root_refusal(self._root, fault) from fault
 
-    def _walk(self, descriptor: int, above: str) -> Iterator[Entry]:
-        """Raises OSError where the directory itself cannot be listed or searched."""
+    def _walk(self, descriptor: int, above: str) -> Generator[Entry, None, bool]:
+        """Answers whether all that it holds, itself and below, are files that keep it.
+
+        Raises OSError where the directory itself cannot be listed or searched.
+        """
+        bare = []
         for name in sorted(os.listdir(descriptor)):
             path = above + _printable(name)
             try:
@@ -121,9 +125,11 @@ class DirectoryCheckout:
                 # It went away while the folder was read: as if it had never been there.
                 continue
             if stat.S_ISDIR(status.st_mode):
-                yield from self._descend(descriptor, name, path + "/")
+                bare.append((yield from self._descend(descriptor, name, path + "/")))
             else:
+                bare.append(name == paths.KEEP)
                 yield from self._look_at(descriptor, name, path, status)
+        return bool(bare) and all(bare)
 
     def _look_at(self, descriptor: int, name: str, path: str, status: os.stat_result) -> Iterator[Entry]:
         try:
@@ -132,8 +138,8 @@ class DirectoryCheckout:
             elif not paths.is_resource(path) or paths.is_hidden(path):
                 yield Entry(path, size=status.st_size)
             else:
-                check_size(status.st_size, self._largest)
-                file = _read_at(descriptor, (name,), self._largest)
+                check_size(status.st_size, self.largest)
+                file = read_at(descriptor, (name,), self.largest)
                 yield Entry(path, file.checksum, len(file.body))
         except FileNotFoundError:
             return
@@ -142,26 +148,27 @@ class DirectoryCheckout:
         except TooLarge as fault:
             yield Entry(path, fault=fault.message)
 
-    def _descend(self, descriptor: int, name: str, path: str) -> Iterator[Entry]:
-        """Hidden directories are named but not entered, and neither are those too deep for any file in them."""
-        yield Entry(path)
-        if paths.is_hidden(path) or path.count("/") >= paths.DEEPEST_PATH:
-            return
+    def _descend(self, descriptor: int, name: str, path: str) -> Generator[Entry, None, bool]:
+        """Hidden directories are named but not entered, and neither are those too deep for any file in them. Answers as ``_walk`` does."""
+        is_bare = False
         try:
-            inside = os.open(name, _DIRECTORY, dir_fd=descriptor)
-            try:
-                yield from self._walk(inside, path)
-            finally:
-                os.close(inside)
+            if not paths.is_hidden(path) and path.count("/") < paths.DEEPEST_PATH:
+                inside = os.open(name, DIRECTORY, dir_fd=descriptor)
+                try:
+                    is_bare = yield from self._walk(inside, path)
+                finally:
+                    os.close(inside)
         except FileNotFoundError:
-            return
+            pass
         except OSError as fault:
             yield Entry(path, fault=_reason(path, fault))
+        yield Entry(path, bare=is_bare)
+        return is_bare
 
     def _read(self, path: str) -> File:
-        root = self._open_root()
+        root = self.open_root()
         try:
-            return _read_at(root, path.split("/"), self._largest)
+            return read_at(root, path.split("/"), self.largest)
         except FileNotFoundError as fault:
             raise NotFound("file went away during the sync; the next one will see to it") from fault
         except OSError as fault:
@@ -184,7 +191,7 @@ def _permitted_root(path: str, permitted: Sequence[Path]) -> Path:
     raise Forbidden(f"path {path!r} is not in a permitted folder: use one of {allowed}, or set DASHWRIGHT_PERMITTED_PATHS")
 
 
-def _open_below(descriptor: int, parts: Iterable[str], flags: int) -> int:
+def open_below(descriptor: int, parts: Iterable[str], flags: int) -> int:
     """Opens step by step, taking over ``descriptor``: links anywhere on the way are refused with ELOOP or ENOTDIR."""
     steps = list(parts)
     for index, part in enumerate(steps):
@@ -196,8 +203,8 @@ def _open_below(descriptor: int, parts: Iterable[str], flags: int) -> int:
     return descriptor
 
 
-def _read_at(descriptor: int, parts: Sequence[str], largest: int) -> File:
-    opened = _open_below(os.dup(descriptor), parts, _FILE)
+def read_at(descriptor: int, parts: Sequence[str], largest: int) -> File:
+    opened = open_below(os.dup(descriptor), parts, _FILE)
     with open(opened, "rb") as file:  # noqa: PTH123 - a descriptor, not a path
         mode = os.fstat(opened).st_mode
         if not stat.S_ISREG(mode):

@@ -1,43 +1,86 @@
 """The stored objects as the actions see them, over the common resource store."""
 
+import asyncio
 import uuid
 from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import orjson
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
-from dashwright.common.errors import Conflict, DashwrightError
-from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ALLOWS_EDITS, MANAGER_ID
+from dashwright.common.database.trial import trial
+from dashwright.common.errors import Conflict, DashwrightError, NotFound
+from dashwright.common.kinds.annotations import FOLDER, MANAGED_BY, MANAGER_ALLOWS_EDITS, MANAGER_ID
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.kinds.registry import DASHBOARD, find
+from dashwright.common.kinds.registry import DASHBOARD, REPOSITORY, find
+from dashwright.common.models.provisioning import RepositoryStatus, ResourceCount
 from dashwright.common.models.quotas import QuotaRules
-from dashwright.common.stores import jobs, quotas, repositories, resources
+from dashwright.common.stores import jobs, quotas, repositories, resources, revisions, statuses
+from dashwright.common.stores.repositories import Fault, Kept
+from dashwright.common.stores.resources import Stored
 from dashwright.common.work.execution import LeaseLost
-from dashwright.jobs_worker.domain.objects import Change, Key, Managed, Owner, Removal, Repository, Write
-
-ACTOR = "access-policy:provisioning"
-"""Who ``createdBy`` names for what a job writes."""
+from dashwright.jobs_worker.domain.objects import (
+    ACTOR,
+    Change,
+    Document,
+    Key,
+    Managed,
+    Owner,
+    Quarantined,
+    Removal,
+    Repository,
+    Snapshot,
+    Write,
+)
+from dashwright.jobs_worker.ports import Overtaken
 
 _BATCH = 200
 
 
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """At a job: what another attempt has taken over, this one cannot write."""
+
+    job: uuid.UUID
+    owner: uuid.UUID
+
+
 class StoredResources:
-    """The objects of a namespace for one attempt at one job: what another attempt has taken over, this one cannot write."""
+    """The objects of a namespace, for one write of what a repository manages; ``attempt`` where that is a job's.
+
+    ``edition`` is what was stored of the repository before its files were looked at. Who planned by another writes nothing: Overtaken.
+    ``actor`` is who did it, ``message`` what they say of it.
+    """
 
     def __init__(
-        self, database: Database, clock: Clock, rules: QuotaRules, *, repository: Repository, job: uuid.UUID, owner: uuid.UUID
+        self,
+        database: Database,
+        clock: Clock,
+        rules: QuotaRules,
+        *,
+        repository: Repository,
+        edition: int,
+        attempt: Attempt | None = None,
+        actor: str = ACTOR,
+        message: str = "",
     ) -> None:
         self._database = database
         self._rules = rules
         self._clock = clock
         self._repository = repository
         self._uid = uuid.UUID(repository.uid)
-        self._job = job
-        self._owner = owner
+        self._edition = edition
+        self._attempt = attempt
+        self._actor = actor
+        self._message = message
 
     async def managed(self, namespace: str, repository: str) -> Sequence[Managed]:
         async with self._database.connection() as connection:
-            return _managed(await resources.managed(connection, namespace, repository))
+            stored = await resources.managed(connection, namespace, repository)
+        return await asyncio.to_thread(_managed, stored)
 
     async def managed_at(self, namespace: str, repository: str, paths: Collection[str], keys: Collection[Key]) -> Sequence[Managed]:
         places = [path.rstrip("/") for path in paths]
@@ -52,27 +95,102 @@ class StoredResources:
                 found |= {Key(kind.group, kind.plural, name): _owner(annotations) for name, annotations in rows.items()}
         return found
 
-    async def apply(self, namespace: str, changes: AsyncIterator[Change], *, commit: str) -> None:
+    async def quarantined(self) -> Sequence[Quarantined]:
+        async with self._database.connection() as connection:
+            found = await repositories.faults(connection, self._uid)
+        return [Quarantined(fault.path, fault.message, fault.name, fault.checksum, fault.rules) for fault in found]
+
+    async def documents(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Document]:
+        found: dict[Key, Document] = {}
+        async with self._database.connection() as connection:
+            for kind, names in _by_kind(keys).items():
+                rows = await resources.get_many(connection, kind, namespace, names)
+                found |= {Key(kind.group, kind.plural, row.name): _document(row) for row in rows}
+        return found
+
+    async def refusal(self, namespace: str, *, created: int, removed: int) -> str:
+        try:
+            async with self._database.connection() as connection:
+                await quotas.check_dashboards(
+                    connection, self._rules, namespace, created=created, removed=removed, by="sync", is_written=False
+                )
+        except quotas.QuotaReached as error:
+            return error.message
+        return ""
+
+    async def apply(self, namespace: str, changes: AsyncIterator[Change], snapshot: Snapshot) -> None:
         """Stages everything, then writes it at once: other writers wait for the last step only, readers for nothing."""
         async with self._database.transaction() as connection:
             staging = resources.Staging(connection)
             await staging.open()
             removals = await _stage(staging, changes)
             await resources.lock(connection)
+            kept = await self._advance(connection, snapshot)
             if (name := await staging.taken_over(namespace, self._repository.name)) is not None:
                 raise Conflict(f"{name} was made or taken over by somebody else during the sync; sync again")
-            await staging.write(namespace, actor=ACTOR, now=self._clock.now())
+            await staging.write(namespace, actor=self._actor, now=self._clock.now(), message=self._message)
             removed = await self._remove(connection, namespace, removals)
             if await quotas.limits_dashboards(connection, self._rules, namespace):
                 created = await staging.created(DASHBOARD)
                 await quotas.check_dashboards(connection, self._rules, namespace, created=created, removed=removed, by="sync")
-            if not await jobs.holds(connection, self._job, owner=self._owner):
+            if self._attempt and not await jobs.holds(connection, self._attempt.job, owner=self._attempt.owner):
                 raise LeaseLost
-            await repositories.note_commit(connection, self._uid, commit, generation=self._repository.generation)
+            await self._tell(connection, kept.commit)
 
-    async def note(self, commit: str) -> None:
+    async def note(self, snapshot: Snapshot) -> None:
         async with self._database.transaction() as connection:
-            await repositories.note_commit(connection, self._uid, commit, generation=self._repository.generation)
+            await resources.lock(connection)
+            kept = await self._advance(connection, snapshot)
+            await self._tell(connection, kept.commit)
+
+    async def shown(self, namespace: str, key: Key, version: str) -> bytes | None:
+        async with self._database.connection() as connection:
+            return await self._shown(connection, namespace, key, version)
+
+    async def tried(self, namespace: str, write: Write) -> bytes:
+        async with self._database.connection() as connection, trial(connection, dry_run=True):
+            await resources.put(connection, namespace, _write(write), actor=self._actor, now=self._clock.now())
+            if write.is_new and write.key.resource == DASHBOARD.plural:
+                await quotas.check_dashboards(connection, self._rules, namespace, created=1, removed=0, by="sync")
+            shown = await self._shown(connection, namespace, write.key, write.version)
+            assert shown is not None, "it was written just now"
+            return shown
+
+    async def _shown(self, connection: Connection, namespace: str, key: Key, version: str) -> bytes | None:
+        found = await resources.get_many(connection, _kind(key), namespace, [key.name])
+        return found[0].encode(version) if found else None
+
+    async def _advance(self, connection: Connection, snapshot: Snapshot) -> Kept:
+        """Makes the next edition of the one that was planned by."""
+        kept = await repositories.note_commit(
+            connection,
+            self._uid,
+            snapshot.commit,
+            generation=self._repository.generation,
+            edition=self._edition,
+            since=snapshot.since,
+            entries=snapshot.entries,
+        )
+        if kept is None:
+            raise Overtaken(f"repository {self._repository.name!r} was written by somebody else; try again")
+        now, job = self._clock.now(), self._attempt.job if self._attempt else None
+        if kept.commit:
+            await revisions.note(connection, self._uid, kept.commit, job=job, now=now)
+        found = [Fault(item.path, item.name, item.message, item.checksum, item.rules, now) for item in snapshot.quarantined]
+        await repositories.quarantine(connection, self._uid, found, among=snapshot.looked_at)
+        return kept
+
+    async def _tell(self, connection: Connection, commit: str | None) -> None:
+        """The repository's status tells what is stored as soon as it is."""
+        namespace, name = self._repository.namespace, self._repository.name
+        counts = await resources.count_managed(connection, namespace, name)
+
+        def change(status: RepositoryStatus, _: Stored) -> None:
+            status.sync.last_ref = commit or status.sync.last_ref
+            status.stats = [ResourceCount(group=group, resource=resource, count=count) for group, resource, count in counts]
+
+        with suppress(NotFound):  # deleted meanwhile: nobody is left to tell
+            await statuses.change(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
 
     async def _remove(self, connection: Connection, namespace: str, keys: Sequence[Key]) -> int:
         """What has gone meanwhile is as it should be; what is somebody else's by now is not ours to remove.
@@ -123,8 +241,15 @@ def _by_kind(keys: Sequence[Key]) -> Mapping[Kind, list[str]]:
     return {_kind(Key(group, resource, "")): listed for (group, resource), listed in names.items()}
 
 
+def _document(row: resources.Stored) -> Document:
+    metadata = orjson.loads(row.metadata)
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    return Document(row.kind.api_version(row.stored_version), labels, annotations, row.spec.encode())
+
+
 def _owner(annotations: Mapping[str, str]) -> Owner:
-    return Owner(annotations.get(MANAGED_BY, ""), annotations.get(MANAGER_ID, ""), annotations.get(MANAGER_ALLOWS_EDITS) == "true")
+    allows_edits = annotations.get(MANAGER_ALLOWS_EDITS) == "true"
+    return Owner(annotations.get(MANAGED_BY, ""), annotations.get(MANAGER_ID, ""), allows_edits, annotations.get(FOLDER, ""))
 
 
 def _write(change: Write) -> resources.Write:

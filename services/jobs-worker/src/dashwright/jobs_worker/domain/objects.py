@@ -1,22 +1,28 @@
 """What passes between a checkout, the plan and the store: plain, frozen, without behaviour."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from datetime import datetime
+from typing import Final, NamedTuple
 
 from dashwright.common.kinds.kind import Extract
 from dashwright.common.models.provisioning import RepositorySpec
 
+ACTOR: Final = "access-policy:provisioning"
+"""Who does what nobody asked for, and whom ``createdBy`` names for what a job writes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A stored repository, as those see it who read from it. ``generation`` is that of its spec."""
+    """A stored repository, as those see it who read from it. ``generation`` is that of its spec, ``commit`` what was last synced of it."""
 
     namespace: str
     name: str
     uid: str
     generation: int
     spec: RepositorySpec
+    commit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,24 +30,29 @@ class Entry:
     """One name in a checkout. A directory's path ends in ``/`` and has no checksum.
 
     ``size`` is in bytes. ``fault`` says why it cannot be read (a symbolic link, a pipe, too large, a directory without the right to it); it
-    is then there, but refused, and what lies below a refused directory is not known.
+    is then there, but refused, and what lies below a refused directory is not known. ``bare`` is a directory that holds nothing but a
+    ``.keep``, itself or below: it makes no folder, but keeps one.
     """
 
     path: str
     checksum: str = ""
     size: int = 0
     fault: str = ""
+    bare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """Where two commits differ. ``paths``: the files that came, changed or went, and all directories above them; a directory ends in ``/``.
 
-    ``entries`` are those of the paths that are there now.
+    ``entries`` are those of the paths that are there now, ``growth`` how many files and directories there are more than before, ``since``
+    the earlier commit.
     """
 
     paths: frozenset[str]
     entries: Sequence[Entry]
+    growth: int = 0
+    since: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +61,37 @@ class File:
 
     body: bytes
     checksum: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One file of a change: its new bytes, or None where it is removed.
+
+    ``replaces`` is the checksum of what is there before, None where nothing may be there. A folder looks at it; git at the commit that
+    the change is made on.
+    """
+
+    path: str
+    body: bytes | None
+    replaces: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CommitBy:
+    """Who a change is by, as a commit names its author."""
+
+    name: str
+    email: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A commit to be. ``edits`` are taken one by one, so that they need not all be in memory; ``at`` is when it was made, None for now."""
+
+    edits: Iterable[Edit]
+    by: CommitBy
+    message: str
+    at: datetime | None = None
 
 
 class Key(NamedTuple):
@@ -72,12 +114,46 @@ class Managed:
 
 
 @dataclass(frozen=True, slots=True)
+class Quarantined:
+    """A file or directory that cannot go in, and why; ``name`` is that of its object, where it is known.
+
+    ``checksum`` is that of the bytes, where these are refused. ``rules`` are those that the file was refused by, empty where the reason may
+    go away without it (somebody else's object, another file): it is then looked at again by every sync.
+    """
+
+    path: str
+    message: str
+    name: str = ""
+    checksum: str = ""
+    rules: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What is stored then of a repository, beside the objects.
+
+    ``commit`` is that of the files, empty of a directory. ``looked_at`` are the paths that were, None for all: others are as at the commit
+    ``since``. Of these, ``quarantined`` cannot go in. ``entries`` are the files and directories that there are, or are more than then.
+    """
+
+    commit: str = ""
+    since: str | None = None
+    looked_at: AbstractSet[str] | None = None
+    quarantined: Sequence[Quarantined] = ()
+    entries: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Owner:
-    """Who manages a stored object: ``repo`` and its name, or another tool; ``kind`` is empty where nobody does."""
+    """Who manages a stored object: ``repo`` and its name, or another tool; ``kind`` is empty where nobody does.
+
+    ``folder`` is where the object lies, empty at the root.
+    """
 
     kind: str = ""
     identity: str = ""
     allows_edits: bool = False
+    folder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +177,16 @@ class Write:
     @property
     def api_version(self) -> str:
         return f"{self.key.group}/{self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """An object as it is stored. ``spec`` is JSON; the annotations tell of the folder, too."""
+
+    api_version: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    spec: bytes
 
 
 @dataclass(frozen=True, slots=True)

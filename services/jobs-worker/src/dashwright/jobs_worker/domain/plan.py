@@ -150,8 +150,9 @@ def _refuse_duplicates(prepared: Iterable[Prepared], held: Mapping[Key, str]) ->
 
     def refuse(files: Iterable[Prepared], other: str) -> None:
         for file in files:
-            message = f"duplicate resource name: {file.key.name}, {file.path} and {other}"
-            faults.setdefault(file.path, Fault(file.path, message, file.candidate.stored, file.key.name))
+            shown = f"duplicate resource name: {file.key.name}"
+            message = f"{shown}, {file.path} and {other}"
+            faults.setdefault(file.path, Fault(file.path, message, file.candidate.stored, file.key.name, shown=shown))
             holding.extend((item.key, file.path) for item in file.candidate.stored)
 
     def settle_held() -> None:

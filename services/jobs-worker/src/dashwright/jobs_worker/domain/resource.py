@@ -1,7 +1,9 @@
 """The bytes of a file to the resource they describe. Only dashboards come from files: folders come from directories."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from sys import intern
 from typing import Any
 
 from dashwright.common.document import check_depth, check_texts, read_json, write_json
@@ -19,14 +21,21 @@ from dashwright.jobs_worker.domain.ownership import SET_BY_US
 LARGEST_FILE = 5 * 1024 * 1024
 LARGEST_METADATA = 256 * 1024
 CLASSIC_VERSION = "v0alpha1"
+_VERSION = version("dashwright-jobs-worker")
 _CLASSIC_MARKS = frozenset({"panels", "schemaVersion", "tags"})
-_KEPT_BY_THE_STORE = ("id", "uid", "version")
+KEPT_BY_THE_STORE = ("id", "uid", "version")
+"""Keys of a classic spec that the store has in the metadata."""
+
+_NONE: Mapping[str, str] = {}
 _WHAT_BELONGS_HERE = "a file holds either a dashboard's JSON (title, panels, …) or a resource with apiVersion, kind, metadata and spec"
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A dashboard as its file describes it. ``spec`` is compact JSON; labels and annotations are the user's own."""
+    """A dashboard as its file describes it. ``spec`` is compact JSON; labels and annotations are the user's own.
+
+    ``is_classic``: the file holds the dashboard's own JSON.
+    """
 
     key: Key
     kind: str
@@ -35,6 +44,17 @@ class Resource:
     spec: bytes
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
+    is_classic: bool = False
+
+    def without_spec(self) -> "Resource":
+        """What is kept of each of thousands of files, while all are read: what many have alike is there once."""
+        extract = self.extract._replace(tags=tuple(intern(tag) for tag in self.extract.tags), refs=tuple(self.extract.refs))
+        return replace(self, spec=b"", extract=extract, labels=self.labels or _NONE, annotations=self.annotations or _NONE)
+
+
+def rules(admission: AdmissionSettings, largest: int) -> str:
+    """What, beside its bytes, a file may be refused by, as a text: where it differs, refused files are worth another look."""
+    return f"{_VERSION} {admission.min_refresh_seconds} {largest}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +70,23 @@ class Reader:
     def read(self, path: str, body: bytes) -> Resource:
         """Raises Invalid, BadRequest (name and title rules) or TooLarge; the text says what to change in the file."""
         check_size(len(body), self.largest)
-        tree = self._tree(path, _text(body))
+        tree = self.tree(path, body)
         if not isinstance(tree, dict):
             raise Invalid(f"not an object: {_WHAT_BELONGS_HERE}")
         check_depth(tree)
-        if "apiVersion" in tree or "kind" in tree:
+        if is_resource(tree):
             return self._native(path, tree)
-        if _CLASSIC_MARKS & tree.keys() or {"title", "uid"} <= tree.keys():
+        if is_classic(tree):
             return self._classic(path, tree)
         raise Invalid(f"unknown content: {_WHAT_BELONGS_HERE}")
 
-    def _tree(self, path: str, text: str) -> Any:
-        return read_json(text) if path.endswith(".json") else self.read_yaml(text)
+    def tree(self, path: str, body: bytes) -> Any:
+        """Raises Invalid for what cannot be read by the rules of the file's name."""
+        return read_json(text_of(body)) if path.endswith(".json") else self.read_yaml(text_of(body))
 
     def _classic(self, path: str, spec: dict[str, Any]) -> Resource:
         name = _optional_text(spec, "uid", "uid") or object_name(self.repository, path)
-        return self._admit(CLASSIC_VERSION, name, spec, {}, {})
+        return replace(self._admit(CLASSIC_VERSION, name, spec, {}, {}), is_classic=True)
 
     def _native(self, path: str, tree: dict[str, Any]) -> Resource:
         version = _version(tree)
@@ -84,14 +105,14 @@ class Reader:
         return self._admit(version, name, spec, labels, annotations)
 
     def _admit(self, version: str, name: str, spec: dict[str, Any], labels: dict[str, str], annotations: dict[str, str]) -> Resource:
-        if not DASHBOARD.extract(spec).layout:
-            spec = {key: value for key, value in spec.items() if key not in _KEPT_BY_THE_STORE}
+        extract = DASHBOARD.extract(spec)
+        if not extract.layout:
+            spec = {key: value for key, value in spec.items() if key not in KEPT_BY_THE_STORE}
         draft = Draft(name, self.namespace, spec, labels, annotations, version=version)
         if DASHBOARD.admit:
             DASHBOARD.admit(draft, self.admission)
         if draft.causes:
             raise Invalid("; ".join(f"{cause.field}: {cause.message}" for cause in draft.causes), causes=draft.causes)
-        extract = DASHBOARD.extract(spec)
         check_texts([extract.title, draft.labels, draft.annotations])
         for texts in (draft.labels, draft.annotations):
             if sum(len(name) + len(text) for name, text in texts.items()) > LARGEST_METADATA:
@@ -101,12 +122,22 @@ class Reader:
         return Resource(key, DASHBOARD.kind, stored_version, extract, write_json(spec), draft.labels, draft.annotations)
 
 
+def is_resource(tree: Any) -> bool:
+    """Whether a file says itself which kind of resource it holds."""
+    return isinstance(tree, dict) and ("apiVersion" in tree or "kind" in tree)
+
+
+def is_classic(tree: Any) -> bool:
+    """Whether a file is a dashboard's own JSON."""
+    return isinstance(tree, dict) and not is_resource(tree) and bool(_CLASSIC_MARKS & tree.keys() or {"title", "uid"} <= tree.keys())
+
+
 def check_size(size: int, largest: int) -> None:
     if size > largest:
         raise TooLarge(f"file has {size} bytes, at most {largest} are read: make it smaller or raise the limit")
 
 
-def _text(body: bytes) -> str:
+def text_of(body: bytes) -> str:
     try:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError as fault:

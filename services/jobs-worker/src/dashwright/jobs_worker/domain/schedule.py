@@ -6,7 +6,7 @@ from typing import Final
 from dashwright.common.models.provisioning import RepositorySpec, RepositoryStatus, State
 
 _HEALTHY_FOR: Final = 300_000
-_UNHEALTHY_FOR: Final = 60_000
+UNHEALTHY_FOR: Final = 60_000
 _PATIENCE: Final = 10_000
 """How long a job that was asked for may take to show."""
 
@@ -22,11 +22,14 @@ class Need(Enum):
     SYNC = "sync"
 
 
-def need(spec: RepositorySpec, status: RepositoryStatus, *, changed: int, asked: int, now: int) -> Need:
-    """``changed``: when the spec last did; ``asked``: when something was last done for its sake, 0 for never."""
+def need(spec: RepositorySpec, status: RepositoryStatus, *, changed: int, asked: int, now: int, pause: int = UNHEALTHY_FOR) -> Need:
+    """``changed``: when the spec last did; ``asked``: when something was last done for its sake, 0 for never.
+
+    ``pause``: how long an unhealthy one is left alone between two looks.
+    """
     looked = max(status.health.checked or 0, asked)
     if status.health.checked is not None and not status.health.healthy:
-        return Need.LOOK if looked < changed or now - looked >= _UNHEALTHY_FOR else Need.NOTHING
+        return Need.LOOK if looked < changed or now - looked >= pause else Need.NOTHING
     if spec.sync.enabled and status.sync.state not in (State.WORKING, State.PENDING):
         started = status.sync.started or 0
         if started < changed:

@@ -9,9 +9,7 @@ from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.jobs import paths
 from dashwright.common.kinds.registry import FOLDER
 from dashwright.jobs_worker.domain.folders import Folders
-from dashwright.jobs_worker.domain.objects import Entry, Managed
-
-_KEEP = ".keep"
+from dashwright.jobs_worker.domain.objects import Entry, Managed, Quarantined
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +23,19 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A file or directory that cannot go in, and why. What is stored of it, or came from below it, stays."""
+    """A file or directory that cannot go in, and why. What is stored of it, or came from below it, stays.
+
+    ``shown`` is said instead to who may not see other files.
+    ``lasting``: as long as the file is as it is, whatever else changes; ``checksum`` is that of its bytes, where these are the reason.
+    """
 
     path: str
     message: str
     stored: tuple[Managed, ...] = ()
     name: str = ""
+    checksum: str = ""
+    lasting: bool = False
+    shown: str = ""
 
 
 @dataclass(slots=True)
@@ -44,8 +49,13 @@ class Survey:
     kept: set[str] = field(default_factory=set)
 
 
-def survey(entries: Sequence[Entry], managed: Iterable[Managed], folders: Folders) -> Survey:
-    """Compares by checksum and folder, without reading a file. Raises Invalid for a stored object that came from no file."""
+def survey(
+    entries: Sequence[Entry], managed: Iterable[Managed], folders: Folders, refused: Mapping[tuple[str, str], Quarantined] | None = None
+) -> Survey:
+    """Compares by checksum and folder, without reading a file. ``refused`` are known faults by path and checksum.
+
+    Raises Invalid for a stored object that came from no file.
+    """
     found = Survey()
     stored = _stored_by_path(found, managed, {_as_directory(entry.path) for entry in entries if entry.fault})
     for entry in sorted(entries, key=lambda entry: paths.plan_order(entry.path)):
@@ -53,7 +63,7 @@ def survey(entries: Sequence[Entry], managed: Iterable[Managed], folders: Folder
         if paths.is_hidden(entry.path):
             _note_hidden(found, entry.path)
         else:
-            _sort_in(found, entry, stored, folders)
+            _sort_in(found, entry, stored, folders, refused or {})
     if folders.rooted:
         found.wanted.add("")
     return found
@@ -83,28 +93,37 @@ def _as_directory(path: str) -> str:
 def _note_hidden(found: Survey, path: str) -> None:
     """Hidden files are no resources, but their folder exists; a lone ``.keep`` only keeps what is there."""
     visible = paths.visible_directory(path)
-    if path != visible + _KEEP:
+    if path != visible + paths.KEEP:
         found.wanted.update(paths.directories(visible))
 
 
-def _sort_in(found: Survey, entry: Entry, stored: Mapping[str, Sequence[Managed]], folders: Folders) -> None:
+def _sort_in(
+    found: Survey,
+    entry: Entry,
+    stored: Mapping[str, Sequence[Managed]],
+    folders: Folders,
+    refused: Mapping[tuple[str, str], Quarantined],
+) -> None:
     so_far = tuple(stored.get(entry.path, ()))
     try:
         paths.check_path(entry.path, spaces=True)
     except BadRequest as refusal:
         if paths.is_directory(entry.path) or paths.is_resource(entry.path):
-            found.faults.append(Fault(entry.path, refusal.message, so_far))
+            found.faults.append(Fault(entry.path, refusal.message, so_far, lasting=True))
         return
-    found.wanted.update(paths.directories(entry.path))
+    if not entry.bare:
+        found.wanted.update(paths.directories(entry.path))
     if entry.fault:
         if not paths.is_directory(entry.path):
             # Something that is refused may have taken the place of a directory.
             so_far = (*so_far, *stored.get(_as_directory(entry.path), ()))
         if so_far or paths.is_directory(entry.path) or paths.is_resource(entry.path):
-            found.faults.append(Fault(entry.path, entry.fault, so_far))
+            found.faults.append(Fault(entry.path, entry.fault, so_far, lasting=True))
     elif paths.is_resource(entry.path):
         if _is_unchanged(entry, so_far, folders):
             found.unchanged.extend(so_far)
+        elif known := refused.get((entry.path, entry.checksum)):
+            found.faults.append(Fault(entry.path, known.message, so_far, known.name, known.checksum, lasting=True))
         else:
             found.candidates.append(Candidate(entry.path, entry.checksum, so_far))
 

@@ -1,7 +1,7 @@
 """Drops what has served its time.
 
 That is finished jobs beyond the history's length, remembered message ids, old changes of the feed, old generations that neither the
-feed nor anybody's history of versions holds, and what has lain in the trash too long.
+feed nor anybody's history of versions holds, what has lain in the trash too long, and old pictures.
 """
 
 from datetime import timedelta
@@ -9,11 +9,12 @@ from datetime import timedelta
 import structlog
 
 from dashwright.common.database.pool import Database
-from dashwright.common.stores import changes, evaluations, histories, jobs
+from dashwright.common.stores import changes, evaluations, histories, jobs, pictures
 
 log = structlog.get_logger()
 
 _REMEMBER_SUBMISSIONS = timedelta(days=1)
+_KEEP_PICTURES = timedelta(days=30)
 
 
 class Cleaner:
@@ -35,6 +36,7 @@ class Cleaner:
             dropped = await jobs.trim(connection, keep=self._history)
             await jobs.forget_submissions(connection, older_than=_REMEMBER_SUBMISSIONS)
             expired = await evaluations.expire(connection)
+            await pictures.expire(connection, older_than=_KEEP_PICTURES)
         generations, is_more = 0, True
         while is_more:
             async with self._database.transaction() as connection:

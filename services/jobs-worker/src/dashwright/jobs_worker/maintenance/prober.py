@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
-from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed
+from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed, TooManyRequests
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.messaging.rpc import Reply, Request
 from dashwright.common.models.probe import ProbeRequest
@@ -24,7 +24,8 @@ Look = Callable[[Repository], Awaitable[None]]
 
 def repository_of(stored: Stored) -> Repository:
     spec = RepositorySpec.model_validate_json(stored.spec)
-    return Repository(stored.namespace, stored.name, str(stored.uid), stored.generation, spec)
+    status = RepositoryStatus.model_validate_json(stored.status or "{}")
+    return Repository(stored.namespace, stored.name, str(stored.uid), stored.generation, spec, status.sync.last_ref or "")
 
 
 class Prober:
@@ -43,16 +44,25 @@ class Prober:
         return Reply(body=health.to_json())
 
     async def probe(self, namespace: str, name: str) -> HealthStatus:
-        """Looks now and records what was seen. NotFound for an unknown repository."""
+        """Looks now and records what was seen. NotFound for an unknown repository.
+
+        Where its host is not asked now it stays as healthy as it was, and tells why it is not looked at.
+        """
         async with self._database.connection() as connection:
             stored = await resources.get(connection, REPOSITORY, namespace, name)
-        return await self._record(namespace, name, await self._health(repository_of(stored)))
+        try:
+            health = await self._health(repository_of(stored))
+        except TooManyRequests as error:
+            return await self._record_wait(namespace, name, error)
+        return await self._record(namespace, name, health)
 
     async def note(self, namespace: str, name: str, error: DashwrightError | None) -> None:
         """Records that a repository was read, or could not be where that was its fault or its host's."""
         checked = self._clock.milliseconds()
         if error is None:
             await self._record(namespace, name, HealthStatus(healthy=True, checked=checked))
+        elif isinstance(error, TooManyRequests):
+            await self._record_wait(namespace, name, error)
         elif error.status < 500 or isinstance(error, SourceFailed):
             await self._record(namespace, name, HealthStatus(healthy=False, checked=checked, message=[error.message]))
 
@@ -66,10 +76,21 @@ class Prober:
             await statuses.change(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
         return health
 
+    async def _record_wait(self, namespace: str, name: str, error: TooManyRequests) -> HealthStatus:
+        def change(status: RepositoryStatus, _: Stored) -> None:
+            if status.health.healthy or status.health.checked is None:
+                status.health.message = [error.message]
+
+        async with self._database.transaction() as connection:
+            status = await statuses.change(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
+        return status.health
+
     async def _health(self, repository: Repository) -> HealthStatus:
         checked = self._clock.milliseconds()
         try:
             await self._look(repository)
+        except TooManyRequests:
+            raise
         except DashwrightError as error:
             if error.status >= 500 and not isinstance(error, SourceFailed):
                 raise

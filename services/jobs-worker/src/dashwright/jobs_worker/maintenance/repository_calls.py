@@ -6,19 +6,37 @@ from typing import Final, Protocol
 from pydantic import TypeAdapter, ValidationError
 
 from dashwright.common.database.pool import Database
+from dashwright.common.document import write_json
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, SourceFailed, Unhealthy
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.messaging.rpc import Reply, Request
 from dashwright.common.models.provisioning import RepositoryType
-from dashwright.common.models.repository_calls import HistoryRequest, RefsRequest, RepositoryRequest, TrialAnswer, TrialRequest
+from dashwright.common.models.repository_calls import (
+    HistoryRequest,
+    PlanRequest,
+    RefsRequest,
+    RepositoryRequest,
+    TrialAnswer,
+    TrialRequest,
+)
 from dashwright.common.models.repository_views import HistoryItem, HistoryList, RefItem, RefList
 from dashwright.common.models.shape import Shape
 from dashwright.common.secrets import SecretUnreadable
 from dashwright.common.stores import resources
 from dashwright.jobs_worker.domain.objects import Repository
+from dashwright.jobs_worker.maintenance.file_calls import AboutFiles, FileCalls
+from dashwright.jobs_worker.maintenance.planner import Planner
 from dashwright.jobs_worker.maintenance.prober import repository_of
+from dashwright.jobs_worker.maintenance.turns import Turns
 
 _REQUEST: Final[TypeAdapter[RepositoryRequest]] = TypeAdapter(RepositoryRequest)
+
+CALLS_IN_HAND: Final = 32
+"""Of all organizations. Each may have a body of some megabytes."""
+
+_AT_ONCE: Final = 8
+_OF_ONE: Final = 6
+_IN_HAND: Final = 24
 
 
 class Repositories(Protocol):
@@ -36,20 +54,32 @@ class Repositories(Protocol):
 
 
 class RepositoryCalls:
-    def __init__(self, database: Database, repositories: Repositories) -> None:
+    def __init__(self, database: Database, repositories: Repositories, planner: Planner, files: FileCalls) -> None:
         self._database = database
         self._repositories = repositories
+        self._planner = planner
+        self._files = files
+        self._turns = Turns(at_once=_AT_ONCE, of_one=_OF_ONE, in_hand=_IN_HAND)
 
     async def answer(self, request: Request) -> Reply:
-        """The RPC: a RepositoryRequest in, out what it says there. Raises Unhealthy for a host that does not answer as it should."""
+        """The RPC: a RepositoryRequest in, out what it says there.
+
+        Raises Unhealthy for a host that does not answer as it should, and TooManyRequests where an organization asks for very much.
+        """
         try:
             wanted = _REQUEST.validate_json(request.body)
         except ValidationError as error:
             raise BadRequest("the request is none that is answered about repositories") from error
+        async with self._turns.taken(wanted.namespace):
+            return await self._answer(wanted)
+
+    async def _answer(self, wanted: RepositoryRequest) -> Reply:
         if isinstance(wanted, TrialRequest):
             return Reply((await self._try(wanted)).to_json())
+        if isinstance(wanted, AboutFiles):
+            return Reply(_written(await self._files.tell(wanted)))
         try:
-            return Reply((await self._tell(wanted)).to_json())
+            return Reply(_written(await self._tell(wanted)))
         except (Forbidden, SourceFailed) as error:
             raise Unhealthy(f"The repository configuration is not healthy: {error.message}", details={"name": wanted.name}) from error
 
@@ -64,9 +94,11 @@ class RepositoryCalls:
             return TrialAnswer(field=_field(repository, error), message=error.message)
         return TrialAnswer()
 
-    async def _tell(self, wanted: RefsRequest | HistoryRequest) -> Shape:
+    async def _tell(self, wanted: RefsRequest | HistoryRequest | PlanRequest) -> Shape:
         async with self._database.connection() as connection:
             repository = repository_of(await resources.get(connection, REPOSITORY, wanted.namespace, wanted.name))
+        if isinstance(wanted, PlanRequest):
+            return await self._planner.plan(repository, wanted.ref, with_items=wanted.with_items)
         version = REPOSITORY.api_version()
         if repository.spec.type is RepositoryType.LOCAL:
             raise BadRequest(f"this repository does not support {wanted.call}")
@@ -76,6 +108,11 @@ class RepositoryCalls:
             return RefList(kind="RefList", api_version=version, metadata={}, items=refs)
         commits = await self._repositories.history(repository, wanted.ref, wanted.path)
         return HistoryList(kind="HistoryList", api_version=version, metadata={}, items=list(commits))
+
+
+def _written(told: Shape) -> bytes:
+    """As JSON, with the numbers of stored bodies as they are stored."""
+    return write_json(told.model_dump(by_alias=True, exclude_none=True))
 
 
 def _field(repository: Repository, error: DashwrightError) -> str:

@@ -1,38 +1,48 @@
 """Syncs what is due: new and changed repositories, those whose interval has passed and whose host has something new, those that healed.
 
 One worker plans for all; when it ends, another goes on. What is asked of hosts is bounded: so many at once, and each repository no more
-often than it is due.
+often than it is due; a host that was asked too often is left alone for a while. After a time in which nobody planned, the jobs come a few
+at a time, those first that have waited longest.
 """
 
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final
 
 import structlog
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
-from dashwright.common.errors import DashwrightError, Unavailable
-from dashwright.common.kinds.registry import JOB
+from dashwright.common.errors import DashwrightError, NotFound, TooManyRequests, Unavailable
+from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.kinds.repository import host_of
-from dashwright.common.models.provisioning import Action, JobSpec, RepositoryType, SyncJobOptions
+from dashwright.common.models.provisioning import Action, JobSpec, RepositoryStatus, RepositoryType, State, SyncJobOptions
 from dashwright.common.relay import Relay
-from dashwright.common.stores import jobs, repositories
+from dashwright.common.stores import jobs, repositories, statuses
 from dashwright.common.stores.repositories import Planned
+from dashwright.common.stores.resources import Stored
 from dashwright.common.work.new_jobs import new_job
 from dashwright.jobs_worker.domain.objects import Repository
-from dashwright.jobs_worker.domain.schedule import Need, need
+from dashwright.jobs_worker.domain.schedule import UNHEALTHY_FOR, Need, need
 from dashwright.jobs_worker.maintenance.prober import Prober
 
 log = structlog.get_logger()
 
-ACTOR: Final = "access-policy:provisioning"
-
-_AT_ONCE: Final = 16
+AT_ONCE: Final = 16
 _AT_ONE_HOST: Final = 2
+MOST_WAITING: Final = 32
+"""Jobs of the scheduler's that nobody has taken up yet: beyond these it makes no more."""
+
+_SHORTEST_WAIT: Final = 10_000
+"""Milliseconds for which a host is left alone at least that was asked too often."""
+
 _AGAIN: Final = 600_000
 """Milliseconds after which a commit that could not be stored whole is tried again."""
+
+_LONGEST_PAUSE: Final = 900_000
+"""Milliseconds between looks at what could be looked at each time, and then not be read after all; they grow up to this."""
 
 _ROUND_SECONDS: Final = 1.0
 _WAITING_SECONDS: Final = 5.0
@@ -42,16 +52,22 @@ Head = Callable[[Repository], Awaitable[str | None]]
 
 
 class Scheduler:
-    def __init__(self, database: Database, relay: Relay, prober: Prober, clock: Clock, head: Head) -> None:
+    """``rules`` are those that files are refused by now: what others refused is worth another look."""
+
+    def __init__(self, database: Database, relay: Relay, prober: Prober, clock: Clock, head: Head, *, rules: str) -> None:
         self._database = database
         self._relay = relay
         self._prober = prober
         self._clock = clock
         self._head = head
+        self._rules = rules
         self._asked: dict[uuid.UUID, int] = {}
-        self._slots = asyncio.Semaphore(_AT_ONCE)
-        self._seen: dict[uuid.UUID, tuple[str | None, int]] = {}
+        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._seen: dict[uuid.UUID, tuple[str | None, int, int]] = {}
+        self._pauses: dict[uuid.UUID, int] = {}
         self._hosts: dict[str, asyncio.Semaphore] = {}
+        self._left_alone: dict[str, int] = {}
+        self._waiting = 0
         self._under_way: dict[uuid.UUID, asyncio.Task[None]] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -83,11 +99,14 @@ class Scheduler:
         known = await repositories.planned(connection)
         self._asked = {item.uid: at for item in known if (at := self._asked.get(item.uid))}
         self._seen = {item.uid: seen for item in known if (seen := self._seen.get(item.uid))}
+        self._left_alone = {host: until for host, until in self._left_alone.items() if until > now}
+        self._waiting = await jobs.count_waiting(connection, jobs.SCHEDULER)
+        self._pauses = {item.uid: pause for item in known if (pause := self._pauses.get(item.uid))}
         if not self._under_way:
             self._hosts.clear()
-        for item in known:
+        for item in sorted(known, key=self._last_seen_to):
             wanted = self._need(item, now)
-            if wanted is not Need.NOTHING and item.uid not in self._under_way:
+            if wanted is not Need.NOTHING and item.uid not in self._under_way and _host(item) not in self._left_alone:
                 self._begin(item, wanted)
 
     async def settle(self) -> None:
@@ -101,52 +120,101 @@ class Scheduler:
         self._under_way[item.uid] = task
         task.add_done_callback(lambda _: self._under_way.pop(item.uid, None))
 
+    def _last_seen_to(self, item: Planned) -> int:
+        return max(item.status.sync.finished or 0, self._asked.get(item.uid, 0))
+
     def _need(self, item: Planned, now: int) -> Need:
         if item.is_deleting:
             return Need.NOTHING
-        return need(item.spec, item.status, changed=item.changed, asked=self._asked.get(item.uid, 0), now=now)
+        asked, pause = self._asked.get(item.uid, 0), self._pauses.get(item.uid, UNHEALTHY_FOR)
+        return need(item.spec, item.status, changed=item.changed, asked=asked, now=now, pause=pause)
 
     async def _see_to(self, item: Planned, wanted: Need) -> None:
         """A repository that cannot be seen to keeps no other waiting; it is asked again when it is due again."""
-        host = host_of(item.spec.githost.url) if item.spec.githost is not None else ""
+        host = _host(item)
         async with self._hosts.setdefault(host, asyncio.Semaphore(_AT_ONE_HOST)), self._slots:
+            if host in self._left_alone or (wanted is not Need.LOOK and self._waiting >= MOST_WAITING):
+                return
             self._asked[item.uid] = self._clock.milliseconds()
             try:
                 await self._do(item, wanted)
             except Unavailable as error:
                 log.info("repository_waits", repository=item.name, error=error.message)
+            except TooManyRequests as error:
+                await self._leave_alone(host, item, error)
             except DashwrightError as error:
                 log.info("repository_not_seen_to", repository=item.name, error=error.message)
                 await self._prober.note(item.namespace, item.name, error)
+
+    async def _leave_alone(self, host: str, item: Planned, error: TooManyRequests) -> None:
+        """Nothing of the host is seen to for a while; the repository is due again right after, and says so."""
+        wait = max(_SHORTEST_WAIT, round((error.retry_after or 0) * 1000))
+        until = self._clock.milliseconds() + wait
+        self._left_alone[host] = until
+        self._asked.pop(item.uid, None)
+        log.info("host_left_alone", repository=item.name, seconds=wait / 1000, reason=error.message)
+
+        def change(status: RepositoryStatus, _: Stored) -> None:
+            status.sync.scheduled = until
+
+        with suppress(NotFound, Unavailable):
+            await self._prober.note(item.namespace, item.name, error)
+            async with self._database.transaction() as connection:
+                await statuses.change(connection, REPOSITORY, item.namespace, item.name, RepositoryStatus, change)
 
     async def _do(self, item: Planned, wanted: Need) -> None:
         if wanted is Need.LOOK:
             was_healthy = item.status.health.healthy or item.status.health.checked is None
             health = await self._prober.probe(item.namespace, item.name)
             if health.healthy and not was_healthy and item.spec.sync.enabled:
+                self._pauses[item.uid] = min(2 * self._pauses.get(item.uid, UNHEALTHY_FOR), _LONGEST_PAUSE)
                 await self._submit(item, incremental=False)
         elif wanted is Need.SYNC or item.spec.type is RepositoryType.LOCAL:
             await self._submit(item, incremental=False)
-        elif (commit := await self._head(_repository(item))) != item.status.sync.last_ref and self._is_new(item, commit):
+        else:
+            self._pauses.pop(item.uid, None)
+            await self._ask(item)
+
+    async def _ask(self, item: Planned) -> None:
+        """What failed is tried again, though it was of the same commit: the reason may be gone. So is what was made of another spec.
+
+        Files that nothing but another commit can mend are no reason.
+        """
+        commit, sync = await self._head(_repository(item)), item.status.sync
+        if commit is not None and commit == item.held_at:
+            return
+        is_observed = commit is None or item.status.observed_generation == item.generation
+        is_lasting = item.refused_by == ({self._rules} if sync.state == State.ERROR else set())
+        if commit == sync.last_ref and is_observed and is_lasting:
+            self._seen.pop(item.uid, None)
+        elif commit is None and sync.last_ref:
+            await self._prober.probe(item.namespace, item.name)
+        elif self._is_new(item, commit):
             await self._submit(item, incremental=True)
 
     def _is_new(self, item: Planned, commit: str | None) -> bool:
-        """A commit with a bad file in it stays beside what is stored: that is told once, and then now and then."""
+        """What cannot be stored stays beside what is: that is told once, and then now and then."""
         now = self._clock.milliseconds()
-        seen, at = self._seen.get(item.uid, (None, 0))
-        if seen == commit and now - at < _AGAIN:
+        *seen, at = self._seen.get(item.uid, (None, 0, 0))
+        if seen == [commit, item.generation] and now - at < _AGAIN:
             return False
-        self._seen[item.uid] = commit, now
+        self._seen[item.uid] = commit, item.generation, now
         return True
 
     async def _submit(self, item: Planned, *, incremental: bool) -> None:
         spec = JobSpec(action=Action.SYNC, repository=item.name, sync=SyncJobOptions(incremental=incremental))
         job = new_job(item.namespace, spec, uid=item.uid, kind=item.spec.type, now=self._clock.now())
         async with self._database.transaction() as connection:
-            submitted = await jobs.submit(connection, JOB, [job], submitted_by={"uid": ACTOR, "login": ACTOR}, headers={})
+            submitted = await jobs.submit(connection, JOB, [job], submitted_by={"uid": jobs.SCHEDULER, "login": jobs.SCHEDULER}, headers={})
+        self._waiting += len(submitted.wakeups)
         self._relay.publish_soon(submitted.wakeups)
         log.info("sync_scheduled", repository=item.name, incremental=incremental)
 
 
+def _host(item: Planned) -> str:
+    """Empty of a folder."""
+    return host_of(item.spec.githost.url) if item.spec.githost is not None else ""
+
+
 def _repository(item: Planned) -> Repository:
-    return Repository(item.namespace, item.name, str(item.uid), item.generation, item.spec)
+    return Repository(item.namespace, item.name, str(item.uid), item.generation, item.spec, item.status.sync.last_ref or "")

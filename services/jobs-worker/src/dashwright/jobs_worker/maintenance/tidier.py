@@ -1,12 +1,17 @@
-"""Drops the copies of repositories that are gone: what they hold is nobody's to see any more."""
+"""Drops the copies of repositories that are gone: what they hold is nobody's to see any more. And hosts that nobody asks any more."""
+
+from datetime import timedelta
+from typing import Final
 
 import structlog
 
 from dashwright.common.database.pool import Database
-from dashwright.common.stores import repositories
+from dashwright.common.stores import git_hosts, repositories
 from dashwright.jobs_worker.ports import Copies
 
 log = structlog.get_logger()
+
+_UNASKED: Final = timedelta(hours=1)
 
 
 class Tidier:
@@ -20,5 +25,6 @@ class Tidier:
         """One round."""
         async with self._database.connection() as connection:
             known = await repositories.uids(connection)
+            await git_hosts.forget(connection, older_than=_UNASKED)
         if dropped := await self._copies.keep(known):
             log.info("copies_dropped", repositories=dropped)

@@ -38,6 +38,7 @@ _EDITOR: Final = _VIEWER | {
     "repositories:read",
     "jobs:read",
     "jobs:create",
+    "jobs:delete",
 }
 _ADMIN: Final = _EDITOR | {
     "dashboards.permissions:read",
@@ -76,7 +77,6 @@ _ADMIN: Final = _EDITOR | {
     "repositories:write",
     "repositories:delete",
     "jobs:write",
-    "jobs:delete",
     "audit:read",
 }
 _SERVER_ADMIN: Final = _ADMIN | {

@@ -57,5 +57,7 @@ def _read(parse: Callable[[str], Any], body: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise BadRequest("the body is not UTF-8 text") from error
     except Invalid as error:
-        raise BadRequest(f"the body cannot be read: {error.message}") from error
+        # A client that names no type may have sent YAML all the same.
+        hint = f"; YAML is sent with Content-Type: {YAML}" if parse is read_json and body.lstrip()[:1] not in (b"", b"{", b"[") else ""
+        raise BadRequest(f"the body cannot be read: {error.message}{hint}") from error
     return tree

@@ -13,6 +13,7 @@ from dashwright.api.resources import described, formats
 from dashwright.api.resources.reading import readable
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
+from dashwright.api.resources.writing.edits import is_editable
 from dashwright.common.identity import Caller, Identity
 from dashwright.common.media import JSON, YAML
 from dashwright.common.models.dashboard_access import AnnotationActions, AnnotationPermission, DashboardAccess, DashboardWithAccessInfo
@@ -32,17 +33,20 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
     stored, view = await readable(kind, services, call)
     if call.query.get("includeAccess") in _REFUSED:
         return formats.one(form, kind, target.version, stored)
+    async with services.database.connection() as connection:
+        can_change = await is_editable(connection, stored)
+    told = access(view, call.identity, stored, is_editable=can_change)
     shown = stored.encode(target.version).replace(f'"kind":"{kind.kind}"'.encode(), b'"kind":"DashboardWithAccessInfo"', 1)
-    return formats.one(form, kind, target.version, shown[:-1] + b',"access":' + access(view, call.identity, stored).to_json() + b"}")
+    return formats.one(form, kind, target.version, shown[:-1] + b',"access":' + told.to_json() + b"}")
 
 
-def access(view: View, caller: Identity, stored: Stored) -> DashboardAccess:
-    """What the caller may do with a dashboard. Stars belong to users, whatever they may do."""
+def access(view: View, caller: Identity, stored: Stored, *, is_editable: bool) -> DashboardAccess:
+    """What the caller may do with a dashboard, where it ``is_editable`` at all. Stars belong to users, whatever they may do."""
 
     def may(verb: str) -> bool:
         return view.may(stored.kind.actions[verb], stored.kind, stored.name, stored.folder)
 
-    can_save = may("update")
+    can_save = is_editable and may("update")
     return DashboardAccess(
         slug=slug_of(stored.title),
         url=dashboard_url(stored.name, stored.title),
@@ -50,7 +54,7 @@ def access(view: View, caller: Identity, stored: Stored) -> DashboardAccess:
         can_edit=can_save,
         can_admin=view.may(f"{stored.kind.area}.permissions:write", stored.kind, stored.name, stored.folder),
         can_star=caller.kind is Caller.USER,
-        can_delete=may("delete"),
+        can_delete=is_editable and may("delete"),
         annotations_permissions=AnnotationPermission(
             dashboard=_actions(lambda action: view.may(action, stored.kind, stored.name, stored.folder)),
             organization=_actions(lambda action: caller.may(action, ORGANIZATION_ANNOTATIONS)),

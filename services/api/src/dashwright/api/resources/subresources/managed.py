@@ -1,6 +1,7 @@
-"""Resources: what a repository manages."""
+"""Resources: what a repository manages, and which of its files are in quarantine."""
 
 import asyncio
+from typing import Final
 
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
@@ -9,8 +10,12 @@ from dashwright.api.resources import described
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
 from dashwright.api.stores import repositories
-from dashwright.common.models.repository_views import ResourceList
+from dashwright.common.models.repository_views import QuarantinedFile, ResourceList
+from dashwright.common.stores import repositories as common_repositories
 from dashwright.common.stores import resources
+from dashwright.common.stores.repositories import Fault
+
+_MOST_QUARANTINED: Final = 1000
 
 
 def operation(target: Target) -> Operation:
@@ -20,8 +25,20 @@ def operation(target: Target) -> Operation:
 async def handle(target: Target, services: Services, call: Call) -> Answer:
     kind, namespace, name = target.kind, call.parameters["namespace"], call.parameters["name"]
     async with services.database.connection() as connection:
-        await resources.get(connection, kind, namespace, name)
+        repository = await resources.get(connection, kind, namespace, name)
         found = await repositories.managed(connection, namespace, name)
-    listed = ResourceList(kind="ResourceList", api_version=kind.api_version(target.version), metadata={}, items=list(found))
+        faults = await common_repositories.faults(connection, repository.uid, most=_MOST_QUARANTINED)
+    listed = ResourceList(
+        kind="ResourceList",
+        api_version=kind.api_version(target.version),
+        metadata={},
+        items=list(found),
+        quarantined=[_quarantined(fault) for fault in faults],
+    )
     # In a thread: there may be tens of thousands, and everybody else would wait.
     return (await asyncio.to_thread(json_answer, listed))._replace(may_compress=True)
+
+
+def _quarantined(fault: Fault) -> QuarantinedFile:
+    since = round(fault.since.timestamp() * 1000)
+    return QuarantinedFile(path=fault.path, message=fault.message, name=fault.name or None, hash=fault.checksum or None, since=since)

@@ -31,7 +31,7 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
     require_creation(call, kind)
     by, validation = options.writer_of(call), options.validation_of(call)
     if kind.shelf is kinds.Shelf.JOBS:
-        job = await jobs.create(services.jobs, kind, namespace, await call.body(), call.actor, dry_run=by.dry_run)
+        job = await jobs.create(services.jobs, kind, namespace, await call.body(), call.actor, call.identity, dry_run=by.dry_run)
         return formats.one(form, kind, target.version, job, _status(target))
     tree, size = await formats.read_body(call), len(await call.body())
     wanted = await aside(size, partial(objects.read_new, tree, kind, namespace, target.version, validation))

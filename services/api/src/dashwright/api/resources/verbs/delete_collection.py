@@ -6,10 +6,11 @@ from dashwright.api.domain.selectors import parse_selection
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation
-from dashwright.api.resources import described, options
+from dashwright.api.resources import described, jobs, options
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
 from dashwright.common.errors import BadRequest
+from dashwright.common.kinds import kind as kinds
 
 
 def operation(target: Target) -> Operation:
@@ -31,7 +32,12 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
     if call.query.get("limit") or call.query.get("continue"):
         raise BadRequest("a collection is removed whole, not in pages; select fewer objects by labelSelector")
     wanted = await options.delete_options_of(call)
-    by = options.writer_of(call, dry_run=wanted.dry_run)
-    await services.writer.delete_selected(kind, namespace, selection, by, expect=wanted.expect, cascade=wanted.cascade, grace=wanted.grace)
+    if kind.shelf is kinds.Shelf.JOBS:
+        await jobs.delete_selected(services.jobs, kind, namespace, selection, wanted, call.actor)
+    else:
+        by = options.writer_of(call, dry_run=wanted.dry_run)
+        await services.writer.delete_selected(
+            kind, namespace, selection, by, expect=wanted.expect, cascade=wanted.cascade, grace=wanted.grace
+        )
     details = {"group": kind.group, "kind": kind.plural}
     return Answer(200, orjson.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}))

@@ -8,6 +8,7 @@ from dashwright.api.domain.actor import Actor
 from dashwright.common.errors import Conflict, PreconditionFailed
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.kind import Kind
+from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.stores.resources import Stored
 
 MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
@@ -76,7 +77,7 @@ class Expect:
         if not self.resource_version and self.generation not in (None, stored.generation):
             raise PreconditionFailed(f"The {stored.kind.singular} has been changed by someone else")
 
-    def check_delete(self, stored: Stored) -> None:
+    def check_delete(self, stored: Stored | StoredJob) -> None:
         """Raises Conflict where the object is another by now."""
         if self.uid and self.uid != str(stored.uid):
             raise conflict(stored.kind, stored.name, _unmet("UID", self.uid, str(stored.uid)))

@@ -17,7 +17,8 @@ from dashwright.api.domain.access.view import View, deleter_of, demand
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.domain.selectors import Selection
 from dashwright.api.resources import rules
-from dashwright.api.resources.writing import admission, owners, selecting
+from dashwright.api.resources.writing import admission, edits, owners, selecting
+from dashwright.api.resources.writing.edits import Edits
 from dashwright.api.resources.writing.sealing import Sealing
 from dashwright.api.resources.writing.wanted import ANYTHING, MODIFIED, By, Changed, Deleted, Expect, Wanted, conflict
 from dashwright.common.clock import Clock
@@ -43,7 +44,14 @@ Result = TypeVar("Result")
 
 class Writer:
     def __init__(
-        self, database: Database, clock: Clock, settings: AdmissionSettings, quotas: QuotaRules, guard: Guard, sealing: Sealing
+        self,
+        database: Database,
+        clock: Clock,
+        settings: AdmissionSettings,
+        quotas: QuotaRules,
+        guard: Guard,
+        sealing: Sealing,
+        edits: Edits,
     ) -> None:
         self._database = database
         self._clock = clock
@@ -51,6 +59,7 @@ class Writer:
         self._quotas = quotas
         self._guard = guard
         self._sealing = sealing
+        self._edits = edits
         # Who changes one object waits for the others here, rather than to be turned away again and again by the store.
         self._turns: WeakValueDictionary[tuple[str, str, str], asyncio.Lock] = WeakValueDictionary()
 
@@ -90,7 +99,8 @@ class Writer:
     ) -> Changed:
         """Changes an object. ``change`` says what is wanted of the one that is stored: it is pure, may run in a thread, and again.
 
-        Raises NotFound, Conflict where the object is not as expected, or changes faster than it can be written, and what ``create`` does.
+        What a repository manages is changed by its file. Raises NotFound, Conflict where the object is not as expected, or changes faster
+        than it can be written, and what ``create`` and ``Edits`` do.
         """
         view = await self._guard.view(by.identity, namespace)
         turn = self._turns.setdefault((kind.key, namespace, name), asyncio.Lock())
@@ -120,6 +130,10 @@ class Writer:
         Forbidden for what a repository manages, and BadRequest for a folder that is not empty.
         """
         view = await self._guard.view(by.identity, namespace)
+        async with self._database.connection() as connection:
+            stored = await resources.get(connection, kind, namespace, name)
+        if rules.manager_of(stored):
+            return await self._delete_file(stored, by, view, expect)
         async with self._transaction(by) as connection:
             await resources.lock(connection)
             found = [await resources.get(connection, kind, namespace, name)]
@@ -203,16 +217,46 @@ class Writer:
         wanted, write = await aside(max(size, len(stored.spec)), partial(self._changed, change, namespace, stored, by))
         if (folder := write.annotations.get(FOLDER)) != stored.folder:
             _demand(view, by, kind, "update", "", folder)
+        if rules.manager_of(stored):
+            changed = await self._edit(namespace, stored, write, by)
+            return None if changed is None else replace(changed, warnings=wanted.warnings)
+        changed = await self._tried(namespace, stored, write, by)
+        return None if changed is None else replace(changed, warnings=wanted.warnings)
+
+    async def _edit(self, namespace: str, stored: Stored, write: resources.Write, by: By) -> Changed | None:
+        """The same of what a repository manages. It is tried here first: what the store refuses, or has, is not asked of the file."""
+        await self._edits.check(stored)
+        tried = await self._tried(namespace, stored, edits.of_its_file(stored, write), replace(by, dry_run=True))
+        if tried is None or not tried.is_changed:
+            return tried
+        await self._edits.make(stored, write, by)
+        if by.dry_run:
+            return tried
+        async with self._database.transaction() as connection:
+            await _record(connection, by, stored.kind, stored.name, "update")
+            return Changed(await resources.get(connection, stored.kind, namespace, stored.name), True)
+
+    async def _tried(self, namespace: str, stored: Stored, write: resources.Write, by: By) -> Changed | None:
+        """None where the object was written since it was read."""
         async with self._transaction(by) as connection:
             await resources.lock(connection)
-            if await resources.version(connection, kind, namespace, name) != stored.resource_version:
+            if await resources.version(connection, stored.kind, namespace, stored.name) != stored.resource_version:
                 return None
-            changed = await self._put(connection, namespace, stored, write, by)
-        return replace(changed, warnings=wanted.warnings)
+            return await self._put(connection, namespace, stored, write, by)
+
+    async def _delete_file(self, stored: Stored, by: By, view: View, expect: Expect) -> Deleted:
+        """Removes what a repository manages by its file."""
+        _demand(view, by, stored.kind, "delete", stored.name, stored.folder)
+        expect.check_delete(stored)
+        await self._edits.check(stored, instead="remove")
+        await self._edits.make(stored, None, by)
+        if not by.dry_run:
+            async with self._database.transaction() as connection:
+                await _record(connection, by, stored.kind, stored.name, "delete")
+        return Deleted(stored, True)
 
     async def _put(self, connection: Connection, namespace: str, stored: Stored, write: resources.Write, by: By) -> Changed:
         kind, name = stored.kind, stored.name
-        rules.check_owner(kind, stored)
         rules.check_finalizers(stored, write)
         await rules.check_write(connection, namespace, write, stored, self._settings)
         if await resources.put(connection, namespace, write, actor=by.actor.uid, now=self._clock.now()) is None:
@@ -261,6 +305,7 @@ class Writer:
             for stored in gone:
                 await rules.end_jobs(connection, namespace, stored.name, now=self._clock.milliseconds())
                 await rules.end_managing(connection, namespace, stored, actor=actor)
+                await rules.end_hook(connection, namespace, stored)
         await resources.delete(connection, kind, namespace, [stored.name for stored in gone], actor=actor, keep=kind.history)
 
     @asynccontextmanager

@@ -14,6 +14,7 @@ from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.resources.dashboards import RESTORE, SAVE, Dashboards, Save, VersionMismatch
 from dashwright.api.resources.doors import MANAGER
 from dashwright.api.resources.subresources.dto import access
+from dashwright.api.resources.writing.edits import is_editable
 from dashwright.api.resources.writing.wanted import By
 from dashwright.api.resources.writing.writer import aside
 from dashwright.api.routes.classic.reading import Number, exact
@@ -23,6 +24,7 @@ from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
 from dashwright.common.document import read_json, write_json
 from dashwright.common.errors import BadRequest
+from dashwright.common.identity import Caller
 from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, REPOSITORY, SOURCE_PATH
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.models.classic import ClassicBody, Text
@@ -105,9 +107,10 @@ class _Handlers:
         caller, title = call.identity, stored.title
         folder = await self._dashboards.folder_of(caller, stored)
         told = await provenance(self._database, stored)
-        can = access(await self._guard.view(caller, caller.namespace), caller, stored)
         async with self._database.connection() as connection:
-            marks = await titles.marks(connection, caller.user_id if can.can_star else 0, caller.org_id, stored)
+            can_change = await is_editable(connection, stored)
+            marks = await titles.marks(connection, caller.user_id if caller.kind is Caller.USER else 0, caller.org_id, stored)
+        can = access(await self._guard.view(caller, caller.namespace), caller, stored, is_editable=can_change)
         folder_title = folder.title if folder is not None else "" if stored.folder else "General"
         annotations = told.annotations
         return DashboardMeta(

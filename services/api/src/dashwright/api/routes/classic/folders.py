@@ -121,7 +121,7 @@ class _Handlers:
     async def _answer(self, call: Call, known: Known) -> Answer:
         stored, view = known.stored, known.view
         told, annotations = await provenance(self._database, stored), annotations_of(stored)
-        parents, can = _parents(known), abilities_on(view, stored)
+        parents, can = _parents(known), abilities_on(view, stored, is_editable=repository_of(annotations) is None)
         folder = FolderShape(
             id=stored.number,
             uid=stored.name,

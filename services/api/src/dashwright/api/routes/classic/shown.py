@@ -42,12 +42,12 @@ class Abilities:
     can_admin: bool
 
 
-def abilities_on(view: View, stored: Stored) -> Abilities:
-    """What a view allows on one object."""
+def abilities_on(view: View, stored: Stored, *, is_editable: bool) -> Abilities:
+    """What a view allows on one object, where it ``is_editable`` at all."""
     kind, name, folder = stored.kind, stored.name, stored.folder
     return Abilities(
-        view.may(kind.actions["update"], kind, name, folder),
-        view.may(kind.actions["delete"], kind, name, folder),
+        is_editable and view.may(kind.actions["update"], kind, name, folder),
+        is_editable and view.may(kind.actions["delete"], kind, name, folder),
         view.may(f"{kind.area}.permissions:write", kind, name, folder),
     )
 

@@ -2,16 +2,19 @@
 
 import asyncio
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import lru_cache, partial
+from itertools import islice
 from typing import Final
 
 import pygit2
-from pygit2.enums import DiffOption, FileMode
+from pygit2.enums import FileMode
 
-from dashwright.common.errors import Invalid, NotFound, SourceFailed, TooLarge
+from dashwright.common.errors import Invalid, NotFound, TooLarge
 from dashwright.common.jobs import paths
-from dashwright.jobs_worker.adapters.git.mirrors import Commit
+from dashwright.jobs_worker.adapters.git import objects
+from dashwright.jobs_worker.adapters.git.mirrors import Commit, damaged
 from dashwright.jobs_worker.domain.objects import Difference, Entry, File
 from dashwright.jobs_worker.domain.resource import LARGEST_FILE, check_size
 
@@ -29,7 +32,7 @@ class GitCheckout:
 
     def __init__(self, commit: Commit, *, most_entries: int = MOST_ENTRIES, largest: int = LARGEST_FILE) -> None:
         self._commit = commit.sha
-        self._place = str(commit.place)
+        self._place = commit.place
         self._most_entries = most_entries
         self._largest = largest
 
@@ -41,79 +44,115 @@ class GitCheckout:
         """Raises TooLarge, and SourceFailed where the copy is damaged."""
         return await asyncio.to_thread(self._entries)
 
-    async def read(self, path: str) -> File:
-        """Raises NotFound, TooLarge or Invalid for a fault of this file, and SourceFailed where the copy is damaged."""
-        return await asyncio.to_thread(self._read, path)
+    def reading(self) -> Callable[[str], File]:
+        """Raises NotFound, TooLarge or Invalid for a fault of a file, and SourceFailed where the copy is damaged."""
+        try:
+            repository = pygit2.Repository(str(self._place))
+            tree = self._root(repository)
+        except pygit2.GitError as error:
+            raise damaged(self._place, error) from error
+        # Files come directory by directory: a directory is looked up once.
+        directory = lru_cache(maxsize=1)(partial(objects.at, repository, tree))
+        return lambda path: self._read(repository, directory, path)
 
-    async def changed(self, since: str) -> Difference | None:
+    async def changed(self, since: str, besides: Collection[str] = ()) -> Difference | None:
         """None where that commit is not known here (its branch was rewritten), is no ancestor, or differs by very much.
 
         None also where a link or submodule came or went: it may stand for a directory, and what is stored from below that is not told here.
+        And where a path ``besides`` is not found, though it did not go: its name was no UTF-8.
         """
-        return await asyncio.to_thread(self._changed, since)
+        return await asyncio.to_thread(self._changed, since, besides)
 
     def _entries(self) -> list[Entry]:
         try:
             found: list[Entry] = []
-            for entry in _walk(self._root()):
+            repository = pygit2.Repository(str(self._place))
+            for entry in _walk(repository, self._root(repository), _Bareness(repository)):
                 found.append(entry)
                 if len(found) > self._most_entries:
                     raise TooLarge(
                         f"the repository holds more than {self._most_entries} files and directories: split it or raise "
                         "DASHWRIGHT_REPOSITORY_FILES"
                     )
-        except pygit2.GitError as error:
-            raise _damaged(error) from error
+        except (pygit2.GitError, KeyError) as error:
+            raise damaged(self._place, error) from error
         return found
 
-    def _read(self, path: str) -> File:
+    def _read(self, repository: pygit2.Repository, directory: Callable[[str], pygit2.Object | None], path: str) -> File:
+        above, _, name = path.rpartition("/")
         try:
-            repository = pygit2.Repository(self._place)
-            found = repository[self._commit].peel(pygit2.Tree)[path]
+            found = objects.inside(repository, directory(above), name)
             if not isinstance(found, pygit2.Blob):
-                raise NotFound(f"{path} is no file at this commit")
+                raise NotFound(f"file not found: {path}")
             # Its own size would be told only once it is unpacked whole.
             check_size(repository.odb.read_header(found.id)[1], self._largest)
             body = found.data
-        except KeyError as error:
-            raise NotFound(f"file not found: {path}") from error
-        except pygit2.GitError as error:
-            raise _damaged(error) from error
+        except (pygit2.GitError, KeyError) as error:
+            raise damaged(self._place, error) from error
         if body.startswith(_LFS):
             raise Invalid("a pointer of Git LFS, not the file itself: keep dashboards in git proper")
         return File(body, str(found.id))
 
-    def _changed(self, since: str) -> Difference | None:
-        repository = pygit2.Repository(self._place)
+    def _changed(self, since: str, besides: Collection[str]) -> Difference | None:
         try:
-            old = repository.get(since)
-            if not isinstance(old, pygit2.Commit) or (since != self._commit and not repository.descendant_of(self._commit, since)):
+            repository = pygit2.Repository(str(self._place))
+            old = objects.commit_of(repository, since)
+            if old is None or (since != self._commit and not repository.descendant_of(self._commit, since)):
                 return None
-            difference = repository.diff(since, self._commit, flags=DiffOption.SKIP_BINARY_CHECK)
-            assert isinstance(difference, pygit2.Diff)
-            gone, new = _files(delta.old_file for delta in difference.deltas), _files(delta.new_file for delta in difference.deltas)
-            if len(new) > self._most_entries or _special(gone) != _special(new):
+            before, root = objects.tree_of(repository, old), self._root(repository)
+            most = 2 * self._most_entries
+            differing = list(islice(_differing(repository, before, root), most + 1))
+            gone, new = ({path: sides[side] for path, *sides in differing if sides[side]} for side in (0, 1))
+            if len(differing) > most or len(new) > self._most_entries or _special(gone) != _special(new):
                 return None
-            return _difference(self._root(), gone, new)
+            return _difference(repository, since, before, root, [path for path, *_ in differing], besides)
         except ValueError:
             return None
-        except pygit2.GitError as error:
-            raise _damaged(error) from error
+        except (pygit2.GitError, KeyError) as error:
+            raise damaged(self._place, error) from error
 
-    def _root(self) -> pygit2.Tree:
-        return pygit2.Repository(self._place)[self._commit].peel(pygit2.Tree)
+    def _root(self, repository: pygit2.Repository) -> pygit2.Tree:
+        found = objects.commit_of(repository, self._commit)
+        if found is None:
+            raise damaged(self._place, KeyError(self._commit))
+        return objects.tree_of(repository, found)
 
 
-def _walk(tree: pygit2.Tree, above: str = "") -> Iterator[Entry]:
+def _walk(repository: pygit2.Repository, tree: pygit2.Tree, bareness: "_Bareness", above: str = "") -> Iterator[Entry]:
     """Hidden directories are named but not entered, and neither are those too deep for any file in them."""
+    objects.check(repository, tree.id)
     for item in tree:
         path = above + _printable(item.raw_name)
         if isinstance(item, pygit2.Tree):
-            yield Entry(path + "/")
+            yield Entry(path + "/", bare=bareness.of(path + "/", item))
             if _is_entered(path + "/"):
-                yield from _walk(item, path + "/")
+                yield from _walk(repository, item, bareness, path + "/")
         else:
             yield _entry(path, item.filemode, item.id)
+
+
+class _Bareness:
+    """Whether all that directories hold, themselves and below, are files that keep them.
+
+    One tree may stand in millions of places of a small repository: it is looked at once for each depth.
+    """
+
+    def __init__(self, repository: pygit2.Repository) -> None:
+        self._repository = repository
+        self._known: dict[tuple[pygit2.Oid, int], bool] = {}
+
+    def of(self, directory: str, tree: pygit2.Tree) -> bool:
+        if not _is_entered(directory):
+            return False
+        place = tree.id, directory.count("/")
+        if place not in self._known:
+            objects.check(self._repository, tree.id)
+            self._known[place] = all(self._is_keeping(directory, item) for item in tree)
+        return self._known[place]
+
+    def _is_keeping(self, directory: str, item: pygit2.Object) -> bool:
+        name = _printable(item.raw_name)
+        return self.of(f"{directory}{name}/", item) if isinstance(item, pygit2.Tree) else name == paths.KEEP
 
 
 def _is_entered(directory: str) -> bool:
@@ -125,20 +164,58 @@ def _entry(path: str, mode: int, blob: pygit2.Oid) -> Entry:
     return Entry(path, fault=fault) if fault else Entry(path, str(blob))
 
 
-def _files(sides: Iterable[pygit2.DiffFile]) -> Mapping[bytes, pygit2.DiffFile]:
-    """One side of a difference by path, without the files that are not there."""
-    return {side.raw_path: side for side in sides if side.mode}
+def _differing(
+    repository: pygit2.Repository, before: pygit2.Tree | None, after: pygit2.Tree | None, above: bytes = b""
+) -> Iterator[tuple[bytes, int, int]]:
+    """What stands in one directory and not in the other, itself or below, as far as a walk goes: its path and its modes, 0 where it is not.
+
+    Directories on the way are told, too, so that whoever takes a few sees no more than a few: libgit2 finds all differences before it
+    tells of one, and a small repository may hold more of them than memory does.
+    """
+    for tree in (before, after):
+        if tree is not None:
+            objects.check(repository, tree.id)
+    old, new = ({item.raw_name or b"": item for item in tree or ()} for tree in (before, after))
+    for name in old.keys() | new.keys():
+        sides = [old.get(name), new.get(name)]
+        modes = [0 if item is None else int(item.filemode or 0) for item in sides]
+        if sides[0] is not None and sides[1] is not None and sides[0].id == sides[1].id and modes[0] == modes[1]:
+            continue
+        directories = [item if isinstance(item, pygit2.Tree) else None for item in sides]
+        files = [0 if directory is not None else mode for directory, mode in zip(directories, modes, strict=True)]
+        if any(files):
+            yield above + name, files[0], files[1]
+        if any(directories):
+            path = above + name + b"/"
+            yield path, 0, 0
+            if _is_entered(_printable(path)):
+                yield from _differing(repository, directories[0], directories[1], path)
 
 
-def _special(files: Mapping[bytes, pygit2.DiffFile]) -> AbstractSet[bytes]:
-    return {path for path, file in files.items() if FileMode(file.mode) in _SPECIAL}
+def _special(files: Mapping[bytes, int]) -> AbstractSet[bytes]:
+    return {path for path, mode in files.items() if FileMode(mode) in _SPECIAL}
 
 
-def _difference(tree: pygit2.Tree, gone: Iterable[bytes], new: Mapping[bytes, pygit2.DiffFile]) -> Difference:
-    touched = {path for raw in (*gone, *new) for path in _reached(raw)}
-    entries = [_entry(_printable(raw), file.mode, file.id) for raw, file in new.items() if raw in touched]
-    entries += [Entry(_printable(raw)) for raw in touched if raw.endswith(b"/") and _is_directory(tree, raw)]
-    return Difference(frozenset(map(_printable, touched)), entries)
+def _difference(
+    repository: pygit2.Repository, since: str, before: pygit2.Tree, tree: pygit2.Tree, changed: Iterable[bytes], besides: Iterable[str]
+) -> Difference | None:
+    differing = {path for raw in changed for path in _reached(raw)}
+    wanted = {path.encode() for path in besides}
+    touched = differing | {path for raw in wanted for path in _reached(raw)}
+    found = {raw: item for raw in touched if (item := _item(repository, tree, raw)) is not None}
+    if not wanted <= found.keys() | differing:
+        return None
+    growth = sum((raw in found) - (_item(repository, before, raw) is not None) for raw in differing)
+    bareness = _Bareness(repository)
+    entries = [_found(_printable(raw), item, bareness) for raw, item in found.items()]
+    return Difference(frozenset(map(_printable, touched)), entries, growth, since)
+
+
+def _found(path: str, item: pygit2.Object, bareness: _Bareness) -> Entry:
+    if isinstance(item, pygit2.Tree):
+        return Entry(path, bare=bareness.of(path, item))
+    assert item.filemode is not None, "it was found in a tree"
+    return _entry(path, item.filemode, item.id)
 
 
 def _reached(raw: bytes) -> Iterator[bytes]:
@@ -152,17 +229,12 @@ def _reached(raw: bytes) -> Iterator[bytes]:
     yield raw
 
 
-def _is_directory(tree: pygit2.Tree, raw: bytes) -> bool:
-    try:
-        return isinstance(tree[os.fsdecode(raw.rstrip(b"/"))], pygit2.Tree)
-    except KeyError:
-        return False
+def _item(repository: pygit2.Repository, tree: pygit2.Tree, raw: bytes) -> pygit2.Object | None:
+    """What a path names, if it is what the path says it is: a directory or none."""
+    item = objects.at(repository, tree, os.fsdecode(raw.rstrip(b"/")))
+    return item if isinstance(item, pygit2.Tree) == raw.endswith(b"/") else None
 
 
 def _printable(raw: bytes | None) -> str:
     """A name that is no UTF-8 is shown with its bytes escaped, and refused by the rules of paths."""
     return (raw or b"").decode(errors="backslashreplace")
-
-
-def _damaged(error: pygit2.GitError) -> SourceFailed:
-    return SourceFailed(f"git failed: corrupt copy: {error}")

@@ -5,24 +5,30 @@ import os
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from dashwright.common.errors import SourceFailed
+from dashwright.jobs_worker.adapters.git.trace import tracing
 
 _SAID: Final = 16 * 1024
 _NOT_FOUND: Final = 127
-_ANSWER: Final = 64 * 1024 * 1024
+_ANSWER: Final = 8 * 1024 * 1024
 _BOUNDED: Final = f'ulimit -v {2 * 1024 * 1024} && exec git "$@"'
 """With 2 GiB of memory at most: what a host sends may unpack to anything."""
 
 _PATIENCE: Final = 5.0  # seconds between asking the program to end and ending it
 
 _ALWAYS: Final[Mapping[str, str]] = {
+    "core.bigFileThreshold": "64m",
     "core.hooksPath": "/dev/null",
+    # What is mapped of a large pack has to fit into the memory that the program may have.
+    "core.packedGitLimit": "512m",
+    "core.packedGitWindowSize": "32m",
     "core.fsmonitor": "false",
     "credential.helper": "",
+    # After a rewritten history all that is known is told in one request, however long it is.
+    "fetch.negotiationAlgorithm": "skipping",
     "gc.auto": "0",
     "maintenance.auto": "false",
     "protocol.allow": "never",
@@ -34,48 +40,59 @@ _ALWAYS: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
 class GitFailed(Exception):
-    """The program ended with another status than 0; ``said`` is what it wrote, for whoever makes a sentence of it."""
+    """The program ended with another status than 0; ``answer`` and ``said`` are what it wrote, for whoever makes a sentence of it.
 
-    status: int
-    said: str
+    ``retry_after``: seconds for which the host wants to be left alone, where it says so.
+    """
+
+    def __init__(self, status: int, answer: str, said: str, retry_after: float | None = None) -> None:
+        super().__init__(f"git ended with {status}")
+        self.answer = answer
+        self.said = said
+        self.retry_after = retry_after
 
 
 async def run(arguments: Sequence[str], *, folder: Path, settings: Mapping[str, str], seconds: float) -> bytes:
-    """What the program answers. ``settings`` are configuration that stands for this run only, and shows in no list of processes.
+    """What the program answers, of which 8 MiB are kept. ``settings`` are configuration of this run only, that no list of processes shows.
 
     Raises GitFailed, and SourceFailed where there is no such program or it takes longer than ``seconds``. Cancelled or late, it is ended
     with everything it has started.
     """
+    with tracing() as trace:
+        process = await _start(arguments, folder, {**_environment({**_ALWAYS, **settings}, folder), **trace.environment}, trace.writing)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            async with asyncio.timeout(seconds):
+                answer, said, _ = await asyncio.gather(_read(process.stdout, _ANSWER), _read(process.stderr, _SAID), trace.read())
+                status = await process.wait()
+        except TimeoutError as error:
+            raise SourceFailed(f"the git host did not answer within {seconds:.0f} s") from error
+        finally:
+            await _end(process)
+    if status == _NOT_FOUND:
+        raise SourceFailed("there is no git program here; install git where the jobs worker runs")
+    if status != 0:
+        raise GitFailed(status, answer.decode(errors="replace"), said.decode(errors="replace"), trace.retry_after)
+    return answer
+
+
+async def _start(arguments: Sequence[str], folder: Path, environment: Mapping[str, str], inherited: int) -> asyncio.subprocess.Process:
     try:
-        process = await asyncio.create_subprocess_exec(
+        return await asyncio.create_subprocess_exec(
             *("sh", "-c", _BOUNDED, "git"),
             *arguments,
             cwd=folder,
-            env=_environment({**_ALWAYS, **settings}, folder),
+            env=environment,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
+            pass_fds=[inherited],
             start_new_session=True,
         )
     except FileNotFoundError as error:
         raise SourceFailed("there is no shell here to run git with") from error
-    assert process.stdout is not None
-    assert process.stderr is not None
-    try:
-        async with asyncio.timeout(seconds):
-            answer, said = await asyncio.gather(_read(process.stdout, _ANSWER), _read(process.stderr, _SAID))
-            status = await process.wait()
-    except TimeoutError as error:
-        raise SourceFailed(f"the git host did not answer within {seconds:.0f} s") from error
-    finally:
-        await _end(process)
-    if status == _NOT_FOUND:
-        raise SourceFailed("there is no git program here; install git where the jobs worker runs")
-    if status != 0:
-        raise GitFailed(status, said.decode(errors="replace"))
-    return answer
 
 
 def _environment(settings: Mapping[str, str], folder: Path) -> dict[str, str]:
@@ -106,15 +123,14 @@ async def _read(stream: asyncio.StreamReader, most: int) -> bytes:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Ends the program and what it has started: the helpers that talk to the host are processes of their own."""
+    """Ends the program and what it has started: the helpers that talk to the host are processes of their own, and may be slower to end."""
     if process.returncode is not None:
         return
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
-    try:
+    with suppress(TimeoutError):
         async with asyncio.timeout(_PATIENCE):
             await process.wait()
-    except TimeoutError:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()

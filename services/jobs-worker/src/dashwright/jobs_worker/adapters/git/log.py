@@ -7,11 +7,10 @@ from threading import Event
 from typing import Final
 
 import pygit2
-from pygit2.enums import SortMode
 
-from dashwright.common.errors import SourceFailed
 from dashwright.common.models.repository_views import Author, HistoryItem
-from dashwright.jobs_worker.adapters.git.mirrors import Commit
+from dashwright.jobs_worker.adapters.git import objects
+from dashwright.jobs_worker.adapters.git.mirrors import Commit, damaged
 
 MOST_ITEMS: Final = 1000
 _MOST_SEEN: Final = 100_000
@@ -33,14 +32,14 @@ async def log(commit: Commit, path: str) -> Sequence[HistoryItem]:
 
 def _log(commit: Commit, path: str, cancelled: Event) -> list[HistoryItem]:
     try:
-        # Unsorted is newest first, too, commit by commit; the other orders read the whole history before they begin.
-        found = islice(pygit2.Repository(str(commit.place)).walk(pygit2.Oid(hex=commit.sha), SortMode.NONE), _MOST_SEEN)
-        return [_item(each) for each in islice(_touching(found, path, cancelled), MOST_ITEMS)]
-    except pygit2.GitError as error:
-        raise SourceFailed(f"git failed: corrupt copy: {error}") from error
+        repository = pygit2.Repository(str(commit.place))
+        found = islice(objects.history(repository, commit.sha), _MOST_SEEN)
+        return [_item(each) for each in islice(_touching(repository, found, path, cancelled), MOST_ITEMS)]
+    except (pygit2.GitError, KeyError) as error:
+        raise damaged(commit.place, error) from error
 
 
-def _touching(commits: Iterator[pygit2.Commit], path: str, cancelled: Event) -> Iterator[pygit2.Commit]:
+def _touching(repository: pygit2.Repository, commits: Iterator[pygit2.Commit], path: str, cancelled: Event) -> Iterator[pygit2.Commit]:
     """A merge touches only what it has otherwise than each of those that it merges."""
     for commit in commits:
         if cancelled.is_set():
@@ -48,17 +47,16 @@ def _touching(commits: Iterator[pygit2.Commit], path: str, cancelled: Event) -> 
         if not path:
             yield commit
             continue
-        here, before = _at(commit, path), [_at(parent, path) for parent in commit.parents]
+        here, *before = (_at(repository, each, path) for each in (commit.id, *commit.parent_ids))
         if here not in before if before else here is not None:
             yield commit
 
 
-def _at(commit: pygit2.Commit, path: str) -> pygit2.Oid | None:
+def _at(repository: pygit2.Repository, commit: pygit2.Oid, path: str) -> pygit2.Oid | None:
     """What a path names in a commit."""
-    try:
-        return commit.tree[path].id
-    except (KeyError, ValueError):
-        return None
+    found = objects.commit_of(repository, str(commit))
+    named = objects.at(repository, objects.tree_of(repository, found), path) if found is not None else None
+    return named.id if named is not None else None
 
 
 def _item(commit: pygit2.Commit) -> HistoryItem:

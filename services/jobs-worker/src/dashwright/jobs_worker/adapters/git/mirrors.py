@@ -1,32 +1,55 @@
 """Bare copies of repositories in the data folder: made when first needed, brought up to date, made anew when damaged."""
 
 import asyncio
-import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import pygit2
 import structlog
 
 from dashwright.common.errors import NotFound, SourceFailed, TooLarge
-from dashwright.jobs_worker.adapters.git.remote import Remote
+from dashwright.jobs_worker.adapters import file_lock
+from dashwright.jobs_worker.adapters.git import command, objects
+from dashwright.jobs_worker.adapters.git.command import GitFailed
+from dashwright.jobs_worker.adapters.git.remote import COMMIT_NOT_FOUND, Remote
+from dashwright.jobs_worker.adapters.threads import to_end
+from dashwright.jobs_worker.ports import CopyDamaged
 
 log = structlog.get_logger()
 
-_HEADS: Final = "refs/remotes/origin/"
-_DEFAULT: Final = "refs/dashwright/default"
-_EMPTY: Final = "couldn't find remote ref HEAD"
+_SEEN: Final = "refs/dashwright/"
+_SYNCED: Final = _SEEN + "synced/"
 _DAMAGED: Final = (
     *("not a git repository", "bad object", "object file", "missing blob", "missing tree", "loose object", "packfile", "index-pack"),
     *("corrupt", "unable to read", "did not send all necessary objects", "inflate"),
+    # What a killed program left behind: no other is at work while the copy is held.
+    *("Another git process", "cannot lock ref", "local refs could not be updated"),
 )
+_LEFT: Final = ("pack/tmp_*", "pack/.tmp-*", "tmp_objdir-*", "incoming-*")
+"""Below the objects, what a program leaves that was killed."""
+
+_TIDYING: Final = {
+    "gc.auto": "1000",
+    "gc.autoDetach": "false",
+    "gc.autoPackLimit": "20",
+    # What is large is left as it is: it is not to be written anew for every few commits.
+    "gc.bigPackThreshold": "64m",
+    "gc.pruneExpire": "1.hour.ago",
+}
+_TIDY_SECONDS: Final = 120.0
 _LOOK_SECONDS: Final = 0.5
+
+Result = TypeVar("Result")
+
+
+class _CopyTooLarge(TooLarge):
+    """What a copy takes, not what is to be put in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,55 +64,133 @@ class Mirrors:
 
         At most four requests to the host. Raises what Remote raises, NotFound for a branch that is gone, and TooLarge.
         """
+        async with self.held(uid) as place:
+            return await self.fetch_held(place, remote, branch)
+
+    @asynccontextmanager
+    async def held(self, uid: str) -> AsyncIterator[Path]:
+        """Where the copy of a repository is or will be, for whoever works with it alone."""
         place = self.folder / _name(uid)
-        async with _held(place):
+        try:
+            async with file_lock.held(place.with_suffix(".lock")):
+                yield place
+        except OSError as error:
+            raise _unwritten(str(error.strerror)) from error
+
+    async def fetch_held(self, place: Path, remote: Remote, branch: str) -> "Commit | None":
+        """As ``fetch``, by its holder."""
+        return await self.mended(place, lambda: self._fetch(place, remote, branch))
+
+    async def mended(self, place: Path, work: Callable[[], Awaitable[Result]]) -> Result:
+        """What is done with a copy by its holder, made where there is none; where that shows a damage, done once more with a new one.
+
+        A copy that is too large may hold what no branch holds any more: then, too. One that is new and too large does not stay.
+        """
+        is_new = not await asyncio.to_thread((place / "HEAD").exists)
+        while True:
+            await to_end(_make, place)
             try:
-                return await self._fetch(place, remote, branch)
-            except SourceFailed as error:
-                if not _is_damaged(error):
+                return await work()
+            except (SourceFailed, _CopyTooLarge) as error:
+                if isinstance(error, SourceFailed) and not _is_damaged(error):
                     raise
-                log.warning("mirror_made_anew", reason=error.message)
-                await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
-                return await self._fetch(place, remote, branch)
+                log.warning("mirror_dropped", reason=error.message)
+                await to_end(shutil.rmtree, place, ignore_errors=True)
+                if is_new:
+                    raise
+            is_new = True
+
+    async def proposed(self, uid: str, remote: Remote, number: int) -> "Commit":
+        """The newest commit of a pull request, from a fork or not. Raises what ``fetch`` does."""
+        async with self.held(uid) as place:
+            return await self.mended(place, lambda: self._proposed(place, remote, number))
+
+    async def synced(self, uid: str, remote: Remote, sha: str) -> "Commit":
+        """A commit that was synced before, wherever branches are now. Raises NotFound where neither the copy nor its host has it."""
+        async with self.held(uid) as place:
+            return await self.mended(place, lambda: self._synced(place, remote, sha))
+
+    async def keep_synced(self, uid: str, shas: Collection[str]) -> None:
+        """These commits are not lost to the copy, whatever becomes of branches; others are no longer kept for their own sake."""
+        async with self.held(uid) as place:
+            await self.mended(place, lambda: to_end(_keep, place, shas))
 
     def place(self) -> Path:
         """The folder of all copies, which is no repository itself."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise _unwritten(str(error.strerror)) from error
         return self.folder
 
     async def keep(self, uids: Sequence[str]) -> int:
-        """Drops the copies of all other repositories, which are gone; answers how many."""
+        """Drops the copies of all other repositories, which are gone; answers how many. Tidies those that stay."""
         kept = {_name(uid) for uid in uids}
-        gone = [place for place in self.place().iterdir() if place.is_dir() and place.name not in kept]
-        for place in gone:
-            async with _held(place):
-                await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
-            place.with_suffix(".lock").unlink(missing_ok=True)
-        return len(gone)
+        dropped = 0
+        for place in [place for place in self.place().iterdir() if place.is_dir()]:
+            lock = place.with_suffix(".lock")
+            async with file_lock.held(lock):
+                if place.name in kept:
+                    await _tidy(place)
+                    continue
+                await to_end(shutil.rmtree, place, ignore_errors=True)
+                lock.unlink(missing_ok=True)
+                dropped += 1
+        return dropped
 
     async def _fetch(self, place: Path, remote: Remote, branch: str) -> "Commit | None":
-        await asyncio.to_thread(_make, place)
-        source, target = (f"refs/heads/{branch}", f"{_HEADS}{branch}") if branch else ("HEAD", _DEFAULT)
-        fetching = remote.run("fetch", "--no-tags", "--no-write-fetch-head", "--quiet", remote.url, f"+{source}:{target}", folder=place)
+        source = f"refs/heads/{branch}" if branch else "HEAD"
         try:
-            await self._bounded(place, asyncio.ensure_future(fetching))
+            return await self._fetch_reference(place, remote, source, seen_as=source)
         except NotFound as error:
             if error.message != "branch not found":
                 raise
-            if not branch or not await remote.default_branch(place):
+            missing = await remote.missing(branch, place)
+            if missing is None:
                 return None
-            raise NotFound(f"branch not found: {branch!r}; the repository has others") from error
+            raise missing from error
+
+    async def _proposed(self, place: Path, remote: Remote, number: int) -> "Commit":
+        try:
+            # All under one name: none of them is held for longer than gc leaves what no name leads to.
+            return await self._fetch_reference(place, remote, f"refs/pull/{number}/head", seen_as="refs/pull")
+        except NotFound as error:
+            if error.message != "branch not found":
+                raise
+            raise NotFound(f"the git host has no commits of pull request {number}") from error
+
+    async def _fetch_reference(self, place: Path, remote: Remote, source: str, *, seen_as: str) -> "Commit":
+        # By a digest: a branch may be called as the directory of another was.
+        target = _SEEN + hashlib.sha256(seen_as.encode()).hexdigest()[:40]
+        fetching = remote.run("fetch", "--no-tags", "--no-write-fetch-head", "--quiet", remote.url, f"+{source}:{target}", folder=place)
+        await self.bounded(place, fetching)
         return await asyncio.to_thread(_commit, place, target)
 
-    async def _bounded(self, place: Path, fetching: "asyncio.Future[bytes]") -> None:
-        """Looks at the folder while it fills: nobody says beforehand how large a repository is."""
+    async def _synced(self, place: Path, remote: Remote, sha: str) -> "Commit":
+        if not await asyncio.to_thread(_has, place, sha):
+            source = f"+{sha}:{_SYNCED}{sha}"
+            fetching = remote.run("fetch", "--no-tags", "--no-write-fetch-head", "--quiet", remote.url, source, folder=place)
+            try:
+                await self.bounded(place, fetching)
+            except NotFound as error:
+                if error.message != COMMIT_NOT_FOUND:
+                    raise
+                text = f"commit {sha} was synced once, but is neither kept here any more nor to be had from the git host"
+                raise NotFound(text) from error
+        return Commit(place, sha)
+
+    async def bounded(self, place: Path, work: Coroutine[None, None, Result]) -> Result:
+        """Looks at the folder while it fills: nobody says beforehand how large a repository is. Raises TooLarge."""
+        fetching = asyncio.ensure_future(work)
         try:
             is_done = False
             while not is_done:
                 is_done = bool((await asyncio.wait([fetching], timeout=_LOOK_SECONDS))[0])
                 if await asyncio.to_thread(_bytes, place) > self.most_bytes:
-                    raise TooLarge(f"the repository has more than {self.most_bytes} bytes: split it or raise DASHWRIGHT_REPOSITORY_BYTES")
-            await fetching
+                    raise _CopyTooLarge(
+                        f"the repository has more than {self.most_bytes} bytes: split it or raise DASHWRIGHT_REPOSITORY_BYTES"
+                    )
+            return await fetching
         finally:
             fetching.cancel()
             await asyncio.wait([fetching])
@@ -104,12 +205,21 @@ class Commit:
 
     def knows(self, sha: str) -> bool:
         """Whether the copy has a commit of this name, that this one or one before it is."""
-        repository = pygit2.Repository(str(self.place))
         try:
-            found = repository.get(sha)
-            return isinstance(found, pygit2.Commit) and (sha == self.sha or repository.descendant_of(self.sha, sha))
+            repository = pygit2.Repository(str(self.place))
+            return objects.commit_of(repository, sha) is not None and (sha == self.sha or repository.descendant_of(self.sha, sha))
         except pygit2.GitError as error:
-            raise SourceFailed(f"git failed: corrupt copy: {error}") from error
+            raise damaged(self.place, error) from error
+
+
+def damaged(place: Path, error: Exception) -> CopyDamaged:
+    """What libgit2 stumbles over in a copy: it is made anew when it is fetched again."""
+    (place / "HEAD").unlink(missing_ok=True)
+    return CopyDamaged(f"the worker's copy of the repository is damaged, and will be made anew: {error}")
+
+
+def _unwritten(reason: str) -> SourceFailed:
+    return SourceFailed(f"the jobs worker cannot keep a copy of the repository in its data folder: {reason}")
 
 
 def _name(uid: str) -> str:
@@ -117,22 +227,62 @@ def _name(uid: str) -> str:
 
 
 def _make(place: Path) -> None:
+    """Drops also what a download that was cut off has left: nothing else would."""
+    for left in [left for pattern in _LEFT for left in (place / "objects").glob(pattern)]:
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
     if not (place / "HEAD").exists():
         shutil.rmtree(place, ignore_errors=True)
-        pygit2.init_repository(str(place), bare=True)
+        try:
+            pygit2.init_repository(str(place), bare=True)
+        except pygit2.GitError as error:
+            raise _unwritten(str(error)) from error
         place.chmod(0o700)
+
+
+async def _tidy(place: Path) -> None:
+    """Many small packs become one, and what no branch holds any more goes, when it is worth it."""
+    try:
+        await command.run(["gc", "--auto", "--force", "--quiet"], folder=place, settings=_TIDYING, seconds=_TIDY_SECONDS)
+    except (GitFailed, SourceFailed) as error:
+        log.warning("mirror_not_tidied", reason=str(error))
 
 
 def _commit(place: Path, reference: str) -> Commit:
     try:
         repository = pygit2.Repository(str(place))
-        return Commit(place, str(repository.references[reference].peel(pygit2.Commit).id))
+        found = repository.references[reference]
+        if isinstance(found.target, pygit2.Oid):
+            objects.check(repository, found.target)
+        return Commit(place, str(found.peel(pygit2.Commit).id))
     except (pygit2.GitError, KeyError, ValueError) as error:
-        raise SourceFailed(f"git failed: corrupt copy: {error}") from error
+        raise damaged(place, error) from error
+
+
+def _has(place: Path, sha: str) -> bool:
+    try:
+        return objects.commit_of(pygit2.Repository(str(place)), sha) is not None
+    except pygit2.GitError as error:
+        raise damaged(place, error) from error
+
+
+def _keep(place: Path, shas: Collection[str]) -> None:
+    try:
+        references = pygit2.Repository(str(place)).references
+        kept = {name.removeprefix(_SYNCED) for name in references if name.startswith(_SYNCED)}
+        for sha in kept.difference(shas):
+            references.delete(_SYNCED + sha)
+        for sha in set(shas) - kept:
+            if _has(place, sha):
+                references.create(_SYNCED + sha, sha)
+    except pygit2.GitError as error:
+        raise damaged(place, error) from error
 
 
 def _is_damaged(error: SourceFailed) -> bool:
-    return any(sign in error.message for sign in _DAMAGED)
+    return isinstance(error, CopyDamaged) or any(sign in error.message for sign in _DAMAGED)
 
 
 def _bytes(place: Path) -> int:
@@ -144,12 +294,3 @@ def _bytes(place: Path) -> int:
             except FileNotFoundError:
                 continue
     return total
-
-
-@asynccontextmanager
-async def _held(place: Path) -> AsyncIterator[None]:
-    """One at a time, of all processes: the lock ends with its holder."""
-    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with place.with_suffix(".lock").open("a") as lock:
-        await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
-        yield

@@ -1,0 +1,128 @@
+"""S4 and M1: the services as processes of their own, while a sync is at work."""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from tests.acceptance.client import PROVISIONING, Client
+from tests.acceptance.processes import Service, Stack
+
+from benchmarks.row import Row
+from benchmarks.sync.corpus import Corpus
+from benchmarks.sync.rows import FEW, MANY, served
+
+_DASHBOARDS: Final = "/apis/dashboard.grafana.app/v1beta1/namespaces/default/dashboards"
+_TABLE: Final = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+_REVISIONS: Final = 5
+_CHANGED: Final = 500
+_PAGE: Final = 500
+_SECONDS: Final = 1800
+_READERS: Final = 16
+_READS: Final = 400
+_MB: Final = 1e6
+
+_REST, _LOAD, _WORKER, _GROWTH = 150, 300, 250, 1.5
+
+
+async def reading(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
+    """S4: lists read one after the other while syncs replace hundreds of dashboards. One that shows half a commit is counted."""
+    async with _service(database_url, amqp_url, folder) as (stack, client, opened):
+        corpus = await asyncio.to_thread(Corpus.make, folder, "bench", FEW)
+        await _synced(client, "bench", (await served(opened, folder))[0])
+        seen: Counter[int] = Counter()
+        for _ in range(_REVISIONS):
+            title = await asyncio.to_thread(corpus.change, _CHANGED)
+            watching = asyncio.create_task(_watch(client, title, seen))
+            await _finished(client, "bench")
+            watching.cancel()
+            seen[await _shown(client, title)] += 1
+        assert stack.jobs_worker.runs
+    whole = seen.pop(0, 0) + seen.pop(_CHANGED, 0)
+    if seen or whole <= _REVISIONS:
+        raise AssertionError(f"beside {whole} lists of whole commits there are some that show so many of {_CHANGED} changes: {dict(seen)}")
+    return [Row("S4", f"lists of half a commit, of all during {_REVISIONS} syncs", "lists", 0, whole, 0)]
+
+
+async def _watch(client: Client, title: str, seen: Counter[int]) -> None:
+    while True:
+        seen[await _shown(client, title)] += 1
+
+
+async def _shown(client: Client, title: str) -> int:
+    """How many dashboards of a title a list shows, read page by page."""
+    shown, rest = 0, ""
+    while True:
+        page = await client.call("GET", _DASHBOARDS, headers=_TABLE, params={"limit": _PAGE, "continue": rest})
+        shown += sum(title in row["cells"] for row in page["rows"])
+        if not (rest := page["metadata"].get("continue", "")):
+            return shown
+
+
+async def memory(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
+    """M1: the largest resident memory of worker processes that have synced one repository each, and of the gateway."""
+    async with _service(database_url, amqp_url, folder) as (stack, client, opened):
+        gateway = stack.gateway
+        at_rest = _resident(gateway, "VmRSS")
+        host, _ = await served(opened, folder)
+        peaks = []
+        for name, count in (("few", FEW), ("many", MANY)):
+            await asyncio.to_thread(Corpus.make, folder, name, count)
+            await stack.jobs_worker.stop()
+            worker = await stack.another_jobs_worker()
+            await _synced(client, name, host)
+            peaks.append(_resident(worker, "VmHWM"))
+        await _load(stack.address)
+        under_load = _resident(gateway, "VmHWM")
+    few, many = peaks
+    return [
+        Row("M1", f"worker that synced {MANY:,}, to one with {FEW:,}", "MB", many, few, _GROWTH),
+        Row("M1", f"the same, to {_WORKER} MB", "MB", many, _WORKER, 1),
+        Row("M1", f"gateway at rest, to {_REST} MB", "MB", at_rest, _REST, 1),
+        Row("M1", f"gateway under load, to {_LOAD} MB", "MB", under_load, _LOAD, 1),
+    ]
+
+
+async def _load(address: str) -> None:
+    """Pages of bodies and tables of names, by several readers at once."""
+
+    async def read() -> None:
+        async with Client(address) as client:
+            for number in range(_READS // _READERS):
+                await client.call("GET", f"{_DASHBOARDS}?limit={_PAGE}", headers=_TABLE if number % 2 else {})
+
+    await asyncio.gather(*(read() for _ in range(_READERS)))
+
+
+@asynccontextmanager
+async def _service(database_url: str, amqp_url: str, folder: Path) -> AsyncIterator[tuple[Stack, Client, AsyncExitStack]]:
+    stack = Stack(
+        database_url, amqp_url, folder, DATA_DIR=str(folder), ALLOWED_HOSTS="127.0.0.0/8", REPOSITORY_FILES="100000", JOB_LEASE_SECONDS="60"
+    )
+    async with AsyncExitStack() as opened:
+        opened.push_async_callback(stack.stop)
+        await stack.start()
+        yield stack, await opened.enter_async_context(Client(stack.address)), opened
+
+
+async def _synced(client: Client, name: str, host: str) -> None:
+    """A repository of that name, made and synced for the first time."""
+    spec = {"title": name, "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
+    body = {"metadata": {"name": name}, "spec": spec | {"githost": {"url": f"{host}/{name}.git", "branch": "main"}}}
+    await client.call("POST", f"{PROVISIONING}/repositories", status=201, json=body)
+    await _finished(client, name)
+
+
+async def _finished(client: Client, name: str) -> None:
+    ended: Any = (await client.ended(await client.sync(name), seconds=_SECONDS))["status"]
+    assert ended["state"] == "success", ended
+
+
+def _resident(service: Service, what: str) -> float:
+    """``VmRSS`` now or ``VmHWM`` at most, in MB."""
+    found = re.search(rf"{what}:\s+(\d+) kB", Path(f"/proc/{service.pid}/status").read_text())
+    assert found is not None
+    return int(found[1]) * 1024 / _MB

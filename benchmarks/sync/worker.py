@@ -1,0 +1,125 @@
+"""The jobs worker in this process. Its handler is called as a broker calls it, so that one clock measures from there to the job's end."""
+
+import asyncio
+import gc
+import time
+import uuid
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Self
+
+import orjson
+import structlog
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.kinds.kind import Extract
+from dashwright.common.kinds.registry import JOB, REPOSITORY
+from dashwright.common.messaging.broker import Handler
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.messaging.memory_queue import MemorySubscription
+from dashwright.common.messaging.message import Delivery, Message
+from dashwright.common.messaging.verdict import Done, Verdict
+from dashwright.common.models.provisioning import Action, JobSpec, RepositoryType, SyncJobOptions
+from dashwright.common.settings import load
+from dashwright.common.stores import jobs, resources
+from dashwright.common.work.new_jobs import new_job
+from dashwright.jobs_worker.main import JobsWorker
+
+NAMESPACE = "default"
+_FILES = 100_000
+_TICK = 0.005
+_WRITTEN = "select count(*), max(resource_version) from resource where resource in ('dashboards', 'folders')"
+_EVENTS = "select count(*) from change where feed = 1 and resource <> 'repositories'"
+_HISTORY = "select count(*) from resource_history"
+
+
+class Worker:
+    """``longest_stall``: for how many seconds, at most, the last sync has held the event loop."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        self._database = database
+        self._broker = _Entering()
+        settings = load(
+            data_dir=folder / "data", secret_key="of benchmarks", allowed_hosts="127.0.0.0/8", scheduling=False, repository_files=_FILES
+        )
+        self._worker = JobsWorker(settings, database, self._broker, Clock())
+        self.longest_stall = 0.0
+
+    @classmethod
+    async def open(cls, opened: AsyncExitStack, database_url: str, folder: Path) -> Self:
+        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
+        database = await Database.open(database_url, application_name="bench")
+        opened.push_async_callback(database.close)
+        worker = cls(database, folder)
+        await worker._broker.start()
+        opened.push_async_callback(worker._broker.close)
+        await worker._worker.start()
+        opened.push_async_callback(worker._worker.stop)
+        gc.freeze()  # as a worker's process does before it serves
+        return worker
+
+    async def add(self, name: str, url: str) -> uuid.UUID:
+        """A repository on the git host; its uid."""
+        spec = {"title": name, "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
+        body = orjson.dumps(spec | {"githost": {"url": url, "branch": "main"}}).decode()
+        write = resources.Write(REPOSITORY, name, body, REPOSITORY.version, extract=Extract(name))
+        async with self._database.transaction() as connection:
+            return (await resources.create(connection, NAMESPACE, write, actor="user:1", now=Clock().now())).uid
+
+    async def sync(self, name: str, uid: uuid.UUID, *, incremental: bool = False) -> float:
+        """The seconds from the handler entered to the job's end. Raises AssertionError where it has not ended well."""
+        spec = JobSpec(action=Action.SYNC, repository=name, sync=SyncJobOptions(incremental=incremental))
+        wanted = new_job(NAMESPACE, spec, uid=uid, kind=RepositoryType.GITHOST, now=Clock().now())
+        async with self._database.transaction() as connection:
+            job = (await jobs.submit(connection, JOB, [wanted], submitted_by={}, headers={})).jobs[0]
+        message = Message(body=orjson.dumps({"uid": str(job.uid)}))
+        delivery = Delivery(message=message, exchange="", routing_key="work.sync", redelivered=False, attempt=1)
+        assert self._broker.handle is not None
+        self.longest_stall = 0.0
+        ticking = asyncio.create_task(self._tick())
+        started = time.perf_counter()
+        await self._broker.handle(delivery)
+        seconds = time.perf_counter() - started
+        ticking.cancel()
+        async with self._database.connection() as connection:
+            ended = await connection.fetchval("select status from job where uid = $1", job.uid)
+        assert orjson.loads(ended)["state"] == "success", ended
+        return seconds
+
+    async def empty(self) -> None:
+        """As before the first repository."""
+        async with self._database.connection() as connection:
+            await connection.execute("truncate resource, resource_history, change, job, outbox cascade")
+
+    async def settle(self) -> None:
+        """What the server does by itself some minutes after very much was written."""
+        async with self._database.connection() as connection:
+            await connection.execute("vacuum analyze")
+
+    async def written(self) -> tuple[int, ...]:
+        """What a sync that changes nothing leaves as it is: rows, versions and events of dashboards and folders."""
+        async with self._database.connection() as connection:
+            found = [await connection.fetch(sql) for sql in (_WRITTEN, _EVENTS, _HISTORY)]
+        return tuple(value for rows in found for row in rows for value in row)
+
+    async def _tick(self) -> None:
+        while True:
+            started = time.perf_counter()
+            await asyncio.sleep(_TICK)
+            self.longest_stall = max(self.longest_stall, time.perf_counter() - started - _TICK)
+
+
+class _Entering(MemoryBroker):
+    """Keeps the handler of jobs back for whoever calls it in place of the queue."""
+
+    handle: Handler | None = None
+
+    async def consume(self, queue: str, handler: Handler, *, prefetch: int) -> MemorySubscription:
+        if queue == self.topology.work:
+            self.handle, handler = handler, _ignored
+        return await super().consume(queue, handler, prefetch=prefetch)
+
+
+async def _ignored(_delivery: Delivery) -> Verdict:
+    return Done()

@@ -1,0 +1,32 @@
+"""Draws the pictures of the README anew from examples/pictures (make docs). Always the same range, so that they are the same."""
+
+import asyncio
+import json
+import time
+from pathlib import Path
+from typing import Final, Literal
+
+from dashwright.common.models.asking import Asking
+from dashwright.common.models.pictures import DrawRequest
+from dashwright.expressions import answer
+from dashwright.expressions.pictures.picture import draw
+from dashwright.expressions.pictures.plotter import Plotter
+
+ROOT: Final = Path(__file__).parents[1]
+EXAMPLE: Final = ROOT / "examples" / "pictures" / "storefront.json"
+PICTURES: Final = ROOT / "docs" / "pictures"
+THEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
+
+
+async def main() -> None:
+    spec = json.loads(EXAMPLE.read_text())
+    plotter = Plotter()
+    for theme in THEMES:
+        request = DrawRequest(spec=spec, from_="1767225600000", to="1767247200000", width=1000, theme=theme)
+        picture = await draw(request, Asking(org_id=1), answer.Settings(), plotter, time.monotonic() + 60)
+        (PICTURES / f"{EXAMPLE.stem}-{theme}.png").write_bytes(picture.body)
+    await plotter.stop()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

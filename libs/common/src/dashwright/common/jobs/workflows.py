@@ -1,0 +1,53 @@
+"""What the workflows of a repository let be written, and what an export into it means, in the words that clients of the files API know."""
+
+import re
+from typing import Final
+
+from dashwright.common.errors import BadRequest, PreconditionFailed
+from dashwright.common.jobs.paths import check_path
+from dashwright.common.models.provisioning import ExportJobOptions, RepositorySpec, RepositoryType, SyncTarget, Workflow
+
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
+
+
+def is_own(spec: RepositorySpec, ref: str) -> bool:
+    """Whether a ref is what the repository syncs: its own branch, by name or unnamed, or its folder."""
+    return not ref or (spec.githost is not None and ref == spec.githost.branch)
+
+
+def check_write(spec: RepositorySpec, ref: str) -> None:
+    """Raises BadRequest, or PreconditionFailed, where the workflows of the repository do not let it be written at that ref."""
+    if _COMMIT.fullmatch(ref):
+        raise BadRequest("a commit is not written to: name a branch")
+    if not spec.workflows:
+        raise BadRequest("this repository is read only")
+    wanted = Workflow.WRITE if is_own(spec, ref) else Workflow.BRANCH
+    if wanted not in spec.workflows:
+        raise BadRequest(f"this repository does not support the {wanted.value} workflow")
+    if not is_own(spec, ref) and spec.type is RepositoryType.LOCAL:
+        raise PreconditionFailed("only repositories on a git host support the branch workflow")
+
+
+def prefix_of(options: ExportJobOptions) -> str:
+    """The directory that an export goes to, without a slash at its end; empty for the top."""
+    return (options.prefix or "").rstrip("/")
+
+
+def check_export(spec: RepositorySpec, options: ExportJobOptions) -> None:
+    """Raises BadRequest, or PreconditionFailed, where an export cannot go there, or not so."""
+    check_write(spec, options.branch or "")
+    if options.history and spec.type is RepositoryType.LOCAL:
+        raise BadRequest("a folder keeps no history: leave history out")
+    try:
+        check_path(prefix_of(options), spaces=True)
+    except BadRequest as error:
+        raise BadRequest(f"prefix: {error.message}") from error
+
+
+def hands_over(spec: RepositorySpec, options: ExportJobOptions) -> bool:
+    """Whether what is exported is managed by the repository from then on.
+
+    That is where a sync of it finds every object by its name, and leaves it where it is.
+    """
+    is_found = is_own(spec, options.branch or "") and options.identifier and not prefix_of(options)
+    return is_found and spec.sync.enabled and spec.sync.target is SyncTarget.INSTANCE

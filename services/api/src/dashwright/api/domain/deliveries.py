@@ -1,0 +1,95 @@
+"""What a delivery of a git host asks for: a sync after a push, a ``pr`` job for a pull request, or nothing. Pure."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+from pydantic import BaseModel, ValidationError
+
+from dashwright.common.errors import BadRequest
+from dashwright.common.models.provisioning import Action, Integer32, JobSpec, PullRequestJobOptions, RepositorySpec, SyncJobOptions
+
+PING: Final = "ping"
+_BRANCHES: Final = "refs/heads/"
+_LOOKED_AT: Final = frozenset({"opened", "reopened", "synchronize"})
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer's code and message; ``job`` is what is to be queued."""
+
+    code: int
+    message: str
+    job: JobSpec | None = None
+
+
+class _Repository(BaseModel):
+    full_name: str
+    default_branch: str = ""
+
+
+class _Side(BaseModel):
+    ref: str
+    sha: str = ""
+
+
+class _PullRequest(BaseModel):
+    number: Integer32
+    html_url: str
+    base: _Side
+    head: _Side
+
+
+class _Payload(BaseModel):
+    repository: _Repository | None = None
+    ref: str = ""
+    after: str = ""
+    action: str = ""
+    pull_request: _PullRequest | None = None
+
+
+def decide(event: str, payload: Any, name: str, spec: RepositorySpec) -> Decision:
+    """``name`` and ``spec`` are the repository's. Raises BadRequest for what is no such event, or one of another repository."""
+    if event == PING:
+        return Decision(200, "ping received")
+    if event not in ("push", "pull_request"):
+        return Decision(501, f"unsupported messageType: {event[:80]}")
+    try:
+        told = _Payload.model_validate(payload)
+    except ValidationError as error:
+        fields = ", ".join(sorted({".".join(map(str, fault["loc"])) for fault in error.errors(include_input=False)}))
+        raise BadRequest(f"the {event} event lacks what belongs to one: {fields or 'an object'}") from error
+    if told.repository is None:
+        raise BadRequest(f"missing repository in {event} event")
+    if told.repository.full_name.lower() != _full_name(spec):
+        raise BadRequest("repository mismatch")
+    branch = (spec.githost.branch if spec.githost is not None else "") or told.repository.default_branch
+    return _pushed(told, branch, name, spec) if event == "push" else _asked_to_merge(told, branch, name)
+
+
+def _pushed(told: _Payload, branch: str, name: str, spec: RepositorySpec) -> Decision:
+    if told.ref != f"{_BRANCHES}{branch}":
+        return Decision(200, f"ignoring push to {told.ref[:200]}")
+    if told.after and not told.after.strip("0"):
+        return Decision(200, "ignoring push as the branch was deleted")
+    if not spec.sync.enabled:
+        return Decision(200, "ignoring push as sync is not enabled")
+    return Decision(202, "push received", JobSpec(action=Action.SYNC, repository=name, sync=SyncJobOptions(incremental=True)))
+
+
+def _asked_to_merge(told: _Payload, branch: str, name: str) -> Decision:
+    pull = told.pull_request
+    if pull is None:
+        raise BadRequest("expected PR in event")
+    if pull.base.ref != branch:
+        return Decision(200, f"ignoring pull request event as {pull.base.ref[:200]} is not  the configured branch")
+    if told.action not in _LOOKED_AT:
+        return Decision(200, f"ignore pull request event: {told.action[:80]}")
+    wanted = PullRequestJobOptions(ref=pull.head.ref, hash=pull.head.sha, pr=pull.number, url=pull.html_url)
+    return Decision(202, f"pull request: {told.action}", JobSpec(action=Action.PR, repository=name, pr=wanted))
+
+
+def _full_name(spec: RepositorySpec) -> str:
+    """``owner/name`` as the url has it; hosts take no notice of case."""
+    url = (spec.githost.url if spec.githost is not None else "") or ""
+    return unquote(urlsplit(url.rstrip("/").removesuffix(".git")).path).strip("/").lower()

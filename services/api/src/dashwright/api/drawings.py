@@ -1,0 +1,43 @@
+"""Asks the expressions service for pictures of dashboards, a few at a time."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from dashwright.common.errors import TooManyRequests
+from dashwright.common.messaging.broker import Broker
+from dashwright.common.messaging.rpc import RpcClient
+from dashwright.common.models.asking import Asking
+from dashwright.common.models.pictures import Drawing, request_of
+
+SECONDS: Final = 30.0
+"""How long a picture may take, its queries included."""
+
+_AT_ONCE: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    body: bytes
+    media_type: str
+
+
+class Drawings:
+    def __init__(self, broker: Broker, rpc: RpcClient) -> None:
+        self._queue = broker.topology.pictures
+        self._rpc = rpc
+        self._under_way = 0
+
+    async def draw(self, spec: str, drawing: Drawing, asking: Asking) -> Picture:
+        """A picture of the dashboard whose JSON is ``spec``; ``asking`` says whose data sources it may query, and which.
+
+        Raises TooManyRequests where enough are being drawn, DeadlineExceeded, Unavailable, and what is wrong with the request.
+        """
+        if self._under_way >= _AT_ONCE:
+            raise TooManyRequests(f"{_AT_ONCE} pictures are being drawn already; ask again in a moment")
+        self._under_way += 1
+        try:
+            body = request_of(spec.encode(), drawing)
+            answer = await self._rpc.call(self._queue, body, timeout=SECONDS, headers=asking.headers())
+            return Picture(await answer.read(), str(answer.headers.get("content_type", "")))
+        finally:
+            self._under_way -= 1

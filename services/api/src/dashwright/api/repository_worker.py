@@ -1,0 +1,54 @@
+"""What the jobs worker does with a repository while somebody waits: it alone reads folders, talks to git hosts and writes to either."""
+
+import asyncio
+from typing import Final
+
+from dashwright.api.probing import RepositoryProbe
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import Unhealthy
+from dashwright.common.identity import Identity
+from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.messaging.broker import Broker
+from dashwright.common.messaging.rpc import RpcClient
+from dashwright.common.models.shape import Shape
+from dashwright.common.stores import resources
+from dashwright.common.stores.resources import Stored
+
+READ: Final = REPOSITORY.actions["get"]
+
+SECONDS: Final = 33.0
+"""How long the worker may take for all that one request asks of it: the git host has 30 of them to answer it."""
+
+
+class RepositoryWorker:
+    def __init__(self, database: Database, broker: Broker, rpc: RpcClient, probe: RepositoryProbe) -> None:
+        self._database = database
+        self._queue = broker.topology.repositories
+        self._rpc = rpc
+        self._probe = probe
+
+    async def ready(self, caller: Identity, namespace: str, name: str) -> Stored:
+        """The repository, which can be worked with. Raises NotFound, and Unhealthy for one that failed its probe.
+
+        Why it did, with addresses and folders, is told to who may read repositories.
+        """
+        async with self._database.connection() as connection:
+            repository = await resources.get(connection, REPOSITORY, namespace, name)
+        try:
+            await self._probe.require_healthy(namespace, [repository])
+        except Unhealthy as error:
+            if caller.may(READ):
+                raise
+            raise Unhealthy("The repository configuration is not healthy", details=error.details) from error
+        return repository
+
+    async def ask(self, request: Shape, *, due: float) -> bytes:
+        """The worker's answer, until ``due`` by the loop's clock. Raises what the worker raises, DeadlineExceeded and Unavailable."""
+        left = due - asyncio.get_running_loop().time()
+        answer = await self._rpc.call(self._queue, request.to_json(), timeout=max(left, 0.001))
+        return await answer.read()
+
+
+def due() -> float:
+    """When an answer that is asked for now has to be there."""
+    return asyncio.get_running_loop().time() + SECONDS

@@ -1,0 +1,163 @@
+"""Deliveries of git hosts: believed by their signature, taken once, and only queued.
+
+Whoever calls is a stranger until the signature fits, so nothing is read of a body before. Nobody is asked and no lock is waited for.
+"""
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import hmac
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+import orjson
+
+from dashwright.api.commands import Idempotency, Jobs
+from dashwright.api.domain.actor import Actor
+from dashwright.api.domain.deliveries import PING, Decision, decide
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import BadRequest, NotFound, Unauthorized, Unhealthy
+from dashwright.common.identity import org_of
+from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.kinds.repository import hook_place
+from dashwright.common.models.provisioning import RepositorySpec, RepositoryStatus
+from dashwright.common.secrets import SecretBox, SecretUnreadable
+from dashwright.common.stores import resources, statuses
+from dashwright.common.stores.resources import Stored
+
+_FORM: Final = "application/x-www-form-urlencoded"
+_SIGNED_BY: Final = "sha256="
+_LONGEST_ID: Final = 100
+_IN_PASSING: Final = 256 * 1024
+"""Bytes that are hashed at once; more are in a thread, beside other requests."""
+
+_MOST_REMEMBERED: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One call of a host, as its headers and its bytes have it."""
+
+    event: str
+    id: str
+    signature: str
+    media_type: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Expecting:
+    """A repository whose host was asked to call, and the secret that both know."""
+
+    stored: Stored
+    status: RepositoryStatus
+    secret: str
+
+
+class LastEvents:
+    """When hosts called last, in Unix milliseconds; written in batches, since the status of a repository is behind a lock."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._times: dict[tuple[str, str], int] = {}
+
+    def note(self, namespace: str, name: str, at: int) -> None:
+        if (namespace, name) in self._times or len(self._times) < _MOST_REMEMBERED:
+            self._times[namespace, name] = at
+
+    async def flush(self) -> None:
+        """Writes what was noted. Raises Unavailable; what was not written is kept for the next time."""
+        for (namespace, name), at in list(self._times.items()):
+            await self._write(namespace, name, at)
+            if self._times.get((namespace, name)) == at:
+                del self._times[namespace, name]
+
+    async def _write(self, namespace: str, name: str, at: int) -> None:
+        def change(status: RepositoryStatus, _: Stored) -> None:
+            status.webhook.last_event = max(at, status.webhook.last_event or 0)
+
+        with suppress(NotFound):
+            async with self._database.transaction() as connection:
+                await statuses.change(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
+
+
+class Webhooks:
+    """``box`` opens the secrets that were sealed for repositories."""
+
+    def __init__(self, database: Database, jobs: Jobs, box: SecretBox, clock: Clock, events: LastEvents) -> None:
+        self._database = database
+        self._jobs = jobs
+        self._box = box
+        self._clock = clock
+        self._events = events
+
+    async def expecting(self, namespace: str, name: str) -> Expecting:
+        """To be asked before a body is read. Raises BadRequest where nobody was asked to call."""
+        unexpected = BadRequest("unexpected webhook request: this server asked no git host to call here")
+        try:
+            async with self._database.connection() as connection:
+                stored = await resources.get(connection, REPOSITORY, namespace, name)
+        except NotFound as error:
+            raise unexpected from error
+        status = RepositoryStatus.model_validate_json(stored.status or "{}")
+        sealed = status.webhook.encrypted_secret
+        if not sealed:
+            raise unexpected
+        try:
+            secret = self._box.open(base64.b64decode(sealed), hook_place(namespace, name))
+        except (SecretUnreadable, binascii.Error) as error:
+            raise unexpected from error
+        return Expecting(stored, status, secret)
+
+    async def take(self, expecting: Expecting, delivery: Delivery, by: Actor) -> Decision:
+        """Queues what a delivery asks for, and answers what the host is told; what was taken before is not queued again.
+
+        Raises Unauthorized without the right signature, BadRequest for what cannot be read, Unhealthy of a repository that was seen
+        not to be healthy, and what asking for a job raises.
+        """
+        if not await _is_signed(expecting.secret, delivery):
+            raise Unauthorized("invalid signature")
+        if not delivery.id or len(delivery.id) > _LONGEST_ID or not delivery.id.isprintable():
+            raise BadRequest("the delivery has no id that could tell it from others; send X-GitHub-Delivery")
+        stored, health = expecting.stored, expecting.status.health
+        decision = decide(delivery.event, _payload(delivery), stored.name, RepositorySpec.model_validate_json(stored.spec))
+        self._events.note(stored.namespace, stored.name, self._clock.milliseconds())
+        if delivery.event == PING:
+            return decision
+        if health.checked is not None and not health.healthy:
+            raise Unhealthy("The repository configuration is not healthy", details={"name": stored.name})
+        if decision.job is None:
+            return decision
+        host = replace(by, uid=f"webhook:{stored.uid}", login=f"webhook:{stored.name}", org_id=org_of(stored.namespace) or by.org_id)
+        once = Idempotency(delivery.id, hashlib.sha256(delivery.body).digest())
+        if await self._jobs.accepted_before(host, stored.namespace, once) is not None:
+            return Decision(200, "delivery was received before")
+        await self._jobs.submit_delivered(host, stored, decision.job, once)
+        return decision
+
+
+async def _is_signed(secret: str, delivery: Delivery) -> bool:
+    """In constant time."""
+    if not delivery.signature.startswith(_SIGNED_BY) or not delivery.signature.isascii():
+        return False
+
+    def sign() -> str:
+        return hmac.new(secret.encode(), delivery.body, hashlib.sha256).hexdigest()
+
+    signed = sign() if len(delivery.body) < _IN_PASSING else await asyncio.to_thread(sign)
+    return hmac.compare_digest(signed, delivery.signature.removeprefix(_SIGNED_BY))
+
+
+def _payload(delivery: Delivery) -> Any:
+    """Raises BadRequest for what is neither JSON nor a form with JSON in it."""
+    text: bytes | str = delivery.body
+    try:
+        if delivery.media_type == _FORM:
+            text = parse_qs(delivery.body.decode(), max_num_fields=10)["payload"][0]
+        return orjson.loads(text)
+    except (ValueError, KeyError) as error:
+        raise BadRequest("the delivery is no JSON, and no form whose payload is; choose one of both at the git host") from error

@@ -1,0 +1,120 @@
+"""Direct edits: an object that a repository manages is changed by a change of its file, where the repository takes such."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+import orjson
+
+from dashwright.api.accounts.authors import author_of
+from dashwright.api.repository_worker import RepositoryWorker, due
+from dashwright.api.resources import rules
+from dashwright.api.resources.writing.admission import invalid
+from dashwright.api.resources.writing.wanted import By
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.errors import Cause, Forbidden
+from dashwright.common.kinds.annotations import FOLDER as IN_FOLDER
+from dashwright.common.kinds.annotations import (
+    GRANT_PERMISSIONS,
+    MESSAGE,
+    NUMBER_LABEL,
+    SET_BY_MANAGER,
+    SET_BY_STORE,
+    SOURCE_CHECKSUM,
+    SOURCE_PATH,
+)
+from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.models.provisioning import RepositorySpec, Workflow
+from dashwright.common.models.repository_calls import EditedObject, EditRequest
+from dashwright.common.stores import resources
+from dashwright.common.stores.resources import Stored, Write
+
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_NOT_OF_A_FILE: Final = SET_BY_STORE | SET_BY_MANAGER | {IN_FOLDER, MESSAGE, GRANT_PERMISSIONS, _LAST_APPLIED}
+
+
+class Edits:
+    """Changes what repositories manage. Whether the caller may is judged before."""
+
+    def __init__(self, database: Database, worker: RepositoryWorker) -> None:
+        self._database = database
+        self._worker = worker
+
+    async def check(self, stored: Stored, *, instead: str = "change") -> None:
+        """Raises Forbidden where the object's repository takes no edits of it, saying what to do ``instead``."""
+        async with self._database.connection() as connection:
+            why = await refusal(connection, stored)
+        if why is not None:
+            raise Forbidden(f"{rules.managed(stored)}{why}; {instead} its {'directory' if stored.kind.is_tree else 'file'} there instead")
+
+    async def make(self, stored: Stored, write: Write | None, by: By) -> None:
+        """Changes the object's file, or where ``write`` is None removes it, and by that the object. Not inside a transaction.
+
+        Raises Conflict where the file is another by now, Unhealthy, DeadlineExceeded, Unavailable, and what the worker says of the content.
+        """
+        annotations = rules.annotations_of(stored)
+        name, until = rules.manager_of(stored) or "", due()
+        await self._worker.ready(by.identity, stored.namespace, name)
+        request = EditRequest(
+            namespace=stored.namespace,
+            name=name,
+            path=annotations.get(SOURCE_PATH, ""),
+            checksum=annotations.get(SOURCE_CHECKSUM, ""),
+            edited=None if write is None else _edited(write),
+            message="" if write is None else write.annotations.get(MESSAGE, ""),
+            author=await author_of(self._database, by.identity),
+            dry_run=by.dry_run,
+        )
+        await self._worker.ask(request, due=until)
+
+
+async def refusal(connection: Connection, stored: Stored) -> str | None:
+    """What speaks against an edit of an object that a repository manages; None where nothing does.
+
+    Directories are not edited, and an object only where its repository has the workflow ``write`` and is synced: else nobody would see it.
+    """
+    found = await resources.get_many(connection, REPOSITORY, stored.namespace, [rules.manager_of(stored) or ""])
+    if stored.kind.is_tree or not found:
+        return ""
+    spec = RepositorySpec.model_validate_json(found[0].spec)
+    if rules.is_deleting(found[0]):
+        return ", which is being deleted"
+    if Workflow.WRITE not in spec.workflows:
+        return ', whose workflows do not include "write"'
+    return None if spec.sync.enabled else ", whose sync is off"
+
+
+async def is_editable(connection: Connection, stored: Stored) -> bool:
+    """Whether somebody with the right to may change or remove the object here."""
+    return rules.manager_of(stored) is None or await refusal(connection, stored) is None
+
+
+def of_its_file(stored: Stored, write: Write) -> Write:
+    """What a write of a managed object leaves of it: who manages it stays, and a sync keeps neither owners of fields nor kubectl's notes.
+
+    Raises Invalid for what a file has no place for.
+    """
+    metadata: dict[str, Any] = orjson.loads(stored.metadata)
+    if list(write.finalizers) != (metadata.get("finalizers") or []):
+        raise _no_place(stored, "metadata.finalizers")
+    if list(write.owner_references) != (metadata.get("ownerReferences") or []):
+        raise _no_place(stored, "metadata.ownerReferences")
+    known = metadata.get("annotations") or {}
+    kept = {key: text for key, text in known.items() if key in SET_BY_MANAGER or key == _LAST_APPLIED}
+    own = {key: text for key, text in write.annotations.items() if key not in SET_BY_MANAGER and key != _LAST_APPLIED}
+    return replace(write, annotations={**own, **kept}, managed_fields=metadata.get("managedFields", []))
+
+
+def _edited(write: Write) -> EditedObject:
+    return EditedObject(
+        version=write.stored_version,
+        name=write.name,
+        spec=write.spec,
+        labels={key: text for key, text in write.labels.items() if key != NUMBER_LABEL},
+        annotations={key: text for key, text in write.annotations.items() if key not in _NOT_OF_A_FILE},
+        folder=write.annotations.get(IN_FOLDER),
+    )
+
+
+def _no_place(stored: Stored, field: str) -> Exception:
+    text = f"Forbidden: the file of a {stored.kind.singular} that a repository manages has no place for it"
+    return invalid(stored.kind, stored.name, [Cause(field, "FieldValueForbidden", text)])

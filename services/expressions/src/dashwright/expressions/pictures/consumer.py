@@ -1,0 +1,49 @@
+"""Takes requests for pictures from the queue and sends the pictures back."""
+
+from time import monotonic, perf_counter
+from typing import Final
+
+import structlog
+from pydantic import ValidationError
+
+from dashwright.common.errors import BadRequest
+from dashwright.common.messaging.broker import Broker
+from dashwright.common.messaging.rpc import Reply, Request, RpcServer
+from dashwright.common.models.asking import Asking
+from dashwright.common.models.pictures import DrawRequest
+from dashwright.expressions import answer
+from dashwright.expressions.pictures.picture import draw
+from dashwright.expressions.pictures.plotter import Plotter
+
+_log = structlog.get_logger()
+
+_AT_ONCE: Final = 2
+"""Pictures whose queries run at the same time; they are drawn one after another."""
+
+
+class PictureConsumer:
+    """``seconds``: how long a picture may take."""
+
+    def __init__(self, broker: Broker, settings: answer.Settings, *, seconds: float) -> None:
+        self._settings = settings
+        self._seconds = seconds
+        self._plotter = Plotter()
+        self._server = RpcServer(broker, broker.topology.pictures, self._answer, prefetch=_AT_ONCE)
+
+    async def start(self) -> None:
+        await self._server.start()
+
+    async def stop(self, *, drain: float) -> None:
+        await self._server.stop(drain=drain)
+        await self._plotter.stop()
+
+    async def _answer(self, request: Request) -> Reply:
+        started = perf_counter()
+        try:
+            wanted = DrawRequest.model_validate_json(request.body)
+        except ValidationError as error:
+            raise BadRequest(f"the request for a picture cannot be read: {error.errors(include_url=False)[0]['msg']}") from error
+        until = monotonic() + min(self._seconds, request.deadline - self._settings.clock.seconds())
+        picture = await draw(wanted, Asking.of(request.headers), self._settings, self._plotter, until)
+        _log.info("picture_drawn", bytes=len(picture.body), ms=round((perf_counter() - started) * 1000, 3))
+        return Reply(picture.body, {"content_type": picture.media_type})

@@ -1,0 +1,198 @@
+"""A dashboard as what can be drawn: panels and where they stand. Reads the classic schema and the one with elements and a layout.
+
+What is not as it should be is left out: a saved dashboard may hold anything.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dashwright.expressions.pictures.variables import Variables
+
+COLUMNS: Final = 24
+_RENAMED: Final = {"graph": "timeseries", "singlestat": "stat", "table-old": "table", "grafana-singlestat-panel": "stat"}
+_DEEPEST: Final = 8
+_AUTO_COLUMNS: Final = 3
+_AUTO_HEIGHT: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """In units of the grid: 24 columns, any number of rows."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """``defaults`` and ``overrides`` are those of the field configuration; ``targets`` have variables put in."""
+
+    id: int
+    type: str
+    title: str
+    place: Place
+    options: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    overrides: Sequence[Mapping[str, Any]] = ()
+    targets: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Dashboard:
+    """``start`` and ``end`` as the dashboard was saved, such as ``now-6h`` and ``now``."""
+
+    title: str
+    panels: Sequence[Panel]
+    start: str
+    end: str
+
+
+def read(spec: Mapping[str, Any]) -> Dashboard:
+    variables = Variables.of(spec)
+    title = variables.put_in(text_of(spec.get("title")))
+    is_layout = isinstance(spec.get("elements"), dict)
+    time = mapping_of(spec.get("timeSettings" if is_layout else "time"))
+    drawn = _laid_out(spec, variables) if is_layout else _classic(spec, variables)
+    panels = sorted(drawn, key=lambda panel: (panel.place.y, panel.place.x))
+    return Dashboard(title, panels, text_of(time.get("from")) or "now-6h", text_of(time.get("to")) or "now")
+
+
+def mapping_of(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def items_of(value: Any) -> list[Mapping[str, Any]]:
+    """The objects of a list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def text_of(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def number_of(value: Any) -> float | None:
+    """A finite number, also one that is written as text."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if abs(number) < float("inf") else None
+
+
+def _classic(spec: Mapping[str, Any], variables: Variables) -> Iterator[Panel]:
+    below = 0
+    for panel in items_of(spec.get("panels")):
+        place = _place(mapping_of(panel.get("gridPos")), below, ("x", "y", "w", "h"))
+        if panel.get("type") == "row":
+            place = Place(0, place.y, COLUMNS, 1)
+        below = max(below, place.y + place.height)
+        yield _panel(panel, place, variables)
+
+
+def _panel(panel: Mapping[str, Any], place: Place, variables: Variables) -> Panel:
+    configured = mapping_of(panel.get("fieldConfig"))
+    kind = text_of(panel.get("type"))
+    return Panel(
+        id=int(number_of(panel.get("id")) or 0),
+        type=_RENAMED.get(kind, kind),
+        title=variables.put_in(text_of(panel.get("title"))),
+        place=place,
+        options=variables.put_into(_options(panel)),
+        defaults=mapping_of(configured.get("defaults")) or _older_defaults(panel),
+        overrides=items_of(configured.get("overrides")),
+        targets=[_target(target, panel.get("datasource"), variables) for target in items_of(panel.get("targets"))],
+    )
+
+
+def _options(panel: Mapping[str, Any]) -> Mapping[str, Any]:
+    """With the text of a text panel of before options."""
+    options = mapping_of(panel.get("options"))
+    return options or {name: panel[name] for name in ("content", "mode") if name in panel}
+
+
+def _older_defaults(panel: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The unit and decimals of a panel of before field configurations."""
+    axes = items_of(panel.get("yaxes"))
+    unit = panel.get("format") or (axes[0].get("format") if axes else None)
+    older = {"unit": unit, "decimals": panel.get("decimals")}
+    return {name: value for name, value in older.items() if value is not None}
+
+
+def _target(target: Mapping[str, Any], datasource: Any, variables: Variables) -> Mapping[str, Any]:
+    """With the panel's data source where it names none."""
+    given = target if target.get("datasource") or datasource is None else {**target, "datasource": datasource}
+    put: Mapping[str, Any] = variables.put_into(given)
+    return put
+
+
+def _place(given: Mapping[str, Any], below: int, names: tuple[str, str, str, str]) -> Place:
+    x, y, width, height = (number_of(given.get(name)) for name in names)
+    left = min(max(int(x or 0), 0), COLUMNS - 1)
+    return Place(
+        left,
+        below if y is None else min(max(int(y), 0), 10_000),
+        min(max(int(width or COLUMNS // 2), 1), COLUMNS - left),
+        min(max(int(height or 8), 1), 200),
+    )
+
+
+def _laid_out(spec: Mapping[str, Any], variables: Variables) -> Iterator[Panel]:
+    elements = mapping_of(spec.get("elements"))
+    for place, name in _places(mapping_of(spec.get("layout")), 0, 0):
+        if place.height == 0:
+            yield Panel(0, "row", variables.put_in(name), Place(0, place.y, COLUMNS, 1))
+        elif isinstance(element := elements.get(name), dict):
+            yield _panel(_as_classic(mapping_of(element.get("spec"))), place, variables)
+
+
+def _places(layout: Mapping[str, Any], top: int, depth: int) -> Iterator[tuple[Place, str]]:
+    """Where each element stands; the heading of a row is a place without height."""
+    kind, spec = layout.get("kind"), mapping_of(layout.get("spec"))
+    if depth > _DEEPEST:
+        return
+    if kind in ("RowsLayout", "TabsLayout"):
+        for part in items_of(spec.get("rows" if kind == "RowsLayout" else "tabs")):
+            told = mapping_of(part.get("spec"))
+            yield Place(0, top, COLUMNS, 0), text_of(told.get("title"))
+            top += 1
+            if told.get("collapse") is True:
+                continue
+            inner = list(_places(mapping_of(told.get("layout")), top, depth + 1))
+            yield from inner
+            top = max([top, *(place.y + max(place.height, 1) for place, _ in inner)])
+        return
+    for number, item in enumerate(items_of(spec.get("items"))):
+        told = mapping_of(item.get("spec"))
+        width = COLUMNS // _AUTO_COLUMNS
+        row, column = divmod(number, _AUTO_COLUMNS)
+        automatic = Place(column * width, row * _AUTO_HEIGHT, width, _AUTO_HEIGHT)
+        place = automatic if kind == "AutoGridLayout" else _place(told, 0, ("x", "y", "width", "height"))
+        yield Place(place.x, top + place.y, place.width, place.height), text_of(mapping_of(told.get("element")).get("name"))
+
+
+def _as_classic(element: Mapping[str, Any]) -> dict[str, Any]:
+    """A panel among elements, with the members of one in the classic schema."""
+    shown = mapping_of(element.get("vizConfig"))
+    told = mapping_of(shown.get("spec"))
+    queries = items_of(mapping_of(mapping_of(element.get("data")).get("spec")).get("queries"))
+    return {
+        "id": element.get("id"),
+        "title": element.get("title"),
+        "type": shown.get("group") or shown.get("kind"),
+        "options": told.get("options"),
+        "fieldConfig": told.get("fieldConfig"),
+        "targets": [_as_target(mapping_of(query.get("spec"))) for query in queries],
+    }
+
+
+def _as_target(query: Mapping[str, Any]) -> dict[str, Any]:
+    asked = mapping_of(query.get("query"))
+    kind = asked.get("group") or asked.get("kind")
+    named = mapping_of(asked.get("datasource"))
+    source = query.get("datasource") or {"type": kind, **({"uid": named["name"]} if "name" in named else {})}
+    return {**mapping_of(asked.get("spec")), "refId": query.get("refId"), "hide": query.get("hidden") is True, "datasource": source}

@@ -1,0 +1,94 @@
+"""Where each panel stands in the picture, in pixels: the grid of 24 columns, rows without gaps above them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dashwright.expressions.pictures.dashboard import COLUMNS, Panel
+
+MOST_PANELS: Final = 60
+_CELL: Final = 30
+_GAP: Final = 8
+_SMALL_GAP: Final = 2
+_NARROW: Final = 480
+_TOP: Final = 36
+_BELOW: Final = 24
+_TITLE: Final = 26
+_INSET: Final = 2
+_ALONE_HEIGHT: Final = 500
+_LOWEST_WITH_TITLE: Final = 44
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A panel and its place in pixels."""
+
+    panel: Panel
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def has_title(self) -> bool:
+        return bool(self.panel.title.strip()) and self.height >= _LOWEST_WITH_TITLE
+
+    @property
+    def inset(self) -> int:
+        return _INSET
+
+    @property
+    def inside(self) -> tuple[float, float]:
+        """Width and height of what is left for the panel's content."""
+        above = _TITLE if self.has_title else _INSET
+        return max(1.0, self.width - 2 * _INSET), max(1.0, self.height - above - _INSET)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """``top``: the pixels above the panels that the dashboard's title takes. ``left_out``: panels that are not drawn."""
+
+    width: int
+    height: int
+    top: int
+    boxes: Sequence[Box]
+    left_out: int = 0
+
+
+def laid_out(panels: Sequence[Panel], width: int, height: int | None, *, is_alone: bool) -> Layout:
+    """One panel by itself fills the picture; of a dashboard, what lies below ``height`` is not drawn."""
+    if is_alone:
+        tall = height or _ALONE_HEIGHT
+        return Layout(width, tall, 0, [Box(panels[0], 0, 0, width, tall)])
+    gap = _GAP if width >= _NARROW else _SMALL_GAP
+    cell = (width - gap * (COLUMNS + 1)) / COLUMNS
+    boxes = [_boxed(panel, line, cell, gap) for panel, line in zip(panels, _compacted(panels), strict=True)]
+    drawn = [box for box in boxes[:MOST_PANELS] if height is None or box.y < height]
+    left_out = len(boxes) - len(drawn)
+    bottom = max([_TOP, *(box.y + box.height for box in drawn)]) + _GAP + (_BELOW if left_out else 0)
+    return Layout(width, int(bottom) if height is None else height, _TOP, drawn, left_out)
+
+
+def _boxed(panel: Panel, line: int, cell: float, gap: int) -> Box:
+    """``cell``: how wide a column is, ``gap``: what is between two."""
+    place = panel.place
+    return Box(
+        panel,
+        gap + place.x * (cell + gap),
+        _TOP + line * (_CELL + _GAP),
+        place.width * cell + (place.width - 1) * gap,
+        place.height * _CELL + (place.height - 1) * _GAP,
+    )
+
+
+def _compacted(panels: Sequence[Panel]) -> list[int]:
+    """The line at which each panel begins, moved up as far as there is nothing above it, as dashboards do."""
+    reached = [0] * COLUMNS
+    lines = []
+    for panel in panels:
+        columns = range(panel.place.x, panel.place.x + panel.place.width)
+        line = max(reached[column] for column in columns)
+        for column in columns:
+            reached[column] = line + panel.place.height
+        lines.append(line)
+    return lines

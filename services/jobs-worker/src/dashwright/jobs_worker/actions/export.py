@@ -1,0 +1,341 @@
+"""Bring what nobody manages into the repository: read everything as it was at one moment, settle every path, send it all at once.
+
+A dashboard that cannot go in is an error in the summary while all others go in. Bodies are spooled: memory holds names and titles. Until
+the host has taken the commits nothing has happened, and an export that is run again makes none.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from dashwright.common.errors import BadRequest, Conflict, DashwrightError, NotFound, TooLarge
+from dashwright.common.jobs import paths, verdicts
+from dashwright.common.jobs.progress import Effect, Result, Tally
+from dashwright.common.jobs.workflows import check_export, hands_over, prefix_of
+from dashwright.common.models.provisioning import ExportJobOptions, RepositoryType
+from dashwright.jobs_worker.domain.export import Directories, Exportable, Handed, Version, fault_of, file_names, may_replace, place
+from dashwright.jobs_worker.domain.files.rules import ref_of
+from dashwright.jobs_worker.domain.objects import CommitBy, Draft, Edit, Entry, File, Key, Repository
+from dashwright.jobs_worker.domain.resource import check_size
+from dashwright.jobs_worker.ports import Checkout, Checkouts, CopyDamaged, Exports, Progress, Spool
+
+MESSAGE: Final = "Exported from Dashwright"
+MOST_COMMITS: Final = 10_000
+MOST_BYTES_OF_FOLDER: Final = 64 * 1024 * 1024
+"""What is written into a folder is in memory while it is."""
+
+_ATTEMPTS: Final = 3
+_AT_ONCE: Final = 16
+"""Bodies in memory: of megabytes each they may be."""
+
+_HISTORIES_AT_ONCE: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ExportJob:
+    """What to export where; ``by`` is who asked for it."""
+
+    repository: Repository
+    options: ExportJobOptions
+    by: CommitBy
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Of one export: files, bytes of a file, and bytes of all."""
+
+    most_files: int
+    largest_file: int
+    most_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Spooled:
+    """A version of a file that waits in the spool."""
+
+    ticket: int
+    by: CommitBy
+    at: datetime
+    message: str
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """Everything to be exported; ``versions`` by uid, the newest last."""
+
+    directories: Directories
+    folders: Sequence[Exportable]
+    files: list[Exportable] = field(default_factory=list)
+    versions: dict[str, list[_Spooled]] = field(default_factory=dict)
+    faults: list[Result] = field(default_factory=list)
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _FileWrite:
+    """``versions`` are those that git does not have yet; ``replaces`` as in an Edit."""
+
+    path: str
+    versions: Sequence[_Spooled]
+    replaces: str | None
+
+
+@dataclass(slots=True)
+class _Settled:
+    """What becomes of one state of the repository. ``places`` are the files of dashboards, written or there already, by uid."""
+
+    results: list[Result] = field(default_factory=list)
+    writes: list[_FileWrite] = field(default_factory=list)
+    keeps: list[str] = field(default_factory=list)
+    places: dict[str, str] = field(default_factory=dict)
+
+
+async def export(job: ExportJob, exports: Exports, checkouts: Checkouts, progress: Progress, spool: Spool, bounds: Bounds) -> Tally:
+    """Answers verdict, errors and summary; faults of single files are among them.
+
+    Raises what fails as a whole, and then nothing was written: BadRequest where the repository is not to be written so, NotFound for the
+    folder, TooLarge, Conflict where others write the branch all the time, and what the ports raise.
+    """
+    spec = job.repository.spec
+    check_export(spec, job.options)
+    ref = ref_of(spec, job.options.branch or "")
+    tally = Tally(message=verdicts.EXPORT_STARTED)
+    await progress.report(tally)
+    gathered = await _gather(job, exports, progress, spool, bounds, tally)
+    made, settled = await _write(job, ref, gathered, exports, checkouts, progress, spool, tally)
+    if made is not None and hands_over(spec, job.options):
+        tally.message = verdicts.EXPORT_HANDING_OVER
+        await progress.report(tally)
+        levels = _handed(gathered, settled, await made.entries())
+        if any(levels):
+            await exports.hand_over(levels)
+    tally.underway = 0
+    for result in (*gathered.faults, *settled.results):
+        tally.record(result)
+    if not settled.writes and not settled.keeps:
+        tally.final_message = verdicts.NOTHING_TO_EXPORT
+    return tally
+
+
+async def _gather(job: ExportJob, exports: Exports, progress: Progress, spool: Spool, bounds: Bounds, tally: Tally) -> _Gathered:
+    options = job.options
+    folders = await exports.folders(bounds.most_files + 1)
+    if len(folders) > bounds.most_files:
+        raise TooLarge("load folder tree: too many folders")
+    directories = await asyncio.to_thread(Directories, folders, prefix_of(options))
+    if options.folder and directories.path(options.folder) is None:
+        raise NotFound(f"folder {options.folder} NOT found in tree")
+    within = directories.within(options.folder or "")
+    items = await exports.dashboards(list(within) if options.folder else None, bounds.most_files + 1)
+    if len(items) + len(folders) > bounds.most_files:
+        raise TooLarge(
+            f"more than {bounds.most_files} files and directories: export folder by folder, or raise DASHWRIGHT_REPOSITORY_FILES"
+        )
+    gathered = _Gathered(directories, [item for item in folders if item.key.name in within and not item.is_managed])
+    tally.total = len(items) + len(gathered.folders)
+    most_bytes = MOST_BYTES_OF_FOLDER if job.repository.spec.type is RepositoryType.LOCAL else bounds.most_bytes
+    for some in _portions(items, _HISTORIES_AT_ONCE if options.history else _AT_ONCE):
+        versions = await exports.versions(some, older=bool(options.history))
+        await asyncio.to_thread(_spool, gathered, some, versions, spool, bounds.largest_file, with_name=options.identifier)
+        if gathered.size > most_bytes:
+            raise TooLarge(f"more than {most_bytes} bytes: export folder by folder, or without history")
+        if options.history and sum(map(len, gathered.versions.values())) > MOST_COMMITS:
+            raise TooLarge(f"more than {MOST_COMMITS} versions: export folder by folder, or without history")
+        tally.underway += len(some)
+        await progress.report(tally)
+    return gathered
+
+
+def _portions(items: Sequence[Exportable], size: int) -> Iterator[Sequence[Exportable]]:
+    return (items[first : first + size] for first in range(0, len(items), size))
+
+
+def _spool(
+    gathered: _Gathered, items: Sequence[Exportable], versions: Iterable[Version], spool: Spool, largest: int, *, with_name: bool
+) -> None:
+    kept: defaultdict[str, list[Version]] = defaultdict(list)
+    for version in versions:
+        kept[version.uid].append(version)
+    for item in items:
+        directory = gathered.directories.path(item.folder)
+        if directory is None:
+            gathered.faults.append(_error(item.key, f"{item.key.name}.json", f"folder {item.folder} NOT found in tree"))
+            continue
+        spooled: list[_Spooled] = []
+        for version in kept[item.uid]:
+            try:
+                body = version.content(item.key.name if with_name else "")
+                check_size(len(body), largest)
+            except DashwrightError as fault:
+                if version.generation == item.generation:
+                    gathered.faults.append(_error(item.key, next(file_names(item, directory)), fault.message))
+                continue
+            gathered.size += len(body)
+            spooled.append(_Spooled(spool.put(body), version.by, version.at, version.told()))
+        if kept[item.uid] and kept[item.uid][-1].generation == item.generation and spooled:
+            gathered.files.append(item)
+            gathered.versions[item.uid] = spooled
+
+
+async def _write(
+    job: ExportJob, ref: str, gathered: _Gathered, exports: Exports, checkouts: Checkouts, progress: Progress, spool: Spool, tally: Tally
+) -> tuple[Checkout | None, _Settled]:
+    """The state of the branch after it, and what was settled; begun anew where somebody else wrote it meanwhile."""
+    tally.message = verdicts.EXPORT_WRITING
+    for attempt in range(_ATTEMPTS):
+        try:
+            base = await _base(checkouts, job.repository, ref)
+            if base is None and ref:
+                raise BadRequest("the repository has no commits yet: its own branch is the first to be written, export there")
+            entries = {entry.path: entry for entry in await base.entries()} if base is not None else {}
+            before = _Before(entries, base.reading() if base is not None else None)
+            settled = await asyncio.to_thread(_settle, gathered, before, spool)
+            await progress.report(tally)
+            if not settled.writes and not settled.keeps:
+                return base, settled
+            drafts = _drafts(job, settled, spool)
+            await exports.hold()
+            return await checkouts.send(job.repository, base.commit if base is not None else "", ref, drafts), settled
+        except (Conflict, CopyDamaged):
+            if attempt == _ATTEMPTS - 1:
+                raise
+    raise AssertionError("the last attempt answers or raises")
+
+
+async def _base(checkouts: Checkouts, repository: Repository, ref: str) -> Checkout | None:
+    """A branch that is not there yet begins with the repository's own."""
+    try:
+        return await checkouts.at(repository, ref)
+    except NotFound:
+        if not ref:
+            raise
+        return await checkouts.at(repository, "")
+
+
+@dataclass(slots=True)
+class _Before:
+    """The files that are there before; ``read`` None where there is none at all."""
+
+    entries: Mapping[str, Entry]
+    read: Callable[[str], File] | None
+    _last: tuple[str, File] | None = None
+
+    def file(self, path: str) -> File | None:
+        """What can be read of a path; None where nothing can."""
+        if self.read is None or path not in self.entries or self.entries[path].fault:
+            return None
+        if self._last is None or self._last[0] != path:
+            try:
+                self._last = path, self.read(path)
+            except DashwrightError as fault:
+                if fault.status >= 500:
+                    raise
+                return None
+        return self._last[1]
+
+    def is_free(self, path: str, *, name: str, body: bytes) -> bool:
+        """Whether an object of that name may be written there, without a loss to others."""
+        if path not in self.entries:
+            return not self.is_blocked(path)
+        found = self.file(path)
+        return found is not None and (found.body == body or may_replace(found.body, name))
+
+    def is_blocked(self, path: str) -> bool:
+        """Whether a file or link stands where a directory on the way would be, or a directory where the file would."""
+        return f"{path}/" in self.entries or any(self._is_no_directory(above) for above in paths.directories(path))
+
+    def _is_no_directory(self, path: str) -> bool:
+        return path.rstrip("/") in self.entries or (path in self.entries and bool(self.entries[path].fault))
+
+
+def _settle(gathered: _Gathered, before: _Before, spool: Spool) -> _Settled:
+    settled = _Settled()
+    taken: set[str] = set()
+    for item in gathered.files:
+        directory = gathered.directories.path(item.folder) or ""
+        versions = gathered.versions[item.uid]
+        is_free = partial(before.is_free, name=item.key.name, body=spool.get(versions[-1].ticket))
+        try:
+            path = place(item, directory, taken, is_free)
+        except BadRequest as fault:
+            settled.results.append(_error(item.key, next(file_names(item, directory)), fault.message))
+            continue
+        settled.places[item.uid] = path
+        found = before.file(path)
+        missing = versions if found is None else _missing(versions, found.body, spool)
+        if missing:
+            settled.writes.append(_FileWrite(path, missing, found.checksum if found else None))
+        effect = Effect.CREATE if found is None else Effect.UPDATE if missing else Effect.NOOP
+        settled.results.append(Result(effect, item.key.group, item.key.resource, path, item.key.name))
+    _settle_folders(gathered, before, settled)
+    return settled
+
+
+def _missing(versions: Sequence[_Spooled], body: bytes, spool: Spool) -> Sequence[_Spooled]:
+    """Those after the one that is there."""
+    known = next((index for index in reversed(range(len(versions))) if spool.get(versions[index].ticket) == body), -1)
+    return versions[known + 1 :]
+
+
+def _settle_folders(gathered: _Gathered, before: _Before, settled: _Settled) -> None:
+    """A folder without anything in it is kept by a file, as everywhere in git."""
+    reached = {directory for path in settled.places.values() for directory in paths.directories(path)}
+    for item in sorted(gathered.folders, key=lambda item: -gathered.directories.depth(item.key.name)):
+        directory = gathered.directories.path(item.key.name) or ""
+        fault = fault_of(f"{directory}x.json") or ("other files are in its place" if before.is_blocked(f"{directory}x") else "")
+        if fault:
+            settled.results.append(_error(item.key, directory, fault))
+            continue
+        if directory not in before.entries and directory not in reached:
+            settled.keeps.append(f"{directory}{paths.KEEP}")
+            reached.update(paths.directories(directory))
+        effect = Effect.NOOP if directory in before.entries else Effect.CREATE
+        settled.results.append(Result(effect, item.key.group, item.key.resource, directory, item.key.name))
+
+
+def _error(key: Key, path: str, reason: str) -> Result:
+    return Result(Effect.CREATE, key.group, key.resource, path, key.name, f"error writing: {path} ({reason})")
+
+
+@dataclass(frozen=True, slots=True)
+class _Edits:
+    """Read from the spool one by one, each time anew. No ticket is an empty file."""
+
+    files: Sequence[tuple[str, int | None, str | None]]
+    spool: Spool
+
+    def __iter__(self) -> Iterator[Edit]:
+        for path, ticket, replaces in self.files:
+            yield Edit(path, b"" if ticket is None else self.spool.get(ticket), replaces)
+
+
+def _drafts(job: ExportJob, settled: _Settled, spool: Spool) -> Sequence[Draft]:
+    keeps: list[tuple[str, int | None, str | None]] = [(path, None, None) for path in settled.keeps]
+    if not job.options.history:
+        newest = [(write.path, write.versions[-1].ticket, write.replaces) for write in settled.writes]
+        return [Draft(_Edits([*newest, *keeps], spool), job.by, MESSAGE)]
+    dated = [(version, write.path) for write in settled.writes for version in write.versions]
+    dated.sort(key=lambda pair: pair[0].at)
+    drafts = [Draft(_Edits([(path, version.ticket, None)], spool), version.by, version.message, version.at) for version, path in dated]
+    return [*drafts, Draft(_Edits(keeps, spool), job.by, MESSAGE)] if keeps else drafts
+
+
+def _handed(gathered: _Gathered, settled: _Settled, entries: Iterable[Entry]) -> Sequence[Sequence[Handed]]:
+    """Folders level by level, then dashboards: as far as they are in the repository."""
+    found = {entry.path: entry.checksum for entry in entries}
+    levels: defaultdict[int, list[Handed]] = defaultdict(list)
+    for item in gathered.folders:
+        directory = gathered.directories.path(item.key.name) or ""
+        if directory in found:
+            handed = Handed(item.key, item.uid, item.generation, item.folder, directory.rstrip("/"))
+            levels[gathered.directories.depth(item.key.name)].append(handed)
+    dashboards = [
+        Handed(item.key, item.uid, item.generation, item.folder, path, found[path])
+        for item in gathered.files
+        if (path := settled.places.get(item.uid, "")) in found
+    ]
+    return [*(levels[depth] for depth in sorted(levels)), dashboards]

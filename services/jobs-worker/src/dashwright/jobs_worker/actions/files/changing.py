@@ -1,0 +1,254 @@
+"""A change that somebody wants of a repository's files: which edits it takes, and what these mean for what is stored."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import orjson
+
+from dashwright.common.document import check_depth
+from dashwright.common.errors import AlreadyExists, BadRequest, MethodNotAllowed, NotFound
+from dashwright.common.jobs import paths
+from dashwright.common.jobs.names import object_name
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER
+from dashwright.common.models.repository_calls import ChangeMethod, ChangeRequest, Touch
+from dashwright.common.models.repository_views import ResourceAction
+from dashwright.jobs_worker.actions.files.planning import (
+    Proposed,
+    Scene,
+    concerns,
+    plan_files,
+    read_file,
+    see,
+    touches_of_file,
+    touches_of_plan,
+    touches_of_ref,
+)
+from dashwright.jobs_worker.actions.sync import Planned
+from dashwright.jobs_worker.domain.edits import MOST_BYTES, check_number, check_total
+from dashwright.jobs_worker.domain.files.content import read_content, to_write, write_content
+from dashwright.jobs_worker.domain.files.proposal import difference_of, files_below
+from dashwright.jobs_worker.domain.files.rules import check_name
+from dashwright.jobs_worker.domain.files.touches import nearest_folder, touch
+from dashwright.jobs_worker.domain.files.wrapper import Sight
+from dashwright.jobs_worker.domain.objects import Difference, Edit, Entry, Key
+from dashwright.jobs_worker.domain.resource import check_size
+from dashwright.jobs_worker.ports import Checkout
+
+_KEEP: Final = ".keep"
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A change, nothing of it done. ``content`` is what was sent, as it is written; ``base`` stands for all that it was decided by."""
+
+    edits: Sequence[Edit]
+    difference: Difference
+    planned: Planned
+    sight: Sight
+    touches: list[Touch]
+    base: str
+    content: str | None = None
+
+
+async def decide(scene: Scene, checkout: Checkout | None, wanted: ChangeRequest, ref: str, suffix: Callable[[], str]) -> Decided:
+    """Raises AlreadyExists, NotFound, MethodNotAllowed, Invalid, BadRequest, TooLarge, and Forbidden where a quota is reached.
+
+    ``suffix`` ends names that are to be made.
+    """
+    check_name(wanted.path)
+    if not wanted.path:
+        raise BadRequest("the root of a repository is neither made, moved nor removed")
+    files = _Files(scene, checkout, await checkout.entries() if checkout is not None else ())
+    body = await asyncio.to_thread(files.body_of, wanted, suffix)
+    edits = await files.edits(wanted, body)
+    difference = difference_of(files.entries, edits, in_git=scene.in_git)
+    proposed = Proposed(checkout, edits, in_git=scene.in_git)
+    planned = await plan_files(scene, proposed, difference)
+    check_faults(planned, edits)
+    sight, own = await _sight(scene, planned, proposed, checkout, wanted, ref)
+    touches = _with_all(scene, planned, await touches_of_plan(scene, planned), edits, wanted.path, own)
+    touches += touches_of_ref(scene, planned, ref, (edit.path for edit in edits))
+    base = fingerprint(proposed.commit, ref, edits, touches)
+    return Decided(edits, difference, planned, sight, touches, base, body.decode() if body is not None else None)
+
+
+def check_faults(planned: Planned, edits: Sequence[Edit]) -> None:
+    """Raises BadRequest where something that would be written could not be stored."""
+    for fault in planned.plan.faults:
+        if any(edit.body is not None and concerns(fault, edit.path) for edit in edits):
+            message = fault.shown or fault.message
+            raise BadRequest(message if fault.path in message else f"{fault.path}: {message}")
+
+
+def fingerprint(commit: str, ref: str, edits: Sequence[Edit], touches: Sequence[Touch]) -> str:
+    """Differs where the repository, the edits, or what they do to which objects differs."""
+    written = [(edit.path, edit.replaces, None if edit.body is None else hashlib.sha256(edit.body).hexdigest()) for edit in edits]
+    listed = sorted(touch.to_json().decode() for touch in touches)
+    return hashlib.sha256(orjson.dumps([commit, ref, written, listed])).hexdigest()
+
+
+def message_of(wanted: ChangeRequest) -> str:
+    if wanted.message:
+        return wanted.message
+    if wanted.method is ChangeMethod.MOVE:
+        return f"Move {wanted.original_path} to {wanted.path}"
+    return f"{wanted.method.value.capitalize()} {wanted.path}"
+
+
+class _Files:
+    """The files that are there before a change."""
+
+    def __init__(self, scene: Scene, checkout: Checkout | None, entries: Iterable[Entry]) -> None:
+        self.entries = list(entries)
+        self._scene = scene
+        self._checkout = checkout
+        self._there: Mapping[str, Entry] = {entry.path: entry for entry in self.entries}
+
+    def body_of(self, wanted: ChangeRequest, suffix: Callable[[], str]) -> bytes | None:
+        """What was sent, as it is written and can be read again; None where nothing is to be sent, or was.
+
+        With a ``base`` it is as it was answered: that it is no other the base itself tells.
+        """
+        if wanted.method is ChangeMethod.DELETE:
+            return None
+        if paths.is_directory(wanted.path):
+            if wanted.content:
+                raise BadRequest("data cannot be provided for a directory")
+            return None
+        if not wanted.content:
+            if wanted.method is ChangeMethod.MOVE:
+                return None
+            raise BadRequest("the request has no content: send what the file is to hold")
+        body = wanted.content.encode()
+        check_size(len(body), self._scene.means.largest_file)
+        if not wanted.base:
+            tree = read_content(wanted.content, self._scene.means.read_yaml)
+            check_depth(tree)
+            body = write_content(wanted.path, to_write(tree, self._scene.repository.namespace, suffix))
+        self._scene.reader.read(wanted.path, body)
+        return body
+
+    async def edits(self, wanted: ChangeRequest, body: bytes | None) -> list[Edit]:
+        path, is_directory = wanted.path, paths.is_directory(wanted.path)
+        match wanted.method:
+            case ChangeMethod.CREATE:
+                self._require_free(path)
+                return [Edit(path + _KEEP, b"", None) if is_directory else Edit(path, body, None)]
+            case ChangeMethod.UPDATE:
+                if is_directory:
+                    raise MethodNotAllowed("a directory is made, moved or removed; what can be updated is a file")
+                return [Edit(path, body, await self._checksum(path))]
+            case ChangeMethod.DELETE:
+                listed = self._listed(path)
+                check_number(len(listed))
+                return [Edit(file, None, await self._checksum(file)) for file in listed]
+            case ChangeMethod.MOVE:
+                return await self._moves(wanted.original_path, path, body)
+
+    async def _moves(self, old: str, new: str, body: bytes | None) -> list[Edit]:
+        check_name(old)
+        if paths.is_directory(old) != paths.is_directory(new):
+            raise BadRequest("cannot move between file and directory types")
+        listed = self._listed(old)
+        if paths.is_directory(new) and new.startswith(old):
+            raise BadRequest("a directory cannot be moved into itself")
+        self._require_free(new)
+        check_number(2 * len(listed))
+        edits, total = [], 0
+        for path in listed:
+            target = new + path.removeprefix(old)
+            moved = body or await self._kept(path, target)
+            total += len(moved)
+            check_total(total, MOST_BYTES)
+            edits += [Edit(path, None, await self._checksum(path)), Edit(target, moved, None)]
+        return edits
+
+    async def _kept(self, path: str, target: str) -> bytes:
+        """The bytes as they are, unless the new name says that they are written otherwise."""
+        kept = (await read_file(self._checkout, path)).body
+        if path.endswith(".json") == target.endswith(".json") or not paths.is_resource(path):
+            return kept
+        return write_content(target, self._scene.reader.tree(path, kept))
+
+    def _listed(self, path: str) -> list[str]:
+        """The file, or all files below the directory. Raises NotFound where there is none, BadRequest where some are not seen."""
+        if not paths.is_directory(path):
+            if path not in self._there:
+                raise NotFound(f"file not found: {path}")
+            return [path]
+        if not path:
+            raise BadRequest("the root of a repository is neither made, moved nor removed")
+        below = files_below(self.entries, path)
+        if not any(entry.path.startswith(path) for entry in self.entries):
+            raise NotFound(f"directory not found: {path}")
+        full = {directory for file in self._there for directory in paths.directories(file) if directory != file}
+        unseen = [entry.path for entry in self.entries if entry.path.startswith(path) and paths.is_directory(entry.path)]
+        if any(directory not in full and paths.is_hidden(directory) for directory in unseen):
+            raise BadRequest(f"{path} holds hidden directories, which are not touched from here: change it in the repository")
+        if not below:
+            raise BadRequest(f"{path} holds no file that could be changed")
+        return sorted(below)
+
+    def _require_free(self, path: str) -> None:
+        above = (directory.rstrip("/") for directory in paths.directories(path))
+        taken = next((file for file in above if file in self._there), "")
+        # Nothing is named that the caller has not named: whether they may see it is not known here.
+        if path in self._there or any(entry.startswith(path.rstrip("/") + "/") for entry in self._there):
+            taken = path
+        if taken:
+            raise AlreadyExists(f"{taken} already exists", details={"name": taken})
+
+    async def _checksum(self, path: str) -> str:
+        entry = self._there.get(path)
+        if entry is None:
+            raise NotFound(f"file not found: {path}")
+        if entry.fault:
+            raise BadRequest(f"{path}: {entry.fault}")
+        return entry.checksum or (await read_file(self._checkout, path)).checksum
+
+
+async def _sight(
+    scene: Scene, planned: Planned, proposed: Proposed, checkout: Checkout | None, wanted: ChangeRequest, ref: str
+) -> tuple[Sight, list[Touch]]:
+    """What is told of the path, and what is done to its object even where that is stored as it is to be."""
+    path, is_deleted = wanted.path, wanted.method is ChangeMethod.DELETE
+    if paths.is_directory(path):
+        sight, key = await _sight_of_directory(scene, planned, path, ref, proposed.commit, is_deleted=is_deleted)
+    elif is_deleted:
+        assert checkout is not None, "there is a file to be removed"
+        sight, key = await see(scene, planned, checkout, path, ref, is_tried=False)
+        sight = replace(sight, action=ResourceAction.DELETE, errors=[])
+    else:
+        sight, key = await see(scene, planned, proposed, path, ref)
+    verb = "delete" if is_deleted else "create" if sight.existing is None else "update"
+    return sight, await touches_of_file(scene, planned, verb, key, path)
+
+
+async def _sight_of_directory(scene: Scene, planned: Planned, path: str, ref: str, commit: str, *, is_deleted: bool) -> tuple[Sight, Key]:
+    namespace, folders = scene.repository.namespace, planned.folders
+    key = folders.key(path)
+    existing = await scene.objects.shown(namespace, key, FOLDER.version)
+    if is_deleted:
+        return Sight(path, ref, commit, existing=existing, action=ResourceAction.DELETE), key
+    write = folders.write(path, is_new=existing is None)
+    dry_run = await scene.objects.tried(namespace, write)
+    action = ResourceAction.CREATE if existing is None else ResourceAction.UPDATE
+    return Sight(path, ref, commit, write=write, existing=existing, dry_run=dry_run, action=action), key
+
+
+def _with_all(
+    scene: Scene, planned: Planned, touches: Sequence[Touch], edits: Sequence[Edit], wanted: str, own: Sequence[Touch]
+) -> list[Touch]:
+    """Nothing is changed without a right to be asked for: a file of which nothing is stored stands for an object, too."""
+    found = list(touches)
+    if not any((touch.resource, touch.name) == (own[0].resource, own[0].name) for touch in found):
+        found += own
+    told = {item.path for item in planned.plan.ours.values()} | {wanted}
+    for edit in edits:
+        if edit.body is None and edit.path not in told:
+            key = Key(DASHBOARD.group, DASHBOARD.plural, object_name(scene.repository.name, edit.path))
+            found.append(touch("delete", key, nearest_folder(planned.plan, planned.folders, paths.parent(edit.path))))
+    return found

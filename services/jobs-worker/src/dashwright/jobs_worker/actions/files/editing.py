@@ -1,0 +1,96 @@
+"""An edit of a managed object: which file it changes, how, and what that means for what is stored."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+from dashwright.common.document import same
+from dashwright.common.errors import AlreadyExists, BadRequest, Conflict
+from dashwright.common.jobs import paths
+from dashwright.common.kinds.registry import FOLDER
+from dashwright.common.models.provisioning import SyncTarget
+from dashwright.common.models.repository_calls import EditedObject, EditRequest
+from dashwright.jobs_worker.actions.files.changing import check_faults
+from dashwright.jobs_worker.actions.files.planning import Proposed, Scene, plan_files, read_file
+from dashwright.jobs_worker.actions.sync import Planned
+from dashwright.jobs_worker.domain.files.content import rewritten, write_content
+from dashwright.jobs_worker.domain.files.proposal import difference_of
+from dashwright.jobs_worker.domain.objects import Difference, Edit, Entry, Key
+from dashwright.jobs_worker.ports import Checkout
+
+
+async def edits_of(scene: Scene, checkout: Checkout | None, wanted: EditRequest) -> list[Edit]:
+    """None where the file says it already.
+
+    Raises Conflict where the file is not the one that is stored, AlreadyExists where another is in its way, BadRequest for a folder that is
+    none of the repository's, and what the Reader raises.
+    """
+    file = await read_file(checkout, wanted.path)
+    if file.checksum != wanted.checksum:
+        raise Conflict(f"{wanted.path} has changed in the repository: sync it, then look at the object again")
+    assert checkout is not None, "there is a file in it"
+    if wanted.edited is None:
+        return [Edit(wanted.path, None, file.checksum), *_keeping(await checkout.entries(), wanted.path)]
+    before = await asyncio.to_thread(scene.reader.tree, wanted.path, file.body)
+    path = await _directory(scene, wanted.edited.folder) + wanted.path.rpartition("/")[2]
+    body = await asyncio.to_thread(_body, scene, path, before, wanted.edited)
+    if path == wanted.path:
+        return [] if same(scene.reader.tree(path, body), before) else [Edit(path, body, file.checksum)]
+    entries = await checkout.entries()
+    if any(entry.path in (path, path + "/") for entry in entries):
+        raise AlreadyExists(f"{path} already exists: the object cannot be moved there", details={"name": path})
+    return [Edit(wanted.path, None, file.checksum), *_keeping([*entries, Entry(path)], wanted.path), Edit(path, body, None)]
+
+
+async def plan_edits(scene: Scene, checkout: Checkout | None, edits: list[Edit]) -> tuple[Planned, Difference]:
+    """Raises BadRequest where the object could not be stored from its file."""
+    # Only of what is removed it matters what else there is.
+    if checkout is not None and any(edit.body is None for edit in edits):
+        entries = await checkout.entries()
+    else:
+        entries = [Entry(path) for edit in edits for path in (edit.path, *paths.directories(edit.path))]
+    difference = difference_of(entries, edits, in_git=scene.in_git)
+    planned = await plan_files(scene, Proposed(checkout, edits, in_git=scene.in_git), difference)
+    check_faults(planned, edits)
+    return planned, difference
+
+
+def message_of_edit(wanted: EditRequest, edits: Sequence[Edit]) -> str:
+    """What the commit says; its last edit is the file that the object is in then."""
+    if wanted.message:
+        return wanted.message
+    if wanted.edited is None:
+        return f"Delete {wanted.path}"
+    path = edits[-1].path
+    return f"Update {path}" if path == wanted.path else f"Move {wanted.path} to {path}"
+
+
+def _keeping(entries: Iterable[Entry], path: str) -> list[Edit]:
+    """What goes into the directory of a file that is its last: to edit an object gives no right to remove its folder."""
+    directory = paths.parent(path)
+    is_last = all(entry.path in (path, directory) or not entry.path.startswith(directory) for entry in entries)
+    return [Edit(directory + paths.KEEP, b"", None)] if directory and is_last else []
+
+
+def _body(scene: Scene, path: str, before: dict[str, object], edited: EditedObject) -> bytes:
+    """A file names its object where the path would give it another name."""
+    body = write_content(path, rewritten(before, edited, name_it=False))
+    if scene.reader.read(path, body).key.name == edited.name:
+        return body
+    body = write_content(path, rewritten(before, edited, name_it=True))
+    scene.reader.read(path, body)
+    return body
+
+
+async def _directory(scene: Scene, folder: str | None) -> str:
+    repository = scene.repository
+    rooted = repository.spec.sync.target is SyncTarget.FOLDER
+    if folder == (repository.name if rooted else None):
+        return ""
+    key = Key(FOLDER.group, FOLDER.plural, folder or "")
+    found = await scene.objects.managed_at(repository.namespace, repository.name, (), [key]) if folder else ()
+    if not found:
+        raise BadRequest(
+            f"folder {folder or 'general'!r} is none of repository {repository.name!r}: what it manages moves between its own folders "
+            "only; send its folder, and it stays"
+        )
+    return paths.parent(found[0].path + "/x")

@@ -1,0 +1,36 @@
+"""What the rules say of an object in a file, by the configuration that stands beside it at the same commit."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dashwright.common.errors import DashwrightError, NotFound
+from dashwright.common.kinds.registry import DASHBOARD
+from dashwright.common.models.repository_views import LintIssue
+from dashwright.jobs_worker.actions.files.planning import Scene, read_file
+from dashwright.jobs_worker.domain.files.content import shown
+from dashwright.jobs_worker.domain.lint.config import FILE, Config, read_config
+from dashwright.jobs_worker.domain.lint.linter import fault_of_config, lint
+from dashwright.jobs_worker.domain.objects import Write
+from dashwright.jobs_worker.ports import Checkout
+
+
+async def lint_object(scene: Scene, checkout: Checkout, write: Write | None) -> Sequence[LintIssue]:
+    """Nothing of what is no dashboard. A configuration that cannot be read is an issue of its own. Raises SourceFailed."""
+    if write is None or write.key.group != DASHBOARD.group:
+        return []
+    spec = await asyncio.to_thread(shown, write.spec)
+    config, faults = await rules_at(checkout, scene.means.read_yaml)
+    return [*faults, *await asyncio.to_thread(lint, spec, config)]
+
+
+async def rules_at(checkout: Checkout, read_yaml: Callable[[str], Any]) -> tuple[Config | None, Sequence[LintIssue]]:
+    """The configuration of a repository, and what is wrong with it. Raises SourceFailed."""
+    try:
+        return read_config((await read_file(checkout, FILE)).body, read_yaml), []
+    except NotFound:
+        return None, []
+    except DashwrightError as fault:
+        if fault.status >= 500:
+            raise
+        return None, [fault_of_config(fault.message)]

@@ -1,0 +1,174 @@
+"""What files mean for what is stored: the ordinary plan of a sync, over a few of them."""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, NotFound
+from dashwright.common.jobs import paths
+from dashwright.common.jobs.names import object_name
+from dashwright.common.jobs.progress import Tally
+from dashwright.common.kinds.registry import DASHBOARD, REPOSITORY
+from dashwright.common.models.provisioning import RepositoryType
+from dashwright.common.models.repository_calls import Touch
+from dashwright.common.models.repository_views import ResourceAction
+from dashwright.jobs_worker.actions.sync import Means, Planned, SyncJob, plan_sync
+from dashwright.jobs_worker.domain.files.proposal import checksum_of
+from dashwright.jobs_worker.domain.files.touches import nearest_folder, touch, touches_of
+from dashwright.jobs_worker.domain.files.wrapper import Sight
+from dashwright.jobs_worker.domain.objects import Difference, Edit, Entry, File, Key, Repository
+from dashwright.jobs_worker.domain.plan import Prepared
+from dashwright.jobs_worker.domain.resource import Reader, Resource
+from dashwright.jobs_worker.domain.survey import Candidate, Fault
+from dashwright.jobs_worker.ports import Checkout, Objects
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A repository, the objects of its namespace, and what a plan is made with."""
+
+    repository: Repository
+    objects: Objects
+    means: Means
+
+    @property
+    def job(self) -> SyncJob:
+        spec = self.repository.spec
+        return SyncJob(self.repository.namespace, self.repository.name, spec.title, spec.sync.target, spec.sync.enabled)
+
+    @property
+    def in_git(self) -> bool:
+        return self.repository.spec.type is not RepositoryType.LOCAL
+
+    @property
+    def reader(self) -> Reader:
+        means = self.means
+        return Reader(self.repository.namespace, self.repository.name, means.read_yaml, means.admission, means.largest_file)
+
+
+class Silent:
+    """Progress that nobody is told of."""
+
+    async def report(self, tally: Tally) -> None:
+        return
+
+
+class Proposed:
+    """A checkout as it would be with some edits; None as checkout has no file yet."""
+
+    def __init__(self, checkout: Checkout | None, edits: Sequence[Edit], *, in_git: bool) -> None:
+        self._checkout = checkout
+        self._bodies = {edit.path: edit.body for edit in edits}
+        self._in_git = in_git
+
+    @property
+    def commit(self) -> str:
+        return self._checkout.commit if self._checkout is not None else ""
+
+    async def entries(self) -> Sequence[Entry]:
+        return await self._checkout.entries() if self._checkout is not None else ()
+
+    async def changed(self, since: str, besides: Collection[str] = ()) -> None:
+        """Nothing of it is stored yet."""
+
+    def reading(self) -> Callable[[str], File]:
+        below = _reading(self._checkout)
+
+        def read(path: str) -> File:
+            body = self._bodies.get(path)
+            return below(path) if body is None else File(body, checksum_of(body, in_git=self._in_git))
+
+        return read
+
+
+async def read_file(checkout: Checkout | None, path: str) -> File:
+    """Raises NotFound, TooLarge, Invalid, or BadRequest for what is no plain file, and SourceFailed."""
+    return await asyncio.to_thread(lambda: _reading(checkout)(path))
+
+
+def _reading(checkout: Checkout | None) -> Callable[[str], File]:
+    reading = checkout.reading() if checkout is not None else None
+
+    def read(path: str) -> File:
+        if reading is None:
+            raise NotFound(f"file not found: {path}")
+        try:
+            return reading(path)
+        except NotFound as missing:
+            raise NotFound(f"file not found: {path}") from missing
+        except Forbidden as refusal:
+            raise BadRequest(f"{path}: {refusal.message}") from refusal
+
+    return read
+
+
+async def plan_files(scene: Scene, checkout: Checkout, difference: Difference) -> Planned:
+    """Raises Conflict where the repository's own folder is somebody else's, and what the ports raise."""
+    return await plan_sync(scene.job, checkout, scene.objects, Silent(), scene.means, Tally(), difference)
+
+
+async def touches_of_plan(scene: Scene, planned: Planned) -> list[Touch]:
+    others = sorted(planned.plan.existing - planned.plan.ours.keys())
+    owners = await scene.objects.owners(scene.repository.namespace, others) if others else {}
+    return touches_of(planned.plan, planned.folders, owners)
+
+
+async def touches_of_file(scene: Scene, planned: Planned, verb: str, key: Key, path: str) -> list[Touch]:
+    """Of the object that a file or directory names, where it lies. A file that names one of another folder is judged by its own, too."""
+    here = nearest_folder(planned.plan, planned.folders, paths.parent(path))
+    if (stored := planned.plan.ours.get(key)) is not None:
+        there = stored.folder or None
+    else:
+        owners = await scene.objects.owners(scene.repository.namespace, [key])
+        there = owners[key].folder or None if key in owners else here
+    return [touch(verb, key, there), *([] if there == here else [touch(verb, key._replace(name=""), here)])]
+
+
+def touches_of_ref(scene: Scene, planned: Planned, ref: str, files: Iterable[str]) -> list[Touch]:
+    """The whole repository, where a file of another branch or commit (``ref`` not empty) lies in a directory without a stored folder.
+
+    Whom its folder would be closed to is not known: the one above may be more open.
+    """
+    unknown = any(directory and planned.folders.key(directory) not in planned.plan.existing for directory in map(paths.parent, files))
+    return [touch("update", Key(REPOSITORY.group, REPOSITORY.plural, scene.repository.name), None)] if ref and unknown else []
+
+
+async def see(scene: Scene, planned: Planned, checkout: Checkout, path: str, ref: str, *, is_tried: bool = True) -> tuple[Sight, Key]:
+    """A file that is there, its object and what is stored of that; the key is that of the object, or the one that the path stands for.
+
+    Where nothing is wrong with it, it ``is_tried`` how the object would be stored. Raises Forbidden where a quota does not let it be.
+    """
+    file = await read_file(checkout, path)
+    resource, errors = await asyncio.to_thread(_read, scene, path, file)
+    key = resource.key if resource is not None else _key_at(scene, planned, path)
+    version = resource.version if resource is not None else DASHBOARD.version
+    existing = await scene.objects.shown(scene.repository.namespace, key, version)
+    write = None
+    if resource is not None:
+        prepared = Prepared(Candidate(path, file.checksum), resource, file.checksum, ticket=0)
+        write = prepared.write(planned.folders, resource.spec, is_new=existing is None)
+    faults = [fault.shown or fault.message for fault in planned.plan.faults if concerns(fault, path)]
+    errors += [message for message in faults if message not in errors]
+    dry_run = await scene.objects.tried(scene.repository.namespace, write) if write is not None and is_tried and not errors else None
+    action = ResourceAction.UPDATE if existing is not None else ResourceAction.CREATE
+    classic = resource is not None and resource.is_classic
+    return Sight(path, ref, checkout.commit, file.checksum, classic, write, existing, dry_run, action, errors), key
+
+
+def concerns(fault: Fault, path: str) -> bool:
+    """Whether it is one of the file, or of a directory that it lies in."""
+    return fault.path in (path, *paths.directories(path))
+
+
+def _read(scene: Scene, path: str, file: File) -> tuple[Resource | None, list[str]]:
+    try:
+        return scene.reader.read(path, file.body), []
+    except DashwrightError as fault:
+        if fault.status >= 500:
+            raise
+        return None, [fault.message]
+
+
+def _key_at(scene: Scene, planned: Planned, path: str) -> Key:
+    stored = next((item.key for item in planned.plan.ours.values() if item.path == path and item.key.group == DASHBOARD.group), None)
+    return stored or Key(DASHBOARD.group, DASHBOARD.plural, object_name(scene.repository.name, path))

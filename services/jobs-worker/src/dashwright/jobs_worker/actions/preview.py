@@ -1,0 +1,163 @@
+"""What a sync would do, told and not done: its plan, with what would change in each object. Nothing is written."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Final
+
+from dashwright.common.errors import Conflict, TooLarge
+from dashwright.common.jobs import paths
+from dashwright.common.jobs.progress import Tally
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER
+from dashwright.common.models.provisioning import JobResourceSummary
+from dashwright.common.models.repository_views import PlannedAction, PlannedChange
+from dashwright.jobs_worker.actions.sync import Means, Planned, SyncJob, plan_sync, record_written
+from dashwright.jobs_worker.domain.comparison import difference
+from dashwright.jobs_worker.domain.folders import Folders
+from dashwright.jobs_worker.domain.objects import Document, Key, Managed, Write
+from dashwright.jobs_worker.domain.plan import Plan, Prepared
+from dashwright.jobs_worker.domain.survey import Fault
+from dashwright.jobs_worker.ports import Checkout, Spool, StoredObjects
+
+MOST_ITEMS: Final = 1000
+MOST_DIFFERENCES: Final = 8 * 1024 * 1024
+"""Bytes of all diffs together."""
+
+COMPARING_SECONDS: Final = 20.0
+
+_BATCH: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """``summary`` is that of the job which would do it; ``errors`` say why nothing would be written."""
+
+    summary: list[JobResourceSummary]
+    items: list[PlannedChange]
+    is_truncated: bool
+    errors: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """``write`` makes what would be stored, of an update only: bodies wait in the spool."""
+
+    told: PlannedChange
+    write: Callable[[], Write] | None = None
+
+
+class _Silence:
+    async def report(self, tally: Tally) -> None:
+        """Nobody follows a plan."""
+
+
+async def preview(job: SyncJob, checkout: Checkout, stored: StoredObjects, means: Means, *, with_items: bool = True) -> Preview:
+    """Looks at everything, and without ``with_items`` only counts it. Raises what the ports raise; what fails a sync as a whole is told."""
+    tally = Tally()
+    try:
+        planned = await plan_sync(job, checkout, stored, _Silence(), means, tally)
+    except Conflict as error:
+        return Preview([], [], False, [error.message])
+    record_written(tally, planned.plan, planned.folders)
+    steps = list(islice(_steps(planned, means.spool), MOST_ITEMS if with_items else 0))
+    await _compare(job.namespace, steps, stored)
+    told = [step.told for step in steps]
+    return Preview(tally.summary(), told, len(told) < _length(planned.plan), await refusals(job.namespace, planned.plan, stored))
+
+
+def _length(plan: Plan) -> int:
+    return len(plan.faults) + plan.changes
+
+
+def _steps(planned: Planned, spool: Spool) -> Iterator[_Step]:
+    """What is refused, then everything in the order in which it would be written."""
+    plan, folders = planned.plan, planned.folders
+    for fault in plan.faults:
+        yield _Step(_refused(fault))
+    for directory in plan.directories:
+        folder = folders.write(directory, is_new=folders.key(directory) not in plan.existing)
+        yield _written(folder, directory, partial(folders.write, directory, is_new=False))
+    for file in plan.writes:
+        bare = file.write(folders, b"", is_new=file.key not in plan.existing)
+        yield _written(bare, file.path, partial(_whole, file, folders, spool))
+    for item in plan.removals:
+        yield _Step(_removed(item))
+
+
+def _whole(file: Prepared, folders: Folders, spool: Spool) -> Write:
+    return file.write(folders, spool.get(file.ticket), is_new=False)
+
+
+def _refused(fault: Fault) -> PlannedChange:
+    kind = FOLDER if paths.is_directory(fault.path) else DASHBOARD
+    return PlannedChange(
+        action=PlannedAction.REFUSE, group=kind.group, resource=kind.plural, name=fault.name, path=fault.path, message=fault.message
+    )
+
+
+def _written(write: Write, path: str, make: Callable[[], Write]) -> _Step:
+    told = PlannedChange(
+        action=PlannedAction.CREATE if write.is_new else PlannedAction.UPDATE,
+        group=write.key.group,
+        resource=write.key.resource,
+        name=write.key.name,
+        path=path,
+        title=write.extract.title,
+        folder=write.folder or None,
+    )
+    return _Step(told, None if write.is_new else make)
+
+
+def _removed(item: Managed) -> PlannedChange:
+    key = item.key
+    is_directory = key.group == FOLDER.group and item.path
+    return PlannedChange(
+        action=PlannedAction.DELETE,
+        group=key.group,
+        resource=key.resource,
+        name=key.name,
+        path=item.path.rstrip("/") + "/" if is_directory else item.path,
+        title=item.title,
+        folder=item.folder or None,
+    )
+
+
+async def _compare(namespace: str, steps: list[_Step], stored: StoredObjects) -> None:
+    """Gives the updates their diffs, as long as there is room and time for them."""
+    clock = asyncio.get_running_loop().time
+    room, until = MOST_DIFFERENCES, clock() + COMPARING_SECONDS
+    updates = [(step.told, step.write) for step in steps if step.write is not None]
+    for start in range(0, len(updates), _BATCH):
+        batch = updates[start : start + _BATCH]
+        if room <= 0 or clock() > until:
+            for told, _ in batch:
+                told.message = "not compared: there are too many changes to compare them all"
+            continue
+        found = await stored.documents(namespace, [_key(told) for told, _ in batch])
+        for told, write in batch:
+            if document := found.get(_key(told)):
+                room -= await asyncio.to_thread(_fill_in, told, document, write)
+
+
+def _key(told: PlannedChange) -> Key:
+    return Key(told.group, told.resource, told.name)
+
+
+def _fill_in(told: PlannedChange, document: Document, write: Callable[[], Write]) -> int:
+    """Answers how many bytes that takes."""
+    try:
+        told.diff, size = difference(document, write())
+    except TooLarge as error:
+        told.message = error.message
+        return 0
+    return size
+
+
+async def refusals(namespace: str, plan: Plan, stored: StoredObjects) -> list[str]:
+    """Why nothing at all of the plan would be written."""
+    created = sum(file.key not in plan.existing for file in plan.writes)
+    removed = sum(item.key.group == DASHBOARD.group for item in plan.removals)
+    refusal = await stored.refusal(namespace, created=created, removed=removed)
+    return [refusal] if refusal else []

@@ -1,0 +1,255 @@
+"""Look at a pull request: what would come of its files, said in one comment under it and in one status of its newest commit.
+
+Only what the pull request itself changes is told. What its branch lacks of the branch it goes into is none of its doing.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from urllib.parse import quote
+
+import structlog
+
+from dashwright.common.document import read_json
+from dashwright.common.errors import Conflict, DashwrightError, TooManyRequests, Unavailable
+from dashwright.common.jobs import paths, verdicts
+from dashwright.common.jobs.progress import Effect, Result, Tally
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER
+from dashwright.common.models.repository_views import LintIssue, LintSeverity, PlannedAction
+from dashwright.jobs_worker.actions.files.linting import rules_at
+from dashwright.jobs_worker.actions.preview import refusals
+from dashwright.jobs_worker.actions.sync import Means, Planned, SyncJob, plan_sync
+from dashwright.jobs_worker.domain.comment import MOST_IN_DETAIL, FileReport, Pictures, Report, compose, sentence
+from dashwright.jobs_worker.domain.hosting import ChangedFile, Judgement, PullRequest, Verdict
+from dashwright.jobs_worker.domain.lint.config import Config
+from dashwright.jobs_worker.domain.lint.linter import BROKEN, lint
+from dashwright.jobs_worker.domain.objects import Document, Key, Repository
+from dashwright.jobs_worker.domain.panels import Comparison, compare
+from dashwright.jobs_worker.domain.plan import Prepared
+from dashwright.jobs_worker.ports import Artist, Checkout, Host, Progress, Proposals, Spool, StoredObjects
+
+log = structlog.get_logger()
+
+MOST_LOOKED_INTO: Final = 100
+"""Dashboards of one pull request that the rules are asked about; only whether the others can go in is told."""
+
+_EFFECTS: Final = {PlannedAction.CREATE: Effect.CREATE, PlannedAction.UPDATE: Effect.UPDATE, PlannedAction.DELETE: Effect.DELETE}
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewing:
+    """``address`` is where people find us, without a slash at the end."""
+
+    host: Host
+    proposals: Proposals
+    stored: StoredObjects
+    means: Means
+    artist: Artist
+    address: str
+
+
+async def review(repository: Repository, number: int, reviewing: Reviewing, progress: Progress) -> Tally:
+    """Says it at the host, and answers what was found. One that is closed, or goes elsewhere, ends quietly.
+
+    Raises what the ports raise; the status of the commit says then that nobody looked, where it still can.
+    """
+    tally = Tally(message=verdicts.REVIEWING)
+    await progress.report(tally)
+    host = reviewing.host
+    request = await host.pull_request(repository, number)
+    if not request.is_open:
+        tally.final_message = verdicts.REQUEST_CLOSED
+        return tally
+    if _branch(repository) not in ("", request.base):
+        tally.final_message = verdicts.REQUEST_GOES_ELSEWHERE
+        return tally
+    checkout = await reviewing.proposals.proposed(repository, number)
+    await host.judge(repository, Judgement(checkout.commit, Verdict.PENDING, "looking at what changes", ""))
+    try:
+        report = await _report(repository, request, checkout, reviewing, progress)
+        said = await host.comment(repository, number, await asyncio.to_thread(compose, report), is_worth_saying=_is_news(report))
+    except (TooManyRequests, Unavailable):
+        raise
+    except DashwrightError as error:
+        await _say_failed(repository, checkout.commit, host, error)
+        raise
+    verdict = Verdict.FAILURE if report.is_broken else Verdict.SUCCESS
+    await host.judge(repository, Judgement(checkout.commit, verdict, sentence(report), said))
+    _record(tally, report)
+    return tally
+
+
+async def _say_failed(repository: Repository, commit: str, host: Host, error: DashwrightError) -> None:
+    try:
+        await host.judge(repository, Judgement(commit, Verdict.ERROR, f"could not be looked at: {error.message}", ""))
+    except DashwrightError as silent:
+        log.warning("commit_not_judged", repository=repository.name, reason=silent.message)
+
+
+async def _report(repository: Repository, request: PullRequest, checkout: Checkout, reviewing: Reviewing, progress: Progress) -> Report:
+    changed = await reviewing.host.changed_files(repository, request.number)
+    touched = _touched(changed)
+    if not touched:
+        return Report(repository.spec.title, checkout.commit, [])
+    spec = repository.spec
+    job = SyncJob(repository.namespace, repository.name, spec.title, spec.sync.target, spec.sync.enabled)
+    try:
+        planned = await plan_sync(job, checkout, reviewing.stored, progress, reviewing.means, Tally(message=verdicts.REVIEWING))
+    except Conflict as error:
+        return Report(spec.title, checkout.commit, [], problems=[error.message])
+    files = await _Looking(repository, request, checkout, reviewing, planned).files(touched)
+    problems = await refusals(repository.namespace, planned.plan, reviewing.stored)
+    return Report(spec.title, checkout.commit, files, max(0, request.files - len(changed)), problems)
+
+
+def _touched(changed: Sequence[ChangedFile]) -> frozenset[str]:
+    """The paths of resources that come, change or go."""
+    found = {path for file in changed for path in (file.path, file.previous_path) if path}
+    return frozenset(path for path in found if paths.is_resource(path) and not paths.is_hidden(path))
+
+
+@dataclass(frozen=True, slots=True)
+class _Looking:
+    """One pull request, planned: the bodies of its files wait in the spool."""
+
+    repository: Repository
+    request: PullRequest
+    checkout: Checkout
+    reviewing: Reviewing
+    planned: Planned
+
+    async def files(self, touched: frozenset[str]) -> list[FileReport]:
+        """What is refused, then what comes and changes, what goes, and the folders that do."""
+        plan = self.planned.plan
+        refused = [
+            FileReport(fault.path, PlannedAction.REFUSE, problems=[fault.message])
+            for fault in plan.faults
+            if fault.path in touched or any(path in fault.message for path in touched)
+        ]
+        written = await self._written([file for file in plan.writes if file.path in touched])
+        if self._wants_pictures:
+            written = [*await self._with_pictures(written[:MOST_IN_DETAIL]), *written[MOST_IN_DETAIL:]]
+        removed = [
+            FileReport(item.path, PlannedAction.DELETE, item.title, original=self._original(item.key))
+            for item in plan.removals
+            if item.key.group == DASHBOARD.group and item.path in touched
+        ]
+        return [*refused, *written, *removed, *self._folders(touched)]
+
+    def _folders(self, touched: frozenset[str]) -> list[FileReport]:
+        plan, folders = self.planned.plan, self.planned.folders
+        above = {directory for path in touched for directory in paths.directories(path)}
+        found = [
+            FileReport(directory, _made(folders.key(directory) in plan.existing), folders.write(directory, is_new=False).extract.title)
+            for directory in plan.directories
+            if directory in above
+        ]
+        gone = [item for item in plan.removals if item.key.group == FOLDER.group and item.path.rstrip("/") + "/" in above]
+        return [*found, *(FileReport(item.path.rstrip("/") + "/", PlannedAction.DELETE, item.title) for item in gone)]
+
+    async def _written(self, files: Sequence[Prepared]) -> list[FileReport]:
+        reviewing, existing = self.reviewing, self.planned.plan.existing
+        config, faults = await rules_at(self.checkout, reviewing.means.read_yaml)
+        updates = [file.key for file in files[:MOST_IN_DETAIL] if file.key in existing]
+        stored = await reviewing.stored.documents(self.repository.namespace, updates)
+        found = []
+        for number, file in enumerate(files):
+            is_known = file.key in existing
+            looked = _Looked()
+            if number < MOST_LOOKED_INTO:
+                before = stored.get(file.key) if is_known else None
+                is_compared = number < MOST_IN_DETAIL and (before is not None or not is_known)
+                looked = await asyncio.to_thread(_look_into, file, reviewing.means.spool, before, config, is_compared=is_compared)
+            found.append(
+                FileReport(
+                    file.path,
+                    _made(is_known),
+                    file.resource.extract.title,
+                    looked.comparison,
+                    looked.problems,
+                    [*faults, *looked.issues],
+                    original=self._original(file.key) if is_known else "",
+                    preview=self._preview(file.path),
+                )
+            )
+        return found
+
+    @property
+    def _wants_pictures(self) -> bool:
+        """A query of strangers is not asked: whoever sees the picture would see what it answers."""
+        githost = self.repository.spec.githost
+        return githost is not None and bool(githost.generate_dashboard_previews) and not self.request.is_from_elsewhere
+
+    async def _with_pictures(self, reports: Sequence[FileReport]) -> list[FileReport]:
+        """Where one cannot be drawn, the others are not tried: whoever draws them is away, or busy."""
+        files = {file.path: file for file in self.planned.plan.writes}
+        keys = [files[report.path].key for report in reports]
+        stored = await self.reviewing.stored.documents(self.repository.namespace, keys)
+        found, undrawn = [], ""
+        for report in reports:
+            if not undrawn:
+                try:
+                    found.append(replace(report, pictures=await self._pictures(files[report.path], stored)))
+                    continue
+                except DashwrightError as error:
+                    log.warning("pull_request_not_drawn", repository=self.repository.name, reason=error.message)
+                    undrawn = error.message
+            found.append(replace(report, undrawn=undrawn))
+        return found
+
+    async def _pictures(self, file: Prepared, stored: Mapping[Key, Document]) -> Pictures:
+        artist, before = self.reviewing.artist, stored.get(file.key)
+        old = await artist.drawn(self.repository, before.spec) if before is not None else ""
+        return Pictures(old, await artist.drawn(self.repository, await asyncio.to_thread(self.reviewing.means.spool.get, file.ticket)))
+
+    def _original(self, key: Key) -> str:
+        return f"{self.reviewing.address}/d/{quote(key.name)}"
+
+    def _preview(self, path: str) -> str:
+        """Where the file can be seen as its branch has it; a branch of a fork is unknown here."""
+        if self.request.is_from_elsewhere:
+            return ""
+        return f"{self.reviewing.address}/preview/{self.repository.name}/{quote(path)}?ref={quote(self.request.head, safe='')}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    comparison: Comparison | None = None
+    problems: Sequence[str] = ()
+    issues: Sequence[LintIssue] = ()
+
+
+def _look_into(file: Prepared, spool: Spool, before: Document | None, config: Config | None, *, is_compared: bool) -> _Looked:
+    spec = _tree(spool.get(file.ticket))
+    issues = lint(spec, config)
+    problems = [issue.message for issue in issues if issue.rule in BROKEN and issue.severity is LintSeverity.ERROR]
+    others = [issue for issue in issues if issue.rule not in BROKEN or issue.severity is not LintSeverity.ERROR]
+    return _Looked(compare(_tree(before.spec) if before else {}, spec) if is_compared else None, problems, others)
+
+
+def _tree(spec: bytes) -> Mapping[str, Any]:
+    tree: dict[str, Any] = read_json(spec.decode())
+    return tree
+
+
+def _made(is_known: bool) -> PlannedAction:
+    return PlannedAction.UPDATE if is_known else PlannedAction.CREATE
+
+
+def _record(tally: Tally, report: Report) -> None:
+    """The job did its work, whatever it found: faults of files are for whoever proposes them."""
+    for file in report.files:
+        if effect := _EFFECTS.get(file.action):
+            kind = FOLDER if paths.is_directory(file.path) else DASHBOARD
+            tally.record(Result(effect, kind.group, kind.plural, file.path))
+    tally.total = tally.done
+    tally.final_message = sentence(report) if _is_news(report) else verdicts.NO_FILES
+
+
+def _is_news(report: Report) -> bool:
+    return bool(report.files or report.problems)
+
+
+def _branch(repository: Repository) -> str:
+    return repository.spec.githost.branch if repository.spec.githost else ""

@@ -1,0 +1,47 @@
+"""Pictures of dashboards, drawn by the expressions service and kept where everybody who knows their address can see them."""
+
+import uuid
+from typing import Final
+
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import NotFound
+from dashwright.common.identity import org_of
+from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.messaging.broker import Broker
+from dashwright.common.messaging.rpc import RpcClient
+from dashwright.common.models.asking import Asking
+from dashwright.common.models.pictures import Drawing, request_of
+from dashwright.common.stores import pictures
+from dashwright.common.stores.pictures import StoredPicture
+from dashwright.jobs_worker.domain.objects import Repository
+
+_SECONDS: Final = 30.0
+_DRAWING: Final = Drawing(width=800, theme="light")
+
+
+class Drawings:
+    """``address`` is ours, as people and git hosts find us."""
+
+    def __init__(self, database: Database, broker: Broker, address: str) -> None:
+        self._database = database
+        self._queue = broker.topology.pictures
+        self._rpc = RpcClient(broker)
+        self._address = address
+
+    async def start(self) -> None:
+        await self._rpc.start()
+
+    async def stop(self) -> None:
+        await self._rpc.close()
+
+    async def drawn(self, repository: Repository, spec: bytes) -> str:
+        """The address of the picture. As the port says."""
+        asking = Asking(org_id=org_of(repository.namespace) or 0)
+        answer = await self._rpc.call(self._queue, request_of(spec, _DRAWING), timeout=_SECONDS, headers=asking.headers())
+        picture = StoredPicture(str(answer.headers.get("content_type", "")), await answer.read())
+        async with self._database.transaction() as connection:
+            made = await pictures.put(connection, uuid.UUID(repository.uid), picture)
+        if made is None:
+            raise NotFound(f"repository {repository.name!r} is gone")
+        group = REPOSITORY.api_version()
+        return f"{self._address}/apis/{group}/namespaces/{repository.namespace}/{REPOSITORY.plural}/{repository.name}/render/{made}"

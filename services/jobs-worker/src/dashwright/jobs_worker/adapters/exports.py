@@ -1,0 +1,106 @@
+"""What an export reads of the common store, and hands over in it."""
+
+import re
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+import orjson
+
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.errors import NotFound
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY
+from dashwright.common.models.provisioning import RepositoryStatus, ResourceCount
+from dashwright.common.stores import exports, jobs, resources, statuses
+from dashwright.common.stores.resources import Stored
+from dashwright.common.work.execution import LeaseLost
+from dashwright.jobs_worker.adapters.store import Attempt
+from dashwright.jobs_worker.domain.export import Exportable, Handed, Version
+from dashwright.jobs_worker.domain.objects import CommitBy, Key, Repository
+
+_NOWHERE: Final = "users.noreply.dashwright.invalid"
+_ACCOUNTS: Final = ("user", "service-account")
+_NO_LETTER: Final = re.compile(r"[^a-z0-9]+")
+
+
+class StoredExports:
+    """Of the namespace of a repository, for one attempt at a job."""
+
+    def __init__(self, database: Database, repository: Repository, attempt: Attempt) -> None:
+        self._database = database
+        self._repository = repository
+        self._attempt = attempt
+
+    async def folders(self, limit: int) -> Sequence[Exportable]:
+        async with self._database.connection() as connection:
+            found = await exports.folders(connection, self._repository.namespace, limit=limit)
+        return [_exportable(FOLDER.group, FOLDER.plural, row) for row in found]
+
+    async def dashboards(self, within: Sequence[str] | None, limit: int) -> Sequence[Exportable]:
+        async with self._database.connection() as connection:
+            found = await exports.dashboards(connection, self._repository.namespace, within=within, limit=limit)
+        return [_exportable(DASHBOARD.group, DASHBOARD.plural, row) for row in found]
+
+    async def versions(self, items: Sequence[Exportable], *, older: bool) -> Sequence[Version]:
+        wanted = [(uuid.UUID(item.uid), item.generation) for item in items]
+        async with self._database.connection() as connection:
+            return [_version(row) for row in await exports.versions(connection, wanted, older=older)]
+
+    async def hold(self) -> None:
+        async with self._database.connection() as connection:
+            if not await jobs.holds(connection, self._attempt.job, owner=self._attempt.owner):
+                raise LeaseLost
+
+    async def hand_over(self, levels: Sequence[Sequence[Handed]]) -> None:
+        uid, name = uuid.UUID(self._repository.uid), self._repository.name
+        async with self._database.transaction() as connection:
+            await resources.lock(connection)
+            await exports.overtake(connection, uid)
+            taken = {""}
+            for level in levels:
+                handed = [item for item in level if item.folder in taken]
+                rows = [exports.Handed(uuid.UUID(item.uid), item.generation, item.path, item.checksum) for item in handed]
+                if rows:
+                    given = await exports.hand_over(connection, uid, name, rows, generation=self._repository.generation)
+                    taken |= {item.key.name for item in handed if item.key.resource == FOLDER.plural and uuid.UUID(item.uid) in given}
+            await self._tell(connection)
+            if not await jobs.holds(connection, self._attempt.job, owner=self._attempt.owner):
+                raise LeaseLost
+
+    async def author(self, uid: str, login: str) -> CommitBy:
+        """Who asked for the export, as its commit names them."""
+        kind, _, number = uid.partition(":")
+        found = None
+        if kind in _ACCOUNTS and number.isdecimal():
+            async with self._database.connection() as connection:
+                found = await exports.author(connection, int(number))
+        return CommitBy(found[0] if found else login or uid, _address(uid, found[1] if found else None))
+
+    async def _tell(self, connection: Connection) -> None:
+        namespace, name = self._repository.namespace, self._repository.name
+        counts = await resources.count_managed(connection, namespace, name)
+
+        def change(status: RepositoryStatus, _: Stored) -> None:
+            status.stats = [ResourceCount(group=group, resource=resource, count=count) for group, resource, count in counts]
+
+        with suppress(NotFound):  # deleted meanwhile: nobody is left to tell
+            await statuses.change(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
+
+
+def _exportable(group: str, plural: str, row: exports.Unmanaged) -> Exportable:
+    return Exportable(Key(group, plural, row.name), str(row.uid), row.generation, row.title, row.folder, row.is_managed)
+
+
+def _version(row: exports.Version) -> Version:
+    metadata = orjson.loads(row.metadata)
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    by = CommitBy(row.author or row.created_by, _address(row.created_by, row.email))
+    return Version(str(row.uid), row.generation, row.stored_version, row.spec, labels, annotations, by, row.created_at, row.message or "")
+
+
+def _address(uid: str, email: str | None) -> str:
+    """Programs have none of their own, and some people have none that git could hold."""
+    if email and "@" in email and uid.startswith("user:"):
+        return email
+    return f"{_NO_LETTER.sub('-', uid.lower()).strip('-')}@{_NOWHERE}"

@@ -1,0 +1,47 @@
+"""How often the workers together ask a git host: what is due by itself leaves a share to what people wait for."""
+
+from datetime import timedelta
+from typing import Final
+
+import structlog
+
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import TooManyRequests
+from dashwright.common.stores import git_hosts
+
+log = structlog.get_logger()
+
+_KEPT: Final = 0.25
+_UNLIMITED: Final = 1e9
+
+
+class HostBudget:
+    """``a_minute``: requests to one host, 0 for any number. ``yields``: leaves a quarter of them to others."""
+
+    def __init__(self, database: Database, a_minute: int, *, yields: bool = False) -> None:
+        self._database = database
+        self._most = float(a_minute) or _UNLIMITED
+        self._kept = self._most * _KEPT if yields and a_minute else 0.0
+
+    async def take(self, host: str, requests: int) -> None:
+        """Counts requests that are about to be made. Raises TooManyRequests where they must not be made now."""
+        wanted = min(float(requests), self._most)
+        async with self._database.connection() as connection:
+            wait = await git_hosts.take(connection, host, wanted, most=self._most, at_least=max(wanted, self._kept))
+        if wait is None:
+            return
+        if wait.is_paused:
+            raise _paused(host, wait.seconds)
+        text = f"the git host {host} is asked as often as DASHWRIGHT_HOST_REQUESTS allows; try again later"
+        raise TooManyRequests(text, retry_after=wait.seconds)
+
+    async def pause(self, host: str, wish: float | None) -> TooManyRequests:
+        """Leaves a host alone that asks for it, for ``wish`` seconds where it says so; the error to raise for what was asked of it."""
+        async with self._database.connection() as connection:
+            seconds = await git_hosts.pause(connection, host, None if wish is None else timedelta(seconds=wish))
+        log.info("git_host_paused", host=host, seconds=seconds)
+        return _paused(host, seconds)
+
+
+def _paused(host: str, seconds: float) -> TooManyRequests:
+    return TooManyRequests(f"the git host {host} asks for fewer requests and is left alone for a while", retry_after=seconds)

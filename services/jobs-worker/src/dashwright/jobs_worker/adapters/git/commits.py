@@ -1,0 +1,228 @@
+"""Changes of files as commits, made in a bare copy without a work tree, and sent to their host at once.
+
+What is made lies in a folder of its own beside the copy's objects until the host has taken it: of a push that fails nothing stays.
+"""
+
+import asyncio
+import re
+import shutil
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import pygit2
+from pygit2.enums import FileMode
+
+from dashwright.common.errors import BadRequest, Conflict, DashwrightError, NotFound, SourceFailed
+from dashwright.jobs_worker.adapters.git import objects
+from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors, damaged
+from dashwright.jobs_worker.adapters.git.remote import Remote
+from dashwright.jobs_worker.adapters.threads import to_end
+from dashwright.jobs_worker.domain.objects import CommitBy, Draft, Edit
+
+_OURS: Final = CommitBy("Dashwright", "noreply@dashwright.invalid")
+_OUTGOING: Final = "outgoing"
+_NAME: Final = re.compile(r"[0-9a-f]{40}")
+_LONGEST_NAME: Final = 200
+_LONGEST_MESSAGE: Final = 10_000
+_NO_FILES: Final = frozenset({FileMode.LINK, FileMode.COMMIT})
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """``own`` is the repository's own branch (empty: the host's default one), ``ref`` the branch to change (empty: the own one).
+
+    ``base`` is the commit that ``ref`` is at, or that of ``own`` where there is no such branch yet; empty in an empty repository.
+    ``drafts`` become one commit each, and are gone through again where the copy has to be made anew.
+    """
+
+    own: str
+    ref: str
+    base: str
+    drafts: Sequence[Draft]
+
+
+_Write: TypeAlias = tuple[Sequence[str], pygit2.Oid | None]
+"""The rest of a path, and the blob that goes there; None where what is there goes."""
+
+
+async def commit(mirrors: Mirrors, uid: str, remote: Remote, change: Change) -> Commit:
+    """The last commit that was made and taken by the host; that of ``base`` where nothing differs from it.
+
+    Two requests to the host for the push, and two to four before it where the branch is not the own one by name or the copy lacks
+    ``base``, whatever the number of files. Raises Conflict where the branch is not at ``base``, what Remote.push raises, NotFound for a
+    file that is to be removed and not there, and BadRequest for edits that do not fit the tree.
+    """
+    async with mirrors.held(uid) as place:
+        return await mirrors.mended(place, lambda: _commit(mirrors, place, remote, change))
+
+
+async def _commit(mirrors: Mirrors, place: Path, remote: Remote, change: Change) -> Commit:
+    branch, expected = await _target(mirrors, place, remote, change)
+    if change.base and not await asyncio.to_thread(_knows, place, change.base):
+        await mirrors.fetch_held(place, remote, change.ref if expected else change.own)
+        if not await asyncio.to_thread(_knows, place, change.base):
+            raise _moved(branch)
+    outgoing = await to_end(Outgoing, place)
+    try:
+        made = await to_end(outgoing.make, change)
+        if made == change.base:
+            return Commit(place, made)
+        try:
+            await remote.push(made, branch, expected, folder=outgoing.folder)
+        except SourceFailed as error:
+            return await _arrived(mirrors, place, remote, branch, made, error)
+        await to_end(outgoing.keep)
+        return Commit(place, made)
+    finally:
+        await to_end(outgoing.remove)
+
+
+async def _target(mirrors: Mirrors, place: Path, remote: Remote, change: Change) -> tuple[str, str]:
+    """The branch to push to, and the commit that it has to be at; empty where there must be no such branch."""
+    if not change.ref or change.ref == change.own:
+        return change.own or await _default_branch(mirrors, place, remote), change.base
+    if not change.own and change.ref == await _default_branch(mirrors, place, remote):
+        # Who may write to other branches may not write to this one by its name.
+        raise BadRequest(f"branch {change.ref!r} is the repository's own: leave the ref out")
+    head = await remote.head(change.ref, place)
+    if head not in (None, change.base):
+        raise _moved(change.ref)
+    return change.ref, head or ""
+
+
+async def _default_branch(mirrors: Mirrors, place: Path, remote: Remote) -> str:
+    name = await remote.default_branch(place)
+    return name if name is not None else await mirrors.bounded(place, remote.unborn_branch(place))
+
+
+async def _arrived(mirrors: Mirrors, place: Path, remote: Remote, branch: str, made: str, error: SourceFailed) -> Commit:
+    """A push whose end was not heard may have arrived: the commit, if the branch has it. Raises the error if not."""
+    try:
+        newest = await mirrors.fetch_held(place, remote, branch)
+    except DashwrightError:
+        raise SourceFailed(f"{error.message}; whether the change has arrived there is not known") from error
+    if newest is None or not await asyncio.to_thread(newest.knows, made):
+        raise error
+    return replace(newest, sha=made)
+
+
+def _moved(branch: str) -> Conflict:
+    return Conflict(f"branch {branch!r} has moved meanwhile: look at what it holds now, and change that")
+
+
+def _knows(place: Path, sha: str) -> bool:
+    if not _NAME.fullmatch(sha):
+        raise BadRequest(f"{sha[:80]!r} is no commit: it is named by all 40 digits")
+    try:
+        return objects.commit_of(pygit2.Repository(str(place)), sha) is not None
+    except pygit2.GitError as error:
+        raise damaged(place, error) from error
+
+
+class Outgoing:
+    """A bare repository over the objects of a copy, for what is made and not yet taken."""
+
+    def __init__(self, place: Path) -> None:
+        self.folder = place / _OUTGOING
+        self._place = place
+        self.remove()
+        pygit2.init_repository(str(self.folder), bare=True)
+        (self.folder / "objects" / "info" / "alternates").write_text(f"{place.absolute() / 'objects'}\n")
+        self._repository = pygit2.Repository(str(self.folder))
+
+    def make(self, change: Change) -> str:
+        """The last commit of a change; ``base`` where its tree is that of it. A draft that changes nothing makes none."""
+        try:
+            newest = self._repository[change.base].peel(pygit2.Commit) if change.base else None
+            for draft in change.drafts:
+                newest = self._repository[self._commit(newest, draft)].peel(pygit2.Commit)
+            return str(newest.id) if newest is not None else ""
+        except (pygit2.GitError, KeyError) as error:
+            raise damaged(self._place, error) from error
+
+    def _commit(self, before: pygit2.Commit | None, draft: Draft) -> pygit2.Oid:
+        tree = self._tree(before.tree if before else None, [(edit.path.split("/"), self._blob(edit)) for edit in draft.edits])
+        tree = tree or self._repository.TreeBuilder().write()
+        if before is not None and tree == before.tree.id:
+            return before.id
+        author, committer = _signature(draft.by, draft.at), _signature(_OURS)
+        return self._repository.create_commit(None, author, committer, _text(draft.message), tree, [before.id] if before else [])
+
+    def _blob(self, edit: Edit) -> pygit2.Oid | None:
+        return None if edit.body is None else self._repository.create_blob(edit.body)
+
+    def keep(self) -> None:
+        """Into the copy, file by file: a pack would take ten times as long, and is made when the copy is tidied."""
+        for made in (self.folder / "objects").glob("[0-9a-f][0-9a-f]/*"):
+            directory = self._place / "objects" / made.parent.name
+            directory.mkdir(exist_ok=True)
+            made.replace(directory / made.name)
+
+    def remove(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _tree(self, before: pygit2.Tree | None, writes: Sequence[_Write], above: str = "") -> pygit2.Oid | None:
+        """A directory after the writes; None where it is empty. What none of them names stays as it is."""
+        if before is not None:
+            objects.check(self._repository, before.id)
+        builder = self._repository.TreeBuilder(before) if before is not None else self._repository.TreeBuilder()
+        inside: dict[str, list[_Write]] = {}
+        for parts, blob in writes:
+            if len(parts) > 1:
+                inside.setdefault(parts[0], []).append((parts[1:], blob))
+        here = [(parts[0], blob) for parts, blob in writes if len(parts) == 1]
+        # In this order a file may take the place of a directory in one change, and a directory that of a file.
+        _remove(builder, [name for name, blob in here if blob is None], above)
+        for name, below in inside.items():
+            self._directory(builder, name, below, above)
+        for name, blob in here:
+            if blob is not None:
+                _put(builder, name, blob, above)
+        return builder.write() if len(builder) else None
+
+    def _directory(self, builder: pygit2.TreeBuilder, name: str, writes: Sequence[_Write], above: str) -> None:
+        before: pygit2.Object | None = builder.get(name)
+        if before is not None and not isinstance(before, pygit2.Tree):
+            raise BadRequest(f"{above}{name} is a file: nothing can be put below it")
+        after = self._tree(before, writes, f"{above}{name}/")
+        if after is not None:
+            builder.insert(name, after, FileMode.TREE)
+        elif before is not None:
+            builder.remove(name)
+
+
+def _put(builder: pygit2.TreeBuilder, name: str, blob: pygit2.Oid, above: str) -> None:
+    before: pygit2.Object | None = builder.get(name)
+    if isinstance(before, pygit2.Tree):
+        raise BadRequest(f"{above}{name} is a directory: no file can be put in its place")
+    if before is not None and before.filemode in _NO_FILES:
+        raise BadRequest(f"{above}{name} is a link or submodule, which is not written: remove it first")
+    builder.insert(name, blob, FileMode.BLOB if before is None else before.filemode)
+
+
+def _remove(builder: pygit2.TreeBuilder, names: Iterable[str], above: str) -> None:
+    for name in names:
+        before: pygit2.Object | None = builder.get(name)
+        if before is None or isinstance(before, pygit2.Tree):
+            raise NotFound(f"file not found: {above}{name}")
+        builder.remove(name)
+
+
+def _signature(by: CommitBy, at: datetime | None = None) -> pygit2.Signature:
+    """Without what git ends a name with; of somebody who has none, ours. ``at`` None is now."""
+    name, email = _plain(by.name) or _OURS.name, _plain(by.email) or _OURS.email
+    return pygit2.Signature(name, email) if at is None else pygit2.Signature(name, email, int(at.timestamp()), 0)
+
+
+def _plain(text: str) -> str:
+    return "".join(character for character in text if character.isprintable() and character not in "<>").strip(" .,:;\"'")[:_LONGEST_NAME]
+
+
+def _text(message: str) -> str:
+    """Without what a terminal that shows it would do instead of showing it."""
+    shown = "".join(character for character in message if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cs"))
+    return shown.strip()[:_LONGEST_MESSAGE] + "\n"

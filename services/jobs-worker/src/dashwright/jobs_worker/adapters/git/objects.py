@@ -1,0 +1,78 @@
+"""The commits and directories of a bare copy, looked at before they are loaded: libgit2 loads anything whole, whatever its size."""
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from itertools import count
+from typing import Final
+
+import pygit2
+from pygit2.enums import ObjectType
+
+from dashwright.common.errors import TooLarge
+
+LARGEST: Final = 16 * 1024 * 1024
+"""Bytes of a commit or of one directory's list of names, unpacked."""
+
+_SHOWN: Final = {ObjectType.TREE: "directory", ObjectType.COMMIT: "commit"}
+
+
+def check(repository: pygit2.Repository, oid: pygit2.Oid) -> None:
+    """Raises TooLarge for a commit or directory that is not to be loaded, and KeyError where the copy lacks it."""
+    kind, size = repository.odb.read_header(oid)
+    if size > LARGEST:
+        shown = _SHOWN.get(ObjectType(kind), "object")
+        raise TooLarge(f"the repository has a {shown} of {size} bytes ({oid}), and none of more than {LARGEST} is read: split it")
+
+
+def commit_of(repository: pygit2.Repository, sha: str) -> pygit2.Commit | None:
+    """None where the copy has no commit of this name. Raises TooLarge, and ValueError for what is no name."""
+    oid = pygit2.Oid(hex=sha)
+    if oid not in repository or repository.odb.read_header(oid)[0] != ObjectType.COMMIT:
+        return None
+    check(repository, oid)
+    return repository[oid].peel(pygit2.Commit)
+
+
+def tree_of(repository: pygit2.Repository, commit: pygit2.Commit) -> pygit2.Tree:
+    """Raises TooLarge, and KeyError where the copy lacks it."""
+    check(repository, commit.tree_id)
+    return commit.tree
+
+
+def inside(repository: pygit2.Repository, tree: pygit2.Object | None, name: str) -> pygit2.Object | None:
+    """What a directory holds under a name; None where it does not, or is none. Raises TooLarge, and KeyError where the copy lacks it."""
+    if not isinstance(tree, pygit2.Tree):
+        return None
+    check(repository, tree.id)
+    if name not in tree:
+        return None
+    return tree[name]
+
+
+def at(repository: pygit2.Repository, tree: pygit2.Tree, path: str) -> pygit2.Object | None:
+    """What lies at a path below a directory, as ``inside``; an empty path is the directory itself."""
+    found: pygit2.Object | None = tree
+    for name in path.split("/") if path else ():
+        found = inside(repository, found, name)
+    return found
+
+
+def history(repository: pygit2.Repository, sha: str) -> Iterator[pygit2.Commit]:
+    """A commit and all before it, the newest first. Raises TooLarge, and KeyError where the copy lacks one."""
+    order = count()
+    first = pygit2.Oid(hex=sha)
+    seen = {first}
+    waiting = [(0, next(order), _loaded(repository, first))]
+    while waiting:
+        newest = heappop(waiting)[2]
+        yield newest
+        for oid in newest.parent_ids:
+            if oid not in seen:
+                seen.add(oid)
+                commit = _loaded(repository, oid)
+                heappush(waiting, (-commit.commit_time, next(order), commit))
+
+
+def _loaded(repository: pygit2.Repository, oid: pygit2.Oid) -> pygit2.Commit:
+    check(repository, oid)
+    return repository[oid].peel(pygit2.Commit)

@@ -1,0 +1,168 @@
+"""One HTTP session for the APIs of all git hosts. Connects to addresses that were judged, asks no more often and reads no more than it may.
+
+Weighed was gidgethub for the requests: it follows the next page wherever a host says it is, token included, knows no 429, and meets answers
+that are no JSON of the expected form with errors of any kind. What is left of it then are three headers.
+"""
+
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+import orjson
+from yarl import URL
+
+from dashwright.common.allowed_hosts import Address
+from dashwright.common.errors import DashwrightError, SourceFailed
+from dashwright.common.reach import Reach
+from dashwright.jobs_worker.adapters.git.remote import Budget
+from dashwright.jobs_worker.adapters.host.addresses import Api
+from dashwright.jobs_worker.adapters.host.refusals import Refused, asks_for_patience, refusal, wish
+
+_SECONDS: Final = 30.0
+_CONNECT_SECONDS: Final = 10.0
+_MOST_BYTES: Final = 4 * 1024 * 1024
+_CONNECTIONS: Final = 20
+_AT_ONE_HOST: Final = 4
+_REFUSALS: Final = 300
+_VERSION: Final = "2022-11-28"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """``data`` is what the JSON says, None of an answer without a body."""
+
+    data: Any
+    has_more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    method: str
+    url: URL
+    headers: Mapping[str, str]
+    body: bytes | None
+
+
+class HostClient:
+    """``authorities`` is a file of certificates to trust in place of the system's. Without a ``budget`` nobody counts the requests."""
+
+    def __init__(self, reach: Reach, budget: Budget | None = None, authorities: Path | None = None, *, seconds: float = _SECONDS) -> None:
+        self._reach = reach
+        self._budget = budget
+        self._authorities = authorities
+        self._seconds = seconds
+        self._opened: aiohttp.ClientSession | None = None
+        self._tls: ssl.SSLContext | None = None
+
+    async def close(self) -> None:
+        if self._opened is not None:
+            await self._opened.close()
+            self._opened = None
+
+    async def ask(self, method: str, api: Api, path: str, *, query: Mapping[str, int] | None = None, body: Any = None) -> Answer:
+        """``path`` is below that of the repository, ``body`` is sent as JSON.
+
+        Raises BadRequest where the host may not be reached or refuses what is asked, Forbidden, NotFound, Conflict, TooManyRequests where
+        it is to be left alone, SourceFailed where it fails, does not answer in time or says what is no JSON.
+        """
+        url = URL(f"{api.address}/{api.repository}/{path}".rstrip("/"), encoded=True).with_query(query or {})
+        headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": _VERSION}
+        if api.authorization:
+            headers["Authorization"] = api.authorization
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        wanted = _Wanted(method, url, headers, None if body is None else orjson.dumps(body))
+        place = f"{url.host}:{url.port}"
+        if self._budget is not None:
+            await self._budget.take(place, 1)
+        try:
+            return await self._ask(wanted)
+        except Refused as refused:
+            if asks_for_patience(refused) and self._budget is not None:
+                raise await self._budget.pause(place, wish(refused)) from refused
+            raise refusal(refused, api.secrets) from refused
+
+    async def _ask(self, wanted: _Wanted) -> Answer:
+        """Tries the next address only where nothing was sent to the one before."""
+        url = wanted.url
+        addresses = await self._reach.resolve(url.host or "", url.port or 443, encrypted=url.scheme == "https")
+        for number, address in enumerate(addresses, 1):
+            try:
+                return await self._exchange(wanted, address)
+            except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError) as error:
+                text = f"the certificate of {url.host} is not trusted: name the file of its authority in DASHWRIGHT_GIT_AUTHORITIES"
+                raise SourceFailed(text) from error
+            except aiohttp.ClientConnectorError as error:
+                if number == len(addresses):
+                    raise _silent(url, "cannot be reached") from error
+            except TimeoutError as error:
+                raise _silent(url, "did not answer in time") from error
+            except (aiohttp.ClientError, aiohttp.http.HttpProcessingError, ConnectionError) as error:
+                raise _silent(url, "broke the connection off") from error
+        raise AssertionError("there is at least one address")
+
+    async def _exchange(self, wanted: _Wanted, address: Address) -> Answer:
+        url = wanted.url
+        is_encrypted = url.scheme == "https"
+        async with self._session.request(
+            wanted.method,
+            # The address that was judged, under the name that was asked for.
+            url.with_host(str(address)),
+            headers={**wanted.headers, "Host": url.host_port_subcomponent or ""},
+            data=wanted.body,
+            allow_redirects=False,
+            ssl=self._trusted() if is_encrypted else True,
+            server_hostname=url.raw_host if is_encrypted else None,
+        ) as response:
+            body = await _read(response, url)
+            if response.status >= _REFUSALS:
+                raise Refused(response.status, response.headers.copy(), body)
+            return Answer(_json(body, url), 'rel="next"' in response.headers.get("Link", ""))
+
+    @property
+    def _session(self) -> aiohttp.ClientSession:
+        """Opened when it is first needed, on the loop that needs it."""
+        if self._opened is None:
+            self._opened = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=_CONNECTIONS, limit_per_host=_AT_ONE_HOST),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(total=self._seconds, sock_connect=_CONNECT_SECONDS),
+                headers={"Accept-Encoding": "gzip, deflate", "User-Agent": "dashwright"},
+            )
+        return self._opened
+
+    def _trusted(self) -> ssl.SSLContext:
+        """Raises SourceFailed for a file that holds no certificates."""
+        if self._tls is None:
+            try:
+                self._tls = ssl.create_default_context(cafile=self._authorities)
+            except (OSError, ssl.SSLError) as error:
+                raise SourceFailed("the file of DASHWRIGHT_GIT_AUTHORITIES holds no certificates that can be read") from error
+        return self._tls
+
+
+async def _read(response: aiohttp.ClientResponse, url: URL) -> bytes:
+    """The body, unpacked. A packed one counts by what comes out of it."""
+    body = bytearray()
+    while piece := await response.content.readany():
+        body += piece
+        if len(body) > _MOST_BYTES:
+            response.close()
+            raise SourceFailed(f"the git host {url.host} answers with more than {_MOST_BYTES} bytes")
+    return bytes(body)
+
+
+def _json(body: bytes, url: URL) -> Any:
+    if not body:
+        return None
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise _silent(url, "answers with something that is no JSON") from error
+
+
+def _silent(url: URL, what: str) -> DashwrightError:
+    return SourceFailed(f"the API of the git host at {url.host} {what}")

@@ -1,0 +1,117 @@
+"""The port ``Host`` over the REST API that git hosts have in common."""
+
+import base64
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from dashwright.common.errors import BadRequest, Forbidden, NotFound, SourceFailed
+from dashwright.common.kinds.repository import token_place
+from dashwright.common.secrets import SecretBox
+from dashwright.jobs_worker.adapters.host.addresses import Api, api_of
+from dashwright.jobs_worker.adapters.host.answers import CommentAnswer, FileAnswer, HookAnswer, PullRequestAnswer
+from dashwright.jobs_worker.adapters.host.client import HostClient
+from dashwright.jobs_worker.domain.hosting import MOST_FILES, ChangedFile, Hook, Judgement, PullRequest, WantedHook
+from dashwright.jobs_worker.domain.objects import Repository
+
+Read = TypeVar("Read", bound=BaseModel)
+
+_PAGE: Final = 100
+_MOST_COMMENTS: Final = 1000
+_MOST_HOOKS: Final = 300
+_LONGEST_STATUS: Final = 140
+
+
+class RestHost:
+    """As the port says. ``apis`` are the addresses of APIs that are not where one would look, by their hosts."""
+
+    def __init__(self, client: HostClient, box: SecretBox, apis: Mapping[str, str]) -> None:
+        self._client = client
+        self._box = box
+        self._apis = apis
+
+    async def pull_request(self, repository: Repository, number: int) -> PullRequest:
+        answer = await self._client.ask("GET", self._api(repository), f"pulls/{number}")
+        return _read(PullRequestAnswer, answer.data).told()
+
+    async def changed_files(self, repository: Repository, number: int) -> Sequence[ChangedFile]:
+        pages = self._pages(self._api(repository), f"pulls/{number}/files", FileAnswer, most=MOST_FILES)
+        return [file.told() async for file in pages]
+
+    async def comment(self, repository: Repository, number: int, text: str, *, is_worth_saying: bool = True) -> str:
+        api, mark = self._api(repository), _mark(repository)
+        body = {"body": f"{mark}\n{text}"}
+        async for said in self._pages(api, f"issues/{number}/comments", CommentAnswer, most=_MOST_COMMENTS):
+            if not (said.body or "").startswith(mark):
+                continue
+            try:
+                answer = await self._client.ask("PATCH", api, f"issues/comments/{said.id}", body=body)
+            except (Forbidden, NotFound):
+                # Somebody else's who copied the mark, or gone meanwhile.
+                continue
+            return _read(CommentAnswer, answer.data).html_url
+        if not is_worth_saying:
+            return ""
+        answer = await self._client.ask("POST", api, f"issues/{number}/comments", body=body)
+        return _read(CommentAnswer, answer.data).html_url
+
+    async def judge(self, repository: Repository, judgement: Judgement) -> None:
+        body = {
+            "state": judgement.verdict.value,
+            "description": judgement.text[:_LONGEST_STATUS],
+            "context": f"dashwright/{repository.name}",
+            **({"target_url": judgement.url} if judgement.url else {}),
+        }
+        await self._client.ask("POST", self._api(repository), f"statuses/{judgement.commit}", body=body)
+
+    async def hooks(self, repository: Repository) -> Sequence[Hook]:
+        return [hook.told() async for hook in self._pages(self._api(repository), "hooks", HookAnswer, most=_MOST_HOOKS)]
+
+    async def make_hook(self, repository: Repository, wanted: WantedHook) -> Hook:
+        answer = await self._client.ask("POST", self._api(repository), "hooks", body={"name": "web", **_hook(wanted)})
+        return _read(HookAnswer, answer.data).told()
+
+    async def change_hook(self, repository: Repository, number: int, wanted: WantedHook) -> Hook:
+        answer = await self._client.ask("PATCH", self._api(repository), f"hooks/{number}", body=_hook(wanted))
+        return _read(HookAnswer, answer.data).told()
+
+    async def remove_hook(self, repository: Repository, number: int) -> None:
+        await self._client.ask("DELETE", self._api(repository), f"hooks/{number}")
+
+    async def _pages(self, api: Api, path: str, model: type[Read], *, most: int) -> AsyncIterator[Read]:
+        """By their numbers: where a host says that the next one lies is nothing to follow with a token."""
+        for page in range(1, -(-most // _PAGE) + 1):
+            answer = await self._client.ask("GET", api, path, query={"per_page": _PAGE, "page": page})
+            if not isinstance(answer.data, list):
+                raise SourceFailed("the git host's API answers with something else than the list that was asked for")
+            for item in answer.data[:_PAGE]:
+                yield _read(model, item)
+            if not answer.has_more:
+                return
+
+    def _api(self, repository: Repository) -> Api:
+        githost = repository.spec.githost
+        if githost is None or not githost.url:
+            raise BadRequest("a folder has no pull requests and no hooks")
+        sealed = githost.encrypted_token
+        token = self._box.open(base64.b64decode(sealed), token_place(repository.namespace, repository.name)) if sealed else ""
+        return api_of(githost.url, token, self._apis)
+
+
+def _hook(wanted: WantedHook) -> dict[str, Any]:
+    config = {"url": wanted.url, "content_type": "json", "secret": wanted.secret, "insecure_ssl": "0"}
+    return {"active": True, "events": sorted(wanted.events), "config": config}
+
+
+def _mark(repository: Repository) -> str:
+    """By this a comment is known again; nobody sees it."""
+    return f"<!-- dashwright:{repository.uid} -->"
+
+
+def _read(model: type[Read], data: Any) -> Read:
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        fields = ", ".join(sorted({str(fault["loc"][0]) for fault in error.errors(include_input=False) if fault["loc"]}))
+        raise SourceFailed(f"the git host's API answers without what it promises: {fields or 'an object'}") from error

@@ -1,0 +1,196 @@
+"""Objects as files: where each lies, and what its file holds. What is exported comes back by a sync as it was."""
+
+import hashlib
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from dashwright.common.document import print_json, read_json
+from dashwright.common.errors import BadRequest, Invalid
+from dashwright.common.jobs import paths
+from dashwright.common.kinds.registry import DASHBOARD
+from dashwright.jobs_worker.domain.edits import check_place
+from dashwright.jobs_worker.domain.files.content import labels_of_file, notes_of_file, spec_of_file
+from dashwright.jobs_worker.domain.objects import CommitBy, Key
+from dashwright.jobs_worker.domain.resource import is_classic, is_resource, text_of
+
+_NO_WORD: Final = re.compile(r"[\W_]+")
+_LONGEST_PART: Final = 120
+"""Bytes of a title in a name: with what keeps it apart from others it fits into the 255 of file systems."""
+
+_LONGEST_SUFFIX: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Exportable:
+    """An object as it was when the export began, without its body. ``folder`` is empty at the root. Managed are only some folders."""
+
+    key: Key
+    uid: str
+    generation: int
+    title: str
+    folder: str
+    is_managed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One generation of an object: its body as it is stored, and who wrote it when."""
+
+    uid: str
+    generation: int
+    version: str
+    spec: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    by: CommitBy
+    at: datetime
+    message: str
+
+    def content(self, name: str) -> bytes:
+        """The file. It says the ``name``, labels and annotations of the object only where that is given. Raises Invalid."""
+        metadata: dict[str, Any] = {}
+        if name:
+            metadata = {"name": name}
+            told = (("labels", labels_of_file(self.labels)), ("annotations", notes_of_file(self.annotations)))
+            metadata |= {key: texts for key, texts in told if texts}
+        tree: dict[str, Any] = {"apiVersion": DASHBOARD.api_version(self.version), "kind": DASHBOARD.kind}
+        tree |= {"metadata": metadata} if metadata else {}
+        return print_json({**tree, "spec": spec_of_file(read_json(self.spec))})
+
+    def told(self) -> str:
+        """What its commit says."""
+        return self.message or f"Generation: {self.generation}"
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """An exported object and where it lies in the repository now: as its annotations say it, a directory without a slash at its end."""
+
+    key: Key
+    uid: str
+    generation: int
+    folder: str
+    path: str
+    checksum: str = ""
+
+
+class Directories:
+    """Where the folders lie: their titles from the top, each as near to itself as a path lets it be.
+
+    The first of two that would be the same has it, others their name behind it. ``folders`` are all of an organization, oldest first.
+    """
+
+    def __init__(self, folders: Sequence[Exportable], prefix: str) -> None:
+        self._paths = {"": f"{prefix}/" if prefix else ""}
+        below: defaultdict[str, list[Exportable]] = defaultdict(list)
+        for folder in folders:
+            below[folder.folder].append(folder)
+        self._below = below
+        waiting = [""]
+        while waiting:
+            parent = waiting.pop()
+            taken: set[str] = set()
+            for folder in below.get(parent, ()):
+                part = next(part for part in _apart(_part(folder.title) or _part(folder.key.name), folder.key.name) if _claim(taken, part))
+                self._paths[folder.key.name] = f"{self._paths[parent]}{part}/"
+                waiting.append(folder.key.name)
+
+    def path(self, folder: str) -> str | None:
+        """None of a folder that is not there."""
+        return self._paths.get(folder)
+
+    def depth(self, folder: str) -> int:
+        """How many folders lie above it."""
+        return self._paths[folder].count("/")
+
+    def within(self, folder: str) -> frozenset[str]:
+        """The folder and all below it; of the root everything."""
+        found, waiting = set(), [folder]
+        while waiting:
+            found.add(waiting[-1])
+            waiting += [item.key.name for item in self._below.get(waiting.pop(), ())]
+        return frozenset(found)
+
+
+def file_names(item: Exportable, directory: str) -> Iterator[str]:
+    """The paths that a dashboard's file may have, the best first."""
+    stem = slug(item.title) or item.key.name[:_LONGEST_SUFFIX]
+    return (f"{directory}{name}.json" for name in _apart(stem, item.key.name))
+
+
+def slug(title: str) -> str:
+    """Small letters and digits of any script, and hyphens between them; empty where there are none."""
+    return _cut(_NO_WORD.sub("-", unicodedata.normalize("NFKC", title).lower())).strip("-")
+
+
+def fault_of(path: str) -> str:
+    """Why no file can be at a path, or none be synced from there; empty where one can."""
+    try:
+        paths.check_path(path, spaces=True)
+        check_place(path)
+    except BadRequest as error:
+        return error.message
+    return ""
+
+
+def may_replace(body: bytes, name: str) -> bool:
+    """Whether a file that is there already is of this object, as far as it says: of others nothing is overwritten."""
+    try:
+        tree = read_json(text_of(body))
+    except Invalid:
+        return False
+    if is_classic(tree):
+        return tree.get("uid") in (None, "", name)
+    if not is_resource(tree) or tree.get("kind") != DASHBOARD.kind:
+        return False
+    metadata = tree.get("metadata") or {}
+    return isinstance(metadata, dict) and metadata.get("name") in (None, "", name)
+
+
+def place(item: Exportable, directory: str, taken: set[str], is_free: Callable[[str], bool]) -> str:
+    """The path of a dashboard's file, claimed. Raises BadRequest where there is none."""
+    for path in file_names(item, directory):
+        if fault := fault_of(path):
+            raise BadRequest(fault)
+        if path.casefold() not in taken and is_free(path):
+            taken.add(path.casefold())
+            return path
+    raise BadRequest("other files are in its place")
+
+
+def _claim(taken: set[str], part: str) -> bool:
+    """Of two names that differ in the case of letters only, many file systems hold one."""
+    if part.casefold() in taken:
+        return False
+    taken.add(part.casefold())
+    return True
+
+
+def _apart(stem: str, name: str) -> Iterator[str]:
+    """Names, each further from those of other objects than the one before."""
+    digest = hashlib.sha256(name.encode()).hexdigest()
+    yield stem
+    if len(name) <= _LONGEST_SUFFIX:
+        yield f"{stem}-{name}"
+    yield f"{stem}-{digest[:16]}"
+    yield f"{stem}-{digest}"
+
+
+def _part(title: str) -> str:
+    """A title as the name of a directory: what paths may not hold is a hyphen, and nothing is hidden."""
+    plain = unicodedata.normalize("NFC", title)
+    kept = "".join(char if _is_plain(char) else "-" for char in plain if char.isascii() or char.isprintable())
+    return _cut(kept.lstrip(". ")).rstrip(". ")
+
+
+def _is_plain(char: str) -> bool:
+    return not char.isascii() or char.isalnum() or char in "_-. "
+
+
+def _cut(text: str) -> str:
+    return text.encode()[:_LONGEST_PART].decode(errors="ignore")

@@ -1,0 +1,131 @@
+"""The bytes of files that somebody writes: JSON and YAML as this program writes them, each file in the form it has.
+
+A file is classic (the dashboard's own JSON) or a resource (apiVersion, kind, metadata, spec).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from dashwright.common.document import print_json, read_json, same
+from dashwright.common.errors import Invalid
+from dashwright.common.kinds.annotations import MESSAGE, NUMBER_LABEL
+from dashwright.common.kinds.registry import DASHBOARD
+from dashwright.common.models.repository_calls import EditedObject
+from dashwright.common.yaml import write_yaml
+from dashwright.jobs_worker.domain.ownership import SET_BY_US
+from dashwright.jobs_worker.domain.resource import CLASSIC_VERSION, KEPT_BY_THE_STORE, is_classic, is_resource
+
+_METADATA: Final = ("name", "namespace", "generateName", "labels", "annotations")
+"""What is kept of an object's metadata: the rest is the store's."""
+
+_NOT_OF_FILES: Final = SET_BY_US | {MESSAGE}
+
+
+def read_content(text: str, read_yaml: Callable[[str], Any]) -> Any:
+    """The tree of a body that may be JSON or YAML, whatever the file it is for is called."""
+    return read_json(text) if text.lstrip().startswith("{") else read_yaml(text)
+
+
+def write_content(path: str, tree: Any) -> bytes:
+    """JSON with an indent of two spaces, or YAML, by the name of the file."""
+    return print_json(tree) if path.endswith(".json") else write_yaml(tree).encode()
+
+
+def to_write(tree: Any, namespace: str, suffix: Callable[[], str]) -> Any:
+    """A body as it is kept in a file: what the store sets is left out, and ``generateName`` becomes a name. ``suffix`` ends such names.
+
+    Whether it can be read is for the Reader to say.
+    """
+    if is_resource(tree):
+        kept = {key: value for key, value in tree.items() if key != "status"}
+        if isinstance(kept.get("metadata"), dict):
+            kept["metadata"] = _metadata(kept["metadata"], namespace, suffix)
+        if isinstance(kept.get("spec"), dict):
+            kept["spec"] = spec_of_file(kept["spec"])
+        return kept
+    if is_classic(tree):
+        return {key: value for key, value in tree.items() if key not in ("id", "version")}
+    return tree
+
+
+def rewritten(before: Mapping[str, Any], edited: EditedObject, *, name_it: bool) -> Any:
+    """A file's tree with an object in it as somebody wants it, in its form, keys in the order they have.
+
+    ``name_it``: the object's name must stand in it, since its path no longer tells it.
+    """
+    spec = read_json(edited.spec)
+    is_laid_out = DASHBOARD.extract(spec).layout
+    annotations, labels = notes_of_file(edited.annotations), labels_of_file(edited.labels)
+    if not is_resource(before) and not (annotations or labels or is_laid_out):
+        own = {key: before[key] for key in KEPT_BY_THE_STORE if key in before}
+        classic = {**spec, **own}
+        if name_it or not is_classic(classic):
+            classic["uid"] = edited.name
+        return _in_order(before, classic)
+    old = before.get("metadata") or {} if is_resource(before) else {}
+    metadata: dict[str, Any] = {key: value for key, value in old.items() if key not in ("labels", "annotations")}
+    if name_it or not is_resource(before) or "name" in metadata:
+        metadata["name"] = edited.name
+    metadata |= {key: texts for key, texts in (("labels", labels), ("annotations", annotations)) if texts}
+    resource = {
+        "apiVersion": _api_version(before, edited.version, is_laid_out=is_laid_out),
+        "kind": DASHBOARD.kind,
+        "metadata": metadata,
+        "spec": spec,
+    }
+    return _in_order(before, resource) if is_resource(before) else {**resource, "spec": _in_order(before, spec)}
+
+
+def labels_of_file(labels: Mapping[str, str]) -> dict[str, str]:
+    """Those of an object's labels that its file holds."""
+    return {key: text for key, text in labels.items() if key != NUMBER_LABEL}
+
+
+def notes_of_file(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Those of an object's annotations that its file holds."""
+    return {key: text for key, text in annotations.items() if key not in _NOT_OF_FILES}
+
+
+def spec_of_file(spec: dict[str, Any]) -> dict[str, Any]:
+    """A stored spec as a file holds it."""
+    return spec if DASHBOARD.extract(spec).layout else {key: value for key, value in spec.items() if key not in KEPT_BY_THE_STORE}
+
+
+def shown(body: bytes) -> dict[str, Any]:
+    """A stored object's JSON as a tree to be shown."""
+    tree: dict[str, Any] = read_json(body.decode())
+    return tree
+
+
+def _api_version(before: Mapping[str, Any], version: str, *, is_laid_out: bool) -> str:
+    """A body without a layout is the same in all versions here, but not for other programs that read the file: it keeps what it says."""
+    if is_laid_out or DASHBOARD.extract(before.get("spec") or {}).layout:
+        return DASHBOARD.api_version(version)
+    return str(before["apiVersion"]) if is_resource(before) else DASHBOARD.api_version(CLASSIC_VERSION)
+
+
+def _metadata(metadata: Mapping[str, Any], namespace: str, suffix: Callable[[], str]) -> dict[str, Any]:
+    kept = {key: value for key, value in metadata.items() if key in _METADATA}
+    prefix = kept.pop("generateName", None)
+    if prefix is not None and not isinstance(prefix, str):
+        raise Invalid("metadata.generateName must be a text in quotes")
+    if prefix and not kept.get("name"):
+        kept = {"name": prefix + suffix(), **{key: value for key, value in kept.items() if key != "name"}}
+    if kept.get("namespace") == namespace:
+        del kept["namespace"]
+    for field, unwanted in (("labels", {NUMBER_LABEL}), ("annotations", _NOT_OF_FILES)):
+        if isinstance(kept.get(field), dict):
+            kept[field] = {key: text for key, text in kept[field].items() if key not in unwanted}
+            if not kept[field]:
+                del kept[field]
+    return kept
+
+
+def _in_order(old: Any, new: Any) -> Any:
+    """``new``, its keys in the order that ``old`` has them and its numbers as they are written there: a commit shows what was changed."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        keys = [*(key for key in old if key in new), *(key for key in new if key not in old)]
+        return {key: _in_order(old.get(key), new[key]) for key in keys}
+    if isinstance(old, list) and isinstance(new, list):
+        return [_in_order(old[index] if index < len(old) else None, item) for index, item in enumerate(new)]
+    return old if isinstance(old, float) and same(old, new) else new

@@ -1,0 +1,200 @@
+"""A dashboard as the rules see it: the same for the classic spec and the one with elements, whatever else stands in it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dashwright.common.models.expressions import EXPRESSION_UIDS
+
+EXPRESSION: Final = "__expr__"
+
+_ON_TIME_CHANGE: Final = (2, "onTimeRangeChanged")
+_QUERY_VARIABLE: Final = ("query", "QueryVariable")
+_SOURCE_VARIABLE: Final = ("datasource", "DatasourceVariable")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A data source as something names it; both empty where it is the default one."""
+
+    type: str = ""
+    uid: str = ""
+
+    @property
+    def variable(self) -> str:
+        """The name of the variable that stands for it, or empty."""
+        return variable_in(self.uid)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """``asks``: its values are the answer to a query. ``source_type``: what kind of data source its value is, empty for any other."""
+
+    name: str
+    label: str
+    asks: bool
+    source_type: str
+    source: Source
+    is_multi: bool
+    all_value: str
+    reloads_on_time_change: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A query of a panel. ``index`` counts from 0, ``type`` is that of its data source, empty where the dashboard does not tell."""
+
+    index: int
+    ref_id: str
+    type: str
+    query: Mapping[str, Any]
+
+    def text(self, name: str) -> str:
+        value = self.query.get(name)
+        return value if isinstance(value, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """``is_library``: what it shows stands elsewhere."""
+
+    title: str
+    description: str
+    type: str
+    source: Source
+    targets: Sequence[Target]
+    field_config: Mapping[str, Any]
+    options: Mapping[str, Any]
+    is_library: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    title: str
+    is_editable: bool
+    variables: Sequence[Variable]
+    panels: Sequence[Panel]
+
+    @property
+    def asks_prometheus(self) -> bool:
+        return any(target.type == "prometheus" for panel in self.panels for target in panel.targets)
+
+
+def board_of(spec: Mapping[str, Any]) -> Board:
+    """What has another shape than it should is as if it were not there."""
+    if isinstance(spec.get("elements"), dict):
+        variables = [_variable(_object(item, "spec"), str(item.get("kind"))) for item in _objects(spec.get("variables"))]
+        named = _types(variables)
+        found = [_element(_object(item, "spec"), named) for item in spec["elements"].values() if _kind(item) == "Panel"]
+        found += [_element({}, named, is_library=True) for item in spec["elements"].values() if _kind(item) == "LibraryPanel"]
+    else:
+        listed = _objects(_object(spec, "templating").get("list"))
+        variables = [_variable(item, str(item.get("type"))) for item in listed]
+        named = _types(variables)
+        found = [_panel(item, named) for item in _classic_panels(spec)]
+    return Board(_text(spec, "title"), spec.get("editable", True) is not False, variables, found)
+
+
+def variable_in(text: str) -> str:
+    """The name in ``$name`` or ``${name}`` or ``${name:format}``; empty for any other text."""
+    if text.startswith("${") and text.endswith("}"):
+        return text[2:-1].partition(":")[0]
+    return text[1:] if text.startswith("$") else ""
+
+
+def is_expression(source: Source) -> bool:
+    return source.type == EXPRESSION or source.uid in EXPRESSION_UIDS
+
+
+def _types(variables: Sequence[Variable]) -> dict[str, str]:
+    return {variable.name: variable.source_type for variable in variables if variable.source_type}
+
+
+def _variable(item: Mapping[str, Any], kind: str) -> Variable:
+    query = item.get("pluginId", item.get("query"))
+    return Variable(
+        name=_text(item, "name"),
+        label=_text(item, "label"),
+        asks=kind in _QUERY_VARIABLE,
+        source_type=query if kind in _SOURCE_VARIABLE and isinstance(query, str) else "",
+        source=_source(item, _object(item, "query")),
+        is_multi=item.get("multi") is True,
+        all_value=_text(item, "allValue"),
+        reloads_on_time_change=item.get("refresh") in _ON_TIME_CHANGE,
+    )
+
+
+def _classic_panels(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Also those in closed rows, and those of the rows of old."""
+    for panel in _objects(spec.get("panels")):
+        if panel.get("type") != "row":
+            yield panel
+        yield from _objects(panel.get("panels"))
+    for row in _objects(spec.get("rows")):
+        yield from _objects(row.get("panels"))
+
+
+def _panel(item: Mapping[str, Any], named: Mapping[str, str]) -> Panel:
+    source = _source(item)
+    targets = [_target(index, query, _source(query), source, named) for index, query in enumerate(_objects(item.get("targets")))]
+    return Panel(
+        title=_text(item, "title"),
+        description=_text(item, "description"),
+        type=_text(item, "type"),
+        source=source,
+        targets=targets,
+        field_config=_object(item, "fieldConfig"),
+        options=_object(item, "options"),
+        is_library="libraryPanel" in item,
+    )
+
+
+def _element(item: Mapping[str, Any], named: Mapping[str, str], *, is_library: bool = False) -> Panel:
+    shown = _object(item, "vizConfig")
+    kind = _text(shown, "group") or _text(shown, "kind")
+    queries = [_object(query, "spec") for query in _objects(_object(_object(item, "data"), "spec").get("queries"))]
+    targets = []
+    for index, query in enumerate(queries):
+        asked = _object(query, "query")
+        body = {**_object(asked, "spec"), "refId": _text(query, "refId")}
+        targets.append(_target(index, body, _source(query, asked), Source(), named))
+    source = _source(queries[0], _object(queries[0], "query")) if queries else Source()
+    config = _object(shown, "spec")
+    title, description = _text(item, "title"), _text(item, "description")
+    return Panel(title, description, kind, source, targets, _object(config, "fieldConfig"), _object(config, "options"), is_library)
+
+
+def _target(index: int, query: Mapping[str, Any], own: Source, of_panel: Source, named: Mapping[str, str]) -> Target:
+    source = own if own != Source() else of_panel
+    kind = EXPRESSION if is_expression(source) else source.type or named.get(source.variable, "")
+    return Target(index, _text(query, "refId"), named.get(variable_in(kind), kind), query)
+
+
+def _source(item: Mapping[str, Any], asked: Mapping[str, Any] | None = None) -> Source:
+    """As ``item`` names it, or, in the spec with elements, as the query ``asked`` does: its group, or its kind, is the type."""
+    named = item.get("datasource")
+    if named is None and asked:
+        named = asked.get("datasource")
+    uid = named if isinstance(named, str) else _text(named, "uid") or _text(named, "name") if isinstance(named, dict) else ""
+    kind = _text(named, "type") if isinstance(named, dict) else ""
+    if not kind and asked:
+        kind = _text(asked, "group") or ("" if _text(asked, "kind") == "DataQuery" else _text(asked, "kind"))
+    return Source(kind, uid)
+
+
+def _kind(item: Any) -> Any:
+    return item.get("kind") if isinstance(item, dict) else None
+
+
+def _object(item: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = item.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(items: Any) -> list[Mapping[str, Any]]:
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def _text(item: Mapping[str, Any], name: str) -> str:
+    value = item.get(name)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,71 @@
+"""All rules over a dashboard, and what a repository's configuration makes of their findings."""
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any, Final
+
+from dashwright.common.models.repository_views import LintIssue, LintSeverity
+from dashwright.jobs_worker.domain.lint import panels, queries, references, templates
+from dashwright.jobs_worker.domain.lint.board import board_of
+from dashwright.jobs_worker.domain.lint.config import FILE, Config
+from dashwright.jobs_worker.domain.lint.finding import Finding, Rule
+
+RULES: Final[Mapping[str, Rule]] = {
+    "target-reference-rule": references.references_exist,
+    "target-cycle-rule": references.references_end,
+    "target-ref-id-rule": references.ref_ids_are_unique,
+    "target-datasource-type-rule": references.types_are_known,
+    "template-datasource-rule": templates.source_variable,
+    "template-job-rule": templates.label_variable("job"),
+    "template-instance-rule": templates.label_variable("instance"),
+    "template-on-time-change-reload-rule": templates.reloads,
+    "panel-datasource-rule": panels.source_is_variable,
+    "panel-title-description-rule": panels.has_title_and_description,
+    "panel-units-rule": panels.has_unit,
+    "panel-no-targets-rule": panels.has_targets,
+    "target-rate-interval-rule": queries.rates_over_rate_interval,
+    "target-job-rule": queries.label_matcher("job"),
+    "target-instance-rule": queries.label_matcher("instance"),
+    "target-counter-agg-rule": queries.counters_are_rated,
+    "uneditable-dashboard": templates.is_editable,
+}
+"""By the names that configurations use; the first four are this program's own, and tell what is broken."""
+
+BROKEN: Final = frozenset({"target-reference-rule", "target-cycle-rule", "target-ref-id-rule"})
+"""Rules that find what cannot work, whatever anybody's taste."""
+
+_WARNINGS: Final = frozenset({"target-datasource-type-rule"})
+"""Rules that never find an error: elsewhere the dashboard may be in order."""
+
+MOST: Final = 200
+"""Issues told of one dashboard."""
+
+_LONGEST_TITLE: Final = 80
+
+
+def lint(spec: Mapping[str, Any], config: Config | None = None) -> list[LintIssue]:
+    """Errors and warnings, in the order of the rules; of more than 200 the last one told says so."""
+    found = list(islice(_issues(spec, config or Config()), MOST + 1))
+    if len(found) > MOST:
+        rest = LintIssue(severity=LintSeverity.WARNING, rule="lint", message=f"at least {MOST} issues: the rest is not told")
+        found[MOST - 1 :] = [rest]
+    return found
+
+
+def fault_of_config(message: str) -> LintIssue:
+    """What is told where the configuration cannot be read: the rules are then as without one."""
+    return LintIssue(severity=LintSeverity.ERROR, rule=FILE.removeprefix("."), message=message)
+
+
+def _issues(spec: Mapping[str, Any], config: Config) -> Iterator[LintIssue]:
+    board = board_of(spec)
+    for name, rule in RULES.items():
+        for finding in rule(board):
+            if not config.excludes(name, board.title, finding):
+                is_warning = name in _WARNINGS or config.only_warns(name, board.title, finding)
+                severity = LintSeverity.WARNING if is_warning else LintSeverity.ERROR
+                yield LintIssue(severity=severity, rule=name, message=_message(finding))
+
+
+def _message(finding: Finding) -> str:
+    return finding.message if finding.panel is None else f"panel {finding.panel[:_LONGEST_TITLE]!r}: {finding.message}"

@@ -1,0 +1,74 @@
+"""Rules on panels. What a library panel shows stands elsewhere: nothing is said of one."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from dashwright.jobs_worker.domain.lint.board import Board, Panel, Source, is_expression
+from dashwright.jobs_worker.domain.lint.finding import Finding
+
+_WITH_NUMBERS: Final = ("stat", "singlestat", "graph", "table", "timeseries", "gauge")
+_WITH_SOURCE: Final = ("singlestat", "graph", "table", "timeseries")
+_FIXED: Final = ("grafana", "dashboard", "mixed")
+"""Types of data sources that are the same everywhere."""
+
+_FIXED_UIDS: Final = ("-- Mixed --", "-- Grafana --", "-- Dashboard --", "grafana")
+
+
+def source_is_variable(board: Board) -> Iterator[Finding]:
+    names = {variable.name for variable in board.variables if variable.source_type}
+    for panel in _panels(board, _WITH_SOURCE):
+        if panel.targets and not _is_fixed(panel.source) and panel.source.variable not in names:
+            named = f"the data source {panel.source.uid}" if panel.source.uid else "the default data source"
+            yield Finding(f"asks {named}: let a variable of type datasource choose it", panel.title)
+
+
+def has_title_and_description(board: Board) -> Iterator[Finding]:
+    for panel in _panels(board, _WITH_NUMBERS):
+        if missing := [name for name in ("title", "description") if not getattr(panel, name).strip()]:
+            yield Finding(f"has no {' and no '.join(missing)}", panel.title)
+
+
+def has_unit(board: Board) -> Iterator[Finding]:
+    for panel in _panels(board, _WITH_NUMBERS):
+        if not (_units(panel) or _shows_words(panel)):
+            yield Finding("its values have no unit: set one in fieldConfig.defaults.unit (none, where they are counts)", panel.title)
+
+
+def has_targets(board: Board) -> Iterator[Finding]:
+    for panel in _panels(board, _WITH_NUMBERS):
+        if not panel.targets:
+            yield Finding("has no query", panel.title)
+
+
+def _panels(board: Board, types: tuple[str, ...]) -> Iterator[Panel]:
+    return (panel for panel in board.panels if panel.type in types and not panel.is_library)
+
+
+def _is_fixed(source: Source) -> bool:
+    return source.type in _FIXED or source.uid in _FIXED_UIDS or is_expression(source)
+
+
+def _units(panel: Panel) -> bool:
+    """A unit of all fields, or of some."""
+    return bool(_defaults(panel).get("unit")) or any(name == "unit" and value for name, value in _overrides(panel))
+
+
+def _shows_words(panel: Panel) -> bool:
+    """Values are shown as words for them, or fields that need not be numbers are shown."""
+    shown = panel.options.get("reduceOptions")
+    names_fields = panel.type == "stat" and isinstance(shown, dict) and bool(shown.get("fields"))
+    return bool(_defaults(panel).get("mappings")) or names_fields
+
+
+def _defaults(panel: Panel) -> dict[str, Any]:
+    defaults = panel.field_config.get("defaults")
+    return defaults if isinstance(defaults, dict) else {}
+
+
+def _overrides(panel: Panel) -> Iterator[tuple[Any, Any]]:
+    overrides = panel.field_config.get("overrides")
+    for override in overrides if isinstance(overrides, list) else ():
+        properties = override.get("properties") if isinstance(override, dict) else None
+        for item in properties if isinstance(properties, list) else ():
+            if isinstance(item, dict):
+                yield item.get("id"), item.get("value")

@@ -1,0 +1,100 @@
+"""Rules on the queries of a panel among one another: what an expression refers to is there, once, and does not lead back to it.
+
+What a ``sql`` expression selects from is not looked at: that takes its grammar.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, Final
+
+from dashwright.jobs_worker.domain.lint.board import EXPRESSION, Board, Panel, Target
+from dashwright.jobs_worker.domain.lint.finding import Finding
+
+_REFERENCE: Final = re.compile(r"\$(?:\{([^}]+)\}|([A-Za-z_]\w*))")
+_KNOWN_TYPES: Final = frozenset(
+    {
+        "prometheus",
+        "grafana-testdata-datasource",
+        "testdata",
+        "grafana-postgresql-datasource",
+        "postgres",
+        "grafana",
+        "dashboard",
+        "datasource",
+        "mixed",
+        EXPRESSION,
+    }
+)
+"""What queries are sent to here, and what others answer without asking anything."""
+
+
+def references_exist(board: Board) -> Iterator[Finding]:
+    variables = {variable.name for variable in board.variables}
+    for panel in board.panels:
+        there = {target.ref_id for target in panel.targets}
+        for target in panel.targets:
+            for name in sorted(set(_references(target, variables)) - there):
+                yield Finding(f"query {target.ref_id}: refers to {name}, which the panel does not have", panel.title, target.index)
+
+
+def references_end(board: Board) -> Iterator[Finding]:
+    variables = {variable.name for variable in board.variables}
+    for panel in board.panels:
+        graph = {target.ref_id: _references(target, variables) for target in panel.targets}
+        if cycle := _cycle(graph):
+            yield Finding(f"its queries refer to one another in a circle: {' → '.join(cycle)}", panel.title)
+
+
+def ref_ids_are_unique(board: Board) -> Iterator[Finding]:
+    for panel in board.panels:
+        for ref_id, times in Counter(target.ref_id for target in panel.targets).items():
+            if ref_id and times > 1:
+                yield Finding(f"{times} queries have the refId {ref_id}: give each its own", panel.title)
+
+
+def types_are_known(board: Board) -> Iterator[Finding]:
+    for panel in board.panels:
+        for kind in dict.fromkeys(target.type for target in panel.targets):
+            if kind and kind not in _KNOWN_TYPES and not kind.startswith("$"):
+                yield Finding(f"data sources of type {kind[:80]} are not asked here: its queries will have no data", *_first(panel, kind))
+
+
+def _first(panel: Panel, kind: str) -> tuple[str, int]:
+    return panel.title, next(target.index for target in panel.targets if target.type == kind)
+
+
+def _references(target: Target, variables: set[str]) -> Sequence[str]:
+    """The refIds that an expression names; what is a variable of the dashboard is put in before it is evaluated."""
+    if target.type != EXPRESSION:
+        return []
+    text = target.text("expression").strip()
+    match target.query.get("type"):
+        case "math":
+            names = [braced or plain for braced, plain in _REFERENCE.findall(text)]
+        case "reduce" | "resample" | "threshold":
+            names = [text.removeprefix("$").removeprefix("{").removesuffix("}")]
+        case "classic_conditions":
+            names = list(_conditions(target.query))
+        case _:
+            names = []
+    return [name for name in names if name and name not in variables and not name.startswith("__")]
+
+
+def _conditions(query: Mapping[str, Any]) -> Iterator[str]:
+    conditions = query.get("conditions")
+    for condition in conditions if isinstance(conditions, list) else ():
+        asked = condition.get("query") if isinstance(condition, dict) else None
+        params = asked.get("params") if isinstance(asked, dict) else None
+        if isinstance(params, list) and params and isinstance(params[0], str):
+            yield params[0]
+
+
+def _cycle(graph: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        found: Sequence[str] = error.args[1]
+        return found[::-1]
+    return ()

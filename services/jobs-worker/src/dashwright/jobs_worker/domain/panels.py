@@ -1,0 +1,280 @@
+"""What people see of a dashboard, and how that changes: the same for the classic spec and the one with elements.
+
+What has another shape than it should is as if it were not there: whether a dashboard is in order is for others to say.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from dashwright.common.document import same, write_json
+
+POSITION: Final = "position"
+
+_QUERIES: Final = ("expr", "rawSql", "query", "target", "expression")
+"""Where the sources keep what people write: the first of them that is a text is the query."""
+
+_KEPT_ELSEWHERE: Final = ("id", "uid", "version", "iteration")
+_OF_PANELS: Final = ("id", "title", "description", "type", "gridPos", "datasource", "targets", "fieldConfig", "panels", "pluginVersion")
+_OF_QUERIES: Final = ("refId", "datasource", "key")
+_OF_FIELDS: Final = ("unit", "thresholds", "min", "max", "decimals")
+_OF_DASHBOARDS: Final = ("title", "description", "tags", "refresh", "time", "timezone", "timeSettings")
+_HELD: Final = ("panels", "rows", "elements", "layout", "templating", "variables", "annotations")
+
+
+class PanelAction(StrEnum):
+    ADDED = "added"
+    REMOVED = "removed"
+    CHANGED = "changed"
+    MOVED = "moved"
+
+
+class Detail(NamedTuple):
+    """One thing, as it was and as it would be; empty where there is none."""
+
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class PanelChange:
+    """A panel, known by its id; one that is MOVED changes nothing but its place.
+
+    ``others`` are the names of settings that change and are not told.
+    """
+
+    id: str
+    title: str
+    action: PanelAction
+    details: Sequence[Detail] = ()
+    others: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How a dashboard changes: what belongs to it as a whole, then its panels, in the order they have."""
+
+    details: Sequence[Detail] = ()
+    others: Sequence[str] = ()
+    panels: Sequence[PanelChange] = ()
+
+    def count(self, action: PanelAction) -> int:
+        return sum(panel.action is action for panel in self.panels)
+
+
+@dataclass(slots=True)
+class _Sight:
+    """What is told of something as text, and the rest of its settings, by their names."""
+
+    title: str = ""
+    told: dict[str, str] = field(default_factory=dict)
+    rest: dict[str, Any] = field(default_factory=dict)
+
+
+def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> Comparison:
+    """Both are specs of dashboards. Of one that is new, ``before`` is empty."""
+    details, others = _differences(_dashboard(before), _dashboard(after))
+    old, new = _panels(before), _panels(after)
+    changes = [_changed(name, old.get(name), sight) for name, sight in new.items()]
+    gone = [PanelChange(name, sight.title, PanelAction.REMOVED) for name, sight in old.items() if name not in new]
+    return Comparison(details, others, [*(change for change in changes if change), *gone])
+
+
+def _changed(name: str, old: _Sight | None, new: _Sight) -> PanelChange | None:
+    if old is None:
+        news = [Detail(what, "", text) for what, text in new.told.items() if text and _is_news(what)]
+        return PanelChange(name, new.title, PanelAction.ADDED, news)
+    details, others = _differences(old, new)
+    if not details and not others:
+        return None
+    is_moved = not others and all(detail.name == POSITION for detail in details)
+    return PanelChange(name, new.title, PanelAction.MOVED if is_moved else PanelAction.CHANGED, details, others)
+
+
+def _is_news(name: str) -> bool:
+    """What a panel that is new is told by."""
+    return name in ("type", "data source") or (name.startswith("query ") and name.count(" ") == 1)
+
+
+def _differences(old: _Sight, new: _Sight) -> tuple[list[Detail], list[str]]:
+    names = [*new.told, *(name for name in old.told if name not in new.told)]
+    pairs = [Detail(name, old.told.get(name, ""), new.told.get(name, "")) for name in names]
+    others = [name for name in sorted(old.rest.keys() | new.rest.keys()) if not same(old.rest.get(name), new.rest.get(name))]
+    return [detail for detail in pairs if detail.before != detail.after], others
+
+
+def _dashboard(spec: Mapping[str, Any]) -> _Sight:
+    times = _object(spec, "timeSettings")
+    span = _object(spec, "time") or times
+    told = {
+        "title": _text(spec.get("title")),
+        "description": _text(spec.get("description")),
+        "tags": ", ".join(_text(tag) for tag in _list(spec.get("tags"))),
+        "time range": f"{_text(span.get('from'))} to {_text(span.get('to'))}" if span.get("from") or span.get("to") else "",
+        "refresh": _text(spec.get("refresh")) or _text(times.get("autoRefresh")),
+        "time zone": _text(spec.get("timezone")) or _text(times.get("timezone")),
+        **dict(_named("variable", _object(spec, "templating").get("list") or spec.get("variables"))),
+        **dict(_named("annotation", _object(spec, "annotations").get("list") or spec.get("annotations"))),
+    }
+    rest = {key: value for key, value in spec.items() if key not in (*_KEPT_ELSEWHERE, *_OF_DASHBOARDS, *_HELD)}
+    return _Sight(told["title"], told, rest)
+
+
+def _named(word: str, items: Any) -> Iterator[tuple[str, str]]:
+    """Variables and annotations, each by its name; what they hold is told as JSON, but for the value that was chosen last."""
+    for item in _objects(items):
+        body = _object(item, "spec") or item
+        kept = {key: value for key, value in body.items() if key not in ("name", "current", "options")}
+        yield f"{word} {_text(body.get('name'))}", write_json(kept).decode()
+
+
+def _panels(spec: Mapping[str, Any]) -> dict[str, _Sight]:
+    """By their ids; those without one, or with that of another, by how many like them there are."""
+    found: dict[str, _Sight] = {}
+    for name, sight in _elements(spec) if isinstance(spec.get("elements"), dict) else _classic_panels(spec):
+        key, number = name, 1
+        while key in found:
+            number += 1
+            key = f"{name} ({number})"
+        found[key] = sight
+    return found
+
+
+def _classic_panels(spec: Mapping[str, Any]) -> Iterator[tuple[str, _Sight]]:
+    """Also those in closed rows, and those of the rows of old."""
+    rows = [panel for row in _objects(spec.get("rows")) for panel in _objects(row.get("panels"))]
+    for panel in [*_objects(spec.get("panels")), *rows]:
+        for item in (panel, *_objects(panel.get("panels"))):
+            yield _text(item.get("id")) or _text(item.get("title")), _classic_panel(item)
+
+
+def _classic_panel(item: Mapping[str, Any]) -> _Sight:
+    source = item.get("datasource")
+    queries = [(_text(query.get("refId")), query, query.get("datasource")) for query in _objects(item.get("targets"))]
+    rest = {key: value for key, value in item.items() if key not in _OF_PANELS}
+    return _panel(item, _text(item.get("type")), _place(_object(item, "gridPos"), "w", "h"), source, queries, item, rest)
+
+
+def _elements(spec: Mapping[str, Any]) -> Iterator[tuple[str, _Sight]]:
+    places = dict(_places(spec.get("layout")))
+    for name, element in spec["elements"].items():
+        item = _object(element, "spec") if isinstance(element, dict) else {}
+        shown = _object(item, "vizConfig")
+        queries = [_v2_query(_object(query, "spec")) for query in _objects(_object(_object(item, "data"), "spec").get("queries"))]
+        config = _object(shown, "spec")
+        data = _object(_object(item, "data"), "spec")
+        rest = {key: value for key, value in item.items() if key not in (*_OF_PANELS, "data", "vizConfig")}
+        rest |= {key: value for key, value in data.items() if key != "queries"}
+        rest |= {key: value for key, value in config.items() if key not in _OF_PANELS}
+        kind = _text(shown.get("group")) or _text(shown.get("kind"))
+        yield _text(item.get("id")) or name, _panel(item, kind, places.get(name, ""), None, queries, config, rest)
+
+
+def _v2_query(query: Mapping[str, Any]) -> tuple[str, Mapping[str, Any], Any]:
+    asked = _object(query, "query")
+    source = query.get("datasource") or asked.get("datasource") or asked.get("group") or asked.get("kind")
+    hidden = {"hide": True} if query.get("hidden") is True else {}
+    return _text(query.get("refId")), {**_object(asked, "spec"), **hidden}, source
+
+
+def _panel(
+    item: Mapping[str, Any],
+    kind: str,
+    place: str,
+    source: Any,
+    queries: Sequence[tuple[str, Mapping[str, Any], Any]],
+    config: Mapping[str, Any],
+    rest: dict[str, Any],
+) -> _Sight:
+    """``config`` holds fieldConfig; each of the ``queries`` is its refId, what it asks, and the data source it names."""
+    fields = _object(config, "fieldConfig")
+    defaults = _object(fields, "defaults")
+    options = _object(rest, "options")
+    told = {
+        "title": _text(item.get("title")),
+        "description": _text(item.get("description")),
+        "type": kind,
+        POSITION: place,
+        "data source": _source(source),
+        **{name: text for ref_id, query, own in queries for name, text in _query(ref_id, query, own, source)},
+        "unit": _text(defaults.get("unit")),
+        "thresholds": _thresholds(_object(defaults, "thresholds")),
+        **{name: _text(defaults.get(name)) for name in ("min", "max", "decimals")},
+        "content": _text(options.get("content")),
+    }
+    more = {f"options.{key}": value for key, value in options.items() if key != "content"}
+    more |= {f"fieldConfig.{key}": value for key, value in fields.items() if key != "defaults"}
+    more |= {f"fieldConfig.defaults.{key}": value for key, value in defaults.items() if key not in _OF_FIELDS}
+    return _Sight(told["title"], told, {key: value for key, value in rest.items() if key != "options"} | more)
+
+
+def _query(ref_id: str, query: Mapping[str, Any], own: Any, source: Any) -> Iterator[tuple[str, str]]:
+    name = f"query {ref_id or '?'}"
+    main = next((key for key in _QUERIES if isinstance(query.get(key), str)), "")
+    others = {key: value for key, value in query.items() if key not in (*_OF_QUERIES, main)}
+    yield name, _text(query.get(main)) if main else write_json(others).decode()
+    if own is not None and _source(own) != _source(source):
+        yield f"{name} data source", _source(own)
+    for key, value in others.items() if main else ():
+        yield f"{name} {key}", _text(value)
+
+
+def _thresholds(thresholds: Mapping[str, Any]) -> str:
+    steps = [f"{_text(step.get('color'))} from {_text(step.get('value')) or 'the start'}" for step in _objects(thresholds.get("steps"))]
+    return ", ".join(steps) + (" (percent)" if thresholds.get("mode") == "percentage" else "")
+
+
+def _source(source: Any) -> str:
+    if not isinstance(source, Mapping):
+        return _text(source)
+    name, kind = _text(source.get("uid")) or _text(source.get("name")), _text(source.get("type"))
+    return f"{name} ({kind})" if name and kind else name or kind
+
+
+def _place(place: Mapping[str, Any], width: str, height: str) -> str:
+    """In the units of the grid, 24 to a row."""
+    if not place:
+        return ""
+    size = f"{_text(place.get(width))} × {_text(place.get(height))}"  # noqa: RUF001 - read by people
+    return f"{size} at {_text(place.get('x'))}, {_text(place.get('y'))}"
+
+
+def _places(layout: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """Where each element is, in layouts of every kind: in the rows and tabs above it, and there in a grid."""
+    if isinstance(layout, list):
+        for item in layout:
+            yield from _places(item, above)
+    if not isinstance(layout, dict):
+        return
+    name = _object(layout, "element").get("name")
+    if isinstance(name, str):
+        place = _place(layout, "width", "height") if "x" in layout else ""
+        yield name, " in ".join(part for part in (place, *reversed(above)) if part)
+        return
+    title = layout.get("title")
+    inner = (*above, repr(title)) if isinstance(title, str) and title else above
+    for value in layout.values():
+        if isinstance(value, dict | list):
+            yield from _places(value, inner)
+
+
+def _object(item: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = item.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _list(items: Any) -> list[Any]:
+    return items if isinstance(items, list) else []
+
+
+def _objects(items: Any) -> list[Mapping[str, Any]]:
+    return [item for item in _list(items) if isinstance(item, dict)]
+
+
+def _text(value: Any) -> str:
+    """Texts as they are, everything else as JSON; empty for what is not there."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else write_json(value).decode()

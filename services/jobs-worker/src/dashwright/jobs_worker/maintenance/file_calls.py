@@ -1,0 +1,225 @@
+"""Answers what the gateway asks of the files of repositories, and changes them, while somebody waits for it.
+
+A change is made in the repository first, then in what is stored: whatever fails in between, the next sync stores.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+import structlog
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import Conflict, DashwrightError, Forbidden, NotFound, SourceFailed, Unhealthy
+from dashwright.common.jobs.progress import Tally
+from dashwright.common.jobs.workflows import check_write
+from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.kinds.settings import AdmissionSettings
+from dashwright.common.models.repository_calls import (
+    ChangeAnswer,
+    ChangeRequest,
+    CommitAuthor,
+    EditAnswer,
+    EditRequest,
+    FileRequest,
+    FilesRequest,
+)
+from dashwright.common.models.shape import Shape
+from dashwright.common.stores import repositories, resources
+from dashwright.common.stores.repositories import Kept
+from dashwright.jobs_worker.actions.files.changing import decide, message_of
+from dashwright.jobs_worker.actions.files.editing import edits_of, message_of_edit, plan_edits
+from dashwright.jobs_worker.actions.files.looking import list_files, look
+from dashwright.jobs_worker.actions.files.planning import Scene, Silent, plan_files
+from dashwright.jobs_worker.actions.sync import Means, Planned, apply_plan
+from dashwright.jobs_worker.domain.files.rules import ref_of
+from dashwright.jobs_worker.domain.files.wrapper import wrap
+from dashwright.jobs_worker.domain.objects import CommitBy, Difference, Edit, Repository
+from dashwright.jobs_worker.maintenance.prober import repository_of
+from dashwright.jobs_worker.ports import Checkout, Checkouts, CopyDamaged, Objects, Overtaken, Spool
+
+log = structlog.get_logger()
+
+AboutFiles: TypeAlias = FilesRequest | FileRequest | ChangeRequest | EditRequest
+
+_ATTEMPTS: Final = 5
+_SUFFIX: Final = "bcdfghjklmnpqrstvwxz2456789"
+"""As in made-up names of the resource API: nothing that reads as a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The adapters' constructors, and what a plan is made with.
+
+    That of the objects takes the edition stored, who changes them, and what they say of it.
+    """
+
+    objects: Callable[[Repository, int, str, str], Objects]
+    spool: Callable[[], AbstractContextManager[Spool]]
+    read_yaml: Callable[[str], Any]
+    admission: AdmissionSettings
+    largest_file: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A repository, and what is stored of it: asked for before its files are looked at, so that these are never older than that."""
+
+    repository: Repository
+    kept: Kept
+
+
+class FileCalls:
+    def __init__(self, database: Database, clock: Clock, checkouts: Checkouts, opening: Opening) -> None:
+        self._database = database
+        self._clock = clock
+        self._checkouts = checkouts
+        self._opening = opening
+
+    async def tell(self, wanted: AboutFiles) -> Shape:
+        """What the request says that is answered. Raises Unhealthy where the repository cannot be read or written."""
+        try:
+            return await self._told(wanted)
+        except CopyDamaged as error:
+            log.warning("copy_damaged", error=error.message)
+            return await self._told(wanted)
+
+    async def _told(self, wanted: AboutFiles) -> Shape:
+        known = await self._known(wanted.namespace, wanted.name)
+        with self._opening.spool() as spool:
+            if isinstance(wanted, ChangeRequest):
+                return await self._change(known, wanted, spool)
+            if isinstance(wanted, EditRequest):
+                return await self._edit(known, wanted, spool)
+            ref = ref_of(known.repository.spec, wanted.ref)
+            checkout = await self._checkout(known.repository, ref)
+            if isinstance(wanted, FilesRequest):
+                return await list_files(checkout, wanted.path)
+            return await look(self._scene(known, spool), checkout, wanted.path, ref)
+
+    async def _change(self, known: _Known, wanted: ChangeRequest, spool: Spool) -> ChangeAnswer:
+        repository = known.repository
+        check_write(repository.spec, wanted.ref)
+        ref = ref_of(repository.spec, wanted.ref)
+        checkout = await self._branch(repository, ref)
+        scene = self._scene(known, spool, wanted)
+        decided = await decide(scene, checkout, wanted, ref, _suffix)
+        sight = decided.sight
+        if wanted.base:
+            if wanted.base != decided.base:
+                raise Conflict("the repository, or what is stored of it, has changed meanwhile: look at it again")
+            made = await self._commit(repository, checkout, ref, decided.edits, wanted.author, message_of(wanted))
+            sight = replace(sight, commit=made.commit, timestamp=self._clock.now().isoformat(timespec="seconds").replace("+00:00", "Z"))
+            if not ref and repository.spec.sync.enabled:
+                try:
+                    await self._store(known, scene, decided.planned, decided.difference, checkout, made, wanted)
+                except DashwrightError as error:
+                    log.warning("change_not_stored", repository=repository.name, reason=error.message)
+                    sight.errors.append(f"it is in the repository, but not stored yet, the next sync does that: {error.message}")
+        wrapper = await asyncio.to_thread(wrap, repository, sight)
+        return ChangeAnswer(base=decided.base, content=decided.content, wrapper=wrapper, touches=decided.touches)
+
+    async def _edit(self, known: _Known, wanted: EditRequest, spool: Spool) -> EditAnswer:
+        check_write(known.repository.spec, "")
+        for attempt in range(_ATTEMPTS):
+            repository = known.repository
+            checkout = await self._checkout(repository, "")
+            scene = self._scene(known, spool, wanted)
+            edits = await edits_of(scene, checkout, wanted)
+            if not edits:
+                return EditAnswer()
+            planned, difference = await plan_edits(scene, checkout, edits)
+            if wanted.dry_run:
+                return EditAnswer()
+            try:
+                made = await self._commit(repository, checkout, "", edits, wanted.author, message_of_edit(wanted, edits))
+            except Conflict:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+                known = await self._known(wanted.namespace, wanted.name)
+                continue
+            await self._store(known, scene, planned, difference, checkout, made, wanted)
+            return EditAnswer(ref=made.commit)
+        raise AssertionError("the last attempt answers or raises")
+
+    async def _store(
+        self,
+        known: _Known,
+        scene: Scene,
+        planned: Planned,
+        difference: Difference,
+        before: Checkout | None,
+        made: Checkout,
+        wanted: ChangeRequest | EditRequest,
+    ) -> None:
+        """Stores what a commit changed. Where somebody else stored something meanwhile, it is planned again by the newest commit.
+
+        What is stored is that commit, whole, where it was the one before it; otherwise it is none, and the next sync looks at everything.
+        """
+        base, newest = before.commit if before is not None else "", made
+        for _ in range(_ATTEMPTS):
+            is_whole = bool(base) and known.kept.commit == base and newest.commit == made.commit
+            snapshot = replace(planned.snapshot, commit=newest.commit if is_whole else "", since=base)
+            try:
+                await apply_plan(scene.job, replace(planned, snapshot=snapshot), scene.objects, Silent(), scene.means.spool, Tally())
+            except Overtaken:
+                known = await self._known(scene.repository.namespace, scene.repository.name)
+                found = await self._checkout(known.repository, "")
+                if found is None or (found.commit and found.commit == known.kept.commit):
+                    return
+                newest = found
+                scene = self._scene(known, scene.means.spool, wanted)
+                difference = Difference(difference.paths, [entry for entry in await newest.entries() if entry.path in difference.paths])
+                planned = await plan_files(scene, newest, difference)
+                continue
+            return
+        raise Conflict(f"what is stored of the repository was written by others {_ATTEMPTS} times meanwhile")
+
+    async def _known(self, namespace: str, name: str) -> _Known:
+        async with self._database.connection() as connection:
+            stored = await resources.get(connection, REPOSITORY, namespace, name)
+            kept = await repositories.kept(connection, stored.uid, generation=stored.generation)
+        return _Known(repository_of(stored), kept)
+
+    def _scene(self, known: _Known, spool: Spool, wanted: ChangeRequest | EditRequest | None = None) -> Scene:
+        opening = self._opening
+        means = Means(spool, opening.read_yaml, opening.admission, opening.largest_file)
+        actor, message = (wanted.author.uid, wanted.message) if wanted is not None else ("", "")
+        objects = opening.objects(known.repository, known.kept.edition, actor, message)
+        return Scene(known.repository, objects, means)
+
+    async def _checkout(self, repository: Repository, ref: str) -> Checkout | None:
+        try:
+            return await self._checkouts.at(repository, ref)
+        except (Forbidden, SourceFailed) as error:
+            raise _unhealthy(repository, error) from error
+
+    async def _branch(self, repository: Repository, ref: str) -> Checkout | None:
+        """What a change to a branch begins with: one that is not there yet begins with the repository's own."""
+        if not ref:
+            return await self._checkout(repository, "")
+        try:
+            return await self._checkout(repository, ref)
+        except NotFound:
+            return await self._checkout(repository, "")
+
+    async def _commit(
+        self, repository: Repository, checkout: Checkout | None, ref: str, edits: Sequence[Edit], author: CommitAuthor, message: str
+    ) -> Checkout:
+        base = checkout.commit if checkout is not None else ""
+        try:
+            return await self._checkouts.commit(repository, base, ref, edits, CommitBy(author.name, author.email), message)
+        except (Forbidden, SourceFailed) as error:
+            raise _unhealthy(repository, error) from error
+
+
+def _unhealthy(repository: Repository, error: DashwrightError) -> Unhealthy:
+    return Unhealthy(f"The repository configuration is not healthy: {error.message}", details={"name": repository.name})
+
+
+def _suffix() -> str:
+    return "".join(secrets.choice(_SUFFIX) for _ in range(8))

@@ -1,0 +1,191 @@
+"""Asks git hosts to call when something happens, and takes that back.
+
+Without a hook a repository is synced by its interval as ever, so nothing here makes it unhealthy: what a host refuses is tried again.
+"""
+
+import asyncio
+import base64
+import binascii
+import ipaddress
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final
+from urllib.parse import urlsplit
+
+import structlog
+
+from dashwright.common.allowed_hosts import AllowedHosts
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.errors import DashwrightError, NotFound, TooManyRequests
+from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.kinds.repository import hook_place
+from dashwright.common.models.provisioning import (
+    RepositorySpec,
+    RepositoryStatus,
+    RepositoryType,
+    SyncOptions,
+    SyncTarget,
+    WebhookStatus,
+)
+from dashwright.common.secrets import SecretBox, SecretUnreadable
+from dashwright.common.settings import is_loopback
+from dashwright.common.stores import hooks, statuses
+from dashwright.common.stores.hooks import Claimed, Unwanted
+from dashwright.common.stores.resources import Stored
+from dashwright.jobs_worker.domain.hosting import Hook, WantedHook
+from dashwright.jobs_worker.domain.objects import Repository
+from dashwright.jobs_worker.ports import Host
+
+log = structlog.get_logger()
+
+EVENTS: Final = frozenset({"push", "pull_request"})
+
+_AT_ONCE: Final = 8
+_LEASE: Final = timedelta(minutes=5)
+_LOOK_AGAIN: Final = timedelta(hours=1)
+_SHORTEST_PAUSE: Final = timedelta(seconds=30)
+_PATIENCE: Final = timedelta(days=1)
+
+
+def called_at(public_url: str, allowed: AllowedHosts) -> str | None:
+    """Our address, where a git host may be asked to call there: over https and beyond this machine, or listed by an operator."""
+    parts = urlsplit(public_url)
+    host = parts.hostname or ""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        address = None
+    is_listed = bool(host) and allowed.lists(address, host)
+    return public_url if is_listed or (parts.scheme == "https" and not is_loopback(host)) else None
+
+
+class Hooks:
+    """``public`` is our own address as hosts reach it, None where they do not. ``box`` seals what they sign with."""
+
+    def __init__(self, database: Database, host: Host, box: SecretBox, public: str | None) -> None:
+        self._database = database
+        self._host = host
+        self._box = box
+        self._public = public
+
+    async def keep(self) -> None:
+        """One round: looks at the hooks of repositories that are new, changed or due."""
+        is_more = self._public is not None
+        while is_more:
+            async with self._database.connection() as connection:
+                claimed = await hooks.claim(connection, most=_AT_ONCE, lease=_LEASE)
+            await asyncio.gather(*(self._see_to(item, self._public or "") for item in claimed))
+            is_more = len(claimed) == _AT_ONCE
+
+    async def remove(self) -> None:
+        """One round: removes hooks that nobody wants any more. What cannot be removed for a day stays where it is."""
+        async with self._database.connection() as connection:
+            unwanted = await hooks.claim_removals(connection, most=_AT_ONCE, lease=_LEASE, patience=_PATIENCE)
+        await asyncio.gather(*(self._take_back(item) for item in unwanted))
+
+    async def _see_to(self, item: Claimed, public: str) -> None:
+        try:
+            await self._look(item, f"{public}/apis/{REPOSITORY.api_version()}/namespaces/{item.namespace}/repositories/{item.name}/webhook")
+        except DashwrightError as error:
+            log.info("hook_not_made", repository=item.name, error=error.message)
+            again = _pause(error, item.failures)
+            await self._write(lambda connection: hooks.fail(connection, item.uid, again=again))
+
+    async def _look(self, item: Claimed, url: str) -> None:
+        """Nothing is changed at a host that calls already."""
+        githost = item.spec.githost
+        if item.hook is not None and (githost is None or item.asked_by is None or item.asked_by.url != githost.url):
+            item = await self._leave(item)
+        if githost is None:
+            await self._write(lambda connection: hooks.rest(connection, item.uid))
+            return
+        repository = Repository(item.namespace, item.name, str(item.uid), item.generation, item.spec)
+        found = _own(await self._host.hooks(repository), url, item)
+        status = item.status.webhook
+        if found is None or (found.url, found.events, found.is_active, found.id) != (url, EVENTS, True, status.id) or not self._opens(item):
+            await self._ask(repository, item, found, url)
+            return
+        number = found.id
+        await self._write(lambda connection: hooks.note(connection, item.uid, number, githost, again=_LOOK_AGAIN))
+
+    async def _ask(self, repository: Repository, item: Claimed, found: Hook | None, url: str) -> None:
+        """With a new secret. Before a hook is made, its secret is known: the first call comes at once."""
+        secret = secrets.token_hex(32)
+        sealed = base64.b64encode(self._box.seal(secret, hook_place(item.namespace, item.name))).decode()
+        status = WebhookStatus(url=url, encrypted_secret=sealed, subscribed_events=sorted(EVENTS))
+        wanted = WantedHook(url, EVENTS, secret)
+        if found is None:
+            await self._tell(item, status)
+            hook = await self._host.make_hook(repository, wanted)
+        else:
+            hook = await self._host.change_hook(repository, found.id, wanted)
+        status.id = hook.id
+        try:
+            await self._tell(item, status, made=hook.id)
+        except NotFound:
+            # Deleted meanwhile: whoever did so knew of no hook.
+            await self._host.remove_hook(repository, hook.id)
+            raise
+        log.info("hook_made", repository=item.name, hook=hook.id)
+
+    async def _leave(self, item: Claimed) -> Claimed:
+        """The repository lies elsewhere now: there the old hook says nothing of it."""
+        async with self._database.transaction() as connection:
+            await hooks.leave(connection, item.uid, item.namespace, item.name)
+        await self._tell(item, WebhookStatus())
+        return replace(item, hook=None, asked_by=None)
+
+    async def _tell(self, item: Claimed, webhook: WebhookStatus, *, made: int | None = None) -> None:
+        """``made``: the hook is there from now on, and goes with the repository."""
+
+        def change(status: RepositoryStatus, _: Stored) -> None:
+            webhook.last_event = status.webhook.last_event
+            status.webhook = webhook
+
+        async with self._database.transaction() as connection:
+            await statuses.change(connection, REPOSITORY, item.namespace, item.name, RepositoryStatus, change)
+            if made is not None and item.spec.githost is not None:
+                await hooks.note(connection, item.uid, made, item.spec.githost, again=_LOOK_AGAIN)
+
+    async def _take_back(self, item: Unwanted) -> None:
+        sync = SyncOptions(target=SyncTarget.FOLDER)
+        spec = RepositorySpec(title="", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=item.asked_by)
+        error: DashwrightError | None = None
+        try:
+            await self._host.remove_hook(Repository(item.namespace, item.name, "", 0, spec), item.hook)
+        except NotFound:
+            pass
+        except DashwrightError as caught:
+            error = caught
+        if error is None or item.is_old:
+            log.info("hook_removed" if error is None else "hook_left_behind", repository=item.name, hook=item.hook)
+            await self._write(lambda connection: hooks.removed(connection, item.id))
+        else:
+            again = _pause(error, item.failures)
+            await self._write(lambda connection: hooks.fail_removal(connection, item.id, again=again))
+
+    def _opens(self, item: Claimed) -> bool:
+        """Whether what the host signs with can be read with this installation's key."""
+        try:
+            return bool(self._box.open(base64.b64decode(item.status.webhook.encrypted_secret or ""), hook_place(item.namespace, item.name)))
+        except (SecretUnreadable, binascii.Error):
+            return False
+
+    async def _write(self, work: Callable[[Connection], Awaitable[None]]) -> None:
+        async with self._database.connection() as connection:
+            await work(connection)
+
+
+def _own(found: Sequence[Hook], url: str, item: Claimed) -> Hook | None:
+    """Ours is where we are found, or was where we were found."""
+    by_url = next((hook for hook in found if hook.url == url), None)
+    return by_url or next((hook for hook in found if hook.id == item.hook), None)
+
+
+def _pause(error: DashwrightError, failures: int) -> timedelta:
+    """Who refuses is asked seldom, who fails a little later each time, who asks for patience when it said."""
+    if isinstance(error, TooManyRequests):
+        return max(_SHORTEST_PAUSE, timedelta(seconds=error.retry_after or 0))
+    return min(_LOOK_AGAIN, _SHORTEST_PAUSE * 2 ** min(failures, 10)) if error.retryable else _LOOK_AGAIN

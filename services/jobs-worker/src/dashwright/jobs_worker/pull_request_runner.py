@@ -1,0 +1,65 @@
+"""Runs pr jobs: loads the repository, looks at its pull request, and answers what came of it."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import structlog
+
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import BadRequest
+from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.models.provisioning import JobSpec, JobStatus, RepositoryType
+from dashwright.common.stores import resources
+from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.work.execution import Execution
+from dashwright.jobs_worker.actions.pull_request import Reviewing, review
+from dashwright.jobs_worker.actions.sync import Means
+from dashwright.jobs_worker.domain.objects import Repository
+from dashwright.jobs_worker.maintenance.prober import repository_of
+from dashwright.jobs_worker.ports import Artist, CopyDamaged, Host, Proposals, StoredObjects
+
+log = structlog.get_logger()
+
+
+class PullRequestRunner:
+    """``open_stored`` is the adapter's constructor, ``open_means`` lends what a plan is made with, ``address`` is ours for people."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        host: Host,
+        proposals: Proposals,
+        open_stored: Callable[[Repository], StoredObjects],
+        open_means: Callable[[], AbstractContextManager[Means]],
+        artist: Artist,
+        address: str,
+    ) -> None:
+        self._database = database
+        self._host = host
+        self._proposals = proposals
+        self._open_stored = open_stored
+        self._open_means = open_means
+        self._artist = artist
+        self._address = address
+
+    async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
+        """Begins anew where the copy of the repository broke. Raises BadRequest for a job that names no pull request."""
+        assert job.repository is not None
+        options = JobSpec.model_validate_json(job.spec).pr
+        if options is None or not options.pr or options.pr < 0:
+            raise BadRequest("which pull request? Give its number in pr.pr")
+        async with self._database.connection() as connection:
+            repository = repository_of(await resources.get(connection, REPOSITORY, job.namespace, job.repository))
+        if repository.spec.type is RepositoryType.LOCAL:
+            raise BadRequest("a folder has no pull requests")
+        try:
+            return await self._attempt(repository, options.pr, execution)
+        except CopyDamaged as error:
+            log.warning("copy_damaged", error=error.message)
+            return await self._attempt(repository, options.pr, execution)
+
+    async def _attempt(self, repository: Repository, number: int, execution: Execution) -> JobStatus:
+        with self._open_means() as means:
+            reviewing = Reviewing(self._host, self._proposals, self._open_stored(repository), means, self._artist, self._address)
+            return execution.ended(await review(repository, number, reviewing, execution))

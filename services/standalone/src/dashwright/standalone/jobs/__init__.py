@@ -1,0 +1,1 @@
+"""``dashwright jobs``: the jobs of a server, asked for over HTTP."""

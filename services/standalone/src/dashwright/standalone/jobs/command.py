@@ -1,0 +1,146 @@
+"""The commands on jobs: list, follow, cancel, and ask for a sync."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from cyclopts import App, Parameter
+from rich.console import Console
+from rich.table import Table
+
+from dashwright.common.errors import DashwrightError
+from dashwright.common.models.provisioning import State
+from dashwright.standalone.jobs import following
+from dashwright.standalone.jobs.server import Job, Login, Server
+from dashwright.standalone.terminal import plain
+
+FAILED, NOT_DONE, INTERRUPTED = 1, 2, 130
+_PIPED_WIDTH: Final = 200
+
+app = App(name="jobs", help="The jobs of a server: list, follow and cancel them, or ask for a sync.")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The server, and who asks. Credentials are best given in the environment: everybody on this machine sees arguments."""
+
+    url: Annotated[str, Parameter(env_var="DASHWRIGHT_URL")] = "http://127.0.0.1:3000"
+    "The server's address."
+    token: Annotated[str, Parameter(env_var="DASHWRIGHT_TOKEN", show_default=False)] = ""
+    "A service account's token."
+    user: Annotated[str, Parameter(env_var="DASHWRIGHT_USER", show_default=False)] = ""
+    "A user, as name:password, where there is no token."
+    namespace: Annotated[str, Parameter(env_var="DASHWRIGHT_NAMESPACE")] = "default"
+    "The namespace of the organization."
+
+    @property
+    def login(self) -> Login:
+        return Login(self.url, self.namespace, self.token, self.user)
+
+
+HERE: Final = Where()
+
+
+@app.command(name="list")
+def list_(*, repository: str = "", where: Where = HERE) -> int:
+    """List the jobs that wait, are at work, or have ended.
+
+    Parameters
+    ----------
+    repository
+        Only those of this repository.
+    """
+
+    async def run(server: Server, console: Console) -> int:
+        found = [job async for job in server.jobs(repository)]
+        table = Table("name", "repository", "action", "state", "progress", "created", "message", box=None, pad_edge=False)
+        for job in sorted(found, key=lambda job: (job.created, job.name), reverse=True):
+            table.add_row(*(plain(text) for text in _row(job)))
+        console.print(table if found else "no jobs")
+        return 0
+
+    return _run(where, run)
+
+
+@app.command
+def follow(name: str, /, *, where: Where = HERE) -> int:
+    """Show what a job does until it ends.
+
+    The exit status is 0 where it ended in success, 1 where it did not, 2 when that cannot be told.
+    """
+
+    async def run(server: Server, console: Console) -> int:
+        return await _followed(server, console, name)
+
+    return _run(where, run)
+
+
+@app.command
+def cancel(name: str, /, *, where: Where = HERE) -> int:
+    """End a job that waits or is at work; what it has not stored yet is not stored.
+
+    The exit status is 0, or 2 when there is no such job or it has ended already.
+    """
+
+    async def run(server: Server, console: Console) -> int:
+        job = await server.job(name)
+        if job.has_ended:
+            sys.stderr.write(f"dashwright jobs: {plain(name)} has ended already ({job.status.state.value})\n")
+            return NOT_DONE
+        await server.cancel(job)
+        console.print(f"{plain(name)} cancelled", markup=False)
+        return 0
+
+    return _run(where, run)
+
+
+@app.command
+def sync(repository: str, /, *, incremental: bool = False, wait: bool = True, where: Where = HERE) -> int:
+    """Ask for a sync of a repository, and show what it does until it ends.
+
+    The exit status is 0 where it ended in success, 1 where it did not, 2 when it could not be asked for.
+
+    Parameters
+    ----------
+    incremental
+        Look only at what differs from the commit that is stored.
+    wait
+        Without, only the job's name is printed.
+    """
+
+    async def run(server: Server, console: Console) -> int:
+        job = await server.sync(repository, incremental=incremental)
+        if wait:
+            return await _followed(server, console, job.name)
+        console.print(plain(job.name), markup=False)
+        return 0
+
+    return _run(where, run)
+
+
+def _row(job: Job) -> tuple[str, ...]:
+    status = job.status
+    progress = "" if status.progress is None else f"{status.progress:.0f} %"
+    return job.name, job.spec.repository, job.spec.action.value, status.state.value, progress, job.created, status.message or ""
+
+
+async def _followed(server: Server, console: Console, name: str) -> int:
+    job = await following.show(console, server, name)
+    return 0 if job.status.state is State.SUCCESS else FAILED
+
+
+def _run(where: Where, wanted: Callable[[Server, Console], Awaitable[int]]) -> int:
+    async def run() -> int:
+        async with Server(where.login) as server:
+            return await wanted(server, Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH, highlight=False))
+
+    try:
+        return asyncio.run(run())
+    except DashwrightError as error:
+        sys.stderr.write(f"dashwright jobs: {plain(error.message)}\n")
+        return NOT_DONE
+    except KeyboardInterrupt:
+        return INTERRUPTED

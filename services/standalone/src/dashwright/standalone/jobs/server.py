@@ -1,0 +1,193 @@
+"""A server's jobs over its HTTP API."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Self
+
+import aiohttp
+import orjson
+from pydantic import ValidationError
+from yarl import URL
+
+from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, NotFound, SourceFailed, TooLarge, TooManyRequests, Unauthorized
+from dashwright.common.kinds.registry import JOB, REPOSITORY
+from dashwright.common.models.provisioning import JobSpec, JobStatus, State
+
+_CONNECT_SECONDS: Final = 10.0
+_ANSWER_SECONDS: Final = 60.0
+_WATCH_SECONDS: Final = 300
+_LARGEST: Final = 16 * 1024 * 1024
+"""Bytes of an answer, and of an event."""
+
+_PAGE: Final = 500
+_REFUSALS: Final[Mapping[int, type[DashwrightError]]] = {401: Unauthorized, 403: Forbidden, 404: NotFound, 429: TooManyRequests}
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """Where a server is and who asks: by a token, or as ``name:password``, or as nobody."""
+
+    url: str
+    namespace: str
+    token: str = ""
+    user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    name: str
+    version: str
+    created: str
+    spec: JobSpec
+    status: JobStatus
+
+    @property
+    def has_ended(self) -> bool:
+        return self.status.state in (State.SUCCESS, State.ERROR)
+
+
+class Server:
+    """Every call raises BadRequest, Unauthorized, Forbidden, NotFound or TooManyRequests with the server's words, and SourceFailed."""
+
+    def __init__(self, login: Login) -> None:
+        """Raises BadRequest for what is no address, or no name with a password."""
+        self._at = _address(login.url)
+        self._api = self._at / "apis" / JOB.group / JOB.version / "namespaces" / login.namespace
+        self._headers = {"Accept": "application/json", "User-Agent": "dashwright"} | _authorization(login)
+        self._opened: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=_WATCH_SECONDS + _ANSWER_SECONDS)
+        jar = aiohttp.DummyCookieJar()
+        self._opened = aiohttp.ClientSession(headers=self._headers, timeout=timeout, cookie_jar=jar, read_bufsize=_LARGEST)
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._opened is not None:
+            await self._opened.close()
+
+    async def jobs(self, repository: str = "") -> AsyncIterator[Job]:
+        """By name; of one repository, where it is named."""
+        query = {"limit": str(_PAGE)} | ({"labelSelector": f"repository={repository}"} if repository else {})
+        while True:
+            page = await self._ask("GET", self._api / JOB.plural, query)
+            for item in page.get("items") or []:
+                yield _job(item)
+            following = (page.get("metadata") or {}).get("continue")
+            if not following:
+                return
+            query["continue"] = following
+
+    async def job(self, name: str) -> Job:
+        return _job(await self._ask("GET", self._api / JOB.plural / name))
+
+    async def sync(self, repository: str, *, incremental: bool) -> Job:
+        """Asks for one; one that is asked for already is that."""
+        return _job(await self._ask("POST", self._api / REPOSITORY.plural / repository / "sync", body={"incremental": incremental}))
+
+    async def cancel(self, job: Job) -> None:
+        await self._ask("DELETE", self._api / JOB.plural / job.name)
+
+    async def changes(self, job: Job) -> AsyncIterator[Job]:
+        """What becomes of a job, for some minutes at most. Raises NotFound where it is removed."""
+        query = {"watch": "true", "fieldSelector": f"metadata.name={job.name}", "resourceVersion": job.version}
+        query["timeoutSeconds"] = str(_WATCH_SECONDS)
+        try:
+            async with self._session.get(self._api / JOB.plural, params=query, allow_redirects=False) as response:
+                await _check(response)
+                while line := await response.content.readline():
+                    event = _tree(line)
+                    match event.get("type"):
+                        case "ADDED" | "MODIFIED":
+                            yield _job(event.get("object"))
+                        case "DELETED":
+                            raise NotFound(f"the job {job.name} was removed")
+                        case "ERROR":
+                            return
+        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+            raise self._silent(error) from error
+
+    async def _ask(self, method: str, url: URL, query: Mapping[str, str] | None = None, body: Any = None) -> dict[str, Any]:
+        timeout = aiohttp.ClientTimeout(total=_ANSWER_SECONDS, sock_connect=_CONNECT_SECONDS)
+        try:
+            # A redirect is not followed: the credentials are for this server alone.
+            async with self._session.request(method, url, params=query, json=body, timeout=timeout, allow_redirects=False) as response:
+                await _check(response)
+                return _tree(await _read(response))
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise self._silent(error) from error
+
+    @property
+    def _session(self) -> aiohttp.ClientSession:
+        assert self._opened is not None, "it is used in a with statement"
+        return self._opened
+
+    def _silent(self, error: Exception) -> SourceFailed:
+        if isinstance(error, aiohttp.ClientConnectorCertificateError):
+            return SourceFailed(f"the certificate of {self._at} is not trusted: name the file of its authority in SSL_CERT_FILE")
+        said = "did not answer in time" if isinstance(error, TimeoutError) else f"cannot be asked ({error})"
+        return SourceFailed(f"{self._at} {said}: name the server by --url, or in DASHWRIGHT_URL")
+
+
+def _address(text: str) -> URL:
+    try:
+        url = URL(text)
+    except ValueError as error:
+        raise BadRequest(f"the address of the server is none: {error}") from error
+    if url.scheme not in ("http", "https") or not url.host:
+        raise BadRequest("the address of the server begins with http:// or https:// and names a host")
+    if url.user is not None or url.password is not None:
+        raise BadRequest("the address of the server holds a user or password: use DASHWRIGHT_USER")
+    return url.with_query(None).with_fragment(None)
+
+
+def _authorization(login: Login) -> dict[str, str]:
+    if login.token:
+        return {"Authorization": f"Bearer {login.token}"}
+    if not login.user:
+        return {}
+    name, colon, password = login.user.partition(":")
+    if not colon:
+        raise BadRequest("a user is given as name:password")
+    return {"Authorization": aiohttp.encode_basic_auth(name, password)}
+
+
+async def _check(response: aiohttp.ClientResponse) -> None:
+    if response.status < 300:
+        return
+    try:
+        said = str(_tree(await _read(response)).get("message") or "")
+    except SourceFailed:
+        said = ""
+    kind = _REFUSALS.get(response.status, SourceFailed if response.status >= 500 else BadRequest)
+    raise kind(said or f"the server answered {response.status}: is there a Dashwright at that address?")
+
+
+async def _read(response: aiohttp.ClientResponse) -> bytes:
+    """Raises TooLarge."""
+    body = bytearray()
+    async for piece in response.content.iter_any():
+        body += piece
+        if len(body) > _LARGEST:
+            raise TooLarge(f"the server's answer has more than {_LARGEST} bytes")
+    return bytes(body)
+
+
+def _tree(body: bytes) -> dict[str, Any]:
+    try:
+        tree = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise SourceFailed("the server's answer is no JSON: is there a Dashwright at that address?") from error
+    if not isinstance(tree, dict):
+        raise SourceFailed("the server's answer is no JSON object: is there a Dashwright at that address?")
+    return tree
+
+
+def _job(item: Any) -> Job:
+    try:
+        metadata = item["metadata"]
+        spec, status = JobSpec.model_validate(item["spec"]), JobStatus.model_validate(item.get("status") or {})
+        return Job(metadata["name"], metadata["resourceVersion"], metadata["creationTimestamp"], spec, status)
+    except (KeyError, TypeError, ValidationError) as error:
+        raise SourceFailed("the server tells of a job in a shape that is not known here: is it of another version?") from error

@@ -1,0 +1,54 @@
+"""A worker killed while git is at work for it: another one, over the same folder, ends what it began."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from tests.acceptance.client import PROVISIONING, Client
+from tests.acceptance.conftest import MakeStack
+from tests.servers import git
+
+from dashwright.common.document import write_json
+
+FILES = 50
+
+
+@pytest.mark.faults
+async def test_a_worker_killed_while_it_fetches(make_stack: MakeStack, tmp_path: Path) -> None:
+    """Twice in a row; what git left in the copy holds nobody up."""
+    (tmp_path / "server").mkdir()
+    async with git.serving(tmp_path / "server") as server:
+        work = server.make("team.git")
+        names = [f"n{number}" for number in range(FILES)]
+        work.commit({f"{name}.json": write_json({"uid": name, "title": name, "panels": []}) for name in names})
+        stack = await make_stack(JOB_LEASE_SECONDS="1.5", DATA_DIR=str(tmp_path / "data"), ALLOWED_HOSTS="127.0.0.0/8").start()
+        asked, over = asyncio.Event(), asyncio.Event()
+
+        async def wait(request: web.Request) -> web.StreamResponse | None:
+            if b"command=fetch" in await request.read():
+                asked.set()
+                await over.wait()
+            return None
+
+        server.fault = wait
+        async with Client(stack.address) as client:
+            sync = {"enabled": True, "target": "folder"}
+            spec = {"title": "Team", "workflows": [], "type": "githost", "githost": {"url": server.url("team.git")}, "sync": sync}
+            await client.call("POST", f"{PROVISIONING}/repositories", status=201, json={"metadata": {"name": "team"}, "spec": spec})
+            job = await client.sync("team")
+            for _ in range(2):
+                await asyncio.wait_for(asked.wait(), 30)
+                asked.clear()
+                await stack.jobs_worker.kill()
+                (copy,) = [place for place in (tmp_path / "data" / "git").iterdir() if place.is_dir()]
+                (copy / "packed-refs.lock").touch()
+                (copy / "objects" / "pack" / "tmp_pack_left").write_bytes(b"x" * 1000)
+                await stack.another_jobs_worker()
+            await asyncio.wait_for(asked.wait(), 30)
+            server.fault = None
+            over.set()
+            ended = await client.ended(job)
+            assert ended["status"]["state"] == "success", ended
+            assert sorted(await client.dashboards()) == sorted(names)
+        assert not [*(tmp_path / "data" / "git").rglob("tmp_pack_*")]

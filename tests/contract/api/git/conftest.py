@@ -1,0 +1,19 @@
+"""A repository on a git host of the test's own, with a worker and a schedule."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.contract.api.conftest import StartApi
+from tests.contract.api.git.trial import Later, Trial
+from tests.servers.git import GitServer
+
+from dashwright.common.messaging.memory import MemoryBroker
+
+
+@pytest.fixture
+async def trial(start_api: StartApi, broker: MemoryBroker, git_server: GitServer, tmp_path: Path) -> AsyncIterator[Trial]:
+    trial = Trial(await start_api(), git_server, git_server.make("team.git"), Later(), broker, tmp_path / "data")
+    await trial.start()
+    yield trial
+    await trial.stop()

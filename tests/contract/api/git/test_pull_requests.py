@@ -1,0 +1,300 @@
+"""What a pull request would change is said under it, over http, by a worker that looks at real commits."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from tests.contract.api.conftest import StartApi
+from tests.contract.api.git.proposals import NAME, REPOSITORIES, Proposals, dashboard
+from tests.servers import git_host
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.settings import load
+from dashwright.expressions.main import ExpressionsWorker
+from dashwright.jobs_worker.adapters import drawings
+from dashwright.jobs_worker.main import JobsWorker
+
+
+@pytest.fixture
+async def proposals(start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path) -> AsyncIterator[Proposals]:
+    """Two dashboards are synced from main."""
+    root = tmp_path / "server"
+    root.mkdir()
+    settings = load(
+        data_dir=tmp_path / "data",
+        secret_key="of tests only",
+        allowed_hosts="127.0.0.0/8",
+        scheduling=False,
+        public_url="https://dash.example",
+        job_slots=8,
+    )
+    settings.data_dir.mkdir()
+    async with git_host.serving(root) as host:
+        worker = JobsWorker(settings, database, broker, Clock())
+        await worker.start()
+        proposals = Proposals(await start_api(), host, host.make(NAME), worker)
+        proposals.work.commit({"a.json": dashboard("a", "Alpha"), "b.json": dashboard("b", "Beta"), "README.md": "#"})
+        await proposals.made()
+        assert (await proposals.synced())["state"] == "success"
+        yield proposals
+        await worker.stop()
+
+
+async def test_what_changes_is_said_under_the_pull_request(proposals: Proposals) -> None:
+    """File by file and panel by panel, with one status of the commit; nothing is stored."""
+    files = {"a.json": dashboard("a", "Alpha", "sum(up)"), "b.json": None, "c/new.json": dashboard("c", "New")}
+    number = proposals.proposed(files)
+    status = await proposals.reviewed(number)
+    assert (status["state"], status["message"]) == ("success", "2 created, 1 updated, 1 deleted")
+    [text] = proposals.comments(number)
+    assert text.startswith("<!-- dashwright:")
+    assert "| a.json | Alpha | updated | 1 panel changed" in text
+    assert "| b.json | Beta | deleted |" in text
+    assert "| c/new.json | New | created | 1 panel" in text
+    assert "| c/ | c | created |" in text
+    assert "**Panel Load changed**\n\n- query A: `up` → `sum(up)`" in text
+    assert (
+        "See the [original](https://dash.example/d/a) and [preview](https://dash.example/preview/team/a.json?ref=change) of a.json." in text
+    )
+    assert proposals.statuses() == [("pending", "looking at what changes"), ("success", "2 created, 1 updated, 1 deleted")]
+    [pending, success] = proposals.host.repositories[NAME].statuses
+    assert pending[0] == success[0]
+    assert await proposals.titles() == {"a": "Alpha", "b": "Beta"}
+
+
+async def test_the_comment_follows_the_pull_request(proposals: Proposals) -> None:
+    """One comment, whatever is pushed; also when nothing is left to be said."""
+    number = proposals.proposed({"a.json": dashboard("a", "Other")})
+    await proposals.reviewed(number)
+    proposals.pushed({"a.json": "{"}, "change", after="change")
+    assert (await proposals.reviewed(number))["message"] == "1 refused"
+    [text] = proposals.comments(number)
+    assert "not valid JSON" in text
+    assert proposals.statuses()[-1] == ("failure", "1 refused")
+    proposals.pushed({"a.json": dashboard("a", "Alpha")}, "change", after="change")
+    assert (await proposals.reviewed(number))["message"] == "no files to process"
+    assert re.search("no dashboard changes", proposals.comments(number)[0])
+    assert proposals.statuses()[-1] == ("success", "no dashboard changes")
+
+
+async def test_a_pull_request_of_other_files(proposals: Proposals) -> None:
+    """Nobody is told of what is not there: the status is enough."""
+    number = proposals.proposed({"README.md": "# new"})
+    assert (await proposals.reviewed(number))["message"] == "no files to process"
+    assert (proposals.comments(number), proposals.statuses()[-1][0]) == ([], "success")
+
+
+async def test_only_what_the_pull_request_changes_is_told(proposals: Proposals) -> None:
+    """Its branch lacks what came to main meanwhile; merging it would not take that away."""
+    number = proposals.proposed({"a.json": dashboard("a", "Other")})
+    proposals.pushed({"later.json": dashboard("later", "Later"), "b.json": dashboard("b", "Changed later")}, "main")
+    await proposals.synced()
+    assert (await proposals.reviewed(number))["message"] == "1 updated"
+    assert not re.search("later|b.json", proposals.comments(number)[0])
+
+
+async def test_queries_that_refer_to_none(proposals: Proposals) -> None:
+    """They would be stored and never work: the commit fails; other findings of lint are only told."""
+    panel = {
+        "id": 1,
+        "title": "Load",
+        "type": "timeseries",
+        "targets": [{"refId": "A", "datasource": {"uid": "__expr__"}, "type": "math", "expression": "$B"}],
+    }
+    number = proposals.proposed({"n.json": dashboard("n", "New", panels=[panel]), "m.json": dashboard("m", "More")})
+    assert (await proposals.reviewed(number))["message"] == "2 created, 1 with problems"
+    text = proposals.comments(number)[0]
+    assert text.count("**Problem:**") == 1
+    assert "- lint error, `panel-title-description-rule`" in text
+    assert proposals.statuses()[-1] == ("failure", "2 created, 1 with problems")
+
+
+async def test_rules_beside_the_files_at_the_same_commit(proposals: Proposals) -> None:
+    """What the repository waives is not told of."""
+    waived = "exclusions:\n  panel-title-description-rule:\n"
+    number = proposals.proposed({"m.json": dashboard("m", "More"), ".dashboard-lint": waived})
+    await proposals.reviewed(number)
+    text = proposals.comments(number)[0]
+    assert "panel-title-description-rule" not in text
+    assert "panel-units-rule" in text
+
+
+async def test_a_pull_request_from_a_fork(proposals: Proposals) -> None:
+    """Its commit is read by its name at the host; what strangers ask of data sources is not drawn, their branch is not linked."""
+    await wants_pictures(proposals)
+    number = proposals.proposed({"a.json": dashboard("a", "Forked")}, "fork")
+    proposals.host.move_to_fork(NAME, number, "stranger/boards")
+    assert (await proposals.reviewed(number))["message"] == "1 updated"
+    [text] = proposals.comments(number)
+    assert "See the [original](https://dash.example/d/a) of a.json." in text
+    assert "picture" not in text.lower()
+    assert "Side by Side" not in text
+
+
+async def wants_pictures(proposals: Proposals) -> None:
+    _, team = await proposals.api("GET", f"{REPOSITORIES}/team")
+    team["spec"]["githost"]["generateDashboardPreviews"] = True
+    status, found = await proposals.api("PUT", f"{REPOSITORIES}/team", team)
+    assert status == 200, found
+
+
+async def test_pictures_where_they_are_asked_for(
+    proposals: Proposals, database: Database, broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before and after, of each file that changes, for everybody who has their addresses; without a drawer the comment says so."""
+    await wants_pictures(proposals)
+    number = proposals.proposed({"a.json": dashboard("a", "Other"), "n.json": dashboard("n", "New")})
+    monkeypatch.setattr(drawings, "_SECONDS", 0.3)
+    await proposals.reviewed(number)
+    monkeypatch.undo()
+    assert proposals.comments(number)[0].count("NOTE: The pictures could not be drawn") == 2
+    drawer = ExpressionsWorker(load(secret_key="of tests only"), database, broker, Clock())
+    await drawer.start()
+    try:
+        await proposals.reviewed(number)
+    finally:
+        await drawer.stop()
+    [text] = proposals.comments(number)
+    assert "### Side by Side Comparison of a.json" in text
+    assert "### Side by Side Comparison of n.json" in text
+    places = re.findall(r"!\[(?:Before|Preview)\]\(https://dash.example(\S+)\)", text)
+    assert len(set(places)) == 3
+    for place in places:
+        async with proposals.api.session.get(place) as answer:
+            assert (answer.status, answer.content_type, (await answer.read())[1:4]) == (200, "image/png", b"PNG")
+
+
+@pytest.mark.parametrize("is_merged", [True, False])
+async def test_one_that_is_no_business_of_this_repository_ends_quietly(proposals: Proposals, is_merged: bool) -> None:
+    """Closed, or into another branch than the one that is synced: nothing is said."""
+    proposals.pushed({}, "other")
+    number = proposals.proposed({"a.json": dashboard("a", "Other")}, base="main" if is_merged else "other")
+    if is_merged:
+        proposals.host.merge(NAME, number)
+    status = await proposals.reviewed(number)
+    assert (status["state"], "pull request" in status["message"]) == ("success", True)
+    assert (proposals.comments(number), proposals.statuses()) == ([], [])
+
+
+async def test_jobs_that_name_no_pull_request(proposals: Proposals) -> None:
+    """Each says what is wanted."""
+    [none] = await proposals.ended(await proposals.asked(ref="change"))
+    assert (none["state"], none["message"]) == ("error", "which pull request? Give its number in pr.pr")
+    unknown = await proposals.reviewed(999)
+    assert (unknown["state"], "knows no such thing" in unknown["message"]) == ("error", True)
+
+
+async def test_twenty_at_once(proposals: Proposals) -> None:
+    """Four are looked at at a time, each gets its one comment, and none is told of another."""
+    numbers = [proposals.proposed({f"n{index}.json": dashboard(f"n{index}", f"New {index}")}, f"branch-{index}") for index in range(20)]
+    at_once, most = 0, 0
+
+    async def count(request: web.Request) -> web.StreamResponse | None:
+        nonlocal at_once, most
+        if re.search(r"/pulls/\d+$", request.path):
+            at_once += 1
+            most = max(most, at_once)
+        at_once -= request.method == "POST" and "/statuses/" in request.path and b"pending" not in await request.read()
+        return None
+
+    proposals.host.fault_of_api = count
+    statuses = await proposals.ended(*[await proposals.asked(pr=number) for number in numbers])
+    assert [status["message"] for status in statuses] == ["1 created"] * 20
+    assert 1 < most <= 4
+    for index, number in enumerate(numbers):
+        [text] = proposals.comments(number)
+        assert re.findall(r"New \d+", text)[0] == f"New {index}"
+        assert len(set(re.findall(r"New \d+", text))) == 1
+
+
+async def test_a_host_that_fails(proposals: Proposals) -> None:
+    """The job ends in an error that says so, the status of the commit too where it can be told; asked again, all is well."""
+    number = proposals.proposed({"a.json": dashboard("a", "Other")})
+
+    def failing(place: str, answer: int) -> Callable[[web.Request], Awaitable[web.StreamResponse | None]]:
+        async def fail(request: web.Request) -> web.StreamResponse | None:
+            return web.json_response({"message": "no"}, status=answer) if place in request.path else None
+
+        return fail
+
+    for place, answer, expected in [
+        ("/pulls/", 403, "refuses access"),
+        ("/files", 500, "answers 500"),
+        ("/comments", 403, "refuses access"),
+        ("/comments", 422, "422"),
+        ("/statuses/", 500, "answers 500"),
+    ]:
+        proposals.host.fault_of_api = failing(place, answer)
+        status = await proposals.reviewed(number)
+        assert (status["state"], expected in status["message"]) == ("error", True), status
+        if place in ("/files", "/comments"):
+            assert proposals.statuses()[-1][0] == "error"
+    proposals.host.fault_of_api = None
+    assert (await proposals.reviewed(number))["state"] == "success"
+    assert len(proposals.comments(number)) == 1
+    assert proposals.statuses()[-1] == ("success", "1 updated")
+
+
+async def test_a_host_that_does_not_answer(proposals: Proposals, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job ends after a while; what hangs at the host holds nobody up."""
+    number = proposals.proposed({"a.json": dashboard("a", "Other")})
+    released = asyncio.Event()
+
+    async def hang(request: web.Request) -> web.StreamResponse | None:
+        if "/files" in request.path:
+            await released.wait()
+        return None
+
+    monkeypatch.setattr(proposals.worker.host_client, "_seconds", 0.3)
+    proposals.host.fault_of_api = hang
+    status = await proposals.reviewed(number)
+    assert (status["state"], "did not answer in time" in status["message"]) == ("error", True)
+    assert proposals.statuses()[-1][0] == "error"
+    released.set()
+
+
+async def test_a_host_that_asks_for_patience(proposals: Proposals) -> None:
+    """The job waits for as long as the host says, is done then, and is never an error for that."""
+    number = proposals.proposed({"a.json": dashboard("a", "Other")})
+    left = [True]
+
+    async def refuse(request: web.Request) -> web.StreamResponse | None:
+        if "/comments" in request.path and left:
+            left.pop()
+            return web.json_response({"message": "slow down"}, status=429, headers={"Retry-After": "1"})
+        return None
+
+    proposals.host.fault_of_api = refuse
+    status = await proposals.reviewed(number)
+    assert (status["state"], left) == ("success", [])
+    assert len(proposals.comments(number)) == 1
+
+
+async def test_a_host_without_an_api(proposals: Proposals) -> None:
+    """Sync needs git only; a pr job says what misses."""
+
+    async def nothing(_: web.Request) -> web.StreamResponse | None:
+        return web.Response(text="<html>not here</html>", content_type="text/html")
+
+    number = proposals.proposed({"a.json": dashboard("a", "Other")})
+    proposals.host.fault_of_api = nothing
+    status = await proposals.reviewed(number)
+    assert (status["state"], "no JSON" in status["message"]) == ("error", True)
+    assert (await proposals.synced())["state"] == "success"
+
+
+async def test_folders_have_no_pull_requests(proposals: Proposals, tmp_path: Path) -> None:
+    """A job of one says so."""
+    folder = tmp_path / "data" / "repositories" / "team"
+    folder.mkdir(parents=True)
+    spec = {"title": "L", "type": "local", "workflows": [], "sync": {"enabled": False, "target": "folder"}, "local": {"path": str(folder)}}
+    status, found = await proposals.api("POST", REPOSITORIES, {"metadata": {"name": "local"}, "spec": spec})
+    assert status == 201, found
+    asked = await proposals.asked("local", pr=1)
+    [ended] = await proposals.ended(asked, repository="local")
+    assert (ended["state"], ended["message"]) == ("error", "a folder has no pull requests")

@@ -1,0 +1,82 @@
+"""From an edit in a browser to what everybody sees, by way of git: nothing in between is anybody's but ours, the host's and http."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import StartApi
+from tests.contract.api.git.proposals import NAME, REPOSITORIES, Proposals, dashboard
+from tests.servers import git_host
+from tests.servers.git import git
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.settings import load
+from dashwright.jobs_worker.main import JobsWorker
+
+TOKEN = "token-of-the-host"
+
+
+@pytest.fixture
+async def proposals(start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path) -> AsyncIterator[Proposals]:
+    """A repository whose host calls, synced."""
+    root = tmp_path / "server"
+    root.mkdir()
+    api = await start_api()
+    public, data = str(api.address).rstrip("/"), tmp_path / "data"
+    data.mkdir()
+    settings = load(data_dir=data, secret_key="of tests only", allowed_hosts="127.0.0.0/8", scheduling=False, public_url=public)
+    async with git_host.serving(root, token=TOKEN) as host:
+        worker = JobsWorker(settings, database, broker, Clock())
+        await worker.start()
+        proposals = Proposals(api, host, host.make(NAME), worker)
+        proposals.work.commit({"a.json": dashboard("a", "Alpha"), "b.json": dashboard("b", "Beta")})
+        await proposals.made(token=TOKEN)
+        assert (await proposals.synced())["state"] == "success"
+        await worker.hooks.keep()
+        await host.settled()
+        yield proposals
+        await worker.stop()
+
+
+async def called(proposals: Proposals, action: str) -> dict[str, str]:
+    """The end of the job that the host's call made."""
+    await proposals.host.settled()
+    _, listed = await proposals.api("GET", f"{REPOSITORIES}/team/jobs")
+    [uid] = [job["metadata"]["uid"] for job in listed["items"] if job["spec"]["action"] == action and _by_the_host(job)]
+    return (await proposals.ended(uid))[0]
+
+
+def _by_the_host(job: dict[str, Any]) -> bool:
+    return bool(job["spec"]["action"] == "pr" or job["spec"].get("sync", {}).get("incremental"))
+
+
+async def test_from_an_edit_to_what_is_stored(proposals: Proposals) -> None:
+    """Edited on a branch, proposed, told of, merged, stored: each step but the first two follows by itself."""
+    edited = json.loads(dashboard("a", "Alpha", "sum(up)"))
+    file = f"{REPOSITORIES}/team/files/a.json"
+    status, wrapper = await proposals.api("PUT", file, edited, params={"ref": "better", "message": "Sum it"})
+    assert (status, wrapper["resource"]["action"]) == (200, "update"), wrapper
+    number = proposals.host.open_pull(NAME, "better")
+
+    told = await called(proposals, "pr")
+    assert (told["state"], told["message"]) == ("success", "1 updated")
+    [text] = proposals.comments(number)
+    assert "- query A: `up` → `sum(up)`" in text
+    [commit] = {commit for commit, _ in proposals.host.repositories[NAME].statuses}
+    assert commit == wrapper["ref"] == git(proposals.host.root / NAME, "rev-parse", "better")
+    assert proposals.statuses()[-1] == ("success", "1 updated")
+    _, before = await proposals.api("GET", f"{REPOSITORIES}/team")
+    assert before["status"]["sync"]["lastRef"] != commit
+
+    proposals.host.merge(NAME, number)
+    assert (await called(proposals, "sync"))["state"] == "success"
+    _, after = await proposals.api("GET", f"{REPOSITORIES}/team")
+    assert (after["status"]["sync"]["lastRef"], after["status"]["sync"]["incremental"]) == (commit, True)
+    _, stored = await proposals.api("GET", "/api/dashboards/uid/a")
+    assert stored["dashboard"]["panels"][0]["targets"][0]["expr"] == "sum(up)"
+    assert {delivery.event for delivery in proposals.host.deliveries} == {"ping", "push", "pull_request"}
+    assert {delivery.status for delivery in proposals.host.deliveries} == {200, 202}

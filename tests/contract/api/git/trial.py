@@ -1,0 +1,137 @@
+"""A repository on a git host, and everything that sees to it by itself: tests change the host and let time pass."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from tests.contract.api.conftest import Api
+from tests.servers.git import GitServer, Work
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.relay import Relay
+from dashwright.common.secrets import SecretBox
+from dashwright.common.settings import load
+from dashwright.jobs_worker.adapters.checkouts import Checkouts
+from dashwright.jobs_worker.main import JobsWorker
+from dashwright.jobs_worker.maintenance.prober import Prober
+from dashwright.jobs_worker.maintenance.scheduler import Scheduler
+
+REPOSITORIES: Final = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
+DASHBOARDS: Final = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
+MINUTE: Final = 60.0
+SECRET: Final = "of tests only"
+
+_AT_REST: Final = "select not exists (select from job where state in ('pending', 'working'))"
+
+
+@dataclass
+class Later(Clock):
+    """A clock that is some seconds ahead."""
+
+    ahead: float = 0
+
+    def seconds(self) -> float:
+        return super().seconds() + self.ahead
+
+
+@dataclass
+class Trial:
+    """Nobody asks for a sync here: the schedule alone does. ``work`` is where the repository ``team.git`` is changed from."""
+
+    api: Api
+    server: GitServer
+    work: Work
+    clock: Later
+    broker: MemoryBroker
+    data: Path
+    worker: JobsWorker | None = None
+    scheduler: Scheduler | None = None
+
+    async def start(self, **settings: Any) -> None:
+        """A worker, in place of the one before where there was one."""
+        await self.stop()
+        loaded = load(data_dir=self.data, secret_key=SECRET, allowed_hosts="127.0.0.0/8", scheduling=False, **settings)
+        loaded.data_dir.mkdir(exist_ok=True)
+        database = self.api.database
+        self.worker = JobsWorker(loaded, database, self.broker, self.clock)
+        await self.worker.start()
+        checkouts = Checkouts(loaded, SecretBox.of(SECRET))
+        prober = Prober(database, self.clock, checkouts.look)
+        self.scheduler = Scheduler(database, Relay(database, self.broker), prober, self.clock, checkouts.head, rules="these")
+
+    async def stop(self) -> None:
+        if self.worker is not None:
+            await self.worker.stop()
+
+    async def make(self, **block: Any) -> None:
+        """The repository, synced once."""
+        sync = {"enabled": True, "target": "folder", "intervalSeconds": 60}
+        githost = {"url": self.server.url("team.git"), "branch": "main", **block}
+        spec = {"title": "Team", "type": "githost", "workflows": [], "sync": sync, "githost": githost}
+        status, found = await self.api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec})
+        assert status == 201, found
+        await self.later(0)
+
+    async def later(self, seconds: float = MINUTE) -> dict[str, Any]:
+        """The repository's status after so much time, when everything that was due is done."""
+        self.clock.ahead += seconds
+        await self.begin()
+        await until(self.api.database, self.is_at_rest)
+        return await self.status()
+
+    async def begin(self) -> None:
+        """One round of the schedule, without waiting for its jobs."""
+        assert self.scheduler is not None
+        async with self.api.database.connection() as connection:
+            await self.scheduler.plan(connection)
+        await self.scheduler.settle()
+
+    async def is_at_rest(self) -> bool:
+        return bool(await self.api.sql(_AT_REST))
+
+    async def status(self) -> dict[str, Any]:
+        _, team = await self.api("GET", f"{REPOSITORIES}/team")
+        return dict(team["status"])
+
+    async def errors(self) -> list[str]:
+        """Of the newest job."""
+        return list(json.loads(await self.api.sql("select status from job order by created_at desc limit 1")).get("errors") or [])
+
+    async def change(self, **block: Any) -> None:
+        """What the keeper of the repository mends in its spec."""
+        _, team = await self.api("GET", f"{REPOSITORIES}/team")
+        team["spec"]["githost"] |= block
+        status, found = await self.api("PUT", f"{REPOSITORIES}/team", team)
+        assert status == 200, found
+
+    async def rename(self, title: str) -> None:
+        """Makes the next sync a full one."""
+        _, team = await self.api("GET", f"{REPOSITORIES}/team")
+        team["spec"]["title"] = title
+        assert (await self.api("PUT", f"{REPOSITORIES}/team", team))[0] == 200
+
+    async def titles(self) -> dict[str, str]:
+        _, found = await self.api("GET", DASHBOARDS)
+        return {item["metadata"]["name"]: item["spec"]["title"] for item in found["items"]}
+
+
+async def until(database: Database, holds: Callable[[], Awaitable[bool]]) -> None:
+    """Returns when ``holds``, which is looked at whenever something changes."""
+    heard = asyncio.Event()
+    async with asyncio.timeout(60), database.listen("change", lambda _: heard.set(), heard.set):
+        while not await holds():
+            await heard.wait()
+            heard.clear()
+
+
+def dashboard(name: str, title: str) -> str:
+    return json.dumps({"uid": name, "title": title, "panels": []})
+
+
+def well(status: dict[str, Any]) -> bool:
+    return bool(status["health"]["healthy"]) and status["sync"]["state"] == "success"

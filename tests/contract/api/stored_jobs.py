@@ -1,0 +1,18 @@
+"""Jobs that no worker takes up."""
+
+from tests.contract.api.conftest import Api
+
+
+async def made(api: Api, name: str, status: str = '{"state": "pending"}', repository: str = "team") -> None:
+    await api.sql(
+        """insert into job (uid, api_group, resource, namespace, name, resource_version, metadata, labels, spec, status, action, state,
+               wake_key, submitted_by, repository)
+           select gen_random_uuid(), 'provisioning.grafana.app', 'jobs', 'default', $1, 0,
+               jsonb_build_object('name', $1::text, 'creationTimestamp', '2026-01-01T00:00:00Z', 'labels', labels)::text, labels,
+               jsonb_build_object('action', 'sync', 'repository', $3::text)::text, $2, 'sync', $2::text::json ->> 'state', 'work.sync',
+               '{}', $3
+           from jsonb_build_object('repository', $3::text) labels""",
+        name,
+        status,
+        repository,
+    )

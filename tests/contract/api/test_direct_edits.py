@@ -1,0 +1,236 @@
+"""Objects that a repository manages, changed through the ordinary doors: what is asked of the worker, and what is refused, and why."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import ADMIN, Api
+from tests.contract.api.repositories import REPOSITORIES, StandIn, made
+
+from dashwright.common.errors import Conflict
+from dashwright.common.identity import Role
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.messaging.rpc import RpcServer
+
+DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
+FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
+SPEC = {"title": "CPU", "panels": []}
+
+
+@pytest.fixture
+async def worker(api: Api, broker: MemoryBroker) -> AsyncIterator[StandIn]:
+    stand_in = StandIn()
+    server = RpcServer(broker, broker.topology.repositories, stand_in.answer, prefetch=8)
+    await server.start()
+    yield stand_in
+    await server.stop(drain=0)
+
+
+async def managed(api: Api, *workflows: str, enabled: bool = True) -> dict[str, Any]:
+    """The dashboard d in the folder f, both of the repository team."""
+    await made(api, "team", api.data, *workflows, enabled=enabled)
+    assert (await api("POST", "/api/folders", {"uid": "f", "title": "F"}))[0] == 200
+    body = {"metadata": {"name": "d", "annotations": {"grafana.app/folder": "f"}}, "spec": SPEC}
+    assert (await api("POST", DASHBOARDS, body))[0] == 201
+    marks = {"grafana.app/managedBy": "repo", "grafana.app/managerId": "team"}
+    async with api.database.transaction() as connection:
+        for name, path in (("d", "deep/d.json"), ("f", "deep")):
+            source = {"grafana.app/sourcePath": path, "grafana.app/sourceChecksum": f"sum of {path}"}
+            statement = "update resource set annotations = annotations || $2::text::jsonb, managed_fields = '[]' where name = $1"
+            await connection.execute(statement, name, json.dumps(marks | source))
+    return dict((await api("GET", f"{DASHBOARDS}/d"))[1])
+
+
+async def patch(api: Api, kind: str, body: Any, *, path: str = f"{DASHBOARDS}/d", auth: str = ADMIN, **query: str) -> tuple[int, Any]:
+    headers = {"Authorization": auth, "Content-Type": f"application/{kind}"}
+    async with api.session.patch(path, data=json.dumps(body), headers=headers, params=query) as answer:
+        return answer.status, await answer.json()
+
+
+async def actions(api: Api) -> list[str]:
+    async with api.database.connection() as connection:
+        rows = await connection.fetch("select action from audit_event where action like 'dashboard.%' order by id")
+    return [row["action"] for row in rows][1:]
+
+
+async def test_a_change_is_one_of_the_file(api: Api, worker: StandIn) -> None:
+    """The worker is told which file, as what it was known, what the object is to be, digit by digit, and by whom; what the store says of an
+    object itself is no part of that.
+    """
+    found = await managed(api, "write")
+    body = json.dumps(found).replace('"panels": []', '"panels": [], "n": 1.10')
+    found = json.loads(body) | {"spec": None}
+    found["metadata"]["annotations"] |= {
+        "note": "n",
+        "grafana.app/message": "Why",
+        "kubectl.kubernetes.io/last-applied-configuration": "{}",
+    }
+    found["metadata"]["labels"]["team"] = "a"
+    sent = json.dumps(found).replace('"spec": null', '"spec": {"title": "CPU", "panels": [], "n": 1.10}')
+    headers = {"Authorization": ADMIN, "Content-Type": "application/json"}
+    async with api.session.put(f"{DASHBOARDS}/d", data=sent, headers=headers) as answer:
+        assert answer.status == 200
+        assert (await answer.json())["metadata"]["name"] == "d"
+    (asked,) = worker.asked
+    edited = {"version": "v2alpha1", "name": "d", "spec": '{"title":"CPU","panels":[],"n":1.10}'}
+    assert asked == {
+        "call": "edit",
+        "namespace": "default",
+        "name": "team",
+        "path": "deep/d.json",
+        "checksum": "sum of deep/d.json",
+        "edited": {**edited, "labels": {"team": "a"}, "annotations": {"note": "n"}, "folder": "f"},
+        "message": "Why",
+        "author": {"name": "admin", "email": "admin@localhost", "uid": "user:1"},
+        "dryRun": False,
+    }
+    assert await actions(api) == ["dashboard.update"]
+
+
+async def test_every_door_ends_at_the_file(api: Api, worker: StandIn) -> None:
+    """All kinds of patch, the classic save and restore, and removals by either API."""
+    await managed(api, "write")
+    applied = {"apiVersion": "dashboard.grafana.app/v2alpha1", "kind": "Dashboard", "metadata": {"name": "d"}, "spec": {"title": "Applied"}}
+    assert (await patch(api, "merge-patch+json", {"spec": {"title": "Merged"}}))[0] == 200
+    assert (await patch(api, "json-patch+json", [{"op": "replace", "path": "/spec/title", "value": "Replaced"}]))[0] == 200
+    assert (await patch(api, "apply-patch+yaml", applied, fieldManager="kubectl"))[0] == 200
+    save = {"dashboard": {"uid": "d", "title": "Saved"}, "folderUid": "f", "overwrite": True, "message": "By hand"}
+    assert (await api("POST", "/api/dashboards/db", save))[0] == 200
+    titles = [json.loads(asked["edited"]["spec"])["title"] for asked in worker.asked]
+    assert titles == ["Merged", "Replaced", "Applied", "Saved"]
+    assert worker.asked[-1]["message"] == "By hand"
+    worker.asked.clear()
+    assert (await api("DELETE", f"{DASHBOARDS}/d"))[0] == 200
+    assert (await api("DELETE", f"{DASHBOARDS}/d?propagationPolicy=Foreground"))[0] == 200
+    assert (await api("DELETE", "/api/dashboards/uid/d"))[0] == 200
+    assert [("edited" in asked, asked["path"]) for asked in worker.asked] == [(False, "deep/d.json")] * 3
+    assert await actions(api) == ["dashboard.update"] * 3 + ["dashboard.save"] + ["dashboard.delete"] * 3
+
+
+async def test_what_changes_nothing_asks_nobody(api: Api, worker: StandIn) -> None:
+    """Nor does it make a commit: the same body, kubectl's notes on what it applied, and who owns fields, which a sync does not keep."""
+    found = await managed(api, "write")
+    assert await api("PUT", f"{DASHBOARDS}/d", found) == (200, found)
+    note = {"kubectl.kubernetes.io/last-applied-configuration": "{}"}
+    assert await patch(api, "strategic-merge-patch+json", {"metadata": {"annotations": note}}) == (200, found)
+    applied = {"apiVersion": "dashboard.grafana.app/v2alpha1", "kind": "Dashboard", "metadata": {"name": "d"}, "spec": {"title": "CPU"}}
+    assert await patch(api, "apply-patch+yaml", applied, fieldManager="me") == (200, found)
+    assert (worker.asked, await actions(api)) == ([], [])
+
+
+async def test_a_dry_run_is_one_of_the_file_too(api: Api, worker: StandIn) -> None:
+    """The answer is what would be stored; nothing is on record."""
+    found = await managed(api, "write")
+    status, tried = await patch(api, "merge-patch+json", {"spec": {"title": "Tried"}}, dryRun="All")
+    assert (status, tried["spec"]["title"]) == (200, "Tried")
+    assert tried["metadata"]["resourceVersion"] == found["metadata"]["resourceVersion"]
+    assert (await api("DELETE", f"{DASHBOARDS}/d?dryRun=All"))[0] == 200
+    assert [asked["dryRun"] for asked in worker.asked] == [True, True]
+    assert ((await api("GET", f"{DASHBOARDS}/d"))[1], await actions(api)) == (found, [])
+
+
+async def test_preconditions_come_first(api: Api, worker: StandIn) -> None:
+    """Another version, generation or uid than the stored one, and a body against the rules: the file is not touched."""
+    found = await managed(api, "write")
+    old = {**found, "metadata": {**found["metadata"], "resourceVersion": "1"}, "spec": {"title": "U"}}
+    assert (await api("PUT", f"{DASHBOARDS}/d", old))[0] == 409
+    classic = {"dashboard": {"uid": "d", "title": "U", "version": 7}, "folderUid": "f"}
+    assert (await api("POST", "/api/dashboards/db", classic))[0] == 412
+    assert (await patch(api, "merge-patch+json", {"spec": {"title": ""}}))[0] == 400
+    assert (await api("DELETE", f"{DASHBOARDS}/d", {"preconditions": {"resourceVersion": "1"}}))[0] == 409
+    assert (await patch(api, "merge-patch+json", {"metadata": {"finalizers": ["x"]}}))[0] == 422
+    assert worker.asked == []
+
+
+async def test_a_file_that_has_changed_is_a_conflict(api: Api, worker: StandIn) -> None:
+    """The worker's word, and nothing is on record."""
+    await managed(api, "write")
+    worker.faults = [Conflict("deep/d.json has changed in the repository; sync, and try again")] * 2
+    assert (await patch(api, "merge-patch+json", {"spec": {"title": "U"}}))[0] == 409
+    assert (await api("DELETE", f"{DASHBOARDS}/d"))[0] == 409
+    assert await actions(api) == []
+
+
+async def test_rights_come_before_everything(api: Api, worker: StandIn) -> None:
+    """A Viewer is refused as of any other dashboard."""
+    await managed(api, "write")
+    viewer = await api.person("vic", Role.VIEWER)
+    status, refused = await patch(api, "merge-patch+json", {"spec": {"title": "U"}}, auth=viewer)
+    assert (status, "dashboards:write" in refused["message"]) == (403, True)
+    assert (await api("DELETE", f"{DASHBOARDS}/d", auth=viewer))[0] == 403
+    assert worker.asked == []
+
+
+@pytest.mark.parametrize(
+    ("workflows", "enabled", "why"),
+    [
+        ((), True, ', whose workflows do not include "write"'),
+        (("write",), False, ", whose sync is off"),
+    ],
+)
+async def test_a_repository_that_takes_no_edits(api: Api, worker: StandIn, workflows: tuple[str, ...], enabled: bool, why: str) -> None:
+    """403 at every door, which says why and what to do instead; and whoever asks what they may do is told so before."""
+    await managed(api, *workflows, enabled=enabled)
+    status, refused = await patch(api, "merge-patch+json", {"spec": {"title": "U"}})
+    assert (status, refused["message"]) == (403, f'dashboard "d" is managed by the repository "team"{why}; change its file there instead')
+    status, refused = await api("DELETE", "/api/dashboards/uid/d")
+    assert (status, "remove its file there instead" in refused["message"]) == (403, True)
+    assert worker.asked == []
+    assert await abilities(api) == {"canSave": False, "canEdit": False, "canDelete": False, "canAdmin": True}
+
+
+async def abilities(api: Api, auth: str = ADMIN) -> dict[str, bool]:
+    """What both APIs say that one may do with the dashboard."""
+    names = ("canSave", "canEdit", "canDelete", "canAdmin")
+    access, meta = (await api("GET", f"{DASHBOARDS}/d/dto", auth=auth))[1], (await api("GET", "/api/dashboards/uid/d", auth=auth))[1]
+    told = {name: access["access"][name] for name in names}
+    assert told == {name: meta["meta"][name] for name in names}
+    return told
+
+
+async def test_what_one_may_do_is_told_as_it_is(api: Api, worker: StandIn) -> None:
+    """With the workflow the right decides; a folder of a repository is its directory, and not changed here."""
+    await managed(api, "write")
+    assert await abilities(api) == dict.fromkeys(("canSave", "canEdit", "canDelete", "canAdmin"), True)
+    assert not any((await abilities(api, await api.person("vic", Role.VIEWER))).values())
+    _, folder = await api("GET", "/api/folders/f")
+    assert [folder[name] for name in ("canSave", "canEdit", "canDelete", "canAdmin")] == [False, False, False, True]
+    status, refused = await api("PUT", "/api/folders/f", {"title": "G", "overwrite": True})
+    said = 'folder "f" is managed by the repository "team"; change its directory there instead'
+    assert (status, refused["message"]) == (403, said)
+    assert (await api("DELETE", "/api/folders/f"))[1]["message"] == said.replace("change", "remove")
+    assert (await api("DELETE", f"{FOLDERS}/f"))[0] == 403
+    assert worker.asked == []
+
+
+async def test_a_repository_that_ends_takes_none(api: Api, worker: StandIn) -> None:
+    """While it waits for somebody's finalizer."""
+    await managed(api, "write")
+    await api.sql("update resource set finalizers = '{x}' where name = 'team'")
+    assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
+    status, refused = await patch(api, "merge-patch+json", {"spec": {"title": "U"}})
+    assert (status, "is being deleted" in refused["message"], worker.asked) == (403, True, [])
+
+
+async def test_many_at_once_are_refused(api: Api, worker: StandIn) -> None:
+    """A collection goes whole or not at all, which commits could not promise; and new dashboards come by files."""
+    await managed(api, "write")
+    status, refused = await api("DELETE", DASHBOARDS)
+    assert (status, '"d"' in refused["message"], "by its name" in refused["message"]) == (403, True, True)
+    body = {"metadata": {"name": "e", "annotations": {"grafana.app/folder": "f"}}, "spec": SPEC}
+    assert (await api("POST", DASHBOARDS, body))[0] == 403
+    assert worker.asked == []
+
+
+async def test_a_move_is_one_within_the_repository(api: Api, worker: StandIn) -> None:
+    """The folder that is wanted is told to the worker; a folder of another repository is refused here."""
+    await managed(api, "write")
+    for name, repository in (("g", "team"), ("h", "other")):
+        assert (await api("POST", "/api/folders", {"uid": name, "title": name}))[0] == 200
+        marks = {"grafana.app/managedBy": "repo", "grafana.app/managerId": repository}
+        await api.sql("update resource set annotations = $2::text::jsonb where name = $1", name, json.dumps(marks))
+    assert (await patch(api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": "g"}}}))[0] == 200
+    assert worker.asked.pop()["edited"]["folder"] == "g"
+    assert (await patch(api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": "h"}}}))[0] == 403
+    assert worker.asked == []

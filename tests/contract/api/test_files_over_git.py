@@ -1,0 +1,308 @@
+"""Files and what they stand for, changed through every door, in one system over a real git server: the commit, the file and the object."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from aiohttp import web
+from tests.contract.api.conftest import ADMIN, Api
+from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, dashboard, sync_status, synced, titles
+from tests.servers.git import GitServer, Work, git
+
+from dashwright.common.identity import Role
+
+FILES = f"{REPOSITORIES}/team/files"
+Started = Callable[..., Awaitable[Work]]
+
+
+@pytest.fixture
+async def started(git_api: Api, git_server: GitServer) -> Started:
+    """A repository with two dashboards, synced, under the workflows that are named."""
+
+    async def start(*workflows: str, files: dict[str, str | bytes | None] | None = None) -> Work:
+        work = git_server.make("team.git")
+        work.commit(files or {"a.json": dashboard("a", "A"), "deep/b.json": dashboard("b", "B")})
+        spec = {"title": "Team", "type": "githost", "workflows": list(workflows), "sync": {"enabled": True, "target": "folder"}}
+        spec |= {"githost": {"url": git_server.url("team.git"), "branch": "main"}}
+        assert (await git_api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec}))[0] == 201
+        assert (await synced(git_api))["state"] == "success"
+        return work
+
+    return start
+
+
+def log(server: GitServer, format_: str, ref: str = "main") -> str:
+    return git(server.root / "team.git", "log", "-1", f"--format={format_}", ref)
+
+
+def content(server: GitServer, path: str, ref: str = "main") -> str:
+    return git(server.root / "team.git", "show", f"{ref}:{path}")
+
+
+def commits(server: GitServer, ref: str = "main") -> int:
+    return int(git(server.root / "team.git", "rev-list", "--count", ref))
+
+
+async def editor(api: Api) -> str:
+    auth = await api.person("anna", Role.EDITOR)
+    await api.sql("""update "user" set name = 'Anna Ä', email = 'anna@example.org' where login = 'anna'""")
+    return auth
+
+
+async def patch(api: Api, kind: str, body: Any, *, auth: str = ADMIN, **query: str) -> tuple[int, Any]:
+    headers = {"Authorization": auth, "Content-Type": f"application/{kind}", "User-Agent": "kubectl/v1.32.4 (linux/amd64)"}
+    async with api.session.patch(f"{DASHBOARDS}/a", data=json.dumps(body), headers=headers, params=query) as answer:
+        return answer.status, await answer.json()
+
+
+async def test_a_file_that_is_replaced_is_a_commit_of_the_caller(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """With their name, address and words; it is stored when the answer comes, by them, and the commit is the one that is stored."""
+    await started("write")
+    auth = await editor(git_api)
+    status, found = await git_api("PUT", f"{FILES}/deep/b.json", json.loads(dashboard("b", "B2")), auth=auth, params={"message": "Better"})
+    assert (status, found["resource"]["type"]["classic"], found["resource"]["action"]) == (200, "dashboard", "update")
+    assert log(git_server, "%an|%ae|%s|%H") == f"Anna Ä|anna@example.org|Better|{found['ref']}"
+    assert json.loads(content(git_server, "deep/b.json"))["title"] == "B2"
+    assert await titles(git_api) == {"a": "A", "b": "B2"}
+    number = await git_api.sql("""select id from "user" where login = 'anna'""")
+    _, stored = await git_api("GET", f"{DASHBOARDS}/b")
+    assert stored["metadata"]["annotations"]["grafana.app/updatedBy"] == f"user:{number}"
+    assert (await sync_status(git_api))["lastRef"] == found["ref"]
+
+
+async def test_a_new_file_makes_its_directory_and_dashboard(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """Managed by the repository, in the directory's folder; a second one is in the way of nobody: 409."""
+    await started("write")
+    auth = await editor(git_api)
+    body = json.loads(dashboard("c", "C"))
+    status, found = await git_api("POST", f"{FILES}/new/c.yaml", body, auth=auth)
+    assert (status, found["resource"]["action"]) == (200, "create"), found
+    assert "title: C" in content(git_server, "new/c.yaml")
+    _, stored = await git_api("GET", f"{DASHBOARDS}/c")
+    marks = stored["metadata"]["annotations"]
+    assert (marks["grafana.app/managerId"], marks["grafana.app/sourcePath"]) == ("team", "new/c.yaml")
+    assert (await git_api("POST", f"{FILES}/new/c.yaml", body, auth=auth))[1]["reason"] == "AlreadyExists"
+    assert (await git_api("PUT", f"{FILES}/none.json", body, auth=auth))[0] == 404
+    assert commits(git_server) == 2
+
+
+async def test_files_are_moved_and_removed(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """A directory with everything in it; what was stored of it goes along."""
+    await started("write")
+    auth = await editor(git_api)
+    assert (await git_api("POST", f"{FILES}/far/b.json", params={"originalPath": "deep/b.json"}, auth=auth))[0] == 200
+    _, moved = await git_api("GET", f"{DASHBOARDS}/b")
+    assert moved["metadata"]["annotations"]["grafana.app/sourcePath"] == "far/b.json"
+    assert (await git_api("DELETE", f"{FILES}/far/", auth=auth))[0] == 200
+    assert await titles(git_api) == {"a": "A"}
+    assert git(git_server.root / "team.git", "ls-tree", "-r", "--name-only", "main") == "a.json"
+
+
+async def test_who_may_not_change_the_object_does_not_change_the_file(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """A Viewer, and an Editor of another folder only; nobody without the workflow."""
+    await started("write")
+    viewer = await git_api.person("vic", Role.VIEWER)
+    assert (await git_api("POST", "/api/access-control/folders/team", {"permissions": [{"builtInRole": "Viewer", "permission": "View"}]}))[
+        0
+    ] == 200
+    auth = await editor(git_api)
+    for credentials in (viewer, auth):
+        assert (await git_api("PUT", f"{FILES}/a.json", json.loads(dashboard("a", "X")), auth=credentials))[0] == 403
+        assert (await git_api("DELETE", f"{FILES}/a.json", auth=credentials))[0] == 403
+        assert (await patch(git_api, "merge-patch+json", {"spec": {"title": "X"}}, auth=credentials))[0] == 403
+        status, shown = await git_api("GET", f"{FILES}/a.json", auth=credentials)
+        assert (status, shown["resource"]["existing"]["spec"]["title"]) == (200, "A")
+    assert (commits(git_server), await titles(git_api)) == (1, {"a": "A", "b": "B"})
+
+
+async def test_a_file_is_shown_to_who_may_read_its_directory_and_its_object(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """A file in a closed directory that names an object of an open one tells neither of them to who may read only the other."""
+    work = await started("write", files={"a.json": dashboard("a", "A"), "closed/b.json": dashboard("b", "B")})
+    work.commit({"closed/a.json": dashboard("a", "Secret")})
+    viewer = await git_api.person("vic", Role.VIEWER)
+    closed = await git_api.sql("select folder from resource where name = 'b'")
+    for folder, rules in (("team", []), (closed, [])):
+        assert (await git_api("POST", f"/api/access-control/folders/{folder}", {"permissions": rules}))[0] == 200
+    number = await git_api.sql("""select id from "user" where login = 'vic'""")
+    only_a = {"permissions": [{"userId": number, "permission": "View"}]}
+    assert (await git_api("POST", "/api/access-control/dashboards/a", only_a))[0] == 200
+    assert (await git_api("GET", f"{DASHBOARDS}/a", auth=viewer))[0] == 200
+    assert (await git_api("GET", f"{FILES}/a.json", auth=viewer))[0] == 200
+    for path in ("closed/a.json", "closed/b.json"):
+        assert (await git_api("GET", f"{FILES}/{path}", auth=viewer))[0] == 403
+        assert (await git_api("GET", f"{FILES}/{path}"))[0] == 200
+
+
+async def test_another_branch_leaves_the_store_alone(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """It is made where there is none, and read from there; the own branch is not written to without its workflow."""
+    await started("branch")
+    auth = await editor(git_api)
+    body = json.loads(dashboard("a", "A on the side"))
+    status, found = await git_api("PUT", f"{FILES}/a.json", body, auth=auth, params={"ref": "side"})
+    assert status == 200, found
+    assert (commits(git_server), commits(git_server, "side")) == (1, 2)
+    _, there = await git_api("GET", f"{FILES}/a.json", auth=auth, params={"ref": "side"})
+    assert there["resource"]["file"]["spec"]["title"] == "A on the side"
+    assert await titles(git_api) == {"a": "A", "b": "B"}
+    status, refused = await git_api("PUT", f"{FILES}/a.json", body, auth=auth)
+    assert (status, refused["message"]) == (400, "this repository does not support the write workflow")
+    assert (await patch(git_api, "merge-patch+json", {"spec": {"title": "X"}}))[0] == 403
+    assert commits(git_server) == 1
+
+
+async def test_a_directory_of_another_branch_that_is_not_stored_is_closed(git_api: Api, started: Started) -> None:
+    """Nobody knows whom its folder would be closed to: it takes the right to the whole repository, not that to the folder above."""
+    work = await started("branch")
+    work.commit({"secret/s.json": dashboard("s", "S"), "deep/c.json": dashboard("c", "C")}, branch="side")
+    auth, side = await editor(git_api), {"ref": "side"}
+    body = json.loads(dashboard("s", "Mine"))
+    for method, sent in (("GET", None), ("PUT", body), ("DELETE", None)):
+        status, refused = await git_api(method, f"{FILES}/secret/s.json", sent, auth=auth, params=side)
+        assert (status, "anna needs repositories:write" in refused["message"]) == (403, True), (method, refused)
+    assert (await git_api("GET", f"{FILES}/secret/s.json", params=side))[0] == 200
+    assert (await git_api("PUT", f"{FILES}/secret/s.json", body, params=side))[0] == 200
+    assert (await git_api("GET", f"{FILES}/deep/c.json", auth=auth, params=side))[0] == 200
+
+
+async def test_branches_are_named_to_who_may_read_the_repository(git_api: Api, started: Started) -> None:
+    await started("branch")
+    viewer, auth, gone = await git_api.person("vic", Role.VIEWER), await editor(git_api), {"ref": "gone"}
+    for caller, others in ((auth, "; there is 'main'"), (viewer, "")):
+        status, refused = await git_api("GET", f"{FILES}/a.json", auth=caller, params=gone)
+        assert (status, refused["message"]) == (404, f"branch not found: 'gone'{others}")
+
+
+async def test_who_pushes_meanwhile_loses_nothing(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """Somebody's commit comes between the look and the push: the change is decided anew, on top of theirs."""
+    work = await started("write")
+    waiting: list[str] = []
+
+    async def push_first(request: web.Request) -> web.StreamResponse | None:
+        if "git-receive-pack" in request.path_qs and waiting:
+            git(work.folder, "pull", "--quiet", "origin", "main")
+            work.commit({waiting.pop(): "theirs"})
+        return None
+
+    git_server.fault = push_first
+    waiting.append("1.txt")
+    assert (await git_api("PUT", f"{FILES}/a.json", json.loads(dashboard("a", "Mine"))))[0] == 200
+    assert (commits(git_server), content(git_server, "1.txt")) == (3, "theirs")
+    assert (await titles(git_api))["a"] == "Mine"
+    waiting.append("2.txt")
+    status, found = await patch(git_api, "merge-patch+json", {"spec": {"title": "Mine again"}})
+    assert (status, found["spec"]["title"]) == (200, "Mine again"), found
+    assert (commits(git_server), content(git_server, "2.txt"), waiting) == (5, "theirs", [])
+
+
+async def test_an_edit_by_the_resource_api_is_a_commit(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """The answer is what is stored by then, with a version of its own; the file keeps its form."""
+    await started("write")
+    auth = await editor(git_api)
+    _, before = await git_api("GET", f"{DASHBOARDS}/a")
+    wanted = {**before, "spec": {**before["spec"], "title": "A2"}}
+    wanted["metadata"]["annotations"]["grafana.app/message"] = "By the resource API"
+    status, after = await git_api("PUT", f"{DASHBOARDS}/a", wanted, auth=auth)
+    assert (status, after["spec"]["title"], after["metadata"]["generation"]) == (200, "A2", before["metadata"]["generation"] + 1)
+    assert int(after["metadata"]["resourceVersion"]) > int(before["metadata"]["resourceVersion"])
+    assert after == (await git_api("GET", f"{DASHBOARDS}/a"))[1]
+    assert log(git_server, "%an|%s") == "Anna Ä|By the resource API"
+    assert json.loads(content(git_server, "a.json")) == {"uid": "a", "title": "A2", "panels": []}
+    assert (await git_api("PUT", f"{DASHBOARDS}/a", wanted))[0] == 409
+    assert (await git_api("DELETE", f"{DASHBOARDS}/a", auth=auth))[0] == 200
+    assert (await git_api("GET", f"{DASHBOARDS}/a"))[0] == 404
+    assert (await titles(git_api), log(git_server, "%s")) == ({"b": "B"}, "Delete a.json")
+    async with git_api.database.connection() as connection:
+        rows = await connection.fetch("select action from audit_event where object = 'dashboard:a' and outcome = 'ok' order by id")
+    assert [row["action"] for row in rows] == ["dashboard.update", "dashboard.delete"]
+
+
+async def test_the_classic_api_ends_as_a_commit_too(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """Save and restore keep the folder; removal takes the file."""
+    await started("write")
+    _, shown = await git_api("GET", "/api/dashboards/uid/b")
+    assert (shown["meta"]["provisioned"], shown["meta"]["canSave"]) == (True, True)
+    body = {**shown["dashboard"], "title": "B2"}
+    save = {"dashboard": body, "folderUid": shown["meta"]["folderUid"], "message": "Saved"}
+    status, saved = await git_api("POST", "/api/dashboards/db", save)
+    assert (status, saved["version"]) == (200, 2), saved
+    assert (log(git_server, "%s"), json.loads(content(git_server, "deep/b.json"))["title"]) == ("Saved", "B2")
+    assert (await git_api("POST", "/api/dashboards/db", save))[0] == 412
+    assert (await git_api("POST", "/api/dashboards/uid/b/restore", {"version": 1}))[0] == 200
+    assert json.loads(content(git_server, "deep/b.json"))["title"] == "B"
+    assert (await git_api("DELETE", "/api/dashboards/uid/b"))[0] == 200
+    assert await titles(git_api) == {"a": "A"}
+    assert commits(git_server) == 4
+
+
+async def test_what_kubectl_sends_ends_as_a_commit(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """``kubectl apply``, with its note on what it applied, ``edit`` and ``apply --server-side``; the same again is no commit."""
+    await started("write")
+    applied: dict[str, Any] = {"apiVersion": "dashboard.grafana.app/v2alpha1", "kind": "Dashboard"}
+    applied |= {"metadata": {"name": "a", "namespace": "default"}, "spec": {"title": "Applied", "panels": []}}
+    note = {"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(applied)}}}
+    by_patch = {**note, "spec": {"title": "Applied"}}
+    for _ in range(2):
+        status, found = await patch(git_api, "merge-patch+json", by_patch, fieldManager="kubectl-client-side-apply")
+        assert (status, found["spec"]["title"]) == (200, "Applied"), found
+        assert "kubectl.kubernetes.io/last-applied-configuration" not in found["metadata"]["annotations"]
+    assert commits(git_server) == 2
+    _, read = await git_api("GET", f"{DASHBOARDS}/a")
+    edited = {"metadata": {"resourceVersion": read["metadata"]["resourceVersion"]}, "spec": {"title": "Edited"}}
+    assert (await patch(git_api, "merge-patch+json", edited, fieldManager="kubectl-edit"))[0] == 200
+    assert (await patch(git_api, "merge-patch+json", edited, fieldManager="kubectl-edit"))[0] == 409
+    served = {**applied, "spec": {"title": "By the server"}}
+    for _ in range(2):
+        assert (await patch(git_api, "apply-patch+yaml", served, fieldManager="kubectl", force="false"))[0] == 200
+    assert commits(git_server) == 4
+    assert json.loads(content(git_server, "a.json")) == {"uid": "a", "title": "By the server", "panels": []}
+    assert (await patch(git_api, "merge-patch+json", {"metadata": {"labels": {"team": "x"}}}, fieldManager="kubectl-label"))[0] == 200
+    written = json.loads(content(git_server, "a.json"))
+    assert (written["metadata"]["labels"], written["spec"]["title"]) == ({"team": "x"}, "By the server")
+    assert (await git_api("GET", f"{DASHBOARDS}/a"))[1]["metadata"]["labels"]["team"] == "x"
+
+
+async def test_an_edit_of_what_has_changed_in_git_is_a_conflict(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """Rather than that it undoes what nobody here has seen yet; after a sync it goes."""
+    work = await started("write")
+    work.commit({"a.json": dashboard("a", "Theirs")})
+    status, refused = await patch(git_api, "merge-patch+json", {"spec": {"tags": ["x"]}})
+    assert (status, "sync" in refused["message"]) == (409, True)
+    await synced(git_api, incremental=True)
+    status, found = await patch(git_api, "merge-patch+json", {"spec": {"tags": ["x"]}})
+    assert (status, found["spec"]["title"], found["spec"]["tags"]) == (200, "Theirs", ["x"])
+
+
+async def test_a_dry_run_leaves_git_alone(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """And says what git would refuse."""
+    await started("write")
+    status, found = await patch(git_api, "merge-patch+json", {"spec": {"title": "Tried"}}, dryRun="All")
+    assert (status, found["spec"]["title"]) == (200, "Tried")
+    assert (await git_api("DELETE", f"{DASHBOARDS}/a?dryRun=All"))[0] == 200
+    assert (commits(git_server), await titles(git_api)) == (1, {"a": "A", "b": "B"})
+
+
+async def test_a_dashboard_is_moved_between_directories(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """By its folder; out of the repository it does not go."""
+    await started("write")
+    folder = await git_api.sql("select folder from resource where name = 'b'")
+    status, found = await patch(git_api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": folder}}})
+    assert (status, found["metadata"]["annotations"]["grafana.app/folder"]) == (200, folder), found
+    assert found["metadata"]["annotations"]["grafana.app/sourcePath"] == "deep/a.json"
+    assert json.loads(content(git_server, "deep/a.json"))["title"] == "A"
+    assert (await git_api("POST", "/api/folders", {"uid": "other", "title": "Other"}))[0] == 200
+    status, refused = await patch(git_api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": "other"}}})
+    assert (status, "between its own folders" in refused["message"]) == (400, True)
+
+
+async def test_a_git_host_that_fails_is_told(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """424 at every door, and nothing of the change is stored."""
+    await started("write")
+
+    async def refuse(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=503)
+
+    git_server.fault = refuse
+    assert (await git_api("PUT", f"{FILES}/a.json", json.loads(dashboard("a", "X"))))[0] == 424
+    assert (await patch(git_api, "merge-patch+json", {"spec": {"title": "X"}}))[0] == 424
+    assert await titles(git_api) == {"a": "A", "b": "B"}

@@ -1,0 +1,164 @@
+"""``dashwright jobs``: the jobs of a running server, as people and scripts ask for them."""
+
+import asyncio
+import io
+import re
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from rich.console import Console
+from tests.acceptance.waiting import until
+from tests.contract.api.conftest import Api
+from tests.contract.api.stored_jobs import made
+from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, repository
+from tests.servers.git import GitServer
+
+from dashwright.common.errors import NotFound
+from dashwright.standalone.jobs import following
+from dashwright.standalone.jobs.command import Where, cancel, follow, list_, sync
+from dashwright.standalone.jobs.server import Job, Login, Server
+
+JOBS = REPOSITORIES.replace("repositories", "jobs")
+ADMIN = "admin:admin"
+
+
+def where(api: Api, **more: str) -> Where:
+    return Where(**{"url": str(api.address), "user": ADMIN, **more})
+
+
+@pytest.fixture
+async def server(api: Api) -> AsyncIterator[Server]:
+    async with Server(Login(str(api.address), "default", user=ADMIN)) as server:
+        yield server
+
+
+async def run(command: Callable[..., int], *arguments: Any, **options: Any) -> int:
+    """As a process of its own would: with an event loop of its own."""
+    return await asyncio.to_thread(command, *arguments, **options)
+
+
+async def becomes(api: Api, name: str, status: str) -> None:
+    await api.sql("update job set status = $2, state = $2::text::json ->> 'state' where name = $1", name, status)
+
+
+def printed(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """The lines of the command, without those that the gateway logs in the same process."""
+    return [line for line in capsys.readouterr().out.splitlines() if not re.match(r"\d{4}-\d\d-\d\d ", line)]
+
+
+async def test_a_sync_is_asked_for_and_followed_to_its_end(git_api: Api, git_server: GitServer, capsys: pytest.CaptureFixture[str]) -> None:
+    work = git_server.make("team.git")
+    work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
+    await repository(git_api, git_server)
+    assert await run(sync, "team", where=where(git_api)) == 0
+    told = capsys.readouterr().out
+    assert "success" in told
+    assert [line.split() for line in told.splitlines() if line.startswith("dashboards")] == [["dashboards", "2", "0", "0", "0", "0"]]
+    work.commit({"bad.json": "{"})
+    assert await run(sync, "team", incremental=True, where=where(git_api)) == 1
+    assert "bad.json" in capsys.readouterr().out
+
+
+async def test_what_a_job_does_is_told_as_it_does_it(api: Api, server: Server) -> None:
+    """A line for each change, none twice, up to the end; what a terminal would obey is not passed on."""
+    await made(api, "j")
+    out = io.StringIO()
+    shown = asyncio.create_task(following.show(Console(file=out, width=200), server, "j"))
+    for status, line in (
+        ('{"state": "working", "message": "reading \\u001b[2J", "progress": 10.4}', "j working: reading \\x1b[2J 10 %"),
+        ('{"state": "working", "message": "storing", "progress": 60}', "j working: storing 60 %"),
+    ):
+        await becomes(api, "j", status)
+        await until(lambda line=line: has_line(out, line))  # type: ignore[misc]
+    await becomes(api, "j", '{"state": "error", "message": "broken", "errors": ["broken", "a.json: bad"]}')
+    job = await shown
+    assert job.status.state == "error"
+    lines = out.getvalue().splitlines()
+    assert lines[-2:] == ["j error: broken", "  a.json: bad"]
+    assert len(lines) == len(set(lines))
+
+
+async def has_line(out: io.StringIO, line: str) -> bool:
+    return line in out.getvalue().splitlines()
+
+
+async def test_a_terminal_shows_a_bar_and_then_the_end(api: Api, server: Server) -> None:
+    await made(api, "j", '{"state": "success", "message": "done", "progress": 100}')
+    out = io.StringIO()
+    await following.show(Console(file=out, width=100, force_terminal=True), server, "j")
+    assert "j success: done" in out.getvalue()
+    assert "\x1b[" in out.getvalue()
+
+
+async def test_a_break_of_the_connection_is_bridged(api: Api, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A watch that ends leaves the job followed: it is looked at again."""
+    await made(api, "j", '{"state": "working"}')
+
+    async def changes(_: Server, job: Job) -> AsyncIterator[Job]:
+        await becomes(api, "j", '{"state": "success"}')
+        return
+        yield job
+
+    monkeypatch.setattr(Server, "changes", changes)
+    assert [job.status.state async for job in following.follow(server, "j")] == ["working", "success"]
+
+
+async def test_a_job_that_is_removed_is_not_waited_for(api: Api, server: Server) -> None:
+    await made(api, "j", '{"state": "working"}')
+    followed = following.follow(server, "j")
+    assert (await anext(followed)).status.state == "working"
+    following_on = asyncio.ensure_future(anext(followed))
+    await api.sql("delete from job where name = 'j'")
+    with pytest.raises(NotFound):
+        await following_on
+
+
+async def test_jobs_are_listed_newest_first_or_those_of_a_repository(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
+    assert await run(list_, where=where(api)) == 0
+    assert printed(capsys) == ["no jobs"]
+    await made(api, "a", '{"state": "working", "progress": 12.6, "message": "half"}')
+    await made(api, "b", repository="other")
+    assert await run(list_, where=where(api)) == 0
+    assert [line.split() for line in printed(capsys)[1:]] == [
+        ["b", "other", "sync", "pending", "2026-01-01T00:00:00Z"],
+        ["a", "team", "sync", "working", "13", "%", "2026-01-01T00:00:00Z", "half"],
+    ]
+    assert await run(list_, repository="other", where=where(api)) == 0
+    assert [line.split()[0] for line in printed(capsys)] == ["name", "b"]
+
+
+async def test_a_job_is_cancelled_and_one_that_ended_is_left_in_history(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
+    await made(api, "j", '{"state": "working"}')
+    assert await run(cancel, "j", where=where(api)) == 0
+    _, job = await api("GET", f"{JOBS}/j")
+    assert (job["status"]["state"], job["status"]["message"]) == ("error", "job was cancelled")
+    assert await run(cancel, "j", where=where(api)) == 2
+    assert "has ended already" in capsys.readouterr().err
+    assert (await api("GET", f"{JOBS}/j"))[0] == 200
+    assert await run(follow, "j", where=where(api)) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, '"none" not found'),
+        ({"user": "admin:wrong"}, "dashwright jobs: "),
+        ({"user": "", "token": "t0p-secret"}, "dashwright jobs: "),
+        ({"user": "t0p-secret"}, "name:password"),
+        ({"url": "ftp://x"}, "http:// or https://"),
+        ({"url": "http://u:t0p-secret@127.0.0.1"}, "DASHWRIGHT_USER"),
+    ],
+)
+async def test_what_cannot_be_asked_is_told_without_secrets(
+    api: Api, capsys: pytest.CaptureFixture[str], options: dict[str, str], words: str
+) -> None:
+    assert await run(follow, "none", where=where(api, **options)) == 2
+    told = capsys.readouterr()
+    assert words in told.err
+    assert "t0p-secret" not in told.err + told.out
+
+
+async def test_a_server_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert await run(list_, where=Where(url="http://127.0.0.1:1")) == 2
+    assert "http://127.0.0.1:1" in capsys.readouterr().err

@@ -1,0 +1,65 @@
+"""One repository of an organization targets the instance, through however many gateways and doors others try at once."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import Api, StartApi
+
+REPOSITORIES = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
+TOLD = "Another repository is already targeting root"
+
+
+@pytest.fixture
+async def gateways(start_api: StartApi) -> tuple[Api, Api]:
+    return await start_api(), await start_api()
+
+
+def repository(name: str, target: str) -> dict[str, Any]:
+    sync = {"enabled": True, "target": target}
+    return {"metadata": {"name": name}, "spec": {"title": name, "workflows": [], "type": "local", "local": {"path": name}, "sync": sync}}
+
+
+async def targets(api: Api) -> list[str]:
+    _, found = await api("GET", REPOSITORIES)
+    return [item["metadata"]["name"] for item in found["items"] if item["spec"]["sync"]["target"] == "instance"]
+
+
+def refused(answers: list[tuple[int, Any]]) -> list[bool]:
+    """Of those that were not let: whether they were told why, at which field."""
+    told = [found for status, found in answers if status == 422]
+    return [TOLD in found["message"] and found["details"]["causes"][0]["field"] == "spec.sync.target" for found in told]
+
+
+async def test_of_many_made_at_once_one_is_let(gateways: tuple[Api, Api]) -> None:
+    """Tries that keep nothing take nobody's place."""
+    dry = [gateway("POST", f"{REPOSITORIES}?dryRun=All", repository("dry", "instance")) for gateway in gateways]
+    assert [status for status, _ in await asyncio.gather(*dry)] == [201, 201]
+    assert await targets(gateways[0]) == []
+    wanted = [gateways[number % 2]("POST", REPOSITORIES, repository(f"r{number}", "instance")) for number in range(8)]
+    wanted += [gateways[1]("POST", f"{REPOSITORIES}?dryRun=All", repository("dry", "instance"))]
+    answers = await asyncio.gather(*wanted)
+    assert [status for status, _ in answers[:8]].count(201) == 1
+    assert set(refused(answers)) == {True}
+    assert len(await targets(gateways[1])) == 1
+    status, found = await gateways[0]("POST", f"{REPOSITORIES}?dryRun=All", repository("dry", "instance"))
+    assert (status, TOLD in found["message"]) == (422, True)
+
+
+async def test_of_many_changed_at_once_one_is_let(gateways: tuple[Api, Api]) -> None:
+    """By an update or a patch, tried or meant; who has the place may be written again."""
+    names = [f"r{number}" for number in range(6)]
+    for name in names:
+        assert (await gateways[0]("POST", REPOSITORIES, repository(name, "folder")))[0] == 201
+    patch, headers = {"spec": {"sync": {"target": "instance"}}}, {"Content-Type": "application/merge-patch+json"}
+    tried = [gateways[0]("PATCH", f"{REPOSITORIES}/{name}?dryRun=All", patch, headers=headers) for name in names[:2]]
+    assert [status for status, _ in await asyncio.gather(*tried)] == [200, 200]
+    wanted = [gateways[0]("PATCH", f"{REPOSITORIES}/{name}", patch, headers=headers) for name in names[:3]]
+    wanted += [gateways[1]("PUT", f"{REPOSITORIES}/{name}", repository(name, "instance")) for name in names[3:]]
+    answers = await asyncio.gather(*wanted)
+    assert sorted(status for status, _ in answers) == [200, 422, 422, 422, 422, 422]
+    assert set(refused(answers)) == {True}
+    (only,) = await targets(gateways[1])
+    assert (await gateways[1]("PUT", f"{REPOSITORIES}/{only}", repository(only, "instance")))[0] == 200
+    assert (await gateways[0]("DELETE", f"{REPOSITORIES}/{only}"))[0] == 200
+    assert (await gateways[1]("POST", REPOSITORIES, repository("next", "instance")))[0] == 201

@@ -1,0 +1,94 @@
+"""Dashboards as pictures over HTTP: who may have one drawn, of what, and what comes back."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import ADMIN, Api
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.identity import Role
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.settings import load
+from dashwright.expressions.main import ExpressionsWorker
+
+TESTDATA = {"type": "grafana-testdata-datasource", "uid": "testdata"}
+PANELS = [
+    {
+        "id": 1,
+        "type": "stat",
+        "title": "Answer <&>",
+        "gridPos": {"x": 0, "y": 0, "w": 12, "h": 4},
+        "targets": [{"refId": "A", "datasource": TESTDATA, "scenarioId": "csv_metric_values", "stringInput": "41,42"}],
+    },
+    {
+        "id": 2,
+        "type": "timeseries",
+        "title": "Walk",
+        "gridPos": {"x": 12, "y": 0, "w": 12, "h": 8},
+        "targets": [{"refId": "A", "datasource": TESTDATA, "scenarioId": "random_walk", "alias": "walk"}],
+    },
+    {
+        "id": 3,
+        "type": "stat",
+        "title": "Theirs",
+        "gridPos": {"x": 0, "y": 4, "w": 12, "h": 4},
+        "targets": [{"refId": "A", "datasource": {"type": "prometheus", "uid": "none"}, "expr": "up"}],
+    },
+]
+PICTURE = "/render/d/pictured"
+
+
+@pytest.fixture
+async def drawing(api: Api, broker: MemoryBroker, database: Database) -> AsyncIterator[Api]:
+    worker = ExpressionsWorker(load(secret_key="of tests only"), database, broker, Clock())
+    await worker.start()
+    body = {"dashboard": {"uid": "pictured", "title": "Pictured", "panels": PANELS, "time": {"from": "now-1h", "to": "now"}}}
+    status, saved = await api("POST", "/api/dashboards/db", body)
+    assert status == 200, saved
+    yield api
+    await worker.stop()
+
+
+async def fetched(api: Api, path: str, auth: str = ADMIN) -> tuple[int, str, bytes, Any]:
+    async with api.session.get(path, headers={"Authorization": auth}) as answer:
+        return answer.status, answer.content_type, await answer.read(), answer.headers
+
+
+async def test_a_dashboard_is_drawn_as_png_and_svg(drawing: Api) -> None:
+    """PNG unless SVG is asked for; values and titles are there as escaped text, what fails is told in its box, nothing is run."""
+    status, kind, body, headers = await fetched(drawing, PICTURE)
+    assert (status, kind, body[:8]) == (200, "image/png", b"\x89PNG\r\n\x1a\n")
+    assert "private" in headers["Cache-Control"]
+    status, kind, body, headers = await fetched(drawing, f"{PICTURE}/slug?format=svg&theme=light")
+    text = body.decode()
+    assert (status, kind) == (200, "image/svg+xml")
+    assert "sandbox" in headers["Content-Security-Policy"]
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    for words in (">Pictured<", ">Answer &lt;&amp;&gt;<", ">42<", ">walk<", ">Theirs<", "no data source"):
+        assert words in text, text
+
+
+async def test_a_panel_is_drawn_alone(drawing: Api) -> None:
+    """panelId names it; a panel that is not there is 404, a size that is none 400."""
+    status, _, body, _ = await fetched(drawing, f"{PICTURE}?panelId=panel-1&width=400&height=200&format=svg")
+    assert status == 200
+    assert b'width="400" height="200"' in body
+    assert b">42<" in body
+    assert b">walk<" not in body
+    assert (await fetched(drawing, f"{PICTURE}?panelId=99"))[0] == 404
+    for wrong in ("width=9", "width=x", "theme=pink", "format=gif", "scale=9", "from=never"):
+        status, _, body, _ = await fetched(drawing, f"{PICTURE}?{wrong}")
+        assert (status, b"message" in body) == (400, True), wrong
+
+
+async def test_a_picture_takes_the_rights_to_view_and_to_query(drawing: Api) -> None:
+    """Without either there is none, and another organization has no such dashboard."""
+    other = await drawing.organization("other")
+    nobody = await drawing.person("nobody", Role.NONE, ("dashboards:read", "dashboards:*"))
+    blind = await drawing.person("blind", Role.NONE, ("datasources:query", "datasources:*"))
+    reader = await drawing.person("reader", Role.NONE, ("dashboards:read", "dashboards:*"), ("datasources:query", "datasources:uid:a"))
+    theirs = await drawing.person("theirs", Role.ADMIN, org_id=other)
+    told = {name: (await fetched(drawing, f"{PICTURE}?format=svg", auth))[0] for name, auth in locals().items() if isinstance(auth, str)}
+    assert told == {"nobody": 403, "blind": 403, "reader": 200, "theirs": 404}

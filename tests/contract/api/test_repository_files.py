@@ -1,0 +1,271 @@
+"""The door to the files of repositories: who is let through, what the worker is asked, and what is on record afterwards."""
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import ADMIN, Api
+from tests.contract.api.repositories import REPOSITORIES, StandIn, judged, made, touch
+
+from dashwright.api import repository_worker
+from dashwright.common.errors import AlreadyExists, Conflict
+from dashwright.common.identity import Role
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.messaging.rpc import RpcServer
+
+FILES = f"{REPOSITORIES}/team/files"
+DASHBOARD = {"title": "T", "panels": []}
+
+
+@pytest.fixture
+async def worker(api: Api, broker: MemoryBroker) -> AsyncIterator[StandIn]:
+    """Of a repository named team."""
+    await made(api, "team", api.data, "write")
+    stand_in = StandIn()
+    server = RpcServer(broker, broker.topology.repositories, stand_in.answer, prefetch=8)
+    await server.start()
+    yield stand_in
+    await server.stop(drain=0)
+
+
+async def folder_for(api: Api, name: str, login: str) -> str:
+    """The credentials of somebody without a role who may edit what lies in a new folder, which others do not see."""
+    assert (await api("POST", "/api/folders", {"uid": name, "title": name}))[0] == 200
+    auth = await api.person(login, Role.NONE)
+    number = await api.sql("""select id from "user" where login = $1""", login)
+    body = {"permissions": [{"userId": number, "permission": "Edit"}]}
+    assert (await api("POST", f"/api/access-control/folders/{name}", body))[0] == 200
+    return auth
+
+
+async def events(api: Api) -> list[tuple[str, str, str, dict[str, Any]]]:
+    async with api.database.connection() as connection:
+        rows = await connection.fetch(
+            "select action, outcome, object, details from audit_event where action like 'repository.files%' order by id"
+        )
+    return [(row["action"], row["outcome"], row["object"], json.loads(row["details"])) for row in rows]
+
+
+async def test_who_may_change_a_repository_lists_its_files(api: Api, worker: StandIn) -> None:
+    """All of them, or those below a directory; others are refused before anybody is asked."""
+    for path, below in (("", ""), ("/", ""), ("/deep/er/", "deep/er/")):
+        status, found = await api("GET", f"{FILES}{path}", params={"ref": "other"})
+        assert (status, found["kind"], found["items"][0]["path"]) == (200, "FileList", "a.json")
+        assert worker.asked.pop() == {"call": "files", "namespace": "default", "name": "team", "path": below, "ref": "other"}
+    editor = await api.person("editor", Role.EDITOR)
+    for path in ("", "/", "/deep/"):
+        assert (await api("GET", f"{FILES}{path}", auth=editor))[0] == 403
+    assert worker.asked == []
+
+
+async def test_a_file_is_read_by_who_may_read_all_that_it_shows(api: Api, worker: StandIn) -> None:
+    """What it holds and what is stored already; who may not is told neither, not even a name."""
+    inside = await folder_for(api, "closed", "ina")
+    viewer = await api.person("vic", Role.VIEWER)
+    worker.touches = [touch("get", "mine", "closed")]
+    status, found = await api("GET", f"{FILES}/a.json", auth=inside)
+    assert (status, found["kind"], found["resource"]["file"]) == (200, "ResourceWrapper", {"spec": {"title": "T"}})
+    status, refused = await api("GET", f"{FILES}/a.json", auth=viewer)
+    assert (status, refused["message"]) == (403, "'a.json' is forbidden: vic needs dashboards:read on what it stands for")
+    worker.touches.append(touch("get", "another"))
+    assert (await api("GET", f"{FILES}/a.json", auth=inside))[0] == 403
+    assert (await api("GET", f"{FILES}/a.json", auth=ADMIN))[0] == 200
+
+
+async def test_a_file_that_holds_nothing_is_read_by_who_may_list_it(api: Api, worker: StandIn) -> None:
+    """There is no object whose rights would say."""
+    assert (await api("GET", f"{FILES}/broken.json", auth=await api.person("editor", Role.EDITOR)))[0] == 403
+    assert (await api("GET", f"{FILES}/broken.json"))[0] == 200
+
+
+async def test_a_change_is_judged_before_it_is_done(api: Api, worker: StandIn) -> None:
+    """What the worker means to do, it is told to do: with the content that it has made of the body, on the state that it has looked at."""
+    worker.touches = [touch("update", "a")]
+    query = {"ref": "side", "message": "Why", "skipDryRun": "true"}
+    status, found = await api("PUT", f"{FILES}/deep/a.json", params=query, data=b"title: T\n", headers={"Content-Type": "text/nonsense"})
+    assert (status, found["kind"], found["ref"]) == (200, "ResourceWrapper", "c")
+    planned, done = worker.asked
+    author = {"name": "admin", "email": "admin@localhost", "uid": "user:1"}
+    known: dict[str, Any] = {
+        "call": "change",
+        "namespace": "default",
+        "name": "team",
+        "method": "update",
+        "path": "deep/a.json",
+        "ref": "side",
+    }
+    known |= {"originalPath": "", "message": "Why", "author": author}
+    assert planned == {**known, "content": "title: T\n", "base": ""}
+    assert done == {**known, "content": "title: T\n as written", "base": "b1"}
+    told = {"path": "deep/a.json", "ref": "side", "commit": "c"}
+    assert await events(api) == [("repository.files.update", "ok", "repository:team", told)]
+
+
+@pytest.mark.parametrize(("method", "verb"), [("POST", "create"), ("PUT", "update"), ("DELETE", "delete")])
+async def test_nothing_is_done_without_every_right(api: Api, worker: StandIn, method: str, verb: str) -> None:
+    """The caller may change things in one folder, and not at the root: one touch there refuses all. Viewers get no plan."""
+    inside = await folder_for(api, "closed", "ina")
+    body = None if method == "DELETE" else DASHBOARD
+    worker.touches = [touch(verb, "a", "closed"), touch(verb, "b")]
+    assert (await api(method, f"{FILES}/a.json", body, auth=inside))[0] == 403
+    assert (len(worker.asked), worker.done) == (1, [])
+    worker.touches.pop()
+    assert (await api(method, f"{FILES}/a.json", body, auth=inside))[0] == 200
+    worker.asked.clear()
+    assert (await api(method, f"{FILES}/a.json", body, auth=await api.person("vic", Role.VIEWER)))[0] == 403
+    assert worker.asked == []
+
+
+async def test_who_may_write_but_not_read_is_answered_nothing(api: Api, worker: StandIn) -> None:
+    """An answer shows the whole object, so a change takes the right to read it, too."""
+    blind = await api.person("blind", Role.NONE, ("dashboards:write", "*"), ("dashboards:delete", "*"))
+    for method, verb in (("PUT", "update"), ("DELETE", "delete")):
+        worker.touches = [touch(verb, "a")]
+        status, refused = await api(method, f"{FILES}/a.json", DASHBOARD if method == "PUT" else None, auth=blind)
+        assert (status, "dashboards:read" in refused["message"], worker.done) == (403, True, [])
+
+
+async def test_a_file_is_moved_from_where_it_was(api: Api, worker: StandIn) -> None:
+    """By POST, with or without other content; by PUT the word has no meaning."""
+    for sent in (b"", b"{}"):
+        assert (await api("POST", f"{FILES}/new/a.json", params={"originalPath": "old/a.json"}, data=sent))[0] == 200
+        planned, done = worker.asked
+        assert (planned["method"], planned["path"], planned["originalPath"]) == ("move", "new/a.json", "old/a.json")
+        assert (planned.get("content"), done.get("content")) == (("{}", "{} as written") if sent else (None, None))
+        worker.asked.clear()
+    assert (await api("PUT", f"{FILES}/a.json", DASHBOARD, params={"originalPath": "b.json"}))[0] == 400
+    assert (await api("POST", f"{FILES}/a.json", params={"originalPath": "../b.json"}))[0] == 400
+    assert worker.asked == []
+
+
+async def test_directories_are_made_and_removed_and_not_replaced(api: Api, worker: StandIn) -> None:
+    assert (await api("POST", f"{FILES}/deep/"))[0] == 200
+    assert (await api("DELETE", f"{FILES}/deep/"))[0] == 200
+    assert [(asked["method"], asked["path"]) for asked in worker.done] == [("create", "deep/"), ("delete", "deep/")]
+    async with api.session.put(f"{FILES}/deep/", data=b"{}", headers={"Authorization": ADMIN}) as answer:
+        assert (answer.status, answer.headers["Allow"]) == (405, "DELETE, GET, HEAD, POST")
+
+
+async def test_a_change_that_others_overtake_is_planned_again(api: Api, worker: StandIn) -> None:
+    """And judged again; three times, then it is a conflict. A file that somebody else has made meanwhile is told at once."""
+    worker.faults = [Conflict("the branch has moved"), Conflict("the branch has moved")]
+    assert (await api("PUT", f"{FILES}/a.json", DASHBOARD))[0] == 200
+    assert [asked["base"] for asked in worker.done] == ["b1", "b3", "b5"]
+    worker.faults = [Conflict("the branch has moved")] * 3
+    status, refused = await api("PUT", f"{FILES}/a.json", DASHBOARD)
+    assert (status, "try again" in refused["message"]) == (409, True)
+    worker.asked.clear()
+    worker.faults = [AlreadyExists("a.json is there")]
+    assert (await api("POST", f"{FILES}/a.json", DASHBOARD))[1]["reason"] == "AlreadyExists"
+    assert len(worker.done) == 1
+
+
+async def test_what_cannot_be_a_file_is_refused(api: Api, worker: StandIn) -> None:
+    """More than 5 MiB, what is no text, nothing at all, and a message longer than a book."""
+    for method in ("POST", "PUT"):
+        assert (await api(method, f"{FILES}/a.json", data=io.BytesIO(b" " * (5 * 1024 * 1024 + 1))))[0] == 413
+        assert (await api(method, f"{FILES}/a.json", data=b'{"title": "\xff"}'))[0] == 400
+        status, refused = await api(method, f"{FILES}/a.json")
+        assert (status, "the body is empty" in refused["message"]) == (400, True)
+        assert (await api(method, f"{FILES}/a.json", data=b"{}", params={"message": "m" * 10_001}))[0] == 400
+    assert worker.asked == []
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("../../a.json", "traversal"),
+        ("deep/../../a.json", "traversal"),
+        ("%2e%2e/a.json", "traversal"),
+        ("deep%2F..%2Fa.json", "traversal"),
+        ("./a.json", "traversal"),
+        ("deep//a.json", "double slashes"),
+        (".git/config", "hidden"),
+        ("deep/%2Egit/a.json", "hidden"),
+        ("a%2520b.json", "percent"),
+        ("a%23.json", "invalid characters"),
+        ("a%5Cb.json", "invalid characters"),
+        ("1/2/3/4/5/6/7/8/9.json", "too deep"),
+    ],
+)
+async def test_a_path_is_judged_as_it_was_sent(api: Api, worker: StandIn, path: str, said: str) -> None:
+    """Nothing on the way makes a safe path of an unsafe one, and nobody is asked for it."""
+    for method in ("GET", "POST", "PUT", "DELETE"):
+        status, body = await raw(api, method, f"{FILES}/{path}")
+        assert (status, said in body["message"]) == (400, True), (method, body)
+    assert worker.asked == []
+
+
+async def test_a_file_whose_name_has_a_space_is_reached(api: Api, worker: StandIn) -> None:
+    """A sync takes it, and so do letters of any script."""
+    assert (await raw(api, "GET", f"{FILES}/deep/%C3%A4%20b.json"))[0] == 200
+    assert worker.asked[0]["path"] == "deep/ä b.json"
+
+
+async def raw(api: Api, method: str, path: str) -> tuple[int, Any]:
+    """One request by hand: programs for HTTP tidy paths up before they send them."""
+    reader, writer = await asyncio.open_connection(api.address.host, api.address.port)
+    body = "" if method == "GET" else "{}"
+    head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {ADMIN}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    writer.write(head.encode() + body.encode())
+    answer = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    status, _, rest = answer.partition(b"\r\n")
+    return int(status.split()[1]), json.loads(rest.partition(b"\r\n\r\n")[2])
+
+
+async def test_a_repository_that_ends_is_not_changed(api: Api, worker: StandIn) -> None:
+    """409 while it waits for a finalizer of somebody else's; its files can be read still."""
+    await api.sql("update resource set finalizers = '{x}' where name = 'team'")
+    assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
+    await judged(api, "team", healthy=True)
+    for method in ("POST", "PUT", "DELETE"):
+        status, refused = await api(method, f"{FILES}/a.json", None if method == "DELETE" else DASHBOARD)
+        assert (status, "marked for deletion" in refused["message"]) == (409, True)
+    assert (await api("GET", f"{FILES}/a.json"))[0] == 200
+
+
+async def test_a_repository_that_cannot_be_worked_with(api: Api, worker: StandIn) -> None:
+    """404 for none, 424 for one that failed its probe, 504 where the worker takes too long; nothing is asked of the first two."""
+    assert (await api("GET", f"{REPOSITORIES}/none/files/a.json"))[0] == 404
+    assert (await api("PUT", f"{REPOSITORIES}/none/files/a.json", DASHBOARD))[0] == 404
+    await judged(api, "team", healthy=False)
+    for method, path in (("GET", ""), ("GET", "/a.json"), ("DELETE", "/a.json")):
+        status, refused = await api(method, f"{FILES}{path}")
+        assert (status, "it is so" in refused["message"]) == (424, True)
+    assert worker.asked == []
+
+
+async def test_why_a_repository_is_not_healthy_is_told_to_who_may_read_it(api: Api, worker: StandIn) -> None:
+    """The reasons name addresses and folders."""
+    await judged(api, "team", healthy=False)
+    editor, inside = await api.person("editor", Role.EDITOR), await folder_for(api, "closed", "ina")
+    for auth, reasons in ((editor, ": it is so"), (inside, "")):
+        for method, body in (("GET", None), ("PUT", DASHBOARD)):
+            status, refused = await api(method, f"{FILES}/a.json", body, auth=auth)
+            assert (status, refused["message"]) == (424, f"The repository configuration is not healthy{reasons}")
+
+
+async def test_a_worker_that_takes_too_long(api: Api, worker: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repository_worker, "SECONDS", 0.05)
+    worker.is_silent = True
+    assert (await api("GET", f"{FILES}/a.json"))[0] == 504
+
+
+async def test_commits_are_by_whoever_asks(api: Api, worker: StandIn) -> None:
+    """A person with name and address; who has none is known by login, and by an address that leads nowhere."""
+    anna = await api.person("anna", Role.EDITOR)
+    await api.sql("""update "user" set name = ' Anna <Ä>. ', email = 'anna@example.org' where login = 'anna'""")
+    _, bearer = await api.token(await api.account("robot", Role.EDITOR), "t")
+    others = [(await api.person("bert", Role.EDITOR), "bert", "user-"), (f"Bearer {bearer}", "robot", "service-account-")]
+    assert (await api("DELETE", f"{FILES}/a.json", auth=anna))[0] == 200
+    author = worker.done[-1]["author"]
+    assert (author["name"], author["email"]) == ("Anna Ä", "anna@example.org")
+    for auth, name, email in others:
+        assert (await api("DELETE", f"{FILES}/a.json", auth=auth))[0] == 200
+        author = worker.done[-1]["author"]
+        assert (name in author["name"], author["email"].startswith(email), author["email"].endswith(".invalid")) == (True, True, True)

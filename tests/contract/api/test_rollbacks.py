@@ -1,0 +1,235 @@
+"""Going back: what was synced before is stored again, and stays until the branch moves or somebody asks."""
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import Api
+from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, repository, sync_status, synced, titles
+from tests.servers.git import GitServer, Work, git
+
+from dashwright.common.clock import Clock
+from dashwright.common.identity import Role
+from dashwright.common.kinds.registry import JOB, REPOSITORY
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.models.provisioning import Action, JobSpec, RepositoryType, SyncJobOptions
+from dashwright.common.relay import Relay
+from dashwright.common.stores import jobs, resources
+from dashwright.common.work.new_jobs import new_job
+
+TEAM = f"{REPOSITORIES}/team"
+
+
+async def ended(api: Api, job: dict[str, Any]) -> dict[str, Any]:
+    """The status of a job once it has ended."""
+    heard = asyncio.Event()
+    async with asyncio.timeout(30), api.database.listen("change", lambda _: heard.set(), heard.set):
+        while True:
+            await heard.wait()
+            heard.clear()
+            _, found = await api("GET", f"{TEAM}/jobs/{job['metadata']['uid']}")
+            if found["status"]["state"] in ("success", "error"):
+                return dict(found["status"])
+
+
+async def roll_back(api: Api, body: dict[str, str] | None = None) -> dict[str, Any]:
+    status, job = await api("POST", f"{TEAM}/rollback", body)
+    assert status == 202, job
+    return await ended(api, job)
+
+
+async def scheduled(api: Api, broker: MemoryBroker, *, incremental: bool = True) -> dict[str, Any]:
+    """The status of a sync that nobody asks for, submitted as the scheduler does it."""
+    spec = JobSpec(action=Action.SYNC, repository="team", sync=SyncJobOptions(incremental=incremental))
+    async with api.database.transaction() as connection:
+        uid = (await resources.get(connection, REPOSITORY, "default", "team")).uid
+        wanted = new_job("default", spec, uid=uid, kind=RepositoryType.GITHOST, now=Clock().now())
+        nobody = {"uid": jobs.SCHEDULER, "login": jobs.SCHEDULER}
+        submitted = await jobs.submit(connection, JOB, [wanted], submitted_by=nobody, headers={})
+    relay = Relay(api.database, broker)
+    relay.publish_soon(submitted.wakeups)
+    await relay.stop()
+    return await ended(api, {"metadata": {"uid": str(submitted.jobs[0].uid)}})
+
+
+async def revisions(api: Api) -> list[tuple[str, str]]:
+    """The commits, the newest first, and what is told of each."""
+    status, found = await api("GET", f"{TEAM}/revisions")
+    assert (status, found["kind"]) == (200, "RevisionList"), found
+    return [(item["ref"], "".join(word for word in ("current", "withdrawn") if item.get(word))) for item in found["items"]]
+
+
+async def three(api: Api, server: GitServer) -> tuple[Work, str, str, str]:
+    """Three commits, each synced."""
+    work = server.make("team.git")
+    found = [work.commit({"a.json": dashboard("a", "1"), "b.json": dashboard("b", "B")})]
+    await repository(api, server)
+    assert (await synced(api))["state"] == "success"
+    for files in ({"a.json": dashboard("a", "2"), "b.json": None}, {"a.json": dashboard("a", "3"), "c.json": dashboard("c", "C")}):
+        found.append(work.commit({**files}))
+        assert (await synced(api, incremental=True))["state"] == "success"
+    first, second, third = found
+    return work, first, second, third
+
+
+async def test_going_back_step_by_step(git_api: Api, git_server: GitServer) -> None:
+    """Each time to the commit that was stored before; then to one that is named, and by a sync to the newest again."""
+    _, first, second, third = await three(git_api, git_server)
+    assert await revisions(git_api) == [(third, "current"), (second, ""), (first, "")]
+    status = await roll_back(git_api)
+    assert (status["state"], status["message"]) == ("success", "rolled back; held until the branch moves or a sync is asked for")
+    assert await titles(git_api) == {"a": "2"}
+    found = await sync_status(git_api)
+    assert (found["lastRef"], found["held"], found["state"]) == (second, True, "success")
+    assert await revisions(git_api) == [(third, "withdrawn"), (second, "current"), (first, "")]
+    assert (await roll_back(git_api))["state"] == "success"
+    assert await titles(git_api) == {"a": "1", "b": "B"}
+    assert (await git_api("POST", f"{TEAM}/rollback"))[0] == 422
+    assert (await roll_back(git_api, {"ref": second}))["state"] == "success"
+    assert await titles(git_api) == {"a": "2"}
+    assert (await synced(git_api))["state"] == "success"
+    assert await titles(git_api) == {"a": "3", "c": "C"}
+    found = await sync_status(git_api)
+    assert (found["lastRef"], "held" in found) == (third, False)
+    assert (await roll_back(git_api))["state"] == "success"
+    assert (await sync_status(git_api))["lastRef"] == second
+
+
+async def test_what_was_gone_back_from_is_skipped(git_api: Api, git_server: GitServer) -> None:
+    """A newer commit goes back to what was stored before it, not to the one that was bad."""
+    work, _, second, third = await three(git_api, git_server)
+    await roll_back(git_api)
+    fourth = work.commit({"a.json": dashboard("a", "4")})
+    assert (await synced(git_api, incremental=True))["state"] == "success"
+    assert await titles(git_api) == {"a": "4", "c": "C"}
+    assert (await revisions(git_api))[:3] == [(fourth, "current"), (third, "withdrawn"), (second, "")]
+    await roll_back(git_api)
+    assert (await sync_status(git_api))["lastRef"] == second
+
+
+async def test_a_commit_with_a_bad_file_is_gone_back_from(git_api: Api, git_server: GitServer) -> None:
+    """What was left of it goes, too, and so does what is wrong with it."""
+    work = git_server.make("team.git")
+    first = work.commit({"a.json": dashboard("a", "1"), "b.json": dashboard("b", "1")})
+    await repository(git_api, git_server)
+    await synced(git_api)
+    work.commit({"a.json": dashboard("a", "2"), "b.json": "{", "c.json": dashboard("c", "2")})
+    assert (await synced(git_api, incremental=True))["state"] == "error"
+    assert await titles(git_api) == {"a": "2", "b": "1", "c": "2"}
+    assert (await roll_back(git_api))["state"] == "success"
+    assert await titles(git_api) == {"a": "1", "b": "1"}
+    assert (await sync_status(git_api))["lastRef"] == first
+    assert await git_api.sql("select count(*) from repository_fault") == 0
+
+
+async def test_it_is_held_against_syncs_that_nobody_asked_for(git_api: Api, git_server: GitServer, broker: MemoryBroker) -> None:
+    """Until the branch is elsewhere; then what is stored is what a full sync would store."""
+    work, _, second, _ = await three(git_api, git_server)
+    await roll_back(git_api)
+    for incremental in (True, False):
+        assert (await scheduled(git_api, broker, incremental=incremental))["message"] == "held where it was rolled back to"
+        found = await sync_status(git_api)
+        assert (await titles(git_api), found["held"], found["lastRef"]) == ({"a": "2"}, True, second)
+    fourth = work.commit({"a.json": dashboard("a", "4"), "d/e.json": dashboard("e", "E")})
+    status = await scheduled(git_api, broker)
+    assert (status["state"], status["message"]) == ("success", "completed successfully")
+    found = await sync_status(git_api)
+    assert (found["lastRef"], found["incremental"], "held" in found) == (fourth, True, False)
+    assert await titles(git_api) == {"a": "4", "c": "C", "e": "E"}
+    _, plan = await git_api("POST", f"{TEAM}/sync", params={"dryRun": "All"})
+    assert plan["items"] == []
+
+
+async def test_a_new_spec_ends_the_hold(git_api: Api, git_server: GitServer, broker: MemoryBroker) -> None:
+    """Its sync takes the newest commit."""
+    _, _, _, third = await three(git_api, git_server)
+    await roll_back(git_api)
+    _, team = await git_api("GET", TEAM)
+    team["spec"]["title"] = "Renamed"
+    assert (await git_api("PUT", TEAM, team))[0] == 200
+    assert (await scheduled(git_api, broker, incremental=False))["state"] == "success"
+    assert (await sync_status(git_api))["lastRef"] == third
+
+
+async def test_a_rollback_comes_after_the_sync_before_it(git_api: Api, git_server: GitServer) -> None:
+    """What was asked for while a sync waits is done after it, and goes to what was meant then: it holds against the newer commit, too."""
+    work, _, second, third = await three(git_api, git_server)
+    fourth = work.commit({"a.json": dashboard("a", "4")})
+    _, first_job = await git_api("POST", f"{TEAM}/sync", {})
+    _, then = await git_api("POST", f"{TEAM}/rollback", {"ref": second})
+    await ended(git_api, first_job)
+    assert (await ended(git_api, then))["state"] == "success"
+    assert (await titles(git_api), (await sync_status(git_api))["held"]) == ({"a": "2"}, True)
+    assert await git_api.sql("select head from repository_hold") == fourth
+    assert (await revisions(git_api))[:3] == [(fourth, "withdrawn"), (third, "withdrawn"), (second, "current")]
+
+
+@pytest.mark.parametrize("loss", ["of no branch anywhere", "of the copy", "of the copy and the host's"])
+async def test_a_commit_that_no_branch_leads_to(git_api: Api, git_server: GitServer, tmp_path: Path, loss: str) -> None:
+    """It is kept here though the branch was rewritten; else the host is asked, and where it has none either, that is told."""
+    work = git_server.make("team.git")
+    first = work.commit({"a.json": dashboard("a", "1")})
+    await repository(git_api, git_server)
+    await synced(git_api)
+    (work.folder / "a.json").write_text(dashboard("a", "2"))
+    second = work.push(amend=True)
+    await synced(git_api)
+    assert await titles(git_api) == {"a": "2"}
+    (copy,) = (tmp_path / "data" / "git").glob("*/")
+    if loss != "of no branch anywhere":
+        shutil.rmtree(copy)
+    for place in (copy, git_server.root / "team.git"):
+        if place.exists() and loss != "of the copy":
+            git(place, "-c", "gc.reflogExpire=now", "gc", "--quiet", "--prune=now")
+    status = await roll_back(git_api)
+    if loss == "of the copy and the host's":
+        assert status["state"] == "error"
+        assert status["errors"] == [f"commit {first} was synced once, but is neither kept here any more nor to be had from the git host"]
+        assert (await sync_status(git_api))["lastRef"] == second
+        assert (await titles(git_api), "held" in await sync_status(git_api)) == ({"a": "2"}, False)
+    else:
+        assert status["state"] == "success", status
+        assert await titles(git_api) == {"a": "1"}
+        assert (await synced(git_api, incremental=True))["state"] == "success"
+        assert await titles(git_api) == {"a": "2"}
+
+
+async def test_it_can_be_tried(git_api: Api, git_server: GitServer) -> None:
+    """The dry run tells what would become of everything, and nothing does."""
+    _, _, second, third = await three(git_api, git_server)
+    status, found = await git_api("POST", f"{TEAM}/rollback", params={"dryRun": "All"})
+    assert (status, found["kind"], found["ref"], found["base"]) == (200, "SyncPlan", second, third)
+    assert [(item["action"], item["name"]) for item in found["items"]] == [("update", "a"), ("delete", "c")]
+    assert (await titles(git_api), (await sync_status(git_api))["lastRef"]) == ({"a": "3", "c": "C"}, third)
+
+
+async def test_what_is_refused(git_api: Api, git_server: GitServer) -> None:
+    """Who may not, what is not known, what was never synced, and the words by which nobody else puts a commit back."""
+    work = git_server.make("team.git")
+    first = work.commit({"a.json": dashboard("a", "1")})
+    await repository(git_api, git_server)
+    editor = await git_api.person("editor", Role.EDITOR)
+    assert (await git_api("POST", f"{TEAM}/rollback", auth=editor))[0] == 403
+    assert (await git_api("GET", f"{TEAM}/revisions", auth=editor))[0] == 200
+    status, found = await git_api("POST", f"{TEAM}/rollback")
+    assert (status, found["message"]) == (422, "ref: Not found: nothing was synced before what is stored now")
+    await synced(git_api)
+    status, found = await git_api("POST", f"{TEAM}/rollback", {"ref": "0" * 40})
+    assert status == 422
+    assert first in found["message"]
+    assert (await git_api("POST", f"{REPOSITORIES}/none/rollback"))[0] == 404
+    for path, body in (("sync", {"ref": first}), ("jobs", {"action": "sync", "sync": {"ref": first}})):
+        status, found = await git_api("POST", f"{TEAM}/{path}", body)
+        assert (status, found["details"]["causes"][0]["field"]) == (422, "spec.sync.ref")
+
+
+async def test_a_folder_has_nothing_to_go_back_to(git_api: Api) -> None:
+    """400 says so."""
+    (git_api.data / "x").mkdir()
+    spec: dict[str, Any] = {"title": "T", "type": "local", "workflows": [], "local": {"path": str(git_api.data / "x")}}
+    body = {"metadata": {"name": "team"}, "spec": {**spec, "sync": {"enabled": True, "target": "instance"}}}
+    assert (await git_api("POST", REPOSITORIES, body))[0] == 201
+    status, found = await git_api("POST", f"{TEAM}/rollback")
+    assert (status, found["message"]) == (400, "this repository does not support rollback")

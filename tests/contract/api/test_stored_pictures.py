@@ -1,0 +1,55 @@
+"""Pictures of repositories: whoever knows the id may see one, and how many are kept."""
+
+import uuid
+from datetime import timedelta
+
+import pytest
+from tests.contract.api.conftest import Api
+from tests.integration.test_commit_of_a_repository import SPEC, make
+
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import TooLarge
+from dashwright.common.kinds.kind import Extract
+from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.stores import pictures, resources
+from dashwright.common.stores.pictures import StoredPicture
+
+PICTURE = StoredPicture("image/png", b"\x89PNG of a test")
+RENDER = f"/apis/{REPOSITORY.api_version()}/namespaces/default/repositories/r/render"
+
+
+@pytest.fixture
+async def repository(database: Database) -> uuid.UUID:
+    return await make(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
+
+
+async def put(database: Database, repository: uuid.UUID, picture: StoredPicture = PICTURE) -> uuid.UUID | None:
+    async with database.transaction() as connection:
+        return await pictures.put(connection, repository, picture)
+
+
+async def test_a_stored_picture_is_shown_without_credentials(api: Api, database: Database, repository: uuid.UUID) -> None:
+    """As its type says, and never run; by another repository's name it is not there, nor without an id."""
+    number = await put(database, repository)
+    async with api.session.get(f"{RENDER}/{number}") as answer:
+        assert (answer.status, answer.content_type, await answer.read()) == (200, "image/png", PICTURE.body)
+        assert "sandbox" in answer.headers["Content-Security-Policy"]
+    for path in (f"{RENDER}/{uuid.uuid4()}", f"{RENDER}/abc", RENDER, f"{RENDER}/", f"{RENDER.replace('/r/', '/other/')}/{number}"):
+        assert (await api("GET", path, auth=None))[0] in (401, 404), path
+        assert (await api("GET", path))[0] == 404, path
+    status, told = await api("GET", f"{RENDER}/a%20b", auth=None)
+    assert (status, told["message"]) == (400, "invalid blob id")
+
+
+async def test_pictures_are_bounded(database: Database, repository: uuid.UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a repository the newest stay, old ones go, large ones never come, and those of a repository that is gone neither."""
+    monkeypatch.setattr(pictures, "KEPT", 2)
+    made = [await put(database, repository) for _ in range(3)]
+    async with database.connection() as connection:
+        found = [await pictures.find(connection, "default", "r", number) for number in made if number]
+        assert found == [None, PICTURE, PICTURE]
+        assert await pictures.expire(connection, older_than=timedelta(hours=1)) == 0
+        assert await pictures.expire(connection, older_than=timedelta(0)) == 2
+    with pytest.raises(TooLarge):
+        await put(database, repository, StoredPicture("image/png", bytes(pictures.LARGEST + 1)))
+    assert await put(database, uuid.uuid4()) is None

@@ -1,0 +1,201 @@
+"""Deliveries of git hosts: believed by their signature alone, taken once, answered at once, whatever else is away."""
+
+import asyncio
+import base64
+import json
+from collections.abc import Mapping
+from io import BytesIO
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from tests.contract.api.conftest import Api, StartApi
+from tests.contract.api.repositories import REPOSITORIES
+from tests.servers.git_host import signature
+
+from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.kinds.repository import hook_place
+from dashwright.common.models.provisioning import HealthStatus, RepositoryStatus, WebhookStatus
+from dashwright.common.secrets import SecretBox
+from dashwright.common.stores import resources, statuses
+
+SECRET = "the secret of the hook"
+OWN = {"full_name": "team/boards", "default_branch": "main"}
+PUSH = {"ref": "refs/heads/main", "after": "ab" * 20, "repository": OWN}
+
+
+async def hooked(api: Api, *, healthy: bool = True, sealed: bool = True) -> None:
+    """The repository ``boards`` whose host was asked to call."""
+    spec = {"title": "Boards", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
+    spec |= {"githost": {"url": "https://git.example.org/team/boards", "branch": "main"}}
+    status, found = await api("POST", REPOSITORIES, {"metadata": {"name": "boards"}, "spec": spec})
+    assert status == 201, found
+    sealing = SecretBox.of("of tests only").seal(SECRET, hook_place("default", "boards"))
+
+    def change(status: RepositoryStatus, _: resources.Stored) -> None:
+        status.health = HealthStatus(healthy=healthy, checked=1, message=None if healthy else ["branch not found"])
+        if sealed:
+            status.webhook = WebhookStatus(id=1, encrypted_secret=base64.b64encode(sealing).decode())
+
+    async with api.database.transaction() as connection:
+        await statuses.change(connection, REPOSITORY, "default", "boards", RepositoryStatus, change)
+
+
+async def deliver(
+    api: Api,
+    payload: Any = PUSH,
+    *,
+    event: str = "push",
+    number: str = "d-1",
+    secret: str = SECRET,
+    headers: Mapping[str, str] | None = None,
+) -> tuple[int, Any]:
+    """As a host does, without credentials; a payload of bytes is sent as it is."""
+    body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+    sent = {"Content-Type": "application/json", "X-GitHub-Event": event, "X-GitHub-Delivery": number}
+    sent |= {"X-Hub-Signature-256": signature(secret, body), **(headers or {})}
+    async with api.session.post(f"{REPOSITORIES}/boards/webhook", data=BytesIO(body), headers=sent) as answer:
+        return answer.status, await answer.json()
+
+
+async def jobs(api: Api) -> list[dict[str, Any]]:
+    _, listed = await api("GET", f"{REPOSITORIES}/boards/jobs")
+    return [job["spec"] for job in listed["items"]]
+
+
+async def test_a_push_queues_a_sync_and_says_so(api: Api) -> None:
+    """No worker runs here: nobody is asked. The audit tells that the host asked for it."""
+    await hooked(api)
+    status, told = await deliver(api)
+    job = {"action": "sync", "repository": "boards", "sync": {"incremental": True}}
+    kind = {"kind": "WebhookResponse", "apiVersion": "provisioning.grafana.app/v0alpha1"}
+    assert (status, told) == (202, {**kind, "code": 202, "message": "push received", "job": job})
+    assert await jobs(api) == [job]
+    async with api.database.connection() as connection:
+        rows = await connection.fetch("select login, org_id, outcome, status from audit_event where action = 'job.create'")
+    assert [tuple(row) for row in rows] == [("webhook:boards", 1, "ok", 202)]
+
+
+async def test_a_delivery_is_taken_once(api: Api) -> None:
+    """Also when it comes again at the same moment; another one of the same content is another."""
+    await hooked(api)
+    answers = await asyncio.gather(*(deliver(api) for _ in range(5)))
+    assert {status for status, _ in answers} <= {200, 202}
+    async with api.database.transaction() as connection:
+        await connection.execute("update job set state = 'success', finished_at = now() where repository = 'boards'")
+    assert (await deliver(api))[1]["message"] == "delivery was received before"
+    assert len(await jobs(api)) == 1
+    assert (await deliver(api, number="d-2"))[0] == 202
+    assert len(await jobs(api)) == 2
+
+
+async def test_a_form_is_read_as_well_as_json(api: Api) -> None:
+    """Its signature is over the form as it was sent."""
+    await hooked(api)
+    body = urlencode({"payload": json.dumps(PUSH)}).encode()
+    status, told = await deliver(api, body, headers={"Content-Type": "application/x-www-form-urlencoded"})
+    assert (status, told["message"]) == (202, "push received")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-Hub-Signature-256": "sha256=" + "0" * 64},
+        {"X-Hub-Signature-256": signature("another", json.dumps(PUSH).encode())},
+        {"X-Hub-Signature-256": signature(SECRET, json.dumps(PUSH).encode()).removeprefix("sha256=")},
+        {"X-Hub-Signature-256": ""},
+        {"X-Hub-Signature-256": "sha256="},
+    ],
+)
+async def test_without_the_right_signature_nothing_happens(api: Api, headers: dict[str, str]) -> None:
+    await hooked(api)
+    status, told = await deliver(api, headers=headers)
+    assert (status, told["message"]) == (401, "invalid signature")
+    assert await jobs(api) == []
+
+
+async def test_without_any_signature_the_body_is_not_read(api: Api) -> None:
+    """An endless one is answered all the same."""
+    await hooked(api)
+    read = 0
+
+    async def endless() -> Any:
+        nonlocal read
+        while read < 40 << 20:
+            read += 1 << 16
+            yield b"x" * (1 << 16)
+
+    async with api.session.post(f"{REPOSITORIES}/boards/webhook", data=endless()) as answer:
+        assert answer.status == 401
+
+
+async def test_large_deliveries_are_taken_and_larger_ones_refused(api: Api) -> None:
+    """Up to 25 MB, as hosts send them."""
+    await hooked(api)
+    assert (await deliver(api, {**PUSH, "filler": "x" * (24 << 20)}))[0] == 202
+    assert (await deliver(api, {**PUSH, "filler": "x" * (25 << 20)}, number="d-2"))[0] == 413
+
+
+@pytest.mark.parametrize(
+    ("body", "media_type"),
+    [
+        (b"not JSON", "application/json"),
+        (b"", "application/json"),
+        (b"other=1", "application/x-www-form-urlencoded"),
+        (b"payload=not JSON", "application/x-www-form-urlencoded"),
+        (b"\xff\xfe", "application/x-www-form-urlencoded"),
+        (b"[" * 100_000, "application/json"),
+    ],
+)
+async def test_signed_rubbish_is_a_bad_request(api: Api, body: bytes, media_type: str) -> None:
+    await hooked(api)
+    assert (await deliver(api, body, headers={"Content-Type": media_type}))[0] == 400
+
+
+@pytest.mark.parametrize("number", ["", "x" * 101])
+async def test_a_delivery_needs_an_id(api: Api, number: str) -> None:
+    """Without one nobody could tell whether it was taken."""
+    await hooked(api)
+    assert (await deliver(api, number=number))[0] == 400
+
+
+async def test_nobody_was_asked_to_call(api: Api) -> None:
+    """A repository without a hook and none at all are answered alike, whatever is sent."""
+    missing = await deliver(api)
+    await hooked(api, sealed=False)
+    assert await deliver(api) == missing
+    assert missing[0] == 400
+    assert "unexpected webhook request" in missing[1]["message"]
+
+
+async def test_an_unhealthy_repository_is_told_to_who_signs(api: Api) -> None:
+    """By what was seen last; a ping is answered."""
+    await hooked(api, healthy=False)
+    status, told = await deliver(api)
+    assert (status, told["message"]) == (424, "The repository configuration is not healthy")
+    assert (await deliver(api, {}, event="ping"))[1]["message"] == "ping received"
+    assert (await deliver(api, secret="another"))[0] == 401
+
+
+async def test_nobody_who_writes_objects_holds_a_delivery_up(api: Api) -> None:
+    """A host waits for a few seconds at most; a sync may write for longer."""
+    await hooked(api)
+    async with api.database.transaction() as connection:
+        await resources.lock(connection)
+        async with asyncio.timeout(5):
+            assert (await deliver(api))[0] == 202
+
+
+async def test_the_status_tells_when_the_host_called_last(start_api: StartApi) -> None:
+    """A little later, since it is written for many calls at once."""
+    api = await start_api(last_used_seconds=0.05)
+    await hooked(api)
+    heard = asyncio.Event()
+    async with asyncio.timeout(10), api.database.listen("change", lambda _: heard.set(), heard.set):
+        await deliver(api, {}, event="ping")
+        while True:
+            _, found = await api("GET", f"{REPOSITORIES}/boards")
+            if "lastEvent" in found["status"]["webhook"]:
+                break
+            await heard.wait()
+            heard.clear()

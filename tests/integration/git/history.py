@@ -1,0 +1,203 @@
+"""A history of dashboards as a team writes it, drawn by chance: each revision changes what the one before left."""
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pygit2
+import yaml
+from pygit2.enums import FileMode
+
+Files = dict[str, bytes]
+
+_WORDS: Final = ["CPU", "Memory", "Übersicht", "日本", "p99", "Errors", "Kafka", "node exporter", "SLO", "Émile"]
+_DIRECTORIES: Final = ["", "", "infra/", "infra/nodes/", "shop/", "shop/prod/eu/", "team a/", "日本/", ".github/"]
+_SUFFIXES: Final = (".json", ".yaml", ".yml")
+_BROKEN: Final = (b"{", b"", b"\xff\xfe", b'{"kind": "Secret", "apiVersion": "v1"}')
+_SIGNATURE: Final = pygit2.Signature("Test", "t@example.org", 1_700_000_000, 0)
+
+
+class History:
+    """Revisions in a bare repository, on ``main``. ``files`` is the newest tree."""
+
+    def __init__(self, bare: Path, seed: int) -> None:
+        self.files: Files = {}
+        self._repository = pygit2.Repository(str(bare))
+        self._random = random.Random(seed)
+        self._made = 0
+        self._newest: pygit2.Oid | None = None
+
+    def revise(self) -> str:
+        """One more revision; what was done, for whoever reads of a failure."""
+        edits = self._random.choices(EDITS, k=self._random.choice((1, 1, 2, 4))) if self._made else [History.add] * 12
+        before, parents = dict(self.files), [self._newest] if self._newest else []
+        for edit in edits:
+            edit(self)
+        if parents and self._random.random() < 0.2:
+            parents.append(self._commit(before | {"side.json": self._body("side")}, parents))
+        self._newest = self._commit(self.files, parents)
+        self._repository.references.create("refs/heads/main", self._newest, force=True)
+        return ", ".join(edit.__name__ for edit in edits)
+
+    def add(self) -> None:
+        path = self._path()
+        self._write(path, self._body(self._name(), path))
+
+    def change(self) -> None:
+        if path := self._any():
+            self._write(path, self._body(self._named(path) or self._name(), path))
+
+    def rename(self) -> None:
+        """The file, and the object with it where the file does not say who it is."""
+        if path := self._any():
+            body = self.files.pop(path)
+            self._write(path.rpartition("/")[0] + "/" * ("/" in path) + self._file(path), body)
+
+    def move(self) -> None:
+        if path := self._any():
+            body = self.files.pop(path)
+            self._write(self._random.choice(_DIRECTORIES) + path.rpartition("/")[2], body)
+
+    def move_directory(self) -> None:
+        directories = sorted({path[: path.rindex("/") + 1] for path in self.files if "/" in path})
+        if not directories:
+            return
+        old = self._random.choice(directories)
+        new = self._random.choice([f"moved-{self._next()}/", "infra/", "shop/prod/", f"{old}below/"])
+        moved = {path: self.files.pop(path) for path in sorted(self.files) if path.startswith(old)}
+        for path, body in moved.items():
+            self._write((new + path.removeprefix(old))[-200:], body)
+
+    def remove(self) -> None:
+        if path := self._any():
+            del self.files[path]
+
+    def remove_directory(self) -> None:
+        if (path := self._any()) and "/" in path:
+            gone = path.partition("/")[0] + "/"
+            self.files = {path: body for path, body in self.files.items() if not path.startswith(gone)}
+
+    def damage(self) -> None:
+        if path := self._any():
+            self._write(path, self._random.choice(_BROKEN))
+
+    def mend(self) -> None:
+        """All that is broken, and all names that two files have."""
+        seen = set()
+        for path in self._boards():
+            name = self._named(path)
+            if name is None or name in seen:
+                self._write(path, self._body(self._name(), path))
+            seen.add(name or path)
+
+    def name_anew(self) -> None:
+        """The file stays where it is and stands for another object."""
+        if path := self._any():
+            self._write(path, self._body(self._name(), path))
+
+    def copy(self) -> None:
+        """With the name in it, which then belongs to two."""
+        if path := self._any():
+            self._write(self._path(path.rpartition(".")[2]), self.files[path])
+
+    def write_otherwise(self) -> None:
+        """JSON as YAML, under the other name."""
+        if (path := self._any()) and path.endswith(".json") and self._named(path) is not None:
+            tree = json.loads(self.files.pop(path))
+            self._write(path.removesuffix("json") + "yaml", as_yaml(tree))
+
+    def keep_empty(self) -> None:
+        """A directory without dashboards is a folder all the same."""
+        self._write(f"empty-{self._next()}/why.md", b"")
+
+    def add_other(self) -> None:
+        name = self._random.choice(["README.md", ".hidden.json", "logo.png", "Makefile"])
+        self._write(self._random.choice(_DIRECTORIES) + name, b"other")
+
+    def stand_in_the_way(self) -> None:
+        """A directory where a file was, and a file where a directory was."""
+        if path := self._any():
+            body = self.files.pop(path)
+            self._write(f"{path}/inside.{path.rpartition('.')[2]}", body)
+
+    def do_nothing(self) -> None:
+        pass
+
+    def _write(self, path: str, body: bytes) -> None:
+        """In place of whatever stands in the way."""
+        above = {path[:end] for end in range(len(path)) if path[end] == "/"}
+        self.files = {other: it for other, it in self.files.items() if other not in above and not other.startswith(f"{path}/")}
+        self.files[path] = body
+
+    def _body(self, name: str, path: str = "x.json") -> bytes:
+        dashboard = self._dashboard(name)
+        if self._random.random() < 0.3:
+            dashboard.pop("uid")
+            metadata = {"name": name, "labels": {"team": "a"}} if self._random.random() < 0.8 else {}
+            dashboard = {"apiVersion": "dashboard.grafana.app/v1beta1", "kind": "Dashboard", "metadata": metadata, "spec": dashboard}
+        if not path.endswith(".json"):
+            return as_yaml(dashboard)
+        return json.dumps(dashboard, indent=self._random.choice([None, 2]), ensure_ascii=self._random.random() < 0.5).encode()
+
+    def _dashboard(self, name: str) -> dict[str, Any]:
+        def panel(number: int) -> dict[str, Any]:
+            query = f'sum by (pod) (rate({name.replace("-", "_")}_total{{job=~"$job"}}[5m])) / {self._random.random()}'
+            grid = {"x": number % 2 * 12, "y": number // 2 * 8, "w": 12, "h": 8}
+            return {"id": number, "type": "timeseries", "title": self._words(), "gridPos": grid, "targets": [{"refId": "A", "expr": query}]}
+
+        variable = {"name": "job", "type": "query", "query": "label_values(job)", "includeAll": True, "current": {}}
+        found = {"uid": name, "title": self._words(), "schemaVersion": 41, "tags": [self._words()], "templating": {"list": [variable]}}
+        return {**found, "panels": [panel(number) for number in range(self._random.randrange(1, 6))], "version": self._random.randrange(99)}
+
+    def _words(self) -> str:
+        return " ".join(self._random.choices(_WORDS, k=2)) + f" {self._next()}"
+
+    def _name(self) -> str:
+        """Now and then one that another file has, too."""
+        return f"d-{self._random.randrange(40)}" if self._random.random() < 0.1 else f"n-{self._next()}"
+
+    def _path(self, suffix: str = "") -> str:
+        suffix = suffix or self._random.choice(("json", "json", "yaml", "yml"))
+        return self._random.choice(_DIRECTORIES) + self._file(f".{suffix}")
+
+    def _file(self, like: str) -> str:
+        return f"board {self._next()}.{like.rpartition('.')[2]}"
+
+    def _any(self) -> str:
+        """Some file that is to hold a dashboard."""
+        found = self._boards()
+        return self._random.choice(found) if found else ""
+
+    def _boards(self) -> list[str]:
+        return sorted(path for path in self.files if path.endswith(_SUFFIXES) and "/." not in f"/{path}")
+
+    def _named(self, path: str) -> str | None:
+        """The name in a file, empty where it says none; None of a broken one."""
+        if self.files[path] in _BROKEN:
+            return None
+        tree = yaml.safe_load(self.files[path])
+        return str(tree.get("metadata", {}).get("name") or tree.get("spec", tree).get("uid") or "")
+
+    def _next(self) -> int:
+        self._made += 1
+        return self._made
+
+    def _commit(self, files: Files, parents: Sequence[pygit2.Oid]) -> pygit2.Oid:
+        index = pygit2.Index()
+        for path, body in files.items():
+            index.add(pygit2.IndexEntry(path, self._repository.create_blob(body), FileMode.BLOB))
+        tree = index.write_tree(self._repository)
+        return self._repository.create_commit(None, _SIGNATURE, _SIGNATURE, f"revision {self._made}", tree, list(parents))
+
+
+def as_yaml(tree: Any) -> bytes:
+    return str(yaml.safe_dump(tree, allow_unicode=True)).encode()
+
+
+EDITS: Final[Sequence[Callable[[History], None]]] = [
+    *(History.add, History.change, History.change, History.rename, History.move, History.move_directory, History.remove),
+    *(History.remove_directory, History.damage, *[History.mend] * 5, History.name_anew, History.copy, History.write_otherwise),
+    *(History.keep_empty, History.add_other, History.stand_in_the_way, History.do_nothing),
+]

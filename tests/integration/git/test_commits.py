@@ -1,0 +1,356 @@
+"""Changes as commits, pushed over http to git's own back end: what is written, what is asked of the host for it, and what it refuses."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from tests.integration.git.conftest import Ask
+from tests.servers.git import GitServer, Work, git
+
+from dashwright.common.errors import BadRequest, Conflict, DashwrightError, Forbidden, NotFound, SourceFailed, TooLarge
+from dashwright.jobs_worker.adapters.git import commits, objects
+from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
+from dashwright.jobs_worker.adapters.git.commits import Change
+from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors
+from dashwright.jobs_worker.domain.objects import CommitBy, Draft, Edit
+
+TOKEN = "s3cret-token"
+EVE = CommitBy("Eve Example", "eve@example.org")
+
+Write = Callable[..., Awaitable[Commit]]
+
+
+@pytest.fixture
+def work(server: GitServer) -> Work:
+    return server.make("r.git")
+
+
+@pytest.fixture
+def write(mirrors: Mirrors, ask: Ask) -> Write:
+    """Files by path, None where one is removed, on top of a commit."""
+
+    async def write(
+        base: str, files: Mapping[str, bytes | None], *, ref: str = "", own: str = "main", seconds: float = 20, token: str = ""
+    ) -> Commit:
+        edits = [Edit(path, body, None) for path, body in files.items()]
+        remote = ask("r.git", token, seconds=seconds)
+        return await commits.commit(mirrors, "uid", remote, Change(own, ref, base, [Draft(edits, EVE, "change of panels")]))
+
+    return write
+
+
+def hosted(server: GitServer, *arguments: str) -> str:
+    """What git says of the repository of the host."""
+    return git(server.root / "r.git", *arguments)
+
+
+async def test_a_change_is_one_commit_of_its_author(server: GitServer, work: Work, write: Write) -> None:
+    """On top of its base, with the caller as author and Dashwright as committer; two requests to a host whose base is known."""
+    base = work.commit({"a.json": "1", "in/b.json": "2"})
+    first = await write(base, {"a.json": b"11"})
+    server.requests.clear()
+    made = await write(first.sha, {"a.json": b"111", "new/deep/c.json": b"3"})
+    assert [request.split("/")[-1].partition("?")[0] for request in server.requests] == ["refs", "git-receive-pack"]
+    assert hosted(server, "log", "-1", "--format=%H %P %an <%ae> %cn <%ce> %s", "main") == (
+        f"{made.sha} {first.sha} Eve Example <eve@example.org> Dashwright <noreply@dashwright.invalid> change of panels"
+    )
+    assert hosted(server, "show", "main:a.json") == "111"
+    assert {entry.path for entry in await GitCheckout(made).entries()} == {
+        "a.json",
+        "in/",
+        "in/b.json",
+        "new/",
+        "new/deep/",
+        "new/deep/c.json",
+    }
+    assert GitCheckout(made).reading()("new/deep/c.json").body == b"3"
+    hosted(server, "fsck", "--strict", "--no-dangling")
+
+
+@pytest.mark.parametrize(
+    ("by", "shown"),
+    [
+        (CommitBy("Zoë Müller", "zoë@example.org"), "Zoë Müller <zoë@example.org>"),
+        (CommitBy("", ""), "Dashwright <noreply@dashwright.invalid>"),
+        (CommitBy("a <b>\ncommitter x", "<e>\0@x.org\n"), "a bcommitter x <e@x.org>"),
+        (CommitBy(" . ", "<>"), "Dashwright <noreply@dashwright.invalid>"),
+    ],
+)
+async def test_any_name_can_be_an_author(server: GitServer, mirrors: Mirrors, ask: Ask, work: Work, by: CommitBy, shown: str) -> None:
+    """Without what would end it in a commit; who has none is us. The message is taken as it is, but for what would command a terminal."""
+    change = Change(
+        "main", "", work.commit({"a.json": "{}"}), [Draft([Edit("b.json", b"", None)], by, "übung\x1b\n\nauthor\tz\0 <z>\x9b\n")]
+    )
+    await commits.commit(mirrors, "uid", ask("r.git"), change)
+    assert hosted(server, "log", "-1", "--format=%an <%ae>%n%B", "main") == f"{shown}\nübung\n\nauthor\tz <z>"
+    hosted(server, "fsck", "--strict", "--no-dangling")
+
+
+async def test_what_is_not_named_stays_to_the_bit(server: GitServer, work: Work, write: Write) -> None:
+    """Programs stay programs, also when they are changed; links, submodules and names that are no text stay what they are."""
+    (work.folder / "run.sh").write_text("x")
+    (work.folder / "run.sh").chmod(0o755)
+    (work.folder / "other.sh").write_text("x")
+    (work.folder / "other.sh").chmod(0o755)
+    (work.folder / "link").symlink_to("run.sh")
+    (work.folder / b"\xff.txt".decode(errors="surrogateescape")).write_text("odd")
+    git(work.folder, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},module")
+    work.commit({"a.json": "{}"})
+    git(work.folder, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},module")
+    git(work.folder, "commit", "--quiet", "-m", "module")
+    git(work.folder, "push", "--quiet", "origin", "HEAD:main")
+    base = git(work.folder, "rev-parse", "HEAD")
+    await write(base, {"run.sh": b"y"})
+    before, after = (hosted(server, "ls-tree", "-r", name).splitlines() for name in (base, "main"))
+    assert [line for line in after if line not in before] == [f"100755 blob {hosted(server, 'rev-parse', 'main:run.sh')}\trun.sh"]
+    assert len(before) == len(after) == 6
+
+
+@pytest.mark.parametrize("name", ["ü/ß.json", "日本.yaml", "a b.json", ".keep", "-rf.json", "con'\"$(id).json", "e\u0301.json"])
+async def test_names_are_taken_as_they_are(server: GitServer, work: Work, write: Write, name: str) -> None:
+    base = work.commit({"a.json": "{}"})
+    made = await write(base, {name: b"body"})
+    assert hosted(server, "show", f"main:{name}") == "body"
+    assert GitCheckout(made).reading()(name).body == b"body"
+
+
+async def test_a_thousand_files_are_one_commit(server: GitServer, work: Work, write: Write) -> None:
+    """And no more requests than one file."""
+    base = work.commit({"a.json": "{}"})
+    await write(base, {"b.json": b"{}"})
+    server.requests.clear()
+    made = await write(
+        hosted(server, "rev-parse", "main"), {f"d{number % 10}/{number}.json": b"%d" % number * 100 for number in range(1000)}
+    )
+    assert len(server.requests) == 2
+    assert hosted(server, "rev-list", "--count", "main") == "3"
+    assert len(await GitCheckout(made).entries()) == 1012
+
+
+async def test_a_directory_goes_with_its_last_file(server: GitServer, work: Work, write: Write) -> None:
+    """And those above it that held nothing else; the last file of all leaves an empty commit."""
+    base = work.commit({"a.json": "{}", "x/y/z/b.json": "{}", "x/c.json": "{}"})
+    second = await write(base, {"x/y/z/b.json": None})
+    assert {entry.path for entry in await GitCheckout(second).entries()} == {"a.json", "x/", "x/c.json"}
+    last = await write(second.sha, {"a.json": None, "x/c.json": None})
+    assert await GitCheckout(last).entries() == []
+    assert hosted(server, "ls-tree", "main") == ""
+
+
+async def test_a_file_and_a_directory_may_change_places(server: GitServer, work: Work, write: Write) -> None:
+    base = work.commit({"a": "file", "b/x.json": "{}"})
+    await write(base, {"a": None, "a/new.json": b"{}", "b/x.json": None, "b": b"file"})
+    assert hosted(server, "ls-tree", "-r", "--name-only", "main").split() == ["a/new.json", "b"]
+
+
+@pytest.mark.parametrize(
+    ("files", "error", "said"),
+    [
+        ({"gone.json": None}, NotFound, "gone.json"),
+        ({"d": None}, NotFound, "file not found: d"),
+        ({"a.json/b.json": b""}, BadRequest, "a.json is a file"),
+        ({"d": b""}, BadRequest, "is a directory"),
+        ({"link": b""}, BadRequest, "is a link"),
+        ({"link/x.json": b""}, BadRequest, "is a file"),
+    ],
+)
+async def test_an_edit_that_does_not_fit_changes_nothing(
+    server: GitServer, work: Work, write: Write, files: Mapping[str, bytes | None], error: type[DashwrightError], said: str
+) -> None:
+    (work.folder / "link").symlink_to("d")
+    base = work.commit({"a.json": "{}", "d/x.json": "{}"})
+    with pytest.raises(error, match=said):
+        await write(base, {"good.json": b"{}", **files})
+    assert hosted(server, "rev-parse", "main") == base
+
+
+async def test_nothing_different_is_no_commit(server: GitServer, work: Work, write: Write) -> None:
+    """The answer is the state that is there."""
+    base = work.commit({"a.json": "{}"})
+    assert (await write(base, {"a.json": b"{}"})).sha == base
+    assert hosted(server, "rev-parse", "main") == base
+
+
+@pytest.mark.parametrize("own", ["main", "trunk", ""])
+async def test_the_first_commit_of_an_empty_repository(
+    server: GitServer, mirrors: Mirrors, ask: Ask, work: Work, write: Write, own: str
+) -> None:
+    """Goes to the repository's branch; with none, to the one that the host's HEAD names."""
+    git(server.root / "r.git", "symbolic-ref", "HEAD", "refs/heads/unborn")
+    made = await write("", {"a.json": b"{}"}, own=own)
+    assert hosted(server, "rev-parse", own or "unborn") == made.sha
+    assert await mirrors.fetch("uid", ask("r.git"), own) == made
+    with pytest.raises(Conflict):
+        await write("", {"b.json": b"{}"}, own=own)
+
+
+async def test_a_branch_is_made_where_there_is_none(server: GitServer, work: Work, write: Write) -> None:
+    """From the base, and the own one stays; then it is changed like any other."""
+    base = work.commit({"a.json": "{}"})
+    first = await write(base, {"b.json": b"{}"}, ref="new/branch")
+    assert hosted(server, "rev-parse", "main", "new/branch").split() == [base, first.sha]
+    server.requests.clear()
+    second = await write(first.sha, {"c.json": b"{}"}, ref="new/branch")
+    assert len(server.requests) <= 4
+    assert hosted(server, "rev-list", "new/branch").split() == [second.sha, first.sha, base]
+    with pytest.raises(Conflict, match="new/branch"):
+        await write(base, {"b.json": b"{}"}, ref="new/branch")
+
+
+async def test_a_branch_below_the_name_of_another_cannot_be(server: GitServer, work: Work, write: Write) -> None:
+    base = work.commit({"a.json": "{}"})
+    with pytest.raises(BadRequest, match="'main/x' cannot be made"):
+        await write(base, {"b.json": b"{}"}, ref="main/x")
+
+
+async def test_the_default_branch_is_found_by_its_name(server: GitServer, work: Work, write: Write) -> None:
+    base = work.commit({"a.json": "{}"}, branch="trunk")
+    git(server.root / "r.git", "symbolic-ref", "HEAD", "refs/heads/trunk")
+    made = await write(base, {"b.json": b"{}"}, own="")
+    assert hosted(server, "rev-parse", "trunk") == made.sha
+
+
+@pytest.mark.parametrize("name", ["-x", f"{'a' * 130}/{'b' * 130}"])
+@pytest.mark.parametrize("is_empty", [True, False], ids=["empty", "full"])
+async def test_a_default_branch_of_an_odd_name_is_refused(server: GitServer, work: Work, write: Write, name: str, is_empty: bool) -> None:
+    """With commits or before the first one: nothing goes to a branch of that name, or to another instead."""
+    git(server.root / "r.git", "symbolic-ref", "HEAD", f"refs/heads/{name}")
+    base = "" if is_empty else work.commit({"a.json": "{}"}, branch=name)
+    branches = hosted(server, "for-each-ref")
+    with pytest.raises(BadRequest, match="name another one as the branch"):
+        await write(base, {"b.json": b"{}"}, own="")
+    assert hosted(server, "for-each-ref") == branches
+
+
+async def test_a_directory_too_large_to_be_loaded_is_not_changed(
+    server: GitServer, work: Work, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = work.commit({f"many/{number:060}.json": "{}" for number in range(20)})
+    monkeypatch.setattr(objects, "LARGEST", 1000)
+    with pytest.raises(TooLarge, match="a directory of"):
+        await write(base, {"many/one.json": b"{}"})
+    assert hosted(server, "rev-parse", "main") == base
+
+
+async def test_the_default_branch_is_not_written_to_as_if_it_were_another(server: GitServer, work: Work, write: Write) -> None:
+    """Where the repository's own branch is the host's default one, its name is no way around the right to write to it."""
+    base = work.commit({"a.json": "{}"})
+    with pytest.raises(BadRequest, match="'main' is the repository's own"):
+        await write(base, {"b.json": b"{}"}, own="", ref="main")
+    assert hosted(server, "rev-parse", "main") == base
+    side = await write(base, {"b.json": b"{}"}, own="", ref="side")
+    assert hosted(server, "rev-parse", "side") == side.sha
+
+
+@pytest.mark.parametrize("ref", ["", "side"])
+async def test_a_branch_that_has_moved_is_a_conflict(server: GitServer, work: Work, write: Write, ref: str) -> None:
+    """What another pushed meanwhile stays, whether it came before the change was made or while it was sent."""
+    base = work.commit({"a.json": "{}"})
+    work.commit({"x.json": "{}"}, branch="side")
+    git(work.folder, "reset", "--quiet", "--hard", base)
+    git(work.folder, "push", "--quiet", "--force", "origin", f"{base}:refs/heads/side")
+    await write(base, {"other.json": b"{}"}, ref="third")
+
+    async def be_faster(request: web.Request) -> None:
+        if request.path.endswith("git-receive-pack"):
+            server.fault = None
+            work.commit({"theirs.json": "{}"}, branch=ref or "main")
+
+    server.fault = be_faster
+    for _ in range(2):
+        with pytest.raises(Conflict, match=ref or "main"):
+            await write(base, {"b.json": b"{}"}, ref=ref)
+    assert "theirs.json" in hosted(server, "ls-tree", "--name-only", ref or "main")
+
+
+async def test_of_two_at_once_one_goes_in(server: GitServer, mirrors: Mirrors, tmp_path: Path, ask: Ask, work: Work) -> None:
+    """From workers that share no folder, too."""
+    base = work.commit({"a.json": "{}"})
+    change = Change("main", "", base, [Draft([Edit("b.json", b"1", None)], EVE, "m")])
+    apart = Mirrors(tmp_path / "apart", most_bytes=1 << 26)
+    found = await asyncio.gather(
+        *(commits.commit(each, "uid", ask("r.git"), change) for each in (mirrors, mirrors, apart)), return_exceptions=True
+    )
+    # Who has the same second makes the same commit, and is told so.
+    made = {commit.sha for commit in found if isinstance(commit, Commit)}
+    assert made == {hosted(server, "rev-parse", "main")}
+    assert all(isinstance(each, Commit | Conflict) for each in found)
+
+
+async def test_a_hook_refuses_in_its_own_words(server: GitServer, mirrors: Mirrors, ask: Ask, work: Work, write: Write) -> None:
+    """The first of them, without what is secret; nothing of the change stays in the copy."""
+    base = work.commit({"a.json": "{}"})
+    kept = await mirrors.fetch("uid", ask("r.git"), "main")
+    assert kept is not None
+    before = sorted(path for path in kept.place.rglob("*") if path.is_file())
+    hook = server.root / "r.git" / "hooks" / "pre-receive"
+    hook.write_text(f"#!/bin/sh\necho 'no {TOKEN} \033[31mon fridays'\nyes long | head -n 20000\nexit 1\n")
+    hook.chmod(0o755)
+    with pytest.raises(BadRequest, match=r"refuses the change: no \*\*\* .*on fridays; long") as refused:
+        await write(base, {"b.json": b"{}"}, token=TOKEN)
+    assert len(refused.value.message) < 600
+    assert refused.value.message.isprintable()
+    assert sorted(path for path in kept.place.rglob("*") if path.is_file()) == before
+    assert await mirrors.fetch("uid", ask("r.git"), "main") == kept
+
+
+async def test_who_may_read_only_is_told(server: GitServer, work: Work, write: Write) -> None:
+    base = work.commit({"a.json": "{}"})
+    git(server.root / "r.git", "config", "http.receivepack", "false")
+    with pytest.raises(Forbidden, match="403"):
+        await write(base, {"b.json": b"{}"})
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_a_push_whose_end_was_not_heard_is_looked_for(server: GitServer, work: Work, write: Write, is_late: bool) -> None:
+    """It counts where it arrived, even below what another has pushed since; an error is told only where it did not."""
+    base = work.commit({"a.json": "{}"})
+
+    async def break_off(request: web.Request) -> web.StreamResponse | None:
+        if not request.path.endswith("git-receive-pack"):
+            return None
+        server.fault = None
+        await server.back_end(request)
+        if is_late:
+            git(work.folder, "pull", "--quiet", "origin", "main")
+            work.commit({"theirs.json": "{}"})
+        return web.Response(status=502)
+
+    server.fault = break_off
+    made = await write(base, {"b.json": b"{}"})
+    assert hosted(server, "rev-parse", "main~1" if is_late else "main") == made.sha
+    assert GitCheckout(made).reading()("b.json").body == b"{}"
+
+
+async def test_a_push_that_does_not_arrive_is_an_error(server: GitServer, work: Work, write: Write) -> None:
+    """And the next one goes in."""
+    base = work.commit({"a.json": "{}"})
+
+    async def fail(request: web.Request) -> web.StreamResponse | None:
+        return web.Response(status=500) if request.path.endswith("git-receive-pack") else None
+
+    server.fault = fail
+    with pytest.raises(SourceFailed, match="500"):
+        await write(base, {"b.json": b"{}"})
+    server.fault = None
+    await write(base, {"b.json": b"{}"})
+
+
+async def test_many_drafts_are_as_many_commits_in_one_push(server: GitServer, work: Work, mirrors: Mirrors, ask: Ask) -> None:
+    """Each with its author, time and words, on top of one another; one that changes nothing makes none."""
+    base = work.commit({"a.json": "1"})
+    drafts = [
+        Draft(iter([Edit("b.json", b"1", None), Edit("in/c.json", b"1", None)]), EVE, "first", datetime(2020, 1, 2, tzinfo=UTC)),
+        Draft([Edit("b.json", b"1", None)], EVE, "nothing"),
+        Draft([Edit("in/c.json", b"2", None)], CommitBy("Ann", "ann@example.org"), "second", datetime(2021, 1, 2, tzinfo=UTC)),
+    ]
+    server.requests.clear()
+    made = await commits.commit(mirrors, "uid", ask("r.git", seconds=20), Change("main", "side", base, drafts))
+    assert sum(request.endswith("git-receive-pack") and "?" not in request for request in server.requests) == 1
+    told = hosted(server, "log", "--format=%an|%as|%s", "-2", "side").splitlines()
+    assert told == ["Ann|2021-01-02|second", "Eve Example|2020-01-02|first"]
+    assert hosted(server, "rev-parse", "side", "side~2") == f"{made.sha}\n{base}"
+    assert hosted(server, "show", "side:in/c.json") == "2"

@@ -1,0 +1,123 @@
+"""Requests to a git host are counted as they are made, and a host that asks for fewer is left alone."""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from tests.integration.git.conftest import Ask
+from tests.servers.git import GitServer
+
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import SourceFailed, TooManyRequests
+from dashwright.jobs_worker.adapters.git import trace
+from dashwright.jobs_worker.adapters.git.budget import HostBudget
+from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
+from dashwright.jobs_worker.adapters.git.remote import Remote
+
+TOKEN = "a-token-of-the-host"
+
+
+@dataclass
+class Counting:
+    """A budget that is never spent."""
+
+    taken: int = 0
+
+    async def take(self, host: str, requests: int) -> None:
+        self.taken += requests
+
+    async def pause(self, host: str, wish: float | None) -> TooManyRequests:
+        raise NotImplementedError
+
+
+@pytest.fixture
+def remote(ask: Ask, database: Database, server: GitServer) -> Remote:
+    server.make("r.git").commit({"a.json": "{}"})
+    return replace(ask("r.git", TOKEN), budget=HostBudget(database, 600))
+
+
+async def leave(database: Database, remaining: float) -> None:
+    async with database.connection() as connection:
+        await connection.execute("update git_host set remaining = $1, counted_at = now()", remaining)
+
+
+def refusing(server: GitServer, status: int, **headers: str) -> None:
+    async def refuse(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=status, headers=headers)
+
+    server.fault = refuse
+    server.requests.clear()
+
+
+async def test_what_is_counted_is_what_is_asked(remote: Remote, mirrors: Mirrors, server: GitServer) -> None:
+    """A look, a clone and a push cost as many as the host sees."""
+    counting = Counting()
+    counted = replace(remote, budget=counting)
+    await counted.head("main", mirrors.place())
+    assert counting.taken == len(server.requests) == 2
+    commit = await mirrors.fetch("uid", counted, "main")
+    assert commit is not None
+    assert counting.taken == len(server.requests) == 5
+    await counted.push(commit.sha, "other", "", folder=commit.place)
+    assert counting.taken == len(server.requests) == 7
+
+
+async def test_a_host_of_which_all_is_spent_is_not_asked(remote: Remote, tmp_path: Path, database: Database, server: GitServer) -> None:
+    """What is done by itself stops while a quarter is left for what people wait for; 0 is no limit at all."""
+    asked, unasked = (replace(remote, budget=HostBudget(database, 20, yields=yields)) for yields in (False, True))
+    await unasked.head("main", tmp_path)
+    await leave(database, 3)
+    with pytest.raises(TooManyRequests, match="DASHWRIGHT_HOST_REQUESTS"):
+        await unasked.head("main", tmp_path)
+    await asked.head("main", tmp_path)
+    await leave(database, 0)
+    with pytest.raises(TooManyRequests) as refused:
+        await asked.head("main", tmp_path)
+    assert refused.value.retry_after == pytest.approx(6, abs=1)
+    assert len(server.requests) == 4
+    await replace(remote, budget=HostBudget(database, 0)).head("main", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "seconds"),
+    [
+        (429, {"Retry-After": "17"}, 17),
+        (429, {"Retry-After": "date"}, 90),
+        (429, {}, 30),
+        (429, {"Retry-After": "soon"}, 30),
+        (503, {"Retry-After": "40"}, 40),
+    ],
+)
+async def test_a_host_is_left_alone_for_as_long_as_it_says(
+    remote: Remote, tmp_path: Path, server: GitServer, status: int, headers: dict[str, str], seconds: int
+) -> None:
+    """Nobody asks it meanwhile, whatever repository it is for, and no secret is told with it."""
+    if headers.get("Retry-After") == "date":
+        headers = {"Retry-After": format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)}
+    refusing(server, status, **headers)
+    for url in (remote.url, server.url("other.git")):
+        with pytest.raises(TooManyRequests, match="asks for fewer requests") as refused:
+            await replace(remote, url=url).head("main", tmp_path)
+        assert refused.value.retry_after == pytest.approx(seconds, abs=2)
+        assert TOKEN not in repr(refused.value) + repr(refused.value.__cause__)
+    assert len(server.requests) == 1
+
+
+async def test_a_host_that_is_just_away_is_not_paused(remote: Remote, tmp_path: Path, server: GitServer) -> None:
+    """Without a time to come back at, it is a failure like any other."""
+    refusing(server, 503)
+    for _ in range(2):
+        with pytest.raises(SourceFailed, match="503"):
+            await remote.head("main", tmp_path)
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("5", 5.0), ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0), ("-1", None), ("\u0665", None), ("", None)]
+)
+def test_a_time_to_come_back_at(text: str, seconds: float | None) -> None:
+    """Seconds or a date; what is neither is as if nothing had been said."""
+    assert trace.seconds(text) == seconds

@@ -1,0 +1,170 @@
+"""Repositories as the worker opens and changes them: by their type, at any ref, with the settings that stand."""
+
+import base64
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.servers import certificates, git
+from tests.servers.certificates import Issued
+from tests.servers.git import GitServer
+
+from dashwright.common.errors import BadRequest, Conflict, Forbidden, NotFound, SourceFailed, TooLarge
+from dashwright.common.kinds.repository import token_place
+from dashwright.common.models.provisioning import RepositorySpec
+from dashwright.common.secrets import SecretBox
+from dashwright.common.settings import load
+from dashwright.jobs_worker.adapters.checkouts import Checkouts
+from dashwright.jobs_worker.domain.objects import CommitBy, Edit, Repository
+from dashwright.jobs_worker.ports import Checkouts as Port
+
+EVE = CommitBy("Eve", "eve@example.org")
+BOX = SecretBox.of("of tests only")
+
+
+@pytest.fixture(scope="module")
+def issued(tmp_path_factory: pytest.TempPathFactory) -> Issued:
+    return certificates.issue(tmp_path_factory.mktemp("tls"))
+
+
+@pytest.fixture
+async def behind_tls(tmp_path: Path, issued: Issued) -> AsyncIterator[GitServer]:
+    root = tmp_path / "encrypted"
+    root.mkdir()
+    async with git.serving(root, pair=issued.pair) as serving:
+        yield serving
+
+
+def worker(folder: Path, **settings: Any) -> Port:
+    return Checkouts(load(data_dir=folder, secret_key="of tests only", allowed_hosts="127.0.0.0/8", **settings), BOX)
+
+
+def hosted(server: GitServer, branch: str = "main", token: str = "") -> Repository:
+    sealed = base64.b64encode(BOX.seal(token, token_place("default", "team"))).decode() if token else None
+    block = {"url": server.url("r.git"), "branch": branch, "encryptedToken": sealed}
+    return Repository("default", "team", "uid", 1, _spec("githost", block))
+
+
+def local(path: str = "team") -> Repository:
+    return Repository("default", "team", "uid", 1, _spec("local", {"path": path}))
+
+
+def _spec(type_: str, block: dict[str, Any]) -> RepositorySpec:
+    sync = {"enabled": True, "target": "folder"}
+    return RepositorySpec.model_validate({"title": "T", "type": type_, "workflows": [], "sync": sync, type_: block})
+
+
+async def test_a_repository_is_read_at_any_ref(server: GitServer, tmp_path: Path) -> None:
+    """Its own branch, another, a commit before; what is none of them is told."""
+    work = server.make("r.git")
+    first = work.commit({"a.json": "1"})
+    second = work.commit({"a.json": "2"})
+    side = work.commit({"a.json": "3"}, branch="side")
+    opened = worker(tmp_path)
+    for ref, commit, body in (("", second, b"2"), ("side", side, b"3"), (first, first, b"1"), ("main", second, b"2")):
+        checkout = await opened.at(hosted(server), ref)
+        assert checkout is not None
+        assert (checkout.commit, checkout.reading()("a.json").body) == (commit, body)
+    for ref in ("none", "0" * 40):
+        with pytest.raises(NotFound):
+            await opened.at(hosted(server), ref)
+    with pytest.raises(BadRequest, match="no name of a branch"):
+        await opened.at(hosted(server), "-x")
+
+
+async def test_a_change_is_read_at_once(server: GitServer, tmp_path: Path) -> None:
+    """From the first commit of an empty repository on, and by whoever shares the folder."""
+    server.make("r.git")
+    opened = worker(tmp_path)
+    assert await opened.at(hosted(server), "") is None
+    first = await opened.commit(hosted(server), "", "", [Edit("a.json", b"1", None)], EVE, "first")
+    second = await opened.commit(hosted(server), first.commit, "", [Edit("b.json", b"2", None)], EVE, "second")
+    assert second.reading()("a.json").body == b"1"
+    server.requests.clear()
+    assert await second.changed(first.commit) is not None
+    assert server.requests == []
+    again = await worker(tmp_path).at(hosted(server), "")
+    assert again is not None
+    assert again.commit == second.commit
+    with pytest.raises(Conflict):
+        await opened.commit(hosted(server), first.commit, "", [Edit("c.json", b"", None)], EVE, "late")
+    with pytest.raises(BadRequest):
+        await opened.commit(hosted(server), second.commit, "a..b", [Edit("c.json", b"", None)], EVE, "odd")
+
+
+async def test_a_folder_is_changed_where_it_lies(tmp_path: Path) -> None:
+    """Without branches, and in permitted folders only."""
+    (tmp_path / "permitted" / "team").mkdir(parents=True)
+    opened = worker(tmp_path / "data", permitted_paths=(tmp_path / "permitted",))
+    checkout = await opened.commit(local(), "", "", [Edit("d/a.json", b"1", None)], EVE, "")
+    assert checkout.commit == ""
+    assert checkout.reading()("d/a.json").body == b"1"
+    assert await opened.at(local(), "") is not None
+    with pytest.raises(BadRequest, match="no branches"):
+        await opened.at(local(), "main")
+    with pytest.raises(BadRequest, match="no branches"):
+        await opened.commit(local(), "", "main", [Edit("b.json", b"1", None)], EVE, "")
+    with pytest.raises(Forbidden):
+        await opened.commit(local("../team"), "", "", [Edit("b.json", b"1", None)], EVE, "")
+
+
+@pytest.mark.parametrize("is_local", [True, False])
+async def test_a_change_has_bounds(server: GitServer, tmp_path: Path, is_local: bool) -> None:
+    """In files, in the bytes of each, and of all."""
+    (tmp_path / "permitted" / "team").mkdir(parents=True)
+    base = server.make("r.git").commit({"a.json": "{}"})
+    bounds = {"repository_file_bytes": 1000, "repository_bytes": 100_000}
+    opened = worker(tmp_path / "data", permitted_paths=(tmp_path / "permitted",), **bounds)
+    repository = local() if is_local else hosted(server)
+    for edits in (
+        [Edit(f"{number}.json", b"", None) for number in range(1001)],
+        [Edit("b.json", b"x" * 1001, None)],
+        [Edit(f"{number}.json", b"x" * 1000, None) for number in range(101)],
+    ):
+        with pytest.raises(TooLarge):
+            await opened.commit(repository, base, "", edits, EVE, "m")
+    assert list((tmp_path / "permitted" / "team").iterdir()) == []
+
+
+@pytest.mark.parametrize("is_local", [True, False])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("", "/a.json", "a//b.json", "a/", "../a.json", "a/../b.json", "./a.json", ".git/config", "x/.GIT/hooks/a", ".g\u200cit/config"),
+        *(
+            "GIT~1/config",
+            ".git /config",
+            "a\0.json",
+            "a\n.json",
+            "a\\b.json",
+            ".git::$INDEX_ALLOCATION/config",
+            "x" * 256,
+            "a/" * 600 + "b",
+        ),
+    ],
+)
+async def test_no_change_leads_elsewhere(server: GitServer, tmp_path: Path, is_local: bool, path: str) -> None:
+    """Neither out of the repository nor into what git keeps for itself, on any system that checks it out."""
+    (tmp_path / "permitted" / "team").mkdir(parents=True)
+    opened = worker(tmp_path / "data", permitted_paths=(tmp_path / "permitted",))
+    with pytest.raises(BadRequest, match="none that a file can be written at"):
+        await opened.commit(local() if is_local else hosted(server), "", "", [Edit(path, b"x", None)], EVE, "m")
+
+
+async def test_a_host_of_a_private_authority(
+    behind_tls: GitServer, issued: Issued, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is trusted with GIT_AUTHORITIES, also as a relative path; without it the error names the setting, and no token is sent."""
+    base = behind_tls.make("r.git").commit({"a.json": "{}"})
+    behind_tls.token = "s3cret"
+    monkeypatch.chdir(issued.authority.parent)
+    trusting = worker(tmp_path / "data", git_authorities=Path(issued.authority.name))
+    made = await trusting.commit(hosted(behind_tls, token="s3cret"), base, "", [Edit("b.json", b"{}", None)], EVE, "m")
+    assert git.git(behind_tls.root / "r.git", "rev-parse", "main") == made.commit
+    behind_tls.requests.clear()
+    (tmp_path / "empty.pem").write_text("")
+    for authorities in (None, tmp_path / "none.pem", tmp_path / "empty.pem"):
+        with pytest.raises(SourceFailed, match="DASHWRIGHT_GIT_AUTHORITIES"):
+            await worker(tmp_path / "other", git_authorities=authorities).at(hosted(behind_tls, token="s3cret"), "")
+    assert behind_tls.requests == []

@@ -1,0 +1,137 @@
+"""Revision by revision over http: what is stored equals what is in the tree, by full and by incremental syncs alike."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from tests.integration.git.conftest import Ask
+from tests.integration.git.history import History
+from tests.servers.git import GitServer
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.jobs import paths
+from dashwright.common.jobs.names import object_name
+from dashwright.common.jobs.progress import Tally
+from dashwright.common.kinds.kind import Extract
+from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.kinds.settings import AdmissionSettings
+from dashwright.common.models.provisioning import SyncTarget
+from dashwright.common.models.quotas import QuotaRules
+from dashwright.common.stores import repositories, resources
+from dashwright.common.yaml import read_yaml
+from dashwright.jobs_worker.actions.sync import Means, SyncJob, sync
+from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
+from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
+from dashwright.jobs_worker.adapters.spool import FileSpool
+from dashwright.jobs_worker.adapters.store import StoredResources
+from dashwright.jobs_worker.domain.objects import Repository
+from dashwright.jobs_worker.maintenance.prober import repository_of
+
+REVISIONS = 25
+SPEC = '{"title":"Team","workflows":[],"type":"local","local":{"path":"p"},"sync":{"enabled":true,"target":"folder"}}'
+
+
+class Quiet:
+    async def report(self, tally: Tally) -> None:
+        """Nobody looks."""
+
+
+class Side:
+    """The repository ``team`` of one namespace, with all that is stored of it."""
+
+    def __init__(self, database: Database, namespace: str) -> None:
+        self._database = database
+        self._namespace = namespace
+
+    async def make(self) -> None:
+        made = resources.Write(REPOSITORY, "team", SPEC, "v0alpha1", extract=Extract("Team"))
+        async with self._database.transaction() as connection:
+            await resources.create(connection, self._namespace, made, actor="user:1", now=Clock().now())
+
+    async def sync(self, checkout: GitCheckout, *, incremental: bool) -> tuple[Tally, bool]:
+        """What came of it, and whether the difference was enough."""
+        async with self._database.connection() as connection:
+            stored = await resources.get(connection, REPOSITORY, self._namespace, "team")
+            kept = await repositories.kept(connection, stored.uid, generation=stored.generation)
+        objects = self._objects(repository_of(stored), kept.edition)
+        difference = None
+        if incremental and kept.commit:
+            difference = await checkout.changed(kept.commit, [item.path for item in await objects.quarantined()])
+        job = SyncJob(self._namespace, "team", "Team", SyncTarget.FOLDER, enabled=True)
+        with FileSpool() as spool:
+            means = Means(spool, read_yaml, AdmissionSettings())
+            return await sync(job, checkout, objects, Quiet(), means, difference), difference is not None
+
+    async def stored(self) -> dict[str, Any]:
+        """Everything that is managed, whole: by kind and name."""
+        async with self._database.connection() as connection:
+            rows = await connection.fetch(
+                "select resource, name, folder, title, source_path, source_checksum, labels, spec from resource "
+                "join (select uid, generation, spec from resource_history) as history using (uid, generation) "
+                "where namespace = $1 and manager_id = 'team'",
+                self._namespace,
+            )
+        return {f"{row['resource']}/{row['name']}": {**row, "spec": json.loads(row["spec"])} for row in rows}
+
+    def _objects(self, repository: Repository, edition: int) -> StoredResources:
+        return StoredResources(self._database, Clock(), QuotaRules(), repository=repository, edition=edition)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_each_revision_is_stored_as_it_is(database: Database, server: GitServer, mirrors: Mirrors, ask: Ask, seed: int) -> None:
+    """Two namespaces follow one repository, one by differences and one by looking at everything: they hold the same after each revision.
+
+    Where no file is refused that is the tree, neither more nor less. Most revisions are told by their difference.
+    """
+    server.make("team.git")
+    history = History(server.root / "team.git", seed)
+    whole, quick = Side(database, "default"), Side(database, "org-2")
+    await whole.make()
+    await quick.make()
+    by_difference = clean = 0
+    for revision in range(REVISIONS):
+        what = f"revision {revision}: {history.revise()}"
+        commit = await mirrors.fetch("team", ask("team.git"), "main")
+        assert commit is not None
+        checkout = GitCheckout(commit)
+        tally, _ = await whole.sync(checkout, incremental=False)
+        other, was_enough = await quick.sync(checkout, incremental=True)
+        assert sorted(tally.errors) == sorted(other.errors), what
+        assert await whole.stored() == await quick.stored(), what
+        by_difference += was_enough
+        if not tally.error_count:
+            clean += 1
+            assert by_path(await whole.stored()) == expected(history.files), what
+    assert by_difference > REVISIONS / 4
+    assert clean > REVISIONS / 4
+
+
+def by_path(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the names that folders were given: a directory that moved keeps the one it had."""
+    places = {row["name"]: row["source_path"] or "" for row in stored.values() if row["resource"] == "folders"}
+    found = {}
+    for row in stored.values():
+        is_folder = row["resource"] == "folders"
+        name, body = (None, None) if is_folder else (row["name"], row["spec"])
+        found[f"{row['resource']}:{row['source_path'] or ''}"] = (name, places.get(row["folder"]), row["title"], body)
+    return found
+
+
+def expected(files: Mapping[str, bytes]) -> dict[str, Any]:
+    """What a tree without a bad file says: of each dashboard its name, directory, title and body, of each directory where it lies."""
+    found: dict[str, Any] = {"folders:": (None, None, "Team", None)}
+    for path, body in files.items():
+        shown = paths.visible_directory(path)
+        if path != f"{shown}.keep":
+            for directory in paths.directories(shown):
+                plain = directory.rstrip("/")
+                found[f"folders:{plain}"] = (None, paths.parent(directory).rstrip("/"), plain.rpartition("/")[2], None)
+        if path.endswith((".json", ".yaml", ".yml")) and not paths.is_hidden(path):
+            tree = json.loads(body) if path.endswith(".json") else read_yaml(body.decode())
+            metadata, spec = tree.get("metadata", {}), tree.get("spec", tree)
+            name = metadata.get("name") or spec.get("uid") or object_name("team", path)
+            kept = {key: value for key, value in spec.items() if key not in ("uid", "version", "id")}
+            found[f"dashboards:{path}"] = (name, paths.parent(path).rstrip("/"), spec["title"], kept)
+    return found

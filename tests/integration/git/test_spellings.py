@@ -1,0 +1,43 @@
+"""Addresses are kept without ``.git``; some hosts know a repository only with it."""
+
+import pytest
+from aiohttp import web
+from tests.integration.git.conftest import Ask
+from tests.servers.git import Fault, GitServer
+
+from dashwright.common.errors import NotFound
+from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
+
+
+def strict(status: int) -> Fault:
+    """Git's own back end finds a repository by either name; this answers a status, unless it is the longer one."""
+
+    async def answer(request: web.Request) -> web.StreamResponse | None:
+        # A redirection leads where nobody may follow.
+        headers = {"Location": "http://127.0.0.1:9/elsewhere"}
+        return None if request.path.startswith("/team.git/") else web.Response(status=status, headers=headers)
+
+    return answer
+
+
+@pytest.mark.parametrize("status", [404, 301, 308])
+async def test_a_host_that_knows_only_the_longer_name_is_asked_by_it(server: GitServer, ask: Ask, mirrors: Mirrors, status: int) -> None:
+    """It is found out once, and no redirection followed for it: from then on no request goes where there is nothing."""
+    server.fault = strict(status)
+    newest = server.make("team.git").commit({"a.json": "{}"})
+    remote = ask("team")
+    assert await remote.head("main", mirrors.place()) == newest
+    server.requests.clear()
+    found = await mirrors.fetch("uid", remote, "main")
+    assert found is not None
+    assert found.sha == newest
+    assert [path for path in server.requests if not path.startswith("/team.git/")] == []
+
+
+async def test_what_is_found_by_neither_name_is_not_there(server: GitServer, ask: Ask, mirrors: Mirrors) -> None:
+    """And nothing is remembered of it: it may come."""
+    remote = ask("team")
+    with pytest.raises(NotFound, match="there is no repository at this address"):
+        await remote.head("main", mirrors.place())
+    newest = server.make("team").commit({"a.json": "{}"})
+    assert await remote.head("main", mirrors.place()) == newest

@@ -1,0 +1,66 @@
+"""What the tests of the port have in common."""
+
+import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tests.servers import git_host
+from tests.servers.git_host import Described, GitHost
+
+from dashwright.common.allowed_hosts import LOOPBACK, AllowedHosts
+from dashwright.common.kinds.repository import token_place
+from dashwright.common.models.provisioning import GitHostRepositoryConfig, RepositorySpec, RepositoryType, SyncOptions, SyncTarget
+from dashwright.common.reach import Reach
+from dashwright.common.secrets import SecretBox
+from dashwright.jobs_worker.adapters.host.client import HostClient
+from dashwright.jobs_worker.adapters.host.host import RestHost
+from dashwright.jobs_worker.domain.objects import Repository
+
+TOKEN = "token-of-the-test"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """``head`` is the newest commit of the pull request ``number``."""
+
+    server: GitHost
+    host: RestHost
+    client: HostClient
+    url: str
+    sealed: str
+    number: int
+    head: str
+
+    @property
+    def repository(self) -> Repository:
+        githost = GitHostRepositoryConfig(url=self.url, branch="main", encrypted_token=self.sealed)
+        sync = SyncOptions(enabled=True, target=SyncTarget.FOLDER)
+        spec = RepositorySpec(title="Boards", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=githost)
+        return Repository("default", "boards", "uid-of-boards", 1, spec)
+
+    def at(self, url: str) -> Repository:
+        """Another address with the same token."""
+        return replace(self, url=url).repository
+
+
+@asynccontextmanager
+async def asking(folder: Path, described: Described | None = None) -> AsyncIterator[Asked]:
+    """The repository ``team/boards`` with one pull request, as a worker asks its host; ``described`` says what that host allows."""
+    root = folder / "server"
+    root.mkdir()
+    async with git_host.serving(root, token=TOKEN) as server:
+        server.described = described
+        work = server.make("team/boards")
+        work.commit({"kept.json": "{}", "gone.json": "what goes", "old/moved.json": '{"title": "moved"}\n' * 9})
+        moved = {"old/moved.json": None, "new/moved.json": '{"title": "moved"}\n' * 9}
+        head = work.commit({"new.json": "what comes", "kept.json": '{"a": 1}', "gone.json": None, **moved}, branch="change")
+        box = SecretBox.of("a key of the test's own")
+        client = HostClient(Reach(AllowedHosts.of(LOOPBACK), "the repository's"), seconds=5)
+        sealed = base64.b64encode(box.seal(TOKEN, token_place("default", "boards"))).decode()
+        number = server.open_pull("team/boards", "change")
+        try:
+            yield Asked(server, RestHost(client, box, {}), client, server.url("team/boards"), sealed, number, head)
+        finally:
+            await client.close()

@@ -1,0 +1,192 @@
+"""Several writers of what one repository manages: each plans by what the one before it left, or not at all."""
+
+import asyncio
+import random
+import uuid
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import nullcontext
+from datetime import timedelta
+
+import orjson
+import pytest
+from tests.unit.jobs_worker.doubles import Tree, classic
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import Conflict, NotFound, TooLarge
+from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID, SOURCE_PATH
+from dashwright.common.kinds.kind import Extract
+from dashwright.common.kinds.registry import DASHBOARD, JOB, REPOSITORY
+from dashwright.common.kinds.settings import AdmissionSettings
+from dashwright.common.models.provisioning import State
+from dashwright.common.models.quotas import QuotaRules
+from dashwright.common.stores import jobs, repositories, resources
+from dashwright.common.stores.repositories import Kept
+from dashwright.common.work.execution import Execution
+from dashwright.common.yaml import read_yaml
+from dashwright.jobs_worker.adapters.spool import FileSpool
+from dashwright.jobs_worker.adapters.store import Attempt, StoredResources
+from dashwright.jobs_worker.domain.objects import Change, Difference, Entry, Key, Repository, Snapshot, Write
+from dashwright.jobs_worker.maintenance.prober import Prober, repository_of
+from dashwright.jobs_worker.ports import Checkout, Overtaken
+from dashwright.jobs_worker.sync_runner import SyncRunner
+
+SPEC = '{"title":"R","workflows":[],"type":"local","sync":{"enabled":true,"target":"instance"}}'
+COUNTER = Key(DASHBOARD.group, DASHBOARD.plural, "counter")
+
+
+@pytest.fixture
+async def repository(database: Database) -> Repository:
+    made = resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R"))
+    async with database.transaction() as connection:
+        await resources.create(connection, "default", made, actor="user:1", now=Clock().now())
+        return repository_of(await resources.get(connection, REPOSITORY, "default", "r"))
+
+
+async def edition(database: Database, repository: Repository) -> int:
+    async with database.connection() as connection:
+        return (await repositories.kept(connection, uuid.UUID(repository.uid), generation=repository.generation)).edition
+
+
+async def title(stored: StoredResources) -> str:
+    return next((item.title for item in await stored.managed("default", "r")), "0")
+
+
+async def written(text: str) -> AsyncIterator[Change]:
+    owned = {MANAGED_BY: "repo", MANAGER_ID: "r", SOURCE_PATH: "counter.json"}
+    spec = orjson.dumps({"title": text})
+    yield Write(COUNTER, DASHBOARD.kind, DASHBOARD.version, Extract(text), "", spec, is_new=True, annotations=owned)
+
+
+async def count_up(database: Database, repository: Repository, times: int, pauses: random.Random) -> None:
+    """Writes one more than what is there, however often somebody else is faster."""
+    done = 0
+    while done < times:
+        before = await edition(database, repository)
+        stored = StoredResources(database, Clock(), QuotaRules(), repository=repository, edition=before)
+        wanted = str(int(await title(stored)) + 1)
+        for _ in range(pauses.randrange(3)):
+            await asyncio.sleep(0)
+        try:
+            await stored.apply("default", written(wanted), Snapshot())
+            done += 1
+        except Overtaken:
+            continue
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_no_writer_undoes_another(database: Database, repository: Repository, seed: int) -> None:
+    """Of two that read, think and write in turns as they come, every write builds on the one before it."""
+    pauses = random.Random(seed)
+    await asyncio.gather(*(count_up(database, repository, 8, pauses) for _ in range(2)))
+    assert await edition(database, repository) == 16
+    assert await title(StoredResources(database, Clock(), QuotaRules(), repository=repository, edition=16)) == "16"
+
+
+class Busy(Tree):
+    """A folder that somebody else changes, and stores, while it is listed: so many times."""
+
+    def __init__(self, database: Database, repository: Repository, times: int) -> None:
+        super().__init__({})
+        self.times = times
+        self._database = database
+        self._repository = repository
+
+    async def entries(self) -> Sequence[Entry]:
+        found = await super().entries()
+        if self.times > 0:
+            self.times -= 1
+            self.files = {"counter.json": classic("counter", str(self.times))}
+            before = await edition(self._database, self._repository)
+            other = StoredResources(self._database, Clock(), QuotaRules(), repository=self._repository, edition=before)
+            await other.apply("default", written(str(self.times)), Snapshot())
+        return found
+
+
+class Grown(Tree):
+    """A commit that has some files more than the one before it, too many to be listed."""
+
+    commit = "c2"
+
+    def __init__(self, growth: int) -> None:
+        super().__init__({})
+        self.growth = growth
+
+    async def entries(self) -> Sequence[Entry]:
+        raise TooLarge("too many files")
+
+    async def changed(self, since: str, besides: Collection[str] = ()) -> Difference | None:
+        return Difference(frozenset(), [], self.growth, since)
+
+
+class NoCommits:
+    """Those of a repository that has none."""
+
+    async def synced(self, repository: Repository, commit: str) -> Checkout:
+        raise NotFound(commit)
+
+    async def keep_synced(self, repository: Repository, commits: Sequence[str]) -> None:
+        return
+
+
+async def run(database: Database, checkout: Tree) -> tuple[State | None, str | None]:
+    """A sync of the repository, as a worker runs it."""
+    wanted = jobs.NewJob("a", "default", '{"sync":{"incremental":true}}', "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
+    owner, lease = uuid.uuid4(), timedelta(minutes=5)
+    async with database.transaction() as connection:
+        uid = (await jobs.submit(connection, JOB, [wanted], submitted_by={}, headers={})).jobs[0].uid
+        job = await jobs.claim(connection, uid, owner=owner, lease=lease, status=b"{}")
+    assert job is not None
+
+    async def open_checkout(_: jobs.StoredJob, __: Repository) -> Tree:
+        return checkout
+
+    async def look(_: Repository) -> None:
+        return
+
+    def open_resources(_: jobs.StoredJob, execution: Execution, repository: Repository, edition: int) -> StoredResources:
+        attempt = Attempt(uid, execution.owner)
+        return StoredResources(database, Clock(), QuotaRules(), repository=repository, edition=edition, attempt=attempt)
+
+    runner = SyncRunner(
+        database,
+        Prober(database, Clock(), look),
+        Clock(),
+        open_checkout=open_checkout,
+        commits=NoCommits(),
+        open_resources=open_resources,
+        open_spool=FileSpool,
+        read_yaml=read_yaml,
+        admission=AdmissionSettings(),
+        largest_file=1024,
+        most_entries=1000,
+    )
+    ended = await runner.run(job, Execution(database, job, owner, Clock(), lease=lease))
+    return ended.state, ended.message
+
+
+async def test_a_sync_that_was_overtaken_begins_anew(database: Database, repository: Repository) -> None:
+    """With the files as they are then: what somebody else stored meanwhile stays where the files say the same."""
+    checkout = Busy(database, repository, 4)
+    assert await run(database, checkout) == (State.SUCCESS, "completed successfully")
+    stored = StoredResources(database, Clock(), QuotaRules(), repository=repository, edition=0)
+    assert [(item.path, item.title) for item in await stored.managed("default", "r")] == [("counter.json", "0")]
+
+
+async def test_a_sync_that_is_always_overtaken_ends(database: Database, repository: Repository) -> None:
+    """And says why, instead of going on for ever; what somebody else stored is there."""
+    with pytest.raises(Conflict, match="written 5 times while this sync was at work"):
+        await run(database, Busy(database, repository, 100))
+    assert await edition(database, repository) == 5
+
+
+@pytest.mark.parametrize(("growth", "outcome"), [(1, Kept(2, "c2", 1000)), (2, Kept(1, "c1", 999))], ids=["the-last", "one-more"])
+async def test_a_difference_may_not_lead_beyond_the_bound(database: Database, repository: Repository, growth: int, outcome: Kept) -> None:
+    """Of 1000 files and directories; where there would be more, everything is listed, and that says what is too much."""
+    uid = uuid.UUID(repository.uid)
+    async with database.connection() as connection:
+        await repositories.note_commit(connection, uid, "c1", generation=1, edition=0, entries=999)
+    with pytest.raises(TooLarge) if outcome.commit == "c1" else nullcontext():
+        await run(database, Grown(growth))
+    async with database.connection() as connection:
+        assert await repositories.kept(connection, uid, generation=1) == outcome

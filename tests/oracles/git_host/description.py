@@ -1,0 +1,154 @@
+"""The official description of the REST API, cut to the calls that are used."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jsonschema_rs
+import orjson
+
+_SCHEMAS = "#/components/schemas/"
+_APPLIED = (
+    *("type", "format", "enum", "items", "required", "additionalProperties", "allOf", "anyOf", "oneOf", "not"),
+    *("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern"),
+)
+"""Words of a schema that say what is allowed. ``properties`` has names of its own below it."""
+
+_REPOSITORY = "/repos/{owner}/{repo}"
+
+USED = frozenset(
+    {
+        ("GET", f"{_REPOSITORY}/pulls/{{pull_number}}"),
+        ("GET", f"{_REPOSITORY}/pulls/{{pull_number}}/files"),
+        ("GET", f"{_REPOSITORY}/issues/{{issue_number}}/comments"),
+        ("POST", f"{_REPOSITORY}/issues/{{issue_number}}/comments"),
+        ("PATCH", f"{_REPOSITORY}/issues/comments/{{comment_id}}"),
+        ("POST", f"{_REPOSITORY}/statuses/{{sha}}"),
+        ("GET", f"{_REPOSITORY}/hooks"),
+        ("POST", f"{_REPOSITORY}/hooks"),
+        ("PATCH", f"{_REPOSITORY}/hooks/{{hook_id}}"),
+        ("DELETE", f"{_REPOSITORY}/hooks/{{hook_id}}"),
+    }
+)
+
+
+class Description:
+    """Judges requests and answers by the description. ``seen`` are the operations that were asked for."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._document = document
+        self._operations = {(method, template): document["paths"][template][method.lower()] for method, template in USED}
+        self._definitions = self._reached()
+        self._validators: dict[bytes, jsonschema_rs.Draft202012Validator] = {}
+        self.seen: set[tuple[str, str]] = set()
+
+    def fault_of_request(self, method: str, path: str, query: Mapping[str, str], body: Any) -> str | None:
+        """What the description does not allow about a request; None where it does. Properties that it does not name are none of it."""
+        found = self._operation(method, path)
+        if found is None:
+            return f"{method} {path} is no call that is described"
+        template, operation = found
+        self.seen.add((method, template))
+        return self._fault_of_parameters(operation, path, template, query) or self._fault_of_body(operation, body)
+
+    def check_answer(self, method: str, path: str, status: int, body: Any) -> None:
+        """Raises AssertionError for an answer that is not as described."""
+        found = self._operation(method, path)
+        assert found is not None, f"{method} {path} is no call that is described"
+        answer = self._whole(found[1]["responses"][str(status)])
+        if "content" not in answer:
+            assert body is None, f"{method} {path} answers {status} without a body"
+            return
+        faults = list(self._faults(_schema(answer["content"]["application/json"]["schema"]), body))
+        assert not faults, f"{method} {path}: {faults}"
+
+    def _fault_of_parameters(self, operation: Mapping[str, Any], path: str, template: str, query: Mapping[str, str]) -> str | None:
+        described = {item["name"]: item for item in map(self._whole, operation.get("parameters", ()))}
+        values = {**dict(zip(re.findall(r"{(\w+)}", template), _values(template, path), strict=True)), **query}
+        for name, text in values.items():
+            if name not in described:
+                return f"{name} is no parameter"
+            schema = _schema(described[name]["schema"])
+            value = int(text) if schema.get("type") == "integer" and text.isdigit() else text
+            if faults := list(self._faults(schema, value)):
+                return f"{name}: {faults}"
+        return None
+
+    def _fault_of_body(self, operation: Mapping[str, Any], body: Any) -> str | None:
+        if "requestBody" not in operation:
+            return None if body is None else "there is no body"
+        faults = list(self._faults(_closed(_schema(operation["requestBody"]["content"]["application/json"]["schema"])), body))
+        return f"body: {faults}" if faults else None
+
+    def _operation(self, method: str, path: str) -> tuple[str, Mapping[str, Any]] | None:
+        for (described, template), operation in self._operations.items():
+            if described == method and _pattern(template).fullmatch(path):
+                return template, operation
+        return None
+
+    def _reached(self) -> dict[str, Any]:
+        """The schemas that the calls which are used lead to."""
+        schemas, found = self._document["components"]["schemas"], dict[str, Any]()
+        responses = [self._whole(answer) for operation in self._operations.values() for answer in operation["responses"].values()]
+        waiting = [*_named([list(self._operations.values()), responses])]
+        while waiting:
+            if (name := waiting.pop()) not in found:
+                found[name] = _schema(schemas[name])
+                waiting += _named(schemas[name])
+        return found
+
+    def _faults(self, schema: Any, value: Any) -> Iterator[str]:
+        key = orjson.dumps(schema)
+        if key not in self._validators:
+            whole = {**schema, "$defs": self._definitions}
+            self._validators[key] = jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
+        validator = self._validators[key]
+        return (f"{'.'.join(map(str, error.instance_path))}: {error.message[:200]}" for error in validator.iter_errors(value))
+
+    def _whole(self, item: Mapping[str, Any]) -> Mapping[str, Any]:
+        if "$ref" not in item:
+            return item
+        found: Any = self._document
+        for part in item["$ref"].removeprefix("#/").split("/"):
+            found = found[part]
+        return self._whole(found)
+
+
+def _named(described: Any) -> list[str]:
+    """The schemas that a piece of the description refers to."""
+    return re.findall(rf'"{_SCHEMAS}([^"]+)"', orjson.dumps(described).decode())
+
+
+def _schema(described: Any) -> Any:
+    """A schema of OpenAPI 3.0 as JSON Schema: its null is a word beside the type."""
+    if isinstance(described, list):
+        return [_schema(item) for item in described]
+    if not isinstance(described, dict):
+        return described
+    if "$ref" in described:
+        return {"$ref": described["$ref"].replace(_SCHEMAS, "#/$defs/")}
+    plain: dict[str, Any] = {key: _schema(described[key]) for key in _APPLIED if key in described}
+    if "properties" in described:
+        plain["properties"] = {name: _schema(value) for name, value in described["properties"].items()}
+    return {"anyOf": [plain, {"type": "null"}]} if described.get("nullable") is True else plain
+
+
+def _closed(schema: Any) -> Any:
+    """The same without room for properties that it does not name."""
+    if not isinstance(schema, dict):
+        return schema
+    inner: dict[str, Any] = {key: [_closed(item) for item in value] if key == "anyOf" else value for key, value in schema.items()}
+    if "properties" not in inner:
+        return inner
+    named = {name: _closed(value) for name, value in inner["properties"].items()}
+    return {**inner, "properties": named, "additionalProperties": False}
+
+
+def _pattern(template: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"{\w+}", "([^/]+)", template))
+
+
+def _values(template: str, path: str) -> tuple[str, ...]:
+    match = _pattern(template).fullmatch(path)
+    assert match is not None
+    return match.groups()

@@ -1,0 +1,41 @@
+"""Packages of the npm registry: downloaded once, kept outside the repository, checked against their hashes at each use."""
+
+import base64
+import hashlib
+import os
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+
+class Missing(Exception):
+    """The package is not there and cannot be had; the message says what is needed."""
+
+
+def package(name: str, version: str, integrity: str, member: str) -> Any:
+    """The JSON of one file of a package, which is downloaded once and kept outside the repository. Raises Missing."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dashwright" / "oracles"
+    folder.mkdir(parents=True, exist_ok=True)
+    archive = folder / f"{name.removeprefix('@').replace('/', '-')}-{version}.tgz"
+    if not archive.exists():
+        _download(f"{name}@{version}", folder)
+    found = "sha512-" + base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
+    if found != integrity:
+        archive.unlink()
+        raise Missing(f"{archive.name} is not the package that is pinned: it has {found}; it was removed")
+    with tarfile.open(archive) as files:
+        content = files.extractfile(f"package/{member}")
+        assert content is not None
+        return orjson.loads(content.read())
+
+
+def _download(wanted: str, folder: Path) -> None:
+    command = ["npm", "pack", wanted, "--silent", "--ignore-scripts", "--pack-destination", str(folder)]
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    except (OSError, subprocess.SubprocessError) as error:
+        said = str(getattr(error, "stderr", "") or error)[-400:]
+        raise Missing(f"{wanted} could not be fetched: that needs npm, and the network once. It said: {said}") from error

@@ -1,0 +1,48 @@
+"""Deliveries as the host's own people collected them: each is understood, and asks for what its event says."""
+
+from typing import Any
+
+import pytest
+from tests.oracles.git_host.packages import package
+
+from dashwright.api.domain.deliveries import decide
+from dashwright.common.models.provisioning import GitHostRepositoryConfig, RepositorySpec, RepositoryType, SyncOptions, SyncTarget
+
+pytestmark = pytest.mark.oracles
+
+_INTEGRITY = "sha512-De6U3XB6O3DtCa7bKgCMzTHdeopqqZ6SNivMYJnK65ierKL1AnNIA0tkRYCRS7lwGT792d+Ps1WbfHlso6MynQ=="
+
+
+@pytest.fixture(scope="module")
+def deliveries() -> dict[str, list[Any]]:
+    """By their events."""
+    collected = package("@octokit/webhooks-examples", "7.6.1", _INTEGRITY, "api.github.com/index.json")
+    return {event["name"]: event["examples"] for event in collected}
+
+
+def _decided(event: str, payload: Any) -> tuple[int, str | None]:
+    """For the repository that it is of, whose branch is the host's own."""
+    full_name = payload.get("repository", {}).get("full_name", "nobody/nothing")
+    githost = GitHostRepositoryConfig(url=f"https://git.example.org/{full_name}")
+    sync = SyncOptions(enabled=True, target=SyncTarget.FOLDER)
+    spec = RepositorySpec(title="Boards", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=githost)
+    decision = decide(event, payload, "boards", spec)
+    return decision.code, decision.job.action.value if decision.job is not None else None
+
+
+def test_every_delivery_is_understood(deliveries: dict[str, list[Any]]) -> None:
+    """Pings are answered, pushes to the branch stored, pull requests looked at where their commits changed; nothing fails."""
+    assert [_decided("ping", payload) for payload in deliveries["ping"]] == [(200, None)] * 4
+    for payload in deliveries["push"]:
+        is_own = payload["ref"] == "refs/heads/master"
+        assert _decided("push", payload) == ((202, "sync") if is_own else (200, None)), payload["ref"]
+    for payload in deliveries["pull_request"]:
+        is_new = payload["action"] in ("opened", "reopened", "synchronize")
+        assert _decided("pull_request", payload) == ((202, "pr") if is_new else (200, None)), payload["action"]
+
+
+def test_events_that_are_not_asked_for_are_told_so(deliveries: dict[str, list[Any]]) -> None:
+    """Whatever they hold."""
+    others = {event: payloads for event, payloads in deliveries.items() if event not in ("ping", "push", "pull_request")}
+    assert others
+    assert {_decided(event, payload) for event, payloads in others.items() for payload in payloads} == {(501, None)}

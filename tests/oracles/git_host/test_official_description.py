@@ -1,0 +1,65 @@
+"""The client of git hosts, and the host that the tests ask, beside the official description of the API."""
+
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+
+import pytest
+from tests.integration.host.asking import asking
+from tests.oracles.git_host.description import USED, Description
+from tests.oracles.git_host.packages import package
+
+from dashwright.common.errors import BadRequest
+from dashwright.jobs_worker.domain.hosting import Judgement, Verdict, WantedHook
+
+pytestmark = pytest.mark.oracles
+
+_INTEGRITY = "sha512-pV8M7L9GY23AybNvTmo2nyjmpmnt6+2sRE/tqr0ZLQcPS4lnw7u5eZGNmwRNkBC3D7gZXbFx5AHzLUVRBXGDhg=="
+
+
+class _Odd(StrEnum):
+    FINE = "fine"
+
+
+_HOOK = WantedHook("https://boards.example.org/hook", frozenset({"push", "pull_request"}), "a secret")
+
+
+@pytest.fixture(scope="module")
+def description() -> Description:
+    return Description(package("@octokit/openapi", "23.0.2", _INTEGRITY, "generated/api.github.com.json"))
+
+
+async def test_every_call_is_as_described(tmp_path: Path, description: Description) -> None:
+    """What our client asks is allowed, and what the test host answers is what is promised; no call is left out."""
+    async with asking(tmp_path, description) as asked:
+        host, repository = asked.host, asked.repository
+        await host.pull_request(repository, asked.number)
+        assert await host.changed_files(repository, asked.number)
+        await host.comment(repository, asked.number, "one")
+        await host.comment(repository, asked.number, "two")
+        for verdict in Verdict:
+            await host.judge(repository, Judgement(asked.head, verdict, "what was found", "https://boards.example.org/p"))
+        await host.judge(repository, Judgement(asked.head, Verdict.SUCCESS, "", ""))
+        hook = await host.make_hook(repository, _HOOK)
+        assert await host.change_hook(repository, hook.id, replace(_HOOK, events=frozenset({"push"}))) in await host.hooks(repository)
+        await host.remove_hook(repository, hook.id)
+        asked.server.merge("team/boards", asked.number)
+        assert (await host.pull_request(repository, asked.number)).is_merged
+    assert description.seen == USED
+
+
+async def test_what_is_not_described_is_refused(tmp_path: Path, description: Description) -> None:
+    """By the test host: neither another path, parameter, property nor value gets through."""
+    async with asking(tmp_path, description) as asked:
+        for method, path, query, body in (
+            ("GET", "/repos/team/boards/nothing", {}, None),
+            ("GET", "/repos/team/boards/pulls/one", {}, None),
+            ("GET", "/repos/team/boards/hooks", {"pages": "1"}, None),
+            ("POST", "/repos/team/boards/hooks", {}, {"name": "web", "active": "yes"}),
+            ("POST", "/repos/team/boards/issues/1/comments", {}, {"text": "said"}),
+            ("POST", "/repos/team/boards/issues/1/comments", {}, {"body": "said", "mark": 1}),
+            ("POST", f"/repos/team/boards/statuses/{asked.head}", {}, {"state": "fine"}),
+        ):
+            assert description.fault_of_request(method, path, query, body), path
+        with pytest.raises(BadRequest):
+            await asked.host.judge(asked.repository, Judgement(asked.head, _Odd.FINE, "", ""))  # type: ignore[arg-type]

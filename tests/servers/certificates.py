@@ -1,0 +1,42 @@
+"""Certificates as a company's own authority issues them."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+
+@dataclass(frozen=True)
+class Issued:
+    """PEM files: the authority's certificate, and a key with the certificate that it signed for 127.0.0.1."""
+
+    authority: Path
+    pair: Path
+
+
+def issue(folder: Path) -> Issued:
+    """An authority, and what it signs for a server on loopback; both are valid for a day."""
+    root, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    authority = _sign("Authority of tests", root, root, x509.BasicConstraints(ca=True, path_length=0))
+    signed = _sign("server", key, root, x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]))
+    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    issued = Issued(folder / "authority.pem", folder / "server.pem")
+    issued.authority.write_bytes(authority)
+    issued.pair.write_bytes(private + signed)
+    return issued
+
+
+def _sign(subject: str, key: ec.EllipticCurvePrivateKey, by: ec.EllipticCurvePrivateKey, extension: x509.ExtensionType) -> bytes:
+    now = datetime.now(UTC)
+    builder = x509.CertificateBuilder().subject_name(_name(subject)).issuer_name(_name("Authority of tests"))
+    builder = builder.public_key(key.public_key()).serial_number(x509.random_serial_number())
+    builder = builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+    return builder.add_extension(extension, critical=True).sign(by, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+def _name(common: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, common)])

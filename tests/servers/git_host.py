@@ -1,0 +1,325 @@
+"""A git host over http on loopback: the git server, and beside it the REST API for pull requests, comments, statuses and hooks.
+
+What it tells of branches, commits and changed files is what its git repositories hold. Its hooks are called as those of a real host are.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import re
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import aiohttp
+import orjson
+from aiohttp import web
+from tests.servers import git_host_answers as answers
+from tests.servers.git import GitServer, Work, git, listening
+
+_API = "/api/v3/"
+_NOBODY = "0" * 40
+Thing = TypeVar("Thing")
+
+_STATUSES = {"A": "added", "D": "removed", "M": "modified", "R": "renamed", "C": "copied", "T": "changed"}
+
+
+class Described(Protocol):
+    """What the official description says of a call. Paths begin after the address of the API."""
+
+    def fault_of_request(self, method: str, path: str, query: Mapping[str, str], body: Any) -> str | None: ...
+
+    def check_answer(self, method: str, path: str, status: int, body: Any) -> None:
+        """Raises AssertionError."""
+        ...
+
+
+class NotThere(Exception):
+    """Answered with 404."""
+
+
+@dataclass
+class Pull:
+    base: str
+    head: str
+    title: str
+    state: str = "open"
+    merged: bool = False
+    head_of: str = ""
+    comments: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """A call of a hook, and what it was answered; status 0: nothing."""
+
+    event: str
+    payload: dict[str, Any]
+    status: int
+    answer: str
+
+
+@dataclass
+class Kept:
+    """What the host knows of one repository beside its git."""
+
+    name: str
+    default_branch: str = "main"
+    pulls: dict[int, Pull] = field(default_factory=dict)
+    statuses: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    hooks: dict[int, dict[str, Any]] = field(default_factory=dict)
+    branches: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class GitHost(GitServer):
+    """``calls`` are the requests to the API, ``deliveries`` the calls of hooks. ``fault_of_api`` answers in place of it where it wants to.
+
+    ``page`` bounds a page, whatever the client asks for. With ``described`` what the description does not allow is refused.
+    """
+
+    fault_of_api: Callable[[web.Request], Awaitable[web.StreamResponse | None]] | None = None
+    described: Described | None = None
+    page: int = 100
+    repositories: dict[str, Kept] = field(default_factory=dict)
+    calls: list[str] = field(default_factory=list)
+    deliveries: list[Delivery] = field(default_factory=list)
+    _numbers: int = 0
+    _under_way: set[asyncio.Task[None]] = field(default_factory=set)
+
+    @property
+    def origin(self) -> str:
+        return f"{self.scheme}://127.0.0.1:{self.port}"
+
+    def make(self, name: str) -> Work:
+        self.repositories[name] = Kept(name)
+        return super().make(name)
+
+    def open_pull(self, name: str, head: str, *, base: str = "main", title: str = "Change") -> int:
+        """A pull request of two branches that are there; its number."""
+        kept = self.repositories[name]
+        number = self._next()
+        kept.pulls[number] = Pull(base, head, title)
+        self._call_hooks(kept, "pull_request", {"action": "opened", "number": number, "pull_request": self._pull(kept, number)})
+        return number
+
+    def move_to_fork(self, name: str, number: int, fork: str) -> None:
+        """As if it had come from there: the branch is not here, its commit is."""
+        pull = self.repositories[name].pulls[number]
+        self._head(name, number)
+        git(self.root / name, "update-ref", "-d", f"refs/heads/{pull.head}")
+        pull.head_of = fork
+
+    def merge(self, name: str, number: int) -> None:
+        """As a merge without commit: the base goes to where the head is."""
+        kept = self.repositories[name]
+        pull = kept.pulls[number]
+        head = self._head(name, number)
+        git(self.root / name, "update-ref", f"refs/heads/{pull.base}", head)
+        pull.state, pull.merged = "closed", True
+        self._call_hooks(kept, "pull_request", {"action": "closed", "number": number, "pull_request": self._pull(kept, number)})
+        self.notice(name)
+
+    def notice(self, name: str) -> None:
+        """Calls the hooks for every branch that has moved since this was asked last; after a push over http it is done by itself."""
+        kept, now = self.repositories[name], self._refs(name)
+        before, kept.branches = kept.branches, now
+        for branch in sorted(before.keys() | now.keys()):
+            old, new = before.get(branch, _NOBODY), now.get(branch, _NOBODY)
+            if old == new:
+                continue
+            told = {"ref": f"refs/heads/{branch}", "before": old, "after": new, "forced": False, "commits": []}
+            self._call_hooks(kept, "push", {**told, "created": old == _NOBODY, "deleted": new == _NOBODY})
+            for number, pull in kept.pulls.items():
+                if pull.head == branch and pull.state == "open" and new != _NOBODY:
+                    change = {"action": "synchronize", "number": number, "pull_request": self._pull(kept, number)}
+                    self._call_hooks(kept, "pull_request", change)
+
+    async def settled(self) -> None:
+        """Waits until every hook that was called has answered."""
+        while self._under_way:
+            await asyncio.gather(*self._under_way)
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        if request.path.startswith(_API):
+            return await self._answer_api(request)
+        answered = await super().answer(request)
+        if request.method == "POST" and request.path.endswith("/git-receive-pack"):
+            self.notice(request.path.removesuffix("/git-receive-pack").strip("/").removesuffix(".git"))
+        return answered
+
+    async def _answer_api(self, request: web.Request) -> web.StreamResponse:
+        path = request.rel_url.raw_path.removeprefix(_API.rstrip("/"))
+        self.calls.append(f"{request.method} {path}")
+        if self.fault_of_api is not None and (answered := await self.fault_of_api(request)) is not None:
+            return answered
+        if self.token and request.headers.get("Authorization") != f"Bearer {self.token}":
+            return _refused(HTTPStatus.UNAUTHORIZED, "Bad credentials")
+        body = await request.read()
+        sent = orjson.loads(body) if body else None
+        if self.described is not None and (fault := self.described.fault_of_request(request.method, path, request.query, sent)):
+            return _refused(HTTPStatus.UNPROCESSABLE_ENTITY, fault)
+        try:
+            status, told = self._call(request.method, path, sent)
+        except NotThere:
+            return _refused(HTTPStatus.NOT_FOUND, "Not Found")
+        headers: dict[str, str] = {}
+        if isinstance(told, list):
+            told, headers = self._paged(request, told)
+        if self.described is not None:
+            self.described.check_answer(request.method, path, status, told)
+        return web.Response(
+            status=status, body=b"" if told is None else orjson.dumps(told), headers=headers, content_type="application/json"
+        )
+
+    def _paged(self, request: web.Request, items: list[Any]) -> tuple[list[Any], dict[str, str]]:
+        size = min(self.page, int(request.query.get("per_page", 30)))
+        page = int(request.query.get("page", 1))
+        following = str(request.url.update_query(page=page + 1))
+        headers = {"Link": f'<{following}>; rel="next"'} if page * size < len(items) else {}
+        return items[(page - 1) * size : page * size], headers
+
+    def _call(self, method: str, path: str, sent: Any) -> tuple[int, Any]:
+        match = re.fullmatch(r"/repos/([^/]+/[^/]+)/(.+)", path)
+        if match is None or match[1] not in self.repositories:
+            raise NotThere
+        kept = self.repositories[match[1]]
+        of = answers.repository(self.origin, kept.name, kept.default_branch)
+        match method, match[2].split("/"):
+            case "GET", ["pulls", number]:
+                return 200, self._pull(kept, int(number))
+            case "GET", ["pulls", number, "files"]:
+                return 200, self._files(kept, int(number), of)
+            case (("GET" | "POST" | "PATCH"), ["issues", *rest]):
+                return self._comments(method, kept, rest, sent, of)
+            case "POST", ["statuses", commit]:
+                kept.statuses.append((commit, sent))
+                return 201, answers.status(self.origin, of, self._next(), commit, sent)
+            case _, ["hooks", *rest]:
+                return self._hooks(method, kept, rest, sent, of)
+        raise NotThere
+
+    def _comments(self, method: str, kept: Kept, rest: list[str], sent: Any, of: dict[str, Any]) -> tuple[int, Any]:
+        match method, rest:
+            case "GET", [issue, "comments"]:
+                said = _found(kept.pulls, issue).comments
+                return 200, [answers.comment(self.origin, of, int(issue), number, body) for number, body in said.items()]
+            case "POST", [issue, "comments"]:
+                made = self._next()
+                _found(kept.pulls, issue).comments[made] = sent["body"]
+                return 201, answers.comment(self.origin, of, int(issue), made, sent["body"])
+            case "PATCH", ["comments", number]:
+                for of_pull, pull in kept.pulls.items():
+                    if int(number) in pull.comments:
+                        pull.comments[int(number)] = sent["body"]
+                        return 200, answers.comment(self.origin, of, of_pull, int(number), sent["body"])
+        raise NotThere
+
+    def _hooks(self, method: str, kept: Kept, rest: list[str], sent: Any, of: dict[str, Any]) -> tuple[int, Any]:
+        if not rest and method == "GET":
+            return 200, [answers.hook(of, number, hook) for number, hook in kept.hooks.items()]
+        if not rest and method == "POST":
+            number = self._next()
+            kept.hooks[number] = {"active": True, "events": ["push"], **sent}
+            kept.branches = self._refs(kept.name)
+            self._call_hook(kept, kept.hooks[number], "ping", {"zen": "Keep it simple.", "hook_id": number, "hook": {"id": number}})
+            return 201, answers.hook(of, number, kept.hooks[number])
+        hook = _found(kept.hooks, rest[0])
+        if method == "DELETE":
+            del kept.hooks[int(rest[0])]
+            return 204, None
+        if method == "PATCH":
+            hook |= sent
+        return 200, answers.hook(of, int(rest[0]), hook)
+
+    def _head(self, name: str, number: int) -> str:
+        """Git hosts keep the head of a pull request under a name of its own, whatever becomes of its branch, or where it is a fork's."""
+        place, reference = self.root / name, f"refs/pull/{number}/head"
+        if head := self._refs(name).get(self.repositories[name].pulls[number].head):
+            git(place, "update-ref", reference, head)
+        return git(place, "rev-parse", reference)
+
+    def _pull(self, kept: Kept, number: int) -> dict[str, Any]:
+        pull, refs = _found(kept.pulls, str(number)), self._refs(kept.name)
+        of = answers.repository(self.origin, kept.name, kept.default_branch)
+        told = {
+            "title": pull.title,
+            "state": pull.state,
+            "merged": pull.merged,
+            "base": (pull.base, refs[pull.base]),
+            "head": (pull.head, self._head(kept.name, number)),
+            "head_of": answers.repository(self.origin, pull.head_of or kept.name, kept.default_branch),
+            "changed_files": len(self._files(kept, number, of)),
+        }
+        return answers.pull_request(self.origin, of, number, told)
+
+    def _files(self, kept: Kept, number: int, of: dict[str, Any]) -> list[dict[str, Any]]:
+        pull = _found(kept.pulls, str(number))
+        said = git(self.root / kept.name, "diff", "--name-status", "-z", "-M", f"{pull.base}...{self._head(kept.name, number)}").split("\0")
+        found, words = [], iter(said[:-1])
+        for word in words:
+            previous = next(words) if word[0] in "RC" else ""
+            found.append(answers.changed_file(of, next(words), _STATUSES[word[0]], previous))
+        return found
+
+    def _refs(self, name: str) -> dict[str, str]:
+        said = git(self.root / name, "for-each-ref", "--format=%(refname:lstrip=2) %(objectname)", "refs/heads")
+        return {branch: commit for branch, _, commit in (line.partition(" ") for line in said.splitlines())}
+
+    def _call_hooks(self, kept: Kept, event: str, payload: dict[str, Any]) -> None:
+        for hook in kept.hooks.values():
+            if hook["active"] and event in hook["events"]:
+                self._call_hook(kept, hook, event, payload)
+
+    def _call_hook(self, kept: Kept, hook: dict[str, Any], event: str, payload: dict[str, Any]) -> None:
+        whole = {**payload, "repository": answers.repository(self.origin, kept.name, kept.default_branch)}
+        task = asyncio.create_task(self._deliver(dict(hook["config"]), event, whole))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+    async def _deliver(self, config: dict[str, str], event: str, payload: dict[str, Any]) -> None:
+        body = orjson.dumps(payload)
+        headers = {"X-GitHub-Event": event, "X-GitHub-Delivery": str(uuid.uuid4()), "Content-Type": "application/json"}
+        if secret := config.get("secret"):
+            headers["X-Hub-Signature-256"] = signature(secret, body)
+        try:
+            async with aiohttp.ClientSession() as session, session.post(config["url"], data=body, headers=headers, ssl=False) as answer:
+                status, text = answer.status, await answer.text()
+        except aiohttp.ClientError as error:
+            status, text = 0, str(error)
+        self.deliveries.append(Delivery(event, payload, status, text))
+
+    def _next(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
+
+def signature(secret: str, body: bytes) -> str:
+    """How a host signs what it delivers."""
+    return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def _found(things: dict[int, Thing], number: str) -> Thing:
+    if not number.isdigit() or int(number) not in things:
+        raise NotThere
+    return things[int(number)]
+
+
+def _refused(status: HTTPStatus, message: str) -> web.Response:
+    body = {"message": message, "documentation_url": "https://docs.example.org/rest", "status": str(int(status))}
+    return web.json_response(body, status=int(status))
+
+
+@asynccontextmanager
+async def serving(root: Path, *, pair: Path | None = None, token: str = "") -> AsyncIterator[GitHost]:
+    """A host on a free port of loopback while the block runs; over TLS with a ``pair``."""
+    host = GitHost(root, token=token, scheme="https" if pair else "http")
+    async with listening(host, pair=pair):
+        try:
+            yield host
+        finally:
+            await host.settled()

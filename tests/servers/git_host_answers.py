@@ -1,0 +1,149 @@
+"""What a git host answers about its things, with every property that the official description promises."""
+
+from collections.abc import Mapping
+from typing import Any
+
+NOW = "2026-01-02T03:04:05Z"
+
+_USER_LINKS = ("followers", "following", "gists", "starred", "subscriptions", "organizations", "repos", "events", "received_events")
+_REPOSITORY_LINKS = (
+    *("archive", "assignees", "blobs", "branches", "collaborators", "comments", "commits", "compare", "contents", "contributors"),
+    *("deployments", "downloads", "events", "forks", "git_commits", "git_refs", "git_tags", "hooks", "issue_comment", "issue_events"),
+    *("issues", "keys", "labels", "languages", "merges", "milestones", "notifications", "pulls", "releases", "stargazers", "statuses"),
+    *("subscribers", "subscription", "tags", "teams", "trees", "clone", "git", "ssh", "svn"),
+)
+_PULL_LINKS = {
+    "comments": "comments",
+    "commits": "commits",
+    "statuses": "statuses",
+    "issue": "issue",
+    "review_comments": "comments",
+    "review_comment": "comments/1",
+}
+
+
+def user(origin: str, login: str = "octo") -> dict[str, Any]:
+    links = {f"{name}_url": f"{origin}/users/{login}/{name}" for name in _USER_LINKS}
+    own = {"url": f"{origin}/users/{login}", "html_url": f"{origin}/{login}", "avatar_url": f"{origin}/{login}.png", "gravatar_id": ""}
+    return {"login": login, "id": 1, "node_id": "U1", "type": "User", "site_admin": False, **own, **links}
+
+
+def repository(origin: str, name: str, default_branch: str) -> dict[str, Any]:
+    own = f"{origin}/api/v3/repos/{name}"
+    counts = ("forks", "forks_count", "stargazers_count", "watchers", "watchers_count", "size", "open_issues", "open_issues_count")
+    switches = ("private", "fork", "has_issues", "has_projects", "has_wiki", "has_pages", "has_downloads", "archived", "disabled")
+    nothing = ("description", "homepage", "language", "license", "mirror_url")
+    return {
+        "id": 7,
+        "node_id": "R7",
+        "name": name.rpartition("/")[2],
+        "full_name": name,
+        "owner": user(origin, name.partition("/")[0]),
+        "url": own,
+        "html_url": f"{origin}/{name}",
+        "default_branch": default_branch,
+        "created_at": NOW,
+        "updated_at": NOW,
+        "pushed_at": NOW,
+        **{f"{link}_url": f"{own}/{link}" for link in _REPOSITORY_LINKS},
+        **dict.fromkeys(counts, 0),
+        **dict.fromkeys(switches, False),
+        **dict.fromkeys(nothing),
+    }
+
+
+def pull_request(origin: str, of: Mapping[str, Any], number: int, told: Mapping[str, Any]) -> dict[str, Any]:
+    """``told`` are ``title``, ``state``, ``merged``, ``base`` and ``head`` (each a branch and its commit), ``changed_files``,
+
+    and ``head_of``, the repository of the head.
+    """
+    url, page = f"{of['url']}/pulls/{number}", f"{origin}/{of['full_name']}/pull/{number}"
+    nobody = ("assignee", "milestone", "auto_merge", "merged_by", "body", "closed_at", "merge_commit_sha", "mergeable", "merged_at")
+    counts = ("additions", "deletions", "comments", "commits", "review_comments")
+    links = {name: {"href": f"{url}/{path}"} for name, path in _PULL_LINKS.items()}
+    return {
+        "id": number,
+        "node_id": f"P{number}",
+        "number": number,
+        "title": told["title"],
+        "state": told["state"],
+        "merged": told["merged"],
+        "changed_files": told["changed_files"],
+        "url": url,
+        "html_url": page,
+        "diff_url": f"{page}.diff",
+        "patch_url": f"{page}.patch",
+        "issue_url": f"{of['url']}/issues/{number}",
+        "commits_url": f"{url}/commits",
+        "comments_url": f"{url}/comments",
+        "review_comments_url": f"{url}/comments",
+        "review_comment_url": f"{url}/comments/1",
+        "statuses_url": f"{of['url']}/statuses/{told['head'][1]}",
+        "user": user(origin),
+        "author_association": "OWNER",
+        "labels": [],
+        "locked": False,
+        "draft": False,
+        "mergeable_state": "clean",
+        "maintainer_can_modify": False,
+        "created_at": NOW,
+        "updated_at": NOW,
+        "base": _side(origin, of, told["base"]),
+        "head": _side(origin, told["head_of"], told["head"]),
+        "_links": {**links, "self": {"href": url}, "html": {"href": page}},
+        **dict.fromkeys(nobody),
+        **dict.fromkeys(counts, 0),
+    }
+
+
+def changed_file(of: Mapping[str, Any], path: str, status: str, previous: str) -> dict[str, Any]:
+    counts = dict.fromkeys(("additions", "deletions", "changes"), 1)
+    links = {f"{name}_url": f"{of['html_url']}/{name}/{path}" for name in ("blob", "raw", "contents")}
+    return {"sha": "0" * 40, "filename": path, "status": status, **counts, **links, **({"previous_filename": previous} if previous else {})}
+
+
+def comment(origin: str, of: Mapping[str, Any], issue: int, number: int, body: str) -> dict[str, Any]:
+    return {
+        "id": number,
+        "node_id": f"C{number}",
+        "body": body,
+        "url": f"{of['url']}/issues/comments/{number}",
+        "html_url": f"{of['html_url']}/pull/{issue}#issuecomment-{number}",
+        "issue_url": f"{of['url']}/issues/{issue}",
+        "user": user(origin),
+        "author_association": "OWNER",
+        "created_at": NOW,
+        "updated_at": NOW,
+    }
+
+
+def status(origin: str, of: Mapping[str, Any], number: int, commit: str, told: Mapping[str, Any]) -> dict[str, Any]:
+    given = {"description": None, "target_url": None, "context": "default", **told}
+    own = {"url": f"{of['url']}/statuses/{commit}", "avatar_url": None, "id": number, "node_id": f"S{number}", "creator": user(origin)}
+    return {**own, **given, "created_at": NOW, "updated_at": NOW}
+
+
+def hook(of: Mapping[str, Any], number: int, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Its secret is told to nobody."""
+    url = f"{of['url']}/hooks/{number}"
+    config = {**wanted["config"], "secret": "********"} if "secret" in wanted["config"] else wanted["config"]
+    return {
+        "type": "Repository",
+        "id": number,
+        "name": "web",
+        "active": wanted["active"],
+        "events": wanted["events"],
+        "config": config,
+        "url": url,
+        "test_url": f"{url}/test",
+        "ping_url": f"{url}/pings",
+        "deliveries_url": f"{url}/deliveries",
+        "created_at": NOW,
+        "updated_at": NOW,
+        "last_response": {"code": None, "status": "unused", "message": None},
+    }
+
+
+def _side(origin: str, of: Mapping[str, Any], at: tuple[str, str]) -> dict[str, Any]:
+    owner = str(of["full_name"]).partition("/")[0]
+    return {"label": f"{owner}:{at[0]}", "ref": at[0], "sha": at[1], "repo": of, "user": user(origin, owner)}

@@ -1,0 +1,107 @@
+"""What a delivery of a git host asks for, by its event and the repository it comes to."""
+
+from typing import Any
+
+import pytest
+
+from dashwright.api.domain.deliveries import Decision, decide
+from dashwright.common.errors import BadRequest
+from dashwright.common.models.provisioning import GitHostRepositoryConfig, JobSpec, RepositorySpec, RepositoryType, SyncOptions, SyncTarget
+
+OWN = {"full_name": "Team/Boards", "default_branch": "trunk"}
+COMMIT = "ab" * 20
+
+
+def spec(*, branch: str = "main", enabled: bool = True) -> RepositorySpec:
+    githost = GitHostRepositoryConfig(url="https://git.example.org/team/boards.git", branch=branch)
+    sync = SyncOptions(enabled=enabled, target=SyncTarget.FOLDER)
+    return RepositorySpec(title="Boards", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=githost)
+
+
+def decided(event: str, payload: Any, **options: Any) -> Decision:
+    return decide(event, payload, "boards", spec(**options))
+
+
+def pull(action: str, *, base: str = "main") -> dict[str, Any]:
+    page = "https://git.example.org/team/boards/pull/12"
+    side = {"ref": "change/one", "sha": COMMIT}
+    return {"action": action, "repository": OWN, "pull_request": {"number": 12, "html_url": page, "base": {"ref": base}, "head": side}}
+
+
+SYNC = JobSpec.model_validate({"action": "sync", "repository": "boards", "sync": {"incremental": True}})
+
+
+def test_a_ping_is_answered_whatever_it_holds() -> None:
+    """Hosts that are not of one repository ping without naming one."""
+    assert decided("ping", {"zen": "x", "hook_id": 1}) == Decision(200, "ping received")
+    assert decided("ping", []) == Decision(200, "ping received")
+
+
+def test_a_push_to_the_branch_asks_for_an_incremental_sync() -> None:
+    """Also where nothing in it looks like a dashboard: that is for the sync to find out. The name of a repository has no case."""
+    commits = [{"added": ["README.txt"], "modified": [], "removed": []}]
+    pushed = decided("push", {"ref": "refs/heads/main", "after": COMMIT, "repository": OWN, "commits": commits})
+    assert pushed == Decision(202, "push received", SYNC)
+
+
+def test_without_a_branch_the_default_one_of_the_host_counts() -> None:
+    assert decided("push", {"ref": "refs/heads/trunk", "repository": OWN}, branch="").job == SYNC
+    assert decided("push", {"ref": "refs/heads/main", "repository": OWN}, branch="").job is None
+
+
+@pytest.mark.parametrize(
+    ("payload", "options"),
+    [
+        ({"ref": "refs/heads/other"}, {}),
+        ({"ref": "refs/tags/main"}, {}),
+        ({"ref": "main"}, {}),
+        ({}, {}),
+        ({"ref": "refs/heads/main", "after": "0" * 40}, {}),
+        ({"ref": "refs/heads/main", "after": COMMIT}, {"enabled": False}),
+    ],
+)
+def test_other_pushes_ask_for_nothing(payload: dict[str, Any], options: dict[str, Any]) -> None:
+    """Other branches, tags, a deleted branch, and a repository that is not synced."""
+    decision = decided("push", {**payload, "repository": OWN}, **options)
+    assert (decision.code, decision.job) == (200, None)
+
+
+@pytest.mark.parametrize("action", ["opened", "reopened", "synchronize"])
+def test_a_pull_request_to_the_branch_is_looked_at_when_its_commits_change(action: str) -> None:
+    page = "https://git.example.org/team/boards/pull/12"
+    wanted = {"ref": "change/one", "hash": COMMIT, "pr": 12, "url": page}
+    job = JobSpec.model_validate({"action": "pr", "repository": "boards", "pr": wanted})
+    assert decided("pull_request", pull(action)) == Decision(202, f"pull request: {action}", job)
+
+
+@pytest.mark.parametrize("action", ["closed", "assigned", "labeled", "edited", ""])
+def test_other_events_of_a_pull_request_ask_for_nothing(action: str) -> None:
+    assert decided("pull_request", pull(action)) == Decision(200, f"ignore pull request event: {action}")
+
+
+def test_a_pull_request_to_another_branch_asks_for_nothing() -> None:
+    """Two spaces: so the clients know it."""
+    text = "ignoring pull request event as develop is not  the configured branch"
+    assert decided("pull_request", pull("opened", base="develop")) == Decision(200, text)
+
+
+@pytest.mark.parametrize(
+    ("event", "payload", "message"),
+    [
+        ("push", {"ref": "refs/heads/main", "repository": {"full_name": "somebody/else"}}, "repository mismatch"),
+        ("pull_request", pull("opened") | {"repository": {"full_name": "somebody/else"}}, "repository mismatch"),
+        ("push", {"ref": "refs/heads/main"}, "missing repository in push event"),
+        ("pull_request", {"action": "opened", "repository": OWN}, "expected PR in event"),
+        ("push", [], "lacks what belongs"),
+        ("push", {"ref": 7, "repository": OWN}, "lacks what belongs to one: ref"),
+        ("pull_request", {"repository": OWN, "pull_request": {"number": 2**31}}, "lacks what belongs"),
+    ],
+)
+def test_what_is_no_event_of_this_repository_is_refused(event: str, payload: Any, message: str) -> None:
+    with pytest.raises(BadRequest, match=message):
+        decided(event, payload)
+
+
+def test_events_that_nobody_asked_for_are_not_supported() -> None:
+    """A host that sends them is told, so that whoever looks at the hook sees it."""
+    assert decided("issues", {"repository": OWN}) == Decision(501, "unsupported messageType: issues")

@@ -1,0 +1,289 @@
+"""What is drawn of each kind of panel: the structure of specs and the text of SVG, not pixels."""
+
+import contextlib
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.pictures.dashboard import Panel, read
+from dashwright.expressions.pictures.kinds.drawn import Drawn, Message, Sheet
+from dashwright.expressions.pictures.kinds.registry import KINDS
+from dashwright.expressions.pictures.layout import MOST_PANELS, laid_out
+from dashwright.expressions.pictures.series import MOST_POINTS, Series, series_of, thinned
+from dashwright.expressions.pictures.theme import THEMES, colour_of
+from dashwright.expressions.pictures.units import UNITS, unit_of
+
+HOSTILE = "</text><script>alert(1)</script>' + datum.v + 'https://example.com/"
+
+
+def frame(*values: float | None, name: str = "value", **labels: str) -> Frame:
+    nulls = np.array([value is None for value in values])
+    numbers = np.array([np.nan if value is None else value for value in values])
+    times = np.arange(len(values), dtype=np.int64) * 60_000_000_000
+    return Frame([Field("time", FieldType.TIME, times), Field(name, FieldType.FLOAT64, numbers, nulls, labels=Labels.of(labels))])
+
+
+def drawn(kind: str, *frames: Frame, **panel: Any) -> Drawn:
+    made = read({"panels": [{"type": kind, "title": "T", **panel}]}).panels[0]
+    return KINDS[made.type](Sheet(made, frames, 400, 200, THEMES["dark"], 0, 600_000))
+
+
+def configured(**defaults: Any) -> dict[str, Any]:
+    return {"defaults": defaults, "overrides": []}
+
+
+def lines(chart: Any) -> Any:
+    return chart["layer"][-1]
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "text"),
+    [
+        ("short", 1234, "1.23 K"),
+        ("percent", 12.5, "12.5%"),
+        ("percentunit", 0.125, "12.5%"),
+        ("bytes", 1536, "1.5 KiB"),
+        ("decbytes", 1500, "1.5 kB"),
+        ("bps", 2.5e6, "2.5 Mb/s"),
+        ("s", 0.0021, "2.1 ms"),
+        ("s", 90, "1.5 min"),
+        ("ms", 1500, "1.5 s"),
+        ("ms", 0, "0 ms"),
+        ("ns", 999.9, "1 µs"),
+        ("ops", 12, "12 ops/s"),
+        ("reqps", 12345, "12.35 K req/s"),
+        ("currencyUSD", 1e6, "$1 Mil"),
+        ("celsius", -3, "-3 °C"),
+        ("what is that", 7, "7"),
+        ("none", 1e-9, "1e-09"),
+    ],
+)
+def test_values_have_their_units(unit: str, value: float, text: str) -> None:
+    """By the id of the unit; one that is not known shows the plain number."""
+    assert unit_of(unit).text(value) == text
+
+
+def test_decimals_are_obeyed_and_labels_hold_no_word_of_a_user() -> None:
+    """Decimals hold for texts and labels; a label's expression names the tick's value and words of the table only."""
+    assert unit_of("bytes").text(1536, 3) == "1.500 KiB"
+    assert all("datum.value" in unit.label(2) and ".2f" in unit.label(2) for unit in UNITS.values())
+    assert unit_of("suffix:" + HOSTILE).label() == unit_of("none").label()
+
+
+def test_lines_keep_their_gaps() -> None:
+    """A null is a point without a value, unless nulls are spanned."""
+    chart = drawn("timeseries", frame(1, None, 3)).chart
+    assert [row["v"] for row in lines(chart)["data"]["values"]] == [1, None, 3]
+    assert lines(chart)["mark"]["invalid"] == "break-paths-show-domains"
+    spanned = drawn("timeseries", frame(1, None, 3), fieldConfig=configured(custom={"spanNulls": True})).chart
+    assert [row["v"] for row in lines(spanned)["data"]["values"]] == [1, 3]
+
+
+def test_values_without_neighbours_are_points() -> None:
+    """A line would show nothing of them."""
+    chart = drawn("timeseries", frame(1, None, 3, 4)).chart
+    assert chart is not None
+    assert [[row["v"] for row in layer["data"]["values"]] for layer in chart["layer"]] == [[1], [1, None, 3, 4]]
+
+
+def test_ticks_are_round_in_their_unit() -> None:
+    """Where that is not decimal; the axis then ends at ticks, unless the panel says where."""
+    assert unit_of("bytes").ticks(100, 3 * 2**30, 3) == [0, 2**30, 2 * 2**30, 3 * 2**30]
+    assert unit_of("ms").ticks(0, 180_000, 3) == [0, 60_000, 120_000, 180_000]
+    assert unit_of("short").ticks(0, 10, 3) == []
+    chart = drawn("timeseries", frame(100, 2.5 * 2**30), fieldConfig=configured(unit="bytes")).chart
+    assert lines(chart)["encoding"]["y"]["scale"]["domain"] == [0, 3 * 2**30]
+
+
+def test_lines_have_thresholds_bounds_colours_and_a_legend() -> None:
+    """As the field configuration and its overrides by name say; series differ by the label in which they differ."""
+    override = {
+        "matcher": {"id": "byName", "options": "b"},
+        "properties": [{"id": "color", "value": {"mode": "fixed", "fixedColor": "red"}}],
+    }
+    steps = [{"value": None, "color": "green"}, {"value": 5, "color": "rgba(255, 0, 0, 0.5)"}]
+    defaults = {
+        "min": 0,
+        "max": 10,
+        "thresholds": {"steps": steps},
+        "custom": {"thresholdsStyle": {"mode": "line+area"}, "fillOpacity": 20},
+    }
+    chart = drawn(
+        "graph", frame(1, 2, host="a", job="j"), frame(3, 4, host="b", job="j"), fieldConfig={"defaults": defaults, "overrides": [override]}
+    ).chart
+    assert chart is not None
+    assert [layer["mark"]["type"] for layer in chart["layer"]] == ["rect", "rect", "rule", "area"]
+    assert chart["layer"][2]["mark"]["color"] == "#ff0000"
+    encoding = lines(chart)["encoding"]
+    assert encoding["y"]["scale"]["domain"] == [0, 10]
+    assert encoding["x"]["scale"] == {"type": "utc", "domain": [0, 600_000]}
+    assert encoding["color"]["scale"] == {"domain": ["a", "b"], "range": ["#73bf69", "#f2495c"]}
+    assert encoding["color"]["legend"]["orient"] == "bottom"
+
+
+def test_what_users_wrote_is_a_value_and_nothing_else() -> None:
+    """Names, units and colours of a hostile dashboard stand in values and lists of names, and escaped in SVG."""
+    hostile = configured(unit=HOSTILE, displayName="${__x}", color={"mode": "fixed", "fixedColor": HOSTILE}, custom={"drawStyle": HOSTILE})
+    chart = drawn("timeseries", frame(1, 2, name=HOSTILE), fieldConfig=hostile).chart
+    assert chart is not None
+    for row in lines(chart)["data"]["values"]:
+        row.pop("s")
+    lines(chart)["encoding"]["color"]["scale"].pop("domain")
+    assert "script" not in json.dumps(chart)
+    told = [
+        drawn("stat", frame(1, name=HOSTILE), fieldConfig=configured(unit="suffix:<script>"), options={"textMode": "value_and_name"}),
+        drawn("text", options={"content": HOSTILE}),
+        drawn("table", frame(1, name=HOSTILE)),
+    ]
+    assert all("<script" not in "".join(each.parts) for each in told)
+    assert colour_of(HOSTILE, THEMES["dark"]) is None
+
+
+def test_numbers_are_reduced_mapped_and_coloured() -> None:
+    """By the calculation, the mappings and the thresholds of a panel."""
+    thresholds = {"steps": [{"value": None, "color": "green"}, {"value": 3, "color": "red"}]}
+    text = "".join(drawn("stat", frame(1, 5, None), fieldConfig=configured(unit="percent", thresholds=thresholds)).parts)
+    assert ">5%<" in text
+    assert "#f2495c" in text
+    mean = drawn("stat", frame(1, 5), options={"reduceOptions": {"calcs": ["mean"]}}, fieldConfig=configured(thresholds=thresholds))
+    assert ">3<" in "".join(mean.parts)
+    mappings = [{"type": "value", "options": {"1": {"text": "Up", "color": "blue"}}}]
+    assert ">Up<" in "".join(drawn("stat", frame(1), fieldConfig=configured(mappings=mappings)).parts)
+    assert ">No data<" in "".join(drawn("stat").parts)
+
+
+@pytest.mark.parametrize("kind", ["gauge", "bargauge"])
+def test_gauges_show_their_values(kind: str) -> None:
+    """Each with its name where there are several."""
+    text = "".join(drawn(kind, frame(40, host="a"), frame(80, host="b"), fieldConfig=configured(unit="percent")).parts)
+    assert all(words in text for words in (">40%<", ">80%<", ">a<", ">b<"))
+
+
+def test_tables_show_rows_and_how_many_more_there_are() -> None:
+    """As many rows as there is room for."""
+    texts = Field("name", FieldType.STRING, np.array([f"n{number}" for number in range(100)], dtype=object))
+    text = "".join(drawn("table-old", Frame([texts, Field("v", FieldType.INT64, np.arange(100))])).parts)
+    assert ">n0<" in text
+    assert ">n99<" not in text
+    assert "more rows" in text
+
+
+def test_bars_stand_for_categories() -> None:
+    """A bar for each text of the first column of text."""
+    texts = Field("name", FieldType.STRING, np.array(["a", "b"], dtype=object))
+    chart = drawn("barchart", Frame([texts, Field("v", FieldType.INT64, np.array([1, 2]))])).chart
+    assert [(row["c"], row["v"]) for row in lines(chart)["data"]["values"]] == [("a", 1), ("b", 2)]
+
+
+def test_peaks_and_gaps_outlast_thinning() -> None:
+    """Of many points the least and greatest of each stretch are kept, and one of a stretch without any."""
+    values = np.zeros(100_000)
+    values[54_321], values[77_777], values[10_000:20_000] = 99, -99, np.nan
+    thin = thinned(Series("s", np.arange(100_000, dtype=float), values), MOST_POINTS)
+    assert len(thin.values) <= MOST_POINTS
+    assert {np.nanmin(thin.values), np.nanmax(thin.values)} == {-99, 99}
+    assert np.isnan(thin.values).any()
+
+
+def test_series_have_names_of_their_own() -> None:
+    """What the source calls them, else where their labels differ, else the column; a second of one name is numbered."""
+    named = Frame([Field("v", FieldType.FLOAT64, np.ones(1), labels=Labels.of({"a": "b"}), config={"displayNameFromDS": "told"})])
+    assert [series.name for series in series_of([named])] == ["told"]
+    assert [series.name for series in series_of([frame(1, name="x"), frame(1, name="x")])] == ["x", "x (2)"]
+    assert [series.name for series in series_of([frame(1, a="1", b="1"), frame(1, a="2", b="2")])] == ['{a="1", b="1"}', '{a="2", b="2"}']
+
+
+def test_nothing_to_draw_is_said() -> None:
+    """Without frames, and without a time where one is needed."""
+    with pytest.raises(Message, match="No data"):
+        drawn("timeseries")
+    with pytest.raises(Message, match="No time"):
+        drawn("timeseries", Frame([Field("v", FieldType.FLOAT64, np.ones(1))]))
+
+
+def test_variables_are_put_into_texts_and_queries() -> None:
+    """Their saved values, several as alternatives, all as the pattern for that; what names none stays."""
+    variables = [
+        {"name": "env", "current": {"value": "prod"}},
+        {"name": "host", "current": {"value": ["a", "b"]}},
+        {"name": "all", "current": {"value": "$__all"}},
+    ]
+    target = {"refId": "A", "expr": 'up{e="$env",h=~"${host:regex}",x=~"[[all]]"}[$__interval]'}
+    board = read({"title": "In $env", "templating": {"list": variables}, "panels": [{"type": "stat", "targets": [target]}]})
+    assert board.title == "In prod"
+    assert board.panels[0].targets[0]["expr"] == 'up{e="prod",h=~"a|b",x=~".*"}[$__interval]'
+
+
+def test_layouts_with_elements_are_read() -> None:
+    """Grids and rows, with queries and data sources of either notation."""
+    query = {"kind": "DataQuery", "group": "prometheus", "datasource": {"name": "p"}, "spec": {"expr": "up"}}
+    data = {"spec": {"queries": [{"spec": {"refId": "A", "query": query}}]}}
+    element = {"spec": {"id": 7, "title": "E", "vizConfig": {"kind": "VizConfig", "group": "stat", "spec": {}}, "data": data}}
+    item = {"spec": {"x": 6, "y": 0, "width": 6, "height": 4, "element": {"name": "e"}}}
+    grid = {"kind": "GridLayout", "spec": {"items": [item]}}
+    rows = {"kind": "RowsLayout", "spec": {"rows": [{"spec": {"title": "R", "layout": grid}}]}}
+    panels = read({"elements": {"e": element}, "layout": rows}).panels
+    assert [(panel.type, panel.title, panel.place.x, panel.place.y) for panel in panels] == [("row", "R", 0, 0), ("stat", "E", 6, 1)]
+    assert panels[1].targets[0] == {"expr": "up", "refId": "A", "hide": False, "datasource": {"type": "prometheus", "uid": "p"}}
+
+
+def test_a_dashboard_may_hold_anything() -> None:
+    """What is not as it should be is left out, and never an error."""
+    strange: list[Any] = [
+        None,
+        3,
+        "x",
+        [],
+        {"type": 3, "gridPos": "no", "targets": {}, "fieldConfig": []},
+        {"gridPos": {"x": 1e300, "w": -4}},
+    ]
+    assert len(read({"panels": strange, "templating": 4, "time": [], "title": 9}).panels) == 2
+
+
+WRONG = st.sampled_from(
+    [None, True, -1, 1e308, -1e308, 5e-324, 10**400, "", "nan", "1e999", "bytes", "percent", [], {}, [1], {"a": 1}, HOSTILE]
+)
+STEPS = [{"value": None, "color": "green"}, {"value": 5, "color": "red"}]
+SETTINGS: dict[str, Any] = {
+    "unit": "bytes",
+    "min": 0,
+    "max": 10,
+    "decimals": 1,
+    "thresholds": {"mode": "percentage", "steps": STEPS},
+    "mappings": [{"type": "range", "options": {"from": 1, "to": 2, "result": {"text": "a"}}}],
+    "custom": {"thresholdsStyle": {"mode": "line+area"}, "stacking": {"mode": "percent"}, "fillOpacity": 9, "lineWidth": 2},
+}
+
+
+@given(
+    kind=st.sampled_from(sorted(KINDS)),
+    names=st.sets(st.sampled_from(sorted(SETTINGS))),
+    wrong=WRONG,
+    options=WRONG,
+    width=st.integers(200, 900),
+)
+def test_no_setting_of_a_panel_breaks_a_picture(kind: str, names: set[str], wrong: Any, options: Any, width: int) -> None:
+    """Whatever stands where something else should: it is drawn, or said that it cannot be."""
+    settings = SETTINGS | dict.fromkeys(names, wrong)
+    spec = {"panels": [{"type": kind, "options": options, "gridPos": {"x": 3, "w": wrong}, "fieldConfig": configured(**settings)}]}
+    for box in laid_out(read(spec).panels, width, None, is_alone=False).boxes:
+        for frames in ([], [frame()], [frame(None)], [frame(1, 2, None), frame(1e308, -1e308, 5e-324)]):
+            with contextlib.suppress(Message):
+                KINDS[kind](Sheet(box.panel, frames, *box.inside, THEMES["light"], 0, 600_000))
+
+
+def test_panels_are_laid_out_in_the_grid() -> None:
+    """24 columns over the width, rows moved up as far as there is nothing above them, 60 panels at most, the others counted."""
+
+    def at(x: int, y: int) -> Panel:
+        return read({"panels": [{"type": "stat", "gridPos": {"x": x, "y": y, "w": 12, "h": 4}}]}).panels[0]
+
+    layout = laid_out([at(0, 0), at(12, 0), at(0, 50)], 1208, None, is_alone=False)
+    assert [(box.x, box.y, box.width, box.height) for box in layout.boxes] == [(8, 36, 592, 144), (608, 36, 592, 144), (8, 188, 592, 144)]
+    assert laid_out([at(0, 4 * number) for number in range(70)], 1000, None, is_alone=False).left_out == 70 - MOST_PANELS

@@ -1,0 +1,179 @@
+"""What is said under a pull request: the same lines for everybody, and nothing of what people wrote becomes more than text."""
+
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from dashwright.common.models.repository_views import LintIssue, LintSeverity, PlannedAction
+from dashwright.jobs_worker.domain.comment import LONGEST, FileReport, Pictures, Report, compose, sentence
+from dashwright.jobs_worker.domain.panels import Comparison, Detail, PanelAction, PanelChange, compare
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def updated(path: str, comparison: Comparison | None = None, *, title: str = "A title", pictures: Pictures | None = None) -> FileReport:
+    return FileReport(
+        path,
+        PlannedAction.UPDATE,
+        title,
+        comparison,
+        original=f"https://dash/d/{path[:3]}",
+        preview="https://dash/preview",
+        pictures=pictures,
+    )
+
+
+def report(*files: FileReport, skipped: int = 0, problems: tuple[str, ...] = ()) -> Report:
+    return Report("The team", COMMIT, files, skipped, problems)
+
+
+def lines(told: Report) -> list[str]:
+    return compose(told).splitlines()
+
+
+def test_links_of_each_file_and_the_number_of_the_rest() -> None:
+    """As other servers of this kind word them."""
+    told = lines(report(updated("aaa.json"), updated("bbb.json"), skipped=5))
+    assert "See the [original](https://dash/d/aaa) and [preview](https://dash/preview) of aaa.json." in told
+    assert "See the [original](https://dash/d/bbb) and [preview](https://dash/preview) of bbb.json." in told
+    assert told[-1] == "and 5 more files"
+
+
+def test_pictures_side_by_side() -> None:
+    """Before and after, with the links below."""
+    told = lines(report(updated("file.json", pictures=Pictures("https://dash/1.png", "https://dash/2.png"))))
+    start = told.index("### Side by Side Comparison of file.json")
+    assert told[start + 2 : start + 5] == [
+        "| Before | After |",
+        "| --- | --- |",
+        "| ![Before](https://dash/1.png) | ![Preview](https://dash/2.png) |",
+    ]
+    assert told[start + 6].startswith("See the [original]")
+
+
+def test_ten_files_are_told_the_rest_is_counted() -> None:
+    """Of fourteen that change, four are in the table only."""
+    text = compose(report(*(updated(f"{number:02}.json") for number in range(14))))
+    assert text.count("See the [original]") == 10
+    assert text.endswith("and 4 more files\n")
+    assert "| 13.json |" in text
+
+
+def test_what_changes_is_told_panel_by_panel() -> None:
+    """Short values in a line, long ones as a diff, what only moves by name."""
+    query = 'sum by (job) (rate(http_requests_total{code=~"5.."}[5m])) / sum by (job) (rate(http_requests_total[5m]))'
+    comparison = Comparison(
+        [Detail("refresh", "", "1m")],
+        ["editable"],
+        [
+            PanelChange(
+                "1", "Errors", PanelAction.CHANGED, [Detail("unit", "short", "percent"), Detail("query A", query, query + " * 100")]
+            ),
+            PanelChange("2", "Load", PanelAction.MOVED, [Detail("position", "1", "2")]),
+            PanelChange("3", "Old", PanelAction.REMOVED),
+        ],
+    )
+    text = compose(report(updated("a.json", comparison)))
+    assert "| a.json | A title | updated | settings, 1 panel removed, 1 panel changed, 1 panel moved |" in text
+    assert "- refresh: nothing → `1m`\n\n- also `editable`" in text
+    assert "**Panel Errors changed**\n\n- unit: `short` → `percent`" in text
+    assert f"```diff\n-{query}\n+{query} * 100\n```" in text
+    assert "**Panel Old removed**" in text
+    assert "1 panel only moved: Load" in text
+
+
+def test_deleted_and_refused_files() -> None:
+    """What goes with a file, and why another cannot go in."""
+    gone = FileReport("a.json", PlannedAction.DELETE, "Load", original="https://dash/d/a")
+    bad = FileReport("b.json", PlannedAction.REFUSE, problems=["not valid JSON: expected ',' at line 3 column 1"])
+    told = report(gone, bad)
+    text = compose(told)
+    assert "See the [original](https://dash/d/a) of a.json." in text
+    assert "The file is gone: Load is deleted with it." in text
+    assert "- **Problem:** not valid JSON: expected ',' at line 3 column 1" in text
+    assert (sentence(told), told.is_broken) == ("1 deleted, 1 refused", True)
+
+
+def test_lint_is_told_and_breaks_nothing() -> None:
+    """Style is for people to judge: the commit passes."""
+    issues = [LintIssue(severity=LintSeverity.WARNING, rule="panel-units-rule", message="panel 'Load': its values have no unit")]
+    told = report(FileReport("a.json", PlannedAction.CREATE, "Load", lint=issues))
+    assert "- lint warning, `panel-units-rule`: panel 'Load': its values have no unit" in compose(told)
+    assert (sentence(told), told.is_broken) == ("1 created", False)
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (report(), "no dashboard changes"),
+        (report(updated("a.json"), updated("b.json"), skipped=3), "2 updated, 3 not looked at"),
+        (report(updated("a.json"), problems=("too many\ndashboards",)), "nothing could be stored: too many dashboards"),
+        (report(FileReport("a.json", PlannedAction.CREATE, problems=["asks B, which is not there"])), "1 created, 1 with problems"),
+    ],
+)
+def test_the_sentence_of_a_commit(told: Report, expected: str) -> None:
+    """One line of 140 characters at most, which hosts take."""
+    assert sentence(told) == expected
+    assert len(sentence(report(problems=("x" * 500,)))) == 140
+
+
+def test_a_comment_ends_before_the_host_refuses_it() -> None:
+    """Whatever changes: whole blocks are left out and counted, and no block is torn."""
+    panels = [{"id": number, "title": "`" * 90, "targets": [{"refId": "A", "expr": "|" * 5000}]} for number in range(500)]
+    comparison = compare({}, {"title": "@" * 5000, "panels": panels})
+    files = [
+        FileReport("p" * 900 + f"{number}.json", PlannedAction.UPDATE, "&" * 9000, comparison, problems=["<" * 9000] * 50)
+        for number in range(300)
+    ]
+    text = compose(report(*files, problems=("<" * 9000,) * 50))
+    assert len(text) <= LONGEST
+    assert re.search(r"and \d+ more files\n$", text)
+    assert text.count("```") % 2 == 0
+
+
+NASTY = [
+    "<img src=x onerror=alert(1)><!-- dashwright:x -->",
+    "@everyone see #1 and https://evil.example/ or www.evil.example",
+    "a | b\n\n| c | d |\n| --- | --- |\n# head",
+    "[click](javascript:alert) ![x](https://evil.example/x.png)",
+    "```\n<script>\n```\n@team",
+    "``` ` `` \\` \\",
+    "\u202egnp.exe\u0000\r\n- item",
+    "&lt;b&gt; &#64;team",
+]
+TEXTS = st.text(max_size=80) | st.lists(st.sampled_from([*NASTY, "`", "\n", " ", "|", "\\", "@", "```", "<b>", "x"]), max_size=6).map(
+    "".join
+)
+
+
+@given(TEXTS, TEXTS, TEXTS)
+@example(*NASTY[:3])
+@example(*NASTY[3:6])
+@example(*NASTY[5:8])
+def test_nothing_of_people_is_more_than_text(one: str, two: str, three: str) -> None:
+    """A reader of Markdown finds our headings, tables and links, and no tag, mention or reference besides."""
+    comparison = Comparison(
+        [Detail(two, one, three), Detail("a", "x" + one * 20, two * 20)],
+        [three],
+        [PanelChange("1", one, PanelAction.CHANGED, [Detail("b", two, one)])],
+    )
+    issue = LintIssue(severity=LintSeverity.ERROR, rule=one, message=two)
+    file = FileReport(f"{one}/a.json", PlannedAction.UPDATE, two, comparison, [three], [issue], "https://dash/d/a b)", "https://dash/<p>")
+    tokens = _flat(MarkdownIt("commonmark", {"html": True}).enable("table").parse(compose(report(file))))
+    assert not [token for token in tokens if token.type.startswith("html")]
+    assert [token.attrGet("href") for token in tokens if token.type == "link_open"] == ["https://dash/d/a%20b%29", "https://dash/%3Cp%3E"]
+    assert not [token for token in tokens if token.type == "image"]
+    assert sum(token.type == "heading_open" for token in tokens) == 2
+    assert sum(token.type == "tr_open" for token in tokens) == 2
+    assert sum(token.type == "td_open" for token in tokens) == 4
+    words = " ".join(token.content for token in tokens if token.type == "text")
+    assert not re.search(r"[@#][\w-]|://|www\.|\bgh-\d", words, re.IGNORECASE)
+    assert not [token for token in tokens if token.type == "fence" and not re.fullmatch(r"([-+ …].*\n)*", token.content)]
+
+
+def _flat(tokens: list[Token]) -> list[Token]:
+    return [inner for token in tokens for inner in (token, *_flat(token.children or []))]

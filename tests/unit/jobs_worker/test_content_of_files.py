@@ -1,0 +1,125 @@
+"""The bytes of a file that somebody writes: what is kept of what was sent, and what of what stood there."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.common.document import read_json, same
+from dashwright.common.errors import Invalid
+from dashwright.common.models.repository_calls import EditedObject
+from dashwright.common.yaml import read_yaml
+from dashwright.jobs_worker.domain.files.content import read_content, rewritten, to_write, write_content
+
+HEAD = {"apiVersion": "dashboard.grafana.app/v1beta1", "kind": "Dashboard"}
+
+
+def kept(tree: Any) -> Any:
+    return to_write(tree, "default", lambda: "x7")
+
+
+def edited(spec: str, **options: Any) -> EditedObject:
+    return EditedObject(**{"version": "v1beta1", "name": "n", "spec": spec, "labels": {}, "annotations": {}, **options})
+
+
+def test_what_is_no_part_of_a_file_is_left_out() -> None:
+    """What the store knows elsewhere, and who manages the object; the user's own words stay, in their order."""
+    notes = {
+        "grafana.app/managedBy": "repo",
+        "grafana.app/folder": "f",
+        "grafana.app/createdBy": "u",
+        "grafana.app/message": "m",
+        "mine": "1",
+    }
+    labels = {"team": "a", "grafana.app/deprecatedInternalID": "7"}
+    metadata = {"uid": "u", "resourceVersion": "9", "labels": labels, "annotations": notes, "name": "n", "namespace": "default"}
+    sent = {**HEAD, "metadata": metadata, "spec": {"id": 1, "uid": "u", "title": "T", "version": 3}, "status": {}, "x": 1}
+    assert kept(sent) == {
+        **HEAD,
+        "metadata": {"labels": {"team": "a"}, "annotations": {"mine": "1"}, "name": "n"},
+        "spec": {"title": "T"},
+        "x": 1,
+    }
+    assert kept({"id": 1, "uid": "u", "title": "T", "version": 3}) == {"uid": "u", "title": "T"}
+
+
+def test_the_parts_of_a_layout_are_its_own() -> None:
+    spec = {"title": "T", "elements": {}, "version": 3}
+    assert kept({**HEAD, "spec": spec})["spec"] == spec
+
+
+def test_a_foreign_namespace_stays_to_be_refused() -> None:
+    assert kept({**HEAD, "metadata": {"namespace": "org-9"}})["metadata"] == {"namespace": "org-9"}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "name"),
+    [({"generateName": "a-"}, "a-x7"), ({"generateName": "a-", "name": "n"}, "n"), ({"name": "n"}, "n"), ({}, None)],
+)
+def test_a_name_is_made_where_one_is_asked_for(metadata: dict[str, Any], name: str | None) -> None:
+    assert kept({**HEAD, "metadata": metadata})["metadata"] == ({"name": name} if name else {})
+
+
+def test_a_name_that_is_no_text_is_refused() -> None:
+    with pytest.raises(Invalid, match=r"metadata\.generateName"):
+        kept({**HEAD, "metadata": {"generateName": 7}})
+
+
+@pytest.mark.parametrize("path", ["a.json", "a.yaml", "a.yml"])
+def test_what_was_written_is_read_again(path: str) -> None:
+    """Whatever it came as; the name of the file says how it is written."""
+    tree = {"uid": "u", "title": "no", "panels": [{"y": 1.5, "é": None}]}
+    for sent in (json.dumps(tree), "uid: u\ntitle: 'no'\npanels:\n- y: 1.5\n  é: null\n"):
+        body = write_content(path, read_content(sent, read_yaml))
+        assert (read_json if path == "a.json" else read_yaml)(body.decode()) == tree
+    assert body.startswith(b'{\n  "uid"') == (path == "a.json")
+
+
+leaves = st.none() | st.booleans() | st.integers(-9, 9) | st.text("ab", max_size=2)
+trees = st.dictionaries(
+    st.sampled_from("abcdef"), st.recursive(leaves, lambda inner: st.lists(inner, max_size=3), max_leaves=4), max_size=5
+)
+
+
+@given(before=trees, spec=trees)
+def test_a_rewritten_file_says_what_is_wanted(before: dict[str, Any], spec: dict[str, Any]) -> None:
+    """Whatever stood there before: nothing of the old spec stays, and what both have stands in the old order."""
+    for old in ({**HEAD, "metadata": {"name": "n"}, "spec": before}, {"uid": "n", "title": "T", **before}):
+        new = rewritten(old, edited(json.dumps({"title": "T", **spec})), name_it=False)
+        body = new["spec"] if "spec" in new else {key: value for key, value in new.items() if key != "uid"}
+        assert same(body, {"title": "T", **spec})
+        shared = [key for key in (old["spec"] if "spec" in new else old) if key in body]
+        assert [key for key in body if key in shared] == shared
+
+
+def test_a_number_that_was_not_touched_stays_as_it_was_written() -> None:
+    before = read_json('{"uid": "n", "title": "T", "a": 1.10, "b": 12345678901234567890, "c": [0.50]}')
+    new = rewritten(before, edited('{"title": "T", "a": 1.1, "b": 12345678901234567890, "c": [0.5, 2.50]}'), name_it=False)
+    assert write_content("a.json", new).decode().split() == [
+        *("{", '"uid":', '"n",', '"title":', '"T",', '"a":', "1.10,"),
+        *('"b":', "12345678901234567890,", '"c":', "[", "0.50,", "2.50", "]", "}"),
+    ]
+
+
+def test_a_classic_file_becomes_a_resource_where_it_must() -> None:
+    """For labels, annotations and layouts; otherwise it stays what it is, with a name where its path no longer tells it."""
+    before = {"title": "T", "panels": []}
+    assert rewritten(before, edited('{"title":"U"}'), name_it=False) == {"title": "U", "uid": "n"}
+    assert rewritten(before, edited('{"title":"U","panels":[]}'), name_it=False) == {"title": "U", "panels": []}
+    assert rewritten(before, edited('{"title":"U","panels":[]}'), name_it=True) == {"title": "U", "panels": [], "uid": "n"}
+    labelled = rewritten(before, edited('{"title":"U"}', labels={"team": "a"}), name_it=False)
+    classic = {**HEAD, "apiVersion": "dashboard.grafana.app/v0alpha1"}
+    assert labelled == {**classic, "metadata": {"name": "n", "labels": {"team": "a"}}, "spec": {"title": "U"}}
+    laid_out = rewritten(before, edited('{"title":"U","elements":{}}', version="v2alpha1"), name_it=False)
+    assert (laid_out["apiVersion"], laid_out["metadata"]) == ("dashboard.grafana.app/v2alpha1", {"name": "n"})
+
+
+def test_a_resource_keeps_its_version_while_its_body_is_the_same_in_all() -> None:
+    """Other programs read the file, too, by the version it names: it becomes another one with a layout only, and when it loses that."""
+    body, laid_out = {"title": "T", "panels": []}, {"title": "T", "elements": {}}
+    for before, after, version in ((body, body, "v1beta1"), (body, laid_out, "v2alpha1"), (laid_out, body, "v2alpha1")):
+        file = {**HEAD, "metadata": {"name": "n"}, "spec": before}
+        new = rewritten(file, edited(json.dumps({**after, "title": "U"}), version="v2alpha1"), name_it=False)
+        assert new["apiVersion"] == f"dashboard.grafana.app/{version}"

@@ -1,0 +1,217 @@
+"""Changes of files in a folder on this machine: whole or not at all for each file, and nothing outside."""
+
+import asyncio
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dashwright.common.errors import AlreadyExists, BadRequest, Conflict, DashwrightError, Forbidden, NotFound, SourceFailed
+from dashwright.jobs_worker.adapters import directory_edits
+from dashwright.jobs_worker.adapters.directory import DirectoryCheckout
+from dashwright.jobs_worker.domain.objects import Edit
+
+Change = Callable[..., Awaitable[None]]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "permitted" / "repo").mkdir(parents=True)
+    return tmp_path / "permitted" / "repo"
+
+
+@pytest.fixture
+def change(tmp_path: Path, root: Path) -> Change:
+    async def change(*edits: Edit) -> None:
+        await directory_edits.edit(DirectoryCheckout("repo", [root.parent]), edits, tmp_path / "data" / "lock")
+
+    return change
+
+
+def held(root: Path) -> dict[str, str]:
+    """Everything below, hidden names too; directories with a slash."""
+    return {
+        str(path.relative_to(root)) + "/" * path.is_dir(): "" if path.is_dir() or path.is_symlink() else path.read_text()
+        for path in root.rglob("*")
+    }
+
+
+@pytest.fixture
+def gone(root: Path) -> None:
+    root.rmdir()
+
+
+def tree(root: Path) -> list[Path]:
+    return sorted(root.rglob("*"))
+
+
+def checksum(body: str) -> str:
+    return hashlib.sha1(body.encode(), usedforsecurity=False).hexdigest()
+
+
+def changed(path: str, body: bytes | None, before: str) -> Edit:
+    return Edit(path, body, checksum(before))
+
+
+async def test_files_are_made_changed_and_removed(root: Path, change: Change) -> None:
+    """With the directories on the way to them; those that are left empty go, and nothing else is left."""
+    (root / "old" / "er").mkdir(parents=True)
+    (root / "old" / "er" / "gone.json").write_text("1")
+    (root / "edit.json").write_text("2")
+    (root / "stays").mkdir()
+    await change(
+        Edit("new/deep/ü.json", b"3", None),
+        changed("edit.json", b"22", "2"),
+        changed("old/er/gone.json", None, "1"),
+        Edit(".keep", b"", None),
+    )
+    assert held(root) == {"new/": "", "new/deep/": "", "new/deep/ü.json": "3", "edit.json": "22", "stays/": "", ".keep": ""}
+
+
+async def test_the_last_file_leaves_the_folder(root: Path, change: Change) -> None:
+    (root / "a.json").write_text("1")
+    await change(changed("a.json", None, "1"))
+    assert [path.name for path in tree(root.parent)] == ["repo"]
+
+
+async def test_a_file_keeps_its_rights(root: Path, change: Change) -> None:
+    (root / "a.sh").write_text("1")
+    """But not to be run as whoever owns it: that is the worker now."""
+    (root / "a.sh").chmod(0o6750)
+    await change(changed("a.sh", b"2", "1"))
+    assert stat.S_IMODE((root / "a.sh").stat().st_mode) == 0o750
+
+
+@pytest.mark.parametrize(
+    ("edit", "error"),
+    [
+        (changed("a.json", b"x", "other"), Conflict),
+        (changed("a.json", None, "other"), Conflict),
+        (changed("none.json", b"x", "1"), Conflict),
+        (changed("none/none.json", None, "1"), Conflict),
+        (Edit("a.json", b"x", None), AlreadyExists),
+        (Edit("a.json/b.json", b"x", None), BadRequest),
+        (Edit("d", b"x", None), BadRequest),
+        (changed("d", b"x", "1"), BadRequest),
+        (Edit("link.json", b"x", None), BadRequest),
+        (Edit("link/new.json", b"x", None), BadRequest),
+        (Edit("pipe", b"x", None), BadRequest),
+    ],
+    ids=[
+        "changed",
+        "removed",
+        "gone",
+        "directory gone",
+        "there",
+        "below a file",
+        "directory",
+        "directory read",
+        "link",
+        "through a link",
+        "pipe",
+    ],
+)
+async def test_what_is_not_as_it_was_stops_everything(root: Path, change: Change, edit: Edit, error: type[DashwrightError]) -> None:
+    """No file is written, no directory made, and no link followed."""
+    outside = root.parent.parent / "outside"
+    outside.mkdir()
+    (root / "d").mkdir()
+    (root / "a.json").write_text("1")
+    (root / "link").symlink_to(outside)
+    (root / "link.json").symlink_to(outside / "made.json")
+    os.mkfifo(root / "pipe")
+    before = tree(root)
+    with pytest.raises(error):
+        await change(Edit("first/new.json", b"x", None), edit)
+    assert tree(root) == before
+    assert (root / "a.json").read_text() == "1"
+    assert tree(outside) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "error"), [(errno.ENOSPC, SourceFailed), (errno.EIO, SourceFailed), (errno.EROFS, Forbidden), (errno.EACCES, Forbidden)]
+)
+@pytest.mark.parametrize("step", ["fsync", "rename"])
+async def test_a_disk_that_fails_leaves_nothing_behind(
+    root: Path, change: Change, monkeypatch: pytest.MonkeyPatch, step: str, number: int, error: type[DashwrightError]
+) -> None:
+    """Neither half a file nor a directory made for it, and what is to be removed is still there."""
+    (root / "a.json").write_text("1")
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, step, fail)
+    with pytest.raises(error):
+        await change(Edit("in/b.json", b"2", None), changed("a.json", None, "1"))
+    assert held(root) == {"a.json": "1"}
+
+
+async def test_readers_see_a_file_before_or_after(root: Path, change: Change) -> None:
+    """However large it is: it takes its place whole."""
+    bodies = ["1" * 3_000_000, "2" * 3_000_000]
+    (root / "a.json").write_text(bodies[0])
+    seen: set[str] = set()
+    changing = asyncio.ensure_future(change(changed("a.json", bodies[1].encode(), bodies[0])))
+    while not changing.done():
+        seen.add(await asyncio.to_thread((root / "a.json").read_text))
+    await changing
+    assert seen <= set(bodies)
+
+
+async def test_of_many_at_once_one_changes_a_file(root: Path, change: Change) -> None:
+    """The others are told: no change is lost unseen."""
+    (root / "a.json").write_text("1")
+    done = await asyncio.gather(*(change(changed("a.json", b"by %d" % number, "1")) for number in range(20)), return_exceptions=True)
+    assert sum(result is None for result in done) == 1
+    assert all(isinstance(result, Conflict) for result in done if result is not None)
+    assert (root / "a.json").read_text() == f"by {done.index(None)}"
+
+
+async def test_what_died_halfway_is_not_in_the_way(root: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it left is hidden from syncs, and goes with the next change of the file."""
+
+    def die(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "rename", die)
+        with pytest.raises(KeyboardInterrupt):
+            directory_edits._edit(DirectoryCheckout("repo", [root.parent]), [Edit("a.json", b"1", None)])
+    assert [name.startswith(".dashwright-") for name in held(root)] == [True]
+    await change(Edit("a.json", b"2", None))
+    assert held(root) == {"a.json": "2"}
+
+
+@pytest.mark.usefixtures("gone")
+async def test_a_folder_that_is_gone_is_told(change: Change) -> None:
+    with pytest.raises(NotFound):
+        await change(Edit("a.json", b"2", None))
+
+
+async def test_a_cancelled_change_is_over_before_another_begins(root: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread cannot be stopped: the lock is held until it has ended."""
+    rename, began, over = os.rename, asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def slow(*arguments: Any, **named: Any) -> None:
+        loop.call_soon_threadsafe(began.set)
+        asyncio.run_coroutine_threadsafe(over.wait(), loop).result()
+        rename(*arguments, **named)
+
+    monkeypatch.setattr(os, "rename", slow)
+    first = asyncio.ensure_future(change(Edit("a.json", b"1", None)))
+    await began.wait()
+    first.cancel()
+    monkeypatch.setattr(os, "rename", rename)
+    second = asyncio.ensure_future(change(changed("a.json", b"2", "1")))
+    over.set()
+    await asyncio.wait([first, second])
+    assert first.cancelled()
+    assert second.exception() is None
+    assert held(root) == {"a.json": "2"}

@@ -1,0 +1,102 @@
+"""Where exported objects lie: every title has a place that a sync reads, and no two objects share one."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.common.errors import BadRequest
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER
+from dashwright.jobs_worker.domain.export import Directories, Exportable, fault_of, file_names, may_replace, place, slug
+from dashwright.jobs_worker.domain.objects import Key
+
+TITLES = st.one_of(
+    st.text(max_size=8), st.sampled_from(["A", "a", "A/B", "a-b", ".git", "..", "CON", "x" * 5000, "é", "é", "📈", "a.json"])
+)
+
+
+def folder(name: str, title: str, parent: str = "") -> Exportable:
+    return Exportable(Key(FOLDER.group, FOLDER.plural, name), name, 1, title, parent)
+
+
+def board(name: str, title: str, parent: str = "") -> Exportable:
+    return Exportable(Key(DASHBOARD.group, DASHBOARD.plural, name), name, 1, title, parent)
+
+
+@given(st.lists(st.tuples(TITLES, st.integers(0, 5)), max_size=6), st.lists(st.tuples(TITLES, st.integers(0, 6)), max_size=8))
+def test_no_two_share_a_place(above: list[tuple[str, int]], boards: list[tuple[str, int]]) -> None:
+    """Folders of any titles in one another, dashboards of any titles in them; nor do two differ in the case of letters only."""
+    folders = [
+        folder(f"f{number}", title, f"f{parent % number}" if number and parent else "") for number, (title, parent) in enumerate(above)
+    ]
+    directories = Directories(folders, "")
+    found = [directories.path(item.key.name) or "" for item in folders]
+    taken: set[str] = set()
+    for number, (title, parent) in enumerate(boards):
+        name = "nN"[number % 2] + str(number // 2)
+        item = board(name, title, f"f{parent % len(folders)}" if folders and parent else "")
+        found.append(place(item, directories.path(item.folder) or "", taken, lambda _: True))
+    assert len({path.casefold() for path in found}) == len(found)
+    assert [fault for path in found if (fault := fault_of(path if path.endswith(".json") else f"{path}x.json"))] == []
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("Test dashboard. Created at v2", "test-dashboard-created-at-v2"),
+        ("Größe der Äpfel_2", "größe-der-äpfel-2"),
+        ("日本 語", "日本-語"),
+        ("../../etc/passwd", "etc-passwd"),
+        ("📈 ***", ""),
+        ("é" * 100, "é" * 60),
+    ],
+)
+def test_a_slug_is_what_can_be_read_of_a_title(title: str, expected: str) -> None:
+    assert slug(title) == expected
+
+
+def test_the_oldest_has_the_plain_path() -> None:
+    """Others have their names behind it, and where that is not enough, a digest."""
+    taken: set[str] = set()
+    found = [place(board(name, "CPU"), "", taken, lambda _: True) for name in ("b", "a", "A")]
+    assert found[:2] == ["cpu.json", "cpu-a.json"]
+    assert found[2].startswith("cpu-")
+    assert len(found[2]) == len("cpu-.json") + 16
+
+
+def test_a_dashboard_without_a_slug_is_called_by_its_name() -> None:
+    assert next(file_names(board("abc", "***"), "d/")) == "d/abc.json"
+
+
+def test_where_others_lie_nothing_is_placed() -> None:
+    with pytest.raises(BadRequest, match="other files are in its place"):
+        place(board("a", "A"), "", set(), lambda _: False)
+
+
+def test_a_folder_in_no_tree_has_no_directory() -> None:
+    """Its parent has gone, or lies in itself."""
+    directories = Directories([folder("a", "A", "gone"), folder("b", "B", "c"), folder("c", "C", "b")], "")
+    assert [directories.path(name) for name in ("a", "b", "c", "none")] == [None] * 4
+    assert directories.path("") == ""
+
+
+@pytest.mark.parametrize(
+    ("tree", "may"),
+    [
+        ({"apiVersion": "dashboard.grafana.app/v1", "kind": "Dashboard", "metadata": {"name": "a"}, "spec": {}}, True),
+        ({"apiVersion": "dashboard.grafana.app/v1", "kind": "Dashboard", "metadata": {"name": "b"}, "spec": {}}, False),
+        ({"apiVersion": "dashboard.grafana.app/v1", "kind": "Dashboard", "spec": {}}, True),
+        ({"apiVersion": "dashboard.grafana.app/v1", "kind": "Dashboard", "metadata": ["a"], "spec": {}}, False),
+        ({"uid": "a", "panels": []}, True),
+        ({"uid": "b", "panels": []}, False),
+        ({"panels": []}, True),
+        ({"apiVersion": "v1", "kind": "ConfigMap"}, False),
+        ({"something": "else"}, False),
+        ([], False),
+    ],
+)
+def test_what_names_another_object_is_not_replaced(tree: object, *, may: bool) -> None:
+    """Nor what is no dashboard."""
+    assert may_replace(json.dumps(tree).encode(), "a") is may
+    assert not may_replace(b"{", "a")

@@ -1,0 +1,67 @@
+"""``.dashboard-lint``: a rule is left out or only warns everywhere, or where its entries say."""
+
+from typing import Any
+
+import pytest
+
+from dashwright.common.errors import DashwrightError, TooLarge
+from dashwright.common.yaml import read_yaml
+from dashwright.jobs_worker.domain.lint.config import LARGEST, read_config
+from dashwright.jobs_worker.domain.lint.linter import lint
+
+RULE = "target-job-rule"
+
+
+def severities(config: str) -> list[str]:
+    """Of the rule's findings in two panels, the first of two queries, the second of one."""
+    source = {"type": "prometheus", "uid": "${datasource}"}
+    targets = [{"refId": name, "datasource": source, "expr": "up"} for name in "AB"]
+    panels = [{"title": "One", "type": "text", "targets": targets}, {"title": "Two", "type": "text", "targets": targets[:1]}]
+    spec: dict[str, Any] = {"title": "Shop", "panels": panels}
+    return [issue.severity.value for issue in lint(spec, read_config(config.encode(), read_yaml)) if issue.rule == RULE]
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ("", ["error", "error", "error"]),
+        ("exclusions:\n  target-job-rule:\n", []),
+        ("exclusions:\n  target-job-rule:\n    reason: all of them are jobs\n", []),
+        ("warnings:\n  target-job-rule:\n", ["warning", "warning", "warning"]),
+        ("exclusions:\n  target-job-rule:\n    entries:\n    - panel: One\n", ["error"]),
+        ("exclusions:\n  target-job-rule:\n    entries:\n    - panel: One\n      targetIdx: 1\n", ["error", "error"]),
+        ("warnings:\n  target-job-rule:\n    entries:\n    - targetIdx: 0\n", ["warning", "error", "warning"]),
+        (
+            "exclusions: {target-job-rule: {entries: [{dashboard: Other}, {dashboard: Shop, panel: Two}]}}",
+            ["error", "error"],
+        ),
+        ("exclusions:\n  target-instance-rule:\n  target-promql-rule:\nverbose: true\nautofix: true\n", ["error", "error", "error"]),
+    ],
+)
+def test_waivers_cover_what_their_entries_name(config: str, expected: list[str]) -> None:
+    assert severities(config) == expected
+
+
+def test_an_exclusion_wins_over_a_warning() -> None:
+    assert severities("exclusions: {target-job-rule: }\nwarnings: {target-job-rule: }\n") == []
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"exclusions: [a", "not valid YAML"),
+        (b"\xff", "not UTF-8"),
+        (b"- a", "the file: "),
+        (b"warnings:\n  target-job-rule: yes please\n", "warnings.target-job-rule"),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_what_is_wrong(body: bytes, words: str) -> None:
+    with pytest.raises(DashwrightError) as refused:
+        read_config(body, read_yaml)
+    assert refused.value.message.startswith(".dashboard-lint: ")
+    assert words in refused.value.message
+
+
+def test_a_large_file_is_not_read() -> None:
+    with pytest.raises(TooLarge):
+        read_config(b"#" * (LARGEST + 1), read_yaml)

@@ -1,0 +1,191 @@
+"""Rules on dashboards: what each finds, and what it leaves alone, in the classic spec and the one with elements."""
+
+from typing import Any
+
+import pytest
+
+from dashwright.common.models.repository_views import LintSeverity
+from dashwright.jobs_worker.domain.lint.linter import MOST, RULES, lint
+
+SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+EXPRESSION = {"type": "__expr__", "uid": "__expr__"}
+CHOOSER = {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"}
+NARROWED = 'sum(rate(requests_total{job=~"$job", instance=~"$instance"}[$__rate_interval]))'
+
+
+def chosen_by(label: str, /, **more: Any) -> dict[str, Any]:
+    common = {"type": "query", "datasource": SOURCE, "multi": True, "allValue": ".+", "refresh": 2}
+    return {"name": label, "label": label, **common, **more}
+
+
+def query(expr: str = NARROWED, ref_id: str = "A", **more: Any) -> dict[str, Any]:
+    return {"refId": ref_id, "datasource": SOURCE, "expr": expr, **more}
+
+
+def expression(ref_id: str, kind: str = "math", **more: Any) -> dict[str, Any]:
+    return {"refId": ref_id, "datasource": EXPRESSION, "type": kind, **more}
+
+
+def panel(*targets: Any, **more: Any) -> dict[str, Any]:
+    return {
+        "title": "Requests",
+        "description": "How many come in",
+        "type": "timeseries",
+        "datasource": SOURCE,
+        "fieldConfig": {"defaults": {"unit": "reqps"}},
+        "targets": list(targets),
+        **more,
+    }
+
+
+def board(*panels: Any, variables: Any = None, **more: Any) -> dict[str, Any]:
+    listed = [CHOOSER, chosen_by("job"), chosen_by("instance")] if variables is None else variables
+    return {"title": "Shop", "editable": False, "templating": {"list": listed}, "panels": list(panels), **more}
+
+
+def with_elements(expr: str = NARROWED, **viz: Any) -> dict[str, Any]:
+    asked = {"kind": "DataQuery", "group": "prometheus", "datasource": {"name": "${datasource}"}, "spec": {"expr": expr}}
+    spec = {
+        "title": "Requests",
+        "description": "How many come in",
+        "data": {"kind": "QueryGroup", "spec": {"queries": [{"kind": "PanelQuery", "spec": {"refId": "A", "query": asked}}]}},
+        "vizConfig": {"kind": "VizConfig", "group": "timeseries", "spec": {"fieldConfig": {"defaults": {"unit": "reqps"}}, **viz}},
+    }
+    source = {"group": "prometheus", "datasource": {"name": "${datasource}"}}
+    asking = {"multi": True, "allValue": ".+", "refresh": "onTimeRangeChanged", "query": source}
+    return {
+        "title": "Shop",
+        "editable": False,
+        "elements": {"panel-1": {"kind": "Panel", "spec": spec}},
+        "variables": [
+            {"kind": "DatasourceVariable", "spec": {"name": "datasource", "label": "Data source", "pluginId": "prometheus"}},
+            *({"kind": "QueryVariable", "spec": {"name": name, "label": name, **asking}} for name in ("job", "instance")),
+        ],
+    }
+
+
+def found(spec: dict[str, Any], rule: str) -> list[str]:
+    return [issue.message for issue in lint(spec) if issue.rule == rule]
+
+
+@pytest.mark.parametrize("spec", [board(panel(query())), with_elements(), {}, {"panels": 1, "templating": []}])
+def test_nothing_is_said_of_a_dashboard_that_is_in_order_or_empty(spec: dict[str, Any]) -> None:
+    assert [issue for issue in lint(spec) if issue.rule != "uneditable-dashboard"] == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "spec", "words"),
+    [
+        ("uneditable-dashboard", board(editable=True), "can be edited"),
+        ("template-datasource-rule", board(panel(query()), variables=[]), "no variable chooses"),
+        ("template-datasource-rule", board(panel(query()), variables=[{**CHOOSER, "name": "ds"}]), "name it datasource or prometheus_"),
+        ("template-datasource-rule", board(panel(query()), variables=[{**CHOOSER, "label": ""}]), "label it 'Data source'"),
+        ("template-datasource-rule", board(panel(query()), variables=[CHOOSER, {**CHOOSER, "query": "loki"}]), "name it loki_datasource"),
+        ("template-job-rule", board(panel(query()), variables=[CHOOSER]), "no variable job"),
+        ("template-job-rule", board(panel(query()), variables=[CHOOSER, chosen_by("job", multi=False)]), "only one job"),
+        ("template-job-rule", board(panel(query()), variables=[CHOOSER, chosen_by("job", allValue=".*")]), "'.*': set it to '.+'"),
+        ("template-job-rule", board(panel(query()), variables=[CHOOSER, chosen_by("job", datasource="prom")]), "a fixed data source"),
+        ("template-job-rule", board(panel(query()), variables=[CHOOSER, chosen_by("job", type="custom")]), "does not ask"),
+        ("template-job-rule", board(panel(query()), variables=[CHOOSER, chosen_by("job", label="Work")]), "label it 'job'"),
+        ("template-instance-rule", board(panel(query()), variables=[CHOOSER]), "no variable instance"),
+        ("template-on-time-change-reload-rule", board(variables=[chosen_by("job", refresh=1)]), "set its refresh to 2"),
+        ("panel-datasource-rule", board(panel(query(), datasource={"type": "prometheus", "uid": "prom-1"})), "data source prom-1"),
+        ("panel-datasource-rule", board(panel(query(), datasource=None)), "the default data source"),
+        ("panel-datasource-rule", board(panel(query(), datasource="$other")), "data source $other"),
+        ("panel-title-description-rule", board(panel(query(), title="", description=" ")), "no title and no description"),
+        ("panel-units-rule", board(panel(query(), fieldConfig={})), "no unit"),
+        ("panel-no-targets-rule", board(panel()), "has no query"),
+        ("panel-no-targets-rule", board({"type": "row", "panels": [panel()]}), "has no query"),
+        ("target-rate-interval-rule", board(panel(query("rate(a_total[5m])"))), "rate is over [5m]"),
+        ("target-rate-interval-rule", board(panel(query("sum by (x) (irate(a_total[1h]))"))), "irate is over [1h]"),
+        ("target-rate-interval-rule", with_elements("increase(a_total[$__interval])"), "increase is over [$__interval]"),
+        ("target-job-rule", board(panel(query("up"))), 'up is not narrowed by job=~"$job"'),
+        ("target-job-rule", board(panel(query('up{job="api"}'))), "up is not narrowed"),
+        ("target-job-rule", board(panel(query('up{job!~"$job"}'))), "up is not narrowed"),
+        ("target-job-rule", board(panel(query('{__name__="up"}'))), "a selector is not narrowed"),
+        ("target-job-rule", with_elements("up"), "up is not narrowed"),
+        ("target-instance-rule", board(panel(query('a{job="$job"} / on(job) group_left b{instance="$instance"}'))), "a is not narrowed"),
+        ("target-counter-agg-rule", board(panel(query("sum by (job) (errors_total)"))), "errors_total counts up"),
+        ("target-counter-agg-rule", board(panel(query("a_sum / a_count"))), "a_sum counts up"),
+        ("target-reference-rule", board(panel(query(), expression("B", expression="$A + $C"))), "query B: refers to C"),
+        ("target-reference-rule", board(panel(expression("B", "reduce", expression="A"))), "refers to A"),
+        ("target-reference-rule", board(panel(expression("B", "threshold", expression="${A}"))), "refers to A"),
+        (
+            "target-reference-rule",
+            board(panel(expression("B", "classic_conditions", conditions=[{"query": {"params": ["Z"]}}]))),
+            "refers to Z",
+        ),
+        ("target-cycle-rule", board(panel(expression("A", expression="$B"), expression("B", expression="$A"))), "in a circle"),
+        ("target-cycle-rule", board(panel(expression("A", expression="$A"))), "A → A"),
+        ("target-ref-id-rule", board(panel(query(), query())), "2 queries have the refId A"),
+        ("target-datasource-type-rule", board(panel(query(datasource={"type": "loki", "uid": "l"}))), "type loki are not asked"),
+    ],
+)
+def test_a_rule_finds(rule: str, spec: dict[str, Any], words: str) -> None:
+    assert any(words in message for message in found(spec, rule))
+
+
+@pytest.mark.parametrize(
+    ("rule", "spec"),
+    [
+        ("template-datasource-rule", board(variables=[])),
+        (
+            "template-datasource-rule",
+            board(
+                panel(query()),
+                variables=[{**CHOOSER, "name": "prometheus_datasource"}, {**CHOOSER, "name": "loki_datasource", "query": "loki"}],
+            ),
+        ),
+        ("template-job-rule", board(panel(query(datasource={"type": "postgres", "uid": "p"})), variables=[])),
+        ("template-on-time-change-reload-rule", board(variables=[{"name": "step", "type": "custom", "refresh": 0}])),
+        ("panel-datasource-rule", board(panel(query(), datasource={"type": "datasource", "uid": "-- Mixed --"}))),
+        ("panel-datasource-rule", board(panel(query(), datasource="$datasource"))),
+        ("panel-title-description-rule", board(panel(title="", type="text"))),
+        ("panel-units-rule", board(panel(query(), fieldConfig={"defaults": {"mappings": [{"type": "value"}]}}))),
+        ("panel-units-rule", board(panel(query(), type="stat", fieldConfig={}, options={"reduceOptions": {"fields": "/.*/"}}))),
+        ("panel-units-rule", board(panel(query(), fieldConfig={"overrides": [{"properties": [{"id": "unit", "value": "s"}]}]}))),
+        ("panel-no-targets-rule", board(panel(libraryPanel={"uid": "x"}))),
+        ("target-rate-interval-rule", board(panel(query("max_over_time(rate(a_total[$__rate_interval])[1h:5m])")))),
+        ("target-rate-interval-rule", board(panel(query("avg_over_time(a[5m])")))),
+        ("target-rate-interval-rule", board(panel(query('label_replace(up, "a", "rate(x[5m])", "b", "") # rate(x[5m])')))),
+        ("target-rate-interval-rule", board(panel(query("rate(a_total[5m])", datasource={"type": "loki", "uid": "l"})))),
+        ("target-job-rule", board(panel(query("time() - 1e3 * $factor + inf")))),
+        ("target-job-rule", board(panel(query('sum by (up) (a{job=~"$job"} offset 5m) > bool 1')))),
+        ("target-job-rule", board(panel(query('a{job="${job:regex}"} @ end() unless on (up) ${metric}{job="$job"}')))),
+        ("target-counter-agg-rule", board(panel(query("count by (job) (a_total) + absent(b_total) + resets(c_total[1h])")))),
+        ("target-counter-agg-rule", board(panel(query("sum(job:a_total) + sum(rate(b_total[5m])) by (c_total)")))),
+        ("target-reference-rule", board(panel(query(), expression("B", expression="$A * $job + ${A} / $__interval")))),
+        ("target-reference-rule", board(panel(query("$C"), expression("B", "sql", expression="SELECT * FROM C")))),
+        ("target-datasource-type-rule", board(panel(query(), expression("B", expression="$A")))),
+        ("target-datasource-type-rule", board(panel(query(datasource={"type": "$kind", "uid": "x"})))),
+    ],
+)
+def test_a_rule_leaves_alone(rule: str, spec: dict[str, Any]) -> None:
+    assert found(spec, rule) == []
+
+
+def test_every_rule_has_a_case_in_which_it_finds_something() -> None:
+    """A rule without one could be broken and nobody would notice."""
+    cases = next(mark.args[1] for mark in test_a_rule_finds.pytestmark)
+    assert {rule for rule, *_ in cases} == set(RULES)
+
+
+def test_the_type_of_a_query_is_that_of_the_variable_that_chooses_its_data_source() -> None:
+    assert found(board(panel(query("up", datasource="$datasource"))), "target-job-rule")
+
+
+def test_an_unknown_type_of_data_source_is_a_warning() -> None:
+    """The dashboard may be in order elsewhere."""
+    issues = lint(board(panel(query(datasource={"type": "loki", "uid": "l"}))))
+    assert {issue.severity for issue in issues if issue.rule == "target-datasource-type-rule"} == {LintSeverity.WARNING}
+
+
+def test_so_many_issues_are_told_and_that_there_are_more() -> None:
+    issues = lint(board(*(panel() for _ in range(MOST + 1))))
+    assert len(issues) == MOST
+    assert issues[-1].message == "at least 200 issues: the rest is not told"
+
+
+@pytest.mark.parametrize("expr", ["{" * 20000, "(" * 20000, "rate(" * 20000 + "[" * 20000, '"' * 20001, "$" * 20000, "a[[" * 20000])
+def test_text_that_is_no_query_is_read_to_its_end(expr: str) -> None:
+    lint(board(panel(query(expr))))

@@ -1,0 +1,197 @@
+"""How a dashboard changes is told panel by panel, in the words of those who look at it."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.jobs_worker.domain.panels import Comparison, Detail, PanelAction, PanelChange, compare
+
+
+def panel(number: int, **settings: Any) -> dict[str, Any]:
+    return {
+        "id": number,
+        "title": f"Panel {number}",
+        "type": "timeseries",
+        "gridPos": {"x": 0, "y": 8 * number, "w": 12, "h": 8},
+        "datasource": {"type": "prometheus", "uid": "prom"},
+        "targets": [{"refId": "A", "expr": "up", "legendFormat": "{{job}}"}],
+        **settings,
+    }
+
+
+def board(*panels: dict[str, Any], **settings: Any) -> dict[str, Any]:
+    return {"title": "T", "panels": list(panels), **settings}
+
+
+def element(number: int, expr: str = "up", **settings: Any) -> dict[str, Any]:
+    query = {"kind": "PanelQuery", "spec": {"refId": "A", "query": {"kind": "prometheus", "spec": {"expr": expr}}}}
+    return {
+        "kind": "Panel",
+        "spec": {
+            "id": number,
+            "title": f"Panel {number}",
+            "data": {"kind": "QueryGroup", "spec": {"queries": [query]}},
+            "vizConfig": {"kind": "timeseries", "spec": {"fieldConfig": {"defaults": {}}, "options": {}}},
+            **settings,
+        },
+    }
+
+
+def elements(title: str = "Row", x: int = 0, **found: Any) -> dict[str, Any]:
+    items = [{"kind": "GridLayoutItem", "spec": {"x": x, "y": 0, "width": 6, "height": 4, "element": {"name": name}}} for name in found]
+    row = {"kind": "RowsLayoutRow", "spec": {"title": title, "layout": {"kind": "GridLayout", "spec": {"items": items}}}}
+    return {"title": "T", "elements": found, "layout": {"kind": "RowsLayout", "spec": {"rows": [row]}}}
+
+
+def only(comparison: Comparison) -> PanelChange:
+    assert (comparison.details, comparison.others, len(comparison.panels)) == ([], [], 1)
+    return comparison.panels[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"title": "New"}, Detail("title", "Panel 1", "New")),
+        ({"type": "stat"}, Detail("type", "timeseries", "stat")),
+        ({"description": "Why"}, Detail("description", "", "Why")),
+        ({"targets": [{"refId": "A", "expr": "down", "legendFormat": "{{job}}"}]}, Detail("query A", "up", "down")),
+        ({"targets": [{"refId": "A", "expr": "up"}]}, Detail("query A legendFormat", "{{job}}", "")),
+        ({"datasource": "other"}, Detail("data source", "prom (prometheus)", "other")),
+        ({"fieldConfig": {"defaults": {"unit": "bytes"}}}, Detail("unit", "", "bytes")),
+        (
+            {"fieldConfig": {"defaults": {"thresholds": {"steps": [{"color": "green", "value": None}, {"color": "red", "value": 80}]}}}},
+            Detail("thresholds", "", "green from the start, red from 80"),
+        ),
+    ],
+)
+def test_what_changes_in_a_panel(settings: dict[str, Any], expected: Detail) -> None:
+    """As it was and as it would be, by the name that people know it by."""
+    change = only(compare(board(panel(1), panel(2)), board(panel(1, **settings), panel(2))))
+    assert (change.id, change.action, change.details, change.others) == ("1", PanelAction.CHANGED, [expected], [])
+
+
+def test_queries_come_and_go() -> None:
+    """Each by its refId, the data source of one that asks another than its panel too."""
+    queries = [
+        {"refId": "B", "rawSql": "select 1", "datasource": {"type": "postgres", "uid": "pg"}},
+        {"refId": "C", "metricId": 3},
+    ]
+    change = only(compare(board(panel(1)), board(panel(1, targets=queries))))
+    assert change.details == [
+        Detail("query B", "", "select 1"),
+        Detail("query B data source", "", "pg (postgres)"),
+        Detail("query C", "", '{"metricId":3}'),
+        Detail("query A", "up", ""),
+        Detail("query A legendFormat", "{{job}}", ""),
+    ]
+
+
+def test_panels_come_go_and_move() -> None:
+    """In the order of the dashboard, those that are gone at the end; a new one is told by what it shows."""
+    before = board(panel(1), panel(2), panel(3))
+    after = board(panel(4), panel(1), panel(3, gridPos={"x": 12, "y": 0, "w": 12, "h": 8}))
+    found = compare(before, after)
+    assert [(change.id, change.action) for change in found.panels] == [
+        ("4", PanelAction.ADDED),
+        ("3", PanelAction.MOVED),
+        ("2", PanelAction.REMOVED),
+    ]
+    assert found.panels[0].details == [
+        Detail("type", "", "timeseries"),
+        Detail("data source", "", "prom (prometheus)"),
+        Detail("query A", "", "up"),
+    ]
+    assert found.panels[1].details == [Detail("position", "12 × 8 at 0, 24", "12 × 8 at 12, 0")]  # noqa: RUF001 - read by people
+    assert found.count(PanelAction.MOVED) == 1
+
+
+def test_settings_without_words_of_their_own() -> None:
+    """They are named, so that no change of a panel goes unseen."""
+    settings = {
+        "options": {"legend": {"showLegend": False}},
+        "fieldConfig": {"defaults": {"custom": {"lineWidth": 2}}, "overrides": [{}]},
+        "transparent": True,
+    }
+    change = only(compare(board(panel(1)), board(panel(1, **settings))))
+    assert change.details == []
+    assert change.others == ["fieldConfig.defaults.custom", "fieldConfig.overrides", "options.legend", "transparent"]
+
+
+def test_what_belongs_to_the_whole_dashboard() -> None:
+    """Variables and annotations by their names, the time range in words; the value that was chosen last is nobody's change."""
+    variable = {"name": "job", "type": "query", "query": "label_values(job)"}
+    before = board(time={"from": "now-6h", "to": "now"}, templating={"list": [{**variable, "current": {"value": "a"}}]}, tags=["a"])
+    after = board(
+        time={"from": "now-1h", "to": "now"},
+        templating={"list": [{**variable, "current": {"value": "b"}}, {"name": "node", "type": "custom"}]},
+        annotations={"list": [{"name": "Deploys", "enable": True}]},
+        tags=["a", "b"],
+        editable=False,
+    )
+    found = compare(before, after)
+    assert found.details == [
+        Detail("tags", "a", "a, b"),
+        Detail("time range", "now-6h to now", "now-1h to now"),
+        Detail("variable node", "", '{"type":"custom"}'),
+        Detail("annotation Deploys", "", '{"enable":true}'),
+    ]
+    assert found.others == ["editable"]
+
+
+def test_panels_in_rows() -> None:
+    """Those in closed rows and in the rows of old are panels as any other: closing a row changes nothing but that row."""
+    row = {"id": 9, "type": "row", "title": "More", "collapsed": False, "panels": []}
+    change = only(compare(board(row, panel(1)), board({**row, "collapsed": True, "panels": [panel(1)]})))
+    assert (change.title, change.others) == ("More", ["collapsed"])
+    old = {"title": "T", "rows": [{"panels": [panel(1)]}]}
+    assert compare(old, board(panel(1))) == Comparison([], [], [])
+
+
+def test_panels_without_an_id() -> None:
+    """They are told apart by title and number: none hides another."""
+    bare = {"type": "text", "title": "Note", "options": {"content": "a"}}
+    found = compare(board(bare, bare), board(bare, {**bare, "options": {"content": "b"}}))
+    assert [(change.id, change.details) for change in found.panels] == [("Note (2)", [Detail("content", "a", "b")])]
+
+
+def test_dashboards_with_elements() -> None:
+    """The same words; the place tells of the row."""
+    before, after = elements(a=element(1), b=element(2)), elements(a=element(1, "down"), b=element(2), c=element(3))
+    found = compare(before, after)
+    assert [(change.id, change.action) for change in found.panels] == [("1", PanelAction.CHANGED), ("3", PanelAction.ADDED)]
+    assert found.panels[0].details == [Detail("query A", "up", "down")]
+    moved = compare(elements(a=element(1)), elements("Other", 6, a=element(1))).panels
+    assert [(change.action, change.details[0].after) for change in moved] == [
+        (PanelAction.MOVED, "6 × 4 at 6, 0 in 'Other'")  # noqa: RUF001 - read by people
+    ]
+
+
+def test_from_classic_to_elements() -> None:
+    """A panel is known by its id in both: a dashboard that is written anew is not told as one of other panels."""
+    found = compare(board(panel(1), panel(2)), elements(a=element(1), b=element(2, "down")))
+    assert not {PanelAction.ADDED, PanelAction.REMOVED} & {change.action for change in found.panels}
+    assert Detail("query A", "up", "down") in next(change for change in found.panels if change.id == "2").details
+
+
+NAMES = st.sampled_from(
+    [
+        *("panels", "elements", "layout", "spec", "targets", "refId", "id", "title", "data", "queries", "query", "rows"),
+        *("fieldConfig", "defaults", "thresholds", "steps", "options", "content", "gridPos", "time", "element", "name"),
+        *("datasource", "templating", "list", "annotations", "vizConfig", "x"),
+    ]
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4),
+    max_leaves=25,
+)
+SPECS = st.dictionaries(NAMES, JSON, max_size=4)
+
+
+@given(SPECS, SPECS)
+def test_any_tree_can_be_compared(before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Whatever its shape; with itself it has no difference."""
+    compare(before, after)
+    assert compare(after, after) == Comparison([], [], [])

@@ -1,0 +1,174 @@
+"""What a sync would do is what it then does, told without a write."""
+
+from collections import Counter
+from typing import Any
+
+import jsonpatch
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.jobs_worker import revisions
+from tests.unit.jobs_worker.doubles import (
+    Revision,
+    Store,
+    Tree,
+    classic,
+    document,
+    folder_key,
+    run_preview,
+    run_sync,
+)
+from tests.unit.jobs_worker.revisions import Files
+
+from dashwright.common.document import write_json
+from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID, SOURCE_CHECKSUM, SOURCE_PATH
+from dashwright.common.models.provisioning import SyncTarget
+from dashwright.common.models.repository_views import PlannedChange
+from dashwright.jobs_worker.actions import preview as previews
+from dashwright.jobs_worker.domain import comparison
+from dashwright.jobs_worker.domain.objects import Key, Removal, Write
+
+MANAGERS = {MANAGED_BY, MANAGER_ID, SOURCE_PATH, SOURCE_CHECKSUM}
+
+
+def key(item: PlannedChange) -> Key:
+    return Key(item.group, item.resource, item.name)
+
+
+def shown(write: Write) -> dict[str, Any]:
+    """An object as clients see it, but for what says whose it is."""
+    stored = document(write)
+    annotations = {name: text for name, text in stored.annotations.items() if name not in MANAGERS}
+    metadata = {"labels": dict(stored.labels), "annotations": annotations}
+    return {"apiVersion": stored.api_version, "metadata": metadata, "spec": orjson.loads(stored.spec)}
+
+
+@given(revisions.histories(st.one_of(*[revisions.GOOD] * 9, revisions.BAD), odd=True), st.sampled_from(list(SyncTarget)), st.booleans())
+@settings(max_examples=200, deadline=None)
+async def test_a_sync_does_what_was_told(history: list[Files], target: SyncTarget, incremental: bool) -> None:
+    """The same objects made, changed and removed, the same files refused, and each diff leads from the old object to the new one."""
+    store = Store()
+    for number, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
+        old, applied = dict(store.objects), len(store.applied)
+        told = await run_preview(Revision(number, files, before), store, target=target)
+        assert (store.objects, len(store.applied)) == (old, applied)
+        tally = await run_sync(Revision(number, files, before), store, target=target, title="The team")
+        changes = [change for batch in store.applied[applied:] for change in batch]
+        expected = [("delete" if isinstance(it, Removal) else "create" if it.is_new else "update", it.key) for it in changes]
+        assert [(item.action.value, key(item)) for item in told.items if item.action != "refuse"] == expected
+        assert sum(item.action == "refuse" for item in told.items) == tally.error_count
+        assert told.summary == tally.summary()
+        for item in told.items:
+            if item.diff is not None:
+                assert jsonpatch.apply_patch(shown(old[key(item)]), item.diff) == shown(store.objects[key(item)])
+        assert {item.action.value for item in told.items if item.diff is not None} <= {"update"}
+
+
+async def test_what_is_told_of_each() -> None:
+    """Name, path, title and folder, before and after; a diff of what changes, a reason of what is refused."""
+    store = Store()
+    before = {"a/1.json": classic("n1", "Old"), "a/2.json": classic("n2"), "3.json": classic("n3")}
+    await run_sync(Tree(before), store)
+    folder = store.folders()["a"].key.name
+    told = await run_preview(Tree({"a/1.json": classic("n1", "New"), "3.json": b"{", "a/4.json": classic("n4", "Four")}), store)
+    assert [item.model_dump(mode="json", exclude_none=True) for item in told.items] == [
+        {
+            "action": "refuse",
+            "group": "dashboard.grafana.app",
+            "resource": "dashboards",
+            "name": "",
+            "path": "3.json",
+            "message": told.items[0].message,
+        },
+        *(
+            {"group": "dashboard.grafana.app", "resource": "dashboards", "folder": folder, **rest}
+            for rest in (
+                {
+                    "action": "update",
+                    "name": "n1",
+                    "path": "a/1.json",
+                    "title": "New",
+                    "diff": [{"op": "replace", "path": "/spec/title", "value": "New"}],
+                },
+                {"action": "create", "name": "n4", "path": "a/4.json", "title": "Four"},
+                {"action": "delete", "name": "n2", "path": "a/2.json", "title": "A title"},
+            )
+        ),
+    ]
+    assert "not valid JSON" in (told.items[0].message or "")
+
+
+async def test_a_dashboard_that_moves_shows_its_folder() -> None:
+    """The folder is an annotation, as clients know it; what only says whose it is does not show."""
+    store = Store()
+    await run_sync(Tree({"a/1.json": classic("n1"), "b/2.json": classic("n2")}), store)
+    told = await run_preview(Tree({"b/1.json": classic("n1"), "b/2.json": classic("n2")}), store)
+    update = next(item for item in told.items if item.action == "update")
+    folder = store.folders()["b"].key.name
+    assert update.diff == [{"op": "replace", "path": "/metadata/annotations/grafana.app~1folder", "value": folder}]
+
+
+async def test_numbers_are_shown_as_they_are_stored() -> None:
+    """No digit is lost on the way."""
+    store = Store()
+    body = b'{"uid": "n1", "title": "T", "panels": [], "limit": %s}'
+    await run_sync(Tree({"1.json": body % b"1.10"}), store)
+    told = await run_preview(Tree({"1.json": body % b"12345678901234567890123"}), store)
+    assert write_json(told.items[0].diff) == b'[{"op":"replace","path":"/spec/limit","value":12345678901234567890123}]'
+
+
+async def test_what_is_only_counted() -> None:
+    """Names, paths and diffs are left out, and that they are is told."""
+    store = Store()
+    await run_sync(Tree({"1.json": classic("n1", "Old")}), store)
+    told = await run_preview(Tree({"1.json": classic("n1", "New")}), store, with_items=False)
+    assert (told.items, told.is_truncated, told.summary[0].update) == ([], True, 1)
+
+
+async def test_why_nothing_would_be_written() -> None:
+    """A quota that is reached, with everything that would be done else; a root folder that is somebody else's, with nothing."""
+    store = Store(most_created=1)
+    told = await run_preview(Tree({"1.json": classic("n1"), "2.json": classic("n2")}), store)
+    assert (told.errors, len(told.items)) == (["too many"], 2)
+    store.put("team-repo", folder=True)
+    told = await run_preview(Tree({"1.json": classic("n1")}), store, target=SyncTarget.FOLDER)
+    assert told.items == []
+    assert "rename the repository" in told.errors[0]
+
+
+async def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Items, one diff, all diffs, what is compared at all: beyond them a note says so, and the counts are of everything."""
+    store = Store()
+    names = [f"n{number}" for number in range(30)]
+    await run_sync(Tree({f"{name}.json": classic(name, "Old") for name in names}), store)
+    changed = Tree({f"{name}.json": classic(name, "New") for name in names})
+    monkeypatch.setattr(previews, "MOST_ITEMS", 7)
+    told = await run_preview(changed, store)
+    assert (len(told.items), told.is_truncated, told.summary[0].update) == (7, True, 30)
+    monkeypatch.setattr(previews, "MOST_ITEMS", 30)
+    monkeypatch.setattr(previews, "MOST_DIFFERENCES", 100)
+    told = await run_preview(changed, store)
+    assert Counter(item.diff is None for item in told.items) == {False: 10, True: 20}
+    assert "too many changes" in (told.items[-1].message or "")
+    monkeypatch.setattr(comparison, "LARGEST_DIFF", 10)
+    assert "at most 10" in ((await run_preview(changed, store)).items[0].message or "")
+    monkeypatch.setattr(comparison, "MOST_COMPARED", 10)
+    assert "more than 10 bytes" in ((await run_preview(changed, store)).items[0].message or "")
+
+
+async def test_long_lists_are_not_compared() -> None:
+    """Where all of their items differ it would take minutes, that nobody can end."""
+    store = Store()
+    lists = [[{"tags": [number + turn for number in range(comparison.MOST_LISTED)]}] for turn in (0, 1)]
+    old, new = (orjson.dumps({"uid": "n", "title": "T", "panels": panels}) for panels in lists)
+    await run_sync(Tree({"n.json": old}), store)
+    (told,) = (await run_preview(Tree({"n.json": new}), store)).items
+    assert (told.diff, told.message) == (None, f"not compared: the lists of the object have more than {comparison.MOST_LISTED} items")
+
+
+async def test_the_folder_of_the_repository_is_told() -> None:
+    """It has no path, and the summary leaves it out as that of the job does."""
+    told = await run_preview(Tree({}), Store(), target=SyncTarget.FOLDER)
+    assert [(item.action.value, key(item), item.path) for item in told.items] == [("create", folder_key("team-repo"), "")]
+    assert told.summary == []

@@ -1,0 +1,125 @@
+"""Which files may be named and which branches written, what a change leaves behind, and where people see a file."""
+
+import pytest
+
+from dashwright.common.errors import BadRequest, DashwrightError, PreconditionFailed
+from dashwright.common.jobs.workflows import check_write
+from dashwright.common.models.provisioning import RepositorySpec
+from dashwright.jobs_worker.domain.files.proposal import checksum_of, difference_of, files_below, sight_of
+from dashwright.jobs_worker.domain.files.rules import check_name, ref_of
+from dashwright.jobs_worker.domain.files.wrapper import Sight, urls_of
+from dashwright.jobs_worker.domain.objects import Edit, Entry
+
+
+def spec(*workflows: str, branch: str = "main", kind: str = "githost") -> RepositorySpec:
+    block = {"url": "https://git.example.org/team/boards.git/", "branch": branch} if kind == "githost" else {"path": "/x"}
+    return RepositorySpec.model_validate(
+        {"title": "T", "workflows": list(workflows), "sync": {"enabled": True, "target": "folder"}, "type": kind, kind: block}
+    )
+
+
+@pytest.mark.parametrize("path", ["a.json", "a b/c.yaml", "deep/d.yml", "deep/", ""])
+def test_a_name(path: str) -> None:
+    check_name(path)
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("a.txt", "unsupported file extension"),
+        ("a", "unsupported file extension"),
+        ("a.JSON", "unsupported file extension"),
+        ("README.md", "unsupported file extension"),
+        ("/a.json", "not relative"),
+        ("a/../b.json", "traversal"),
+        (".a/b.json", "hidden"),
+        ("a//b.json", "double slashes"),
+        ("1/2/3/4/5/6/7/8/9.yaml", "too deep"),
+    ],
+)
+def test_a_name_that_is_none(path: str, reason: str) -> None:
+    with pytest.raises(BadRequest, match=reason):
+        check_name(path)
+
+
+@pytest.mark.parametrize(
+    ("repository", "ref", "error", "reason"),
+    [
+        (spec(), "", BadRequest, "read only"),
+        (spec(), "other", BadRequest, "read only"),
+        (spec("branch"), "", BadRequest, "write workflow"),
+        (spec("branch"), "main", BadRequest, "write workflow"),
+        (spec("write"), "other", BadRequest, "branch workflow"),
+        (spec("branch"), "0" * 40, BadRequest, "a commit is not written to"),
+        (spec("write", "branch", kind="local"), "other", PreconditionFailed, "on a git host"),
+    ],
+)
+def test_what_the_workflows_do_not_allow(repository: RepositorySpec, ref: str, error: type[DashwrightError], reason: str) -> None:
+    with pytest.raises(error, match=reason):
+        check_write(repository, ref)
+
+
+@pytest.mark.parametrize(
+    ("repository", "ref"),
+    [
+        (spec("write"), ""),
+        (spec("write"), "main"),
+        (spec("branch"), "other"),
+        (spec("write", "branch"), "x/y"),
+        (spec("write", kind="local"), ""),
+    ],
+)
+def test_what_they_allow(repository: RepositorySpec, ref: str) -> None:
+    check_write(repository, ref)
+
+
+def test_the_own_branch_is_the_one_that_needs_no_name() -> None:
+    assert [ref_of(spec(), ref) for ref in ("", "main", "other", "feature/x")] == ["", "", "other", "feature/x"]
+    with pytest.raises(BadRequest, match="no name of a branch"):
+        ref_of(spec(), "a..b")
+    with pytest.raises(BadRequest, match="local repository does not support ref"):
+        ref_of(spec(kind="local"), "main")
+
+
+def test_a_checksum_is_that_of_the_checkout() -> None:
+    """Git's name of the bytes, and in a folder their SHA-1."""
+    assert checksum_of(b"hello\n", in_git=True) == "ce013625030ba8dba906f756967f9e9ca394464a"
+    assert checksum_of(b"hello\n", in_git=False) == "f572d396fae9206628714fb2ce00f72e94f2258f"
+
+
+def test_what_a_change_leaves_behind() -> None:
+    """A directory is there as long as something is in it."""
+    there = [
+        Entry("a/"),
+        Entry("a/1.json", "1"),
+        Entry("a/b/"),
+        Entry("a/b/2.json", "2"),
+        Entry("c/"),
+        Entry("c/.keep", "3"),
+        Entry("c/4.json", "4"),
+    ]
+    gone = difference_of(there, [Edit("a/b/2.json", None, "2"), Edit("c/4.json", None, "4")], in_git=True)
+    assert gone.paths == {"a/", "a/b/", "a/b/2.json", "c/", "c/4.json"}
+    assert {entry.path for entry in gone.entries} == {"a/", "c/"}
+    moved = difference_of(there, [Edit("a/1.json", None, "1"), Edit("d/e/1.json", b"{}", None), Edit("a/b/2.json", None, "2")], in_git=True)
+    assert {entry.path for entry in moved.entries} == {"d/", "d/e/", "d/e/1.json"}
+    seen = sight_of("a/b/2.json", "2")
+    assert seen.paths == {entry.path for entry in seen.entries} == {"a/", "a/b/", "a/b/2.json"}
+    assert list(files_below(there, "a/")) == ["a/1.json", "a/b/2.json"]
+
+
+def test_where_people_see_a_file() -> None:
+    """At its branch; what another branch changes is compared with the own one, and may be asked to be taken over."""
+    host = "https://git.example.org/team/boards"
+    own = urls_of(spec(), Sight("a b.json", "", "c0"))
+    assert own is not None
+    assert (own.source_url, own.repository_url, own.compare_url) == (f"{host}/blob/main/a%20b.json", host, None)
+    other = urls_of(spec(), Sight("a.json", "x/y", "c0"))
+    assert other is not None
+    compare = f"{host}/compare/main...x/y"
+    assert (other.source_url, other.compare_url) == (f"{host}/blob/x/y/a.json", compare)
+    assert other.new_pull_request_url == f"{compare}?quick_pull=1&labels=grafana"
+    unnamed = urls_of(spec(branch=""), Sight("a.json", "", "c0"))
+    assert unnamed is not None
+    assert unnamed.source_url == f"{host}/blob/c0/a.json"
+    assert urls_of(spec(kind="local"), Sight("a.json", "", "")) is None

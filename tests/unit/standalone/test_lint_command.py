@@ -1,0 +1,97 @@
+"""``dashwright lint``: what the rules find in files of this machine, as text or JSON, and an exit status."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dashwright.standalone.cli import app
+from dashwright.standalone.lint import check
+
+GOOD = {"title": "Good", "editable": False, "panels": []}
+BAD = {"title": "Bad", "panels": []}
+RULE = "uneditable-dashboard"
+WARN = f"warnings:\n  {RULE}:\n"
+
+Write = Callable[[str, Any], str]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Writes into a directory that is the current one."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(name: str, document: Any) -> str:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(document if isinstance(document, str) else json.dumps(document))
+        return name
+
+    return write
+
+
+def test_a_directory_is_linted_with_what_lies_below(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not what is hidden, nor what holds something else."""
+    write("d/a.json", BAD)
+    write("d/deep/b.yaml", "apiVersion: dashboard.grafana.app/v1beta1\nkind: Dashboard\nspec: {title: B}\n")
+    write("d/c.json", GOOD)
+    write("d/package.json", {"name": "x"})
+    write("d/folder.yaml", "apiVersion: folder.grafana.app/v1beta1\nkind: Folder\nspec: {title: F}\n")
+    write("d/.hidden/e.json", BAD)
+    write("d/notes.txt", "x")
+    assert check(["d"]) == 1
+    told = capsys.readouterr().out.splitlines()
+    assert [line for line in told if not line.startswith(" ")] == ["d/a.json", "d/deep/b.yaml", "2 errors, 0 warnings in 3 dashboards"]
+    assert told[1].startswith(f"  error    {RULE}: ")
+
+
+@pytest.mark.parametrize(
+    ("document", "config", "strict", "status"),
+    [(GOOD, "", False, 0), (GOOD, "", True, 0), (BAD, "", False, 1), (BAD, WARN, False, 0), (BAD, WARN, True, 1)],
+)
+def test_the_status_is_that_of_the_worst(write: Write, document: Any, config: str, *, strict: bool, status: int) -> None:
+    name = write("a.json", document)
+    write(".dashboard-lint", config)
+    assert check([name], strict=strict) == status
+
+
+def test_another_configuration_takes_the_place_of_the_directorys(write: Write) -> None:
+    name = write("a.json", BAD)
+    write(".dashboard-lint", WARN)
+    assert check([name], config=Path(write("other.yaml", ""))) == 1
+
+
+def test_json_tells_every_dashboard(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check([write("bad.json", BAD), write("good.json", GOOD)], as_json=True) == 1
+    bad, good = json.loads(capsys.readouterr().out)
+    assert (good["path"], good["issues"]) == ("good.json", [])
+    assert [(issue["severity"], issue["rule"]) for issue in bad["issues"]] == [("error", RULE)]
+
+
+@pytest.mark.parametrize(
+    ("document", "config", "reason"),
+    [
+        ("{", "", "a.json: not valid JSON"),
+        ({"name": "x"}, "", "a.json: holds no dashboard"),
+        (GOOD, "warnings: 1", ".dashboard-lint: warnings"),
+        (None, "", "No such file"),
+    ],
+)
+def test_what_cannot_be_read_is_another_status(
+    write: Write, capsys: pytest.CaptureFixture[str], document: Any, config: str, reason: str
+) -> None:
+    if document is not None:
+        write("a.json", document)
+    write(".dashboard-lint", config)
+    assert check(["a.json"]) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_it_is_a_command(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    name = write("a.json", BAD)
+    with pytest.raises(SystemExit) as ended:
+        app(["lint", name, "--json", "--strict"])
+    assert ended.value.code == 1
+    assert json.loads(capsys.readouterr().out)[0]["path"] == name
