@@ -1,66 +1,17 @@
 """Deliveries of git hosts: believed by their signature alone, taken once, answered at once, whatever else is away."""
 
 import asyncio
-import base64
 import json
-from collections.abc import Mapping
-from io import BytesIO
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from tests.contract.api.conftest import Api, StartApi
+from tests.contract.api.deliveries import PUSH, SECRET, deliver, hooked, jobs
 from tests.contract.api.repositories import REPOSITORIES
 from tests.servers.git_host import signature
 
-from dashwright.common.kinds.registry import REPOSITORY
-from dashwright.common.kinds.repository import hook_place
-from dashwright.common.models.provisioning import HealthStatus, RepositoryStatus, WebhookStatus
-from dashwright.common.secrets import SecretBox
-from dashwright.common.stores import resources, statuses
-
-SECRET = "the secret of the hook"
-OWN = {"full_name": "team/boards", "default_branch": "main"}
-PUSH = {"ref": "refs/heads/main", "after": "ab" * 20, "repository": OWN}
-
-
-async def hooked(api: Api, *, healthy: bool = True, sealed: bool = True) -> None:
-    """The repository ``boards`` whose host was asked to call."""
-    spec = {"title": "Boards", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
-    spec |= {"githost": {"url": "https://git.example.org/team/boards", "branch": "main"}}
-    status, found = await api("POST", REPOSITORIES, {"metadata": {"name": "boards"}, "spec": spec})
-    assert status == 201, found
-    sealing = SecretBox.of("of tests only").seal(SECRET, hook_place("default", "boards"))
-
-    def change(status: RepositoryStatus, _: resources.Stored) -> None:
-        status.health = HealthStatus(healthy=healthy, checked=1, message=None if healthy else ["branch not found"])
-        if sealed:
-            status.webhook = WebhookStatus(id=1, encrypted_secret=base64.b64encode(sealing).decode())
-
-    async with api.database.transaction() as connection:
-        await statuses.change(connection, REPOSITORY, "default", "boards", RepositoryStatus, change)
-
-
-async def deliver(
-    api: Api,
-    payload: Any = PUSH,
-    *,
-    event: str = "push",
-    number: str = "d-1",
-    secret: str = SECRET,
-    headers: Mapping[str, str] | None = None,
-) -> tuple[int, Any]:
-    """As a host does, without credentials; a payload of bytes is sent as it is."""
-    body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-    sent = {"Content-Type": "application/json", "X-GitHub-Event": event, "X-GitHub-Delivery": number}
-    sent |= {"X-Hub-Signature-256": signature(secret, body), **(headers or {})}
-    async with api.session.post(f"{REPOSITORIES}/boards/webhook", data=BytesIO(body), headers=sent) as answer:
-        return answer.status, await answer.json()
-
-
-async def jobs(api: Api) -> list[dict[str, Any]]:
-    _, listed = await api("GET", f"{REPOSITORIES}/boards/jobs")
-    return [job["spec"] for job in listed["items"]]
+from dashwright.common.stores import resources
 
 
 async def test_a_push_queues_a_sync_and_says_so(api: Api) -> None:
@@ -114,7 +65,12 @@ async def test_without_the_right_signature_nothing_happens(api: Api, headers: di
     assert await jobs(api) == []
 
 
-async def test_without_any_signature_the_body_is_not_read(api: Api) -> None:
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"X-Hub-Signature-256": "sha256=" + "0" * 63}, {"X-Hub-Signature-256": "sha256=" + "G" * 64}, {"X-Hub-Signature-256": "sha1=00"}],
+    ids=["none", "short", "no digits", "another algorithm"],
+)
+async def test_without_anything_to_compare_with_the_body_is_not_read(api: Api, headers: dict[str, str]) -> None:
     """An endless one is answered all the same."""
     await hooked(api)
     read = 0
@@ -125,8 +81,42 @@ async def test_without_any_signature_the_body_is_not_read(api: Api) -> None:
             read += 1 << 16
             yield b"x" * (1 << 16)
 
-    async with api.session.post(f"{REPOSITORIES}/boards/webhook", data=endless()) as answer:
+    async with api.session.post(f"{REPOSITORIES}/boards/webhook", data=endless(), headers=headers) as answer:
         assert answer.status == 401
+
+
+async def test_a_packed_delivery_is_not_unpacked_for_strangers(api: Api) -> None:
+    """Hosts send none: what is small on its way may be large."""
+    await hooked(api)
+    assert (await deliver(api, headers={"Content-Encoding": "gzip"}))[0] == 415
+
+
+async def test_strangers_hold_no_more_than_their_share(api: Api) -> None:
+    """While one large delivery is on its way another from there is refused, and small ones are taken; after it, large ones are again."""
+    await hooked(api)
+    large = json.dumps({**PUSH, "filler": "x" * (24 << 20)}).encode()
+    is_under_way, may_end = asyncio.Event(), asyncio.Event()
+
+    async def slow() -> Any:
+        for start in range(0, len(large) - 1, 1 << 20):
+            yield large[start : min(start + (1 << 20), len(large) - 1)]
+        is_under_way.set()
+        await may_end.wait()
+        yield large[-1:]
+
+    headers = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "slow", "X-Hub-Signature-256": signature(SECRET, large)}
+
+    async def send_slowly() -> int:
+        async with api.session.post(f"{REPOSITORIES}/boards/webhook", data=slow(), headers=headers) as answer:
+            return answer.status
+
+    sending = asyncio.create_task(send_slowly())
+    await is_under_way.wait()
+    assert (await deliver(api, large, number="refused"))[0] == 429
+    assert (await deliver(api, number="small"))[0] == 202
+    may_end.set()
+    assert await sending == 202
+    assert (await deliver(api, large, number="refused"))[0] == 202
 
 
 async def test_large_deliveries_are_taken_and_larger_ones_refused(api: Api) -> None:

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from tests.contract.api.conftest import Api
+from tests.contract.api.deliveries import deliver, hooked
 from tests.oracles.git_host.packages import package
 
 from dashwright.api.domain.deliveries import decide
@@ -46,3 +48,16 @@ def test_events_that_are_not_asked_for_are_told_so(deliveries: dict[str, list[An
     others = {event: payloads for event, payloads in deliveries.items() if event not in ("ping", "push", "pull_request")}
     assert others
     assert {_decided(event, payload) for event, payloads in others.items() for payload in payloads} == {(501, None)}
+
+
+async def test_every_delivery_is_answered_as_it_is_decided(api: Api, deliveries: dict[str, list[Any]]) -> None:
+    """Over HTTP, signed, with nothing between the host and the queue left out."""
+    known: dict[str, str] = {}
+    for event, payloads in deliveries.items():
+        for number, payload in enumerate(payloads):
+            full_name = payload.get("repository", {}).get("full_name", "nobody/nothing")
+            if full_name not in known:
+                known[full_name] = f"boards-{len(known)}"
+                await hooked(api, known[full_name], full_name, branch="")
+            status, told = await deliver(api, payload, name=known[full_name], event=event, number=f"{event}-{number}")
+            assert (status, told.get("job", {}).get("action")) == _decided(event, payload), (event, number, told)

@@ -26,6 +26,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 _PLAIN: Final = frozenset({"", "identity"})
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_BROKEN_OFF: Final = (web.RequestPayloadError, HttpProcessingError, ClientError, ConnectionError)
 
 
 class Call:
@@ -141,6 +142,17 @@ class Call:
             self._body = await self._read(self.body_limit if limit is None else limit)
         return self._body
 
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """The body as it comes, for who judges it before it is whole; to be asked for once, and in place of ``body``.
+
+        Raises what ``body`` does, and UnsupportedMediaType for one that is packed.
+        """
+        if self._coding() not in _PLAIN:
+            raise UnsupportedMediaType("A packed body is not taken here; send it without a Content-Encoding")
+        await self._let_come(self.body_limit)
+        async for piece in self._pieces(self.body_limit):
+            yield piece
+
     async def json(self) -> Any:
         """The body as JSON. Raises BadRequest where it is none."""
         try:
@@ -174,25 +186,30 @@ class Call:
             raise BadRequest(fault, message_id=message_id) from error
 
     async def _read(self, limit: int) -> bytes:
-        request = self._request
-        coding = request.headers.get(hdrs.CONTENT_ENCODING, "").lower()
+        coding = self._coding()
         if coding not in CODINGS | _PLAIN:
             raise UnsupportedMediaType(f"A body in Content-Encoding {coding!r} is not understood; send gzip, deflate, zstd or none")
-        if (request.content_length or 0) > limit:
-            raise _too_large(limit)
-        if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue" and request.version >= HttpVersion11:
-            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            request.writer.output_size = 0  # aiohttp takes a count above zero for an answer that has begun
+        await self._let_come(limit)
         unpacker = Unpacker(coding) if coding in CODINGS else None
         try:
             body = await self._sent(limit) if unpacker is None else await self._unpacked(unpacker, limit)
         except FAULTS as error:
             raise BadRequest(f"The body is not in {coding}, as its Content-Encoding says; send it again whole") from error
-        except (web.RequestPayloadError, HttpProcessingError, ClientError, ConnectionError) as error:
-            raise BadRequest("The body broke off or does not match its headers; send it again whole") from error
         if unpacker is not None and not unpacker.is_complete:
             raise BadRequest(f"The body ends before its {coding} does; send it again whole")
         return body
+
+    def _coding(self) -> str:
+        return self.headers.get(hdrs.CONTENT_ENCODING, "").lower()
+
+    async def _let_come(self, limit: int) -> None:
+        """Raises TooLarge for a body whose length is told; who waits for a word to send it gets that."""
+        request = self._request
+        if (request.content_length or 0) > limit:
+            raise _too_large(limit)
+        if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue" and request.version >= HttpVersion11:
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            request.writer.output_size = 0  # aiohttp takes a count above zero for an answer that has begun
 
     async def _sent(self, limit: int) -> bytes:
         """The body as it came. Raises TooLarge as soon as the limit is passed."""
@@ -214,11 +231,17 @@ class Call:
 
     async def _pieces(self, limit: int) -> AsyncIterator[bytes]:
         sent = 0
-        while piece := await self._request.content.readany():
+        while piece := await self._next():
             sent += len(piece)
             if sent > limit:
                 raise _too_large(limit)
             yield piece
+
+    async def _next(self) -> bytes:
+        try:
+            return await self._request.content.readany()
+        except _BROKEN_OFF as error:
+            raise BadRequest("The body broke off or does not match its headers; send it again whole") from error
 
 
 def actor_of(identity: Identity, address: str, request_id: str, trace_id: str) -> Actor:

@@ -1,6 +1,7 @@
 """Deliveries of git hosts: believed by their signature, taken once, and only queued.
 
-Whoever calls is a stranger until the signature fits, so nothing is read of a body before. Nobody is asked and no lock is waited for.
+Whoever calls is a stranger until the signature fits, so no body is looked at before, and what all of them together can make the gateway
+hold is bounded. Nobody is asked and no lock is waited for.
 """
 
 import asyncio
@@ -8,6 +9,8 @@ import base64
 import binascii
 import hashlib
 import hmac
+import re
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -18,6 +21,8 @@ import orjson
 from dashwright.api.commands import Idempotency, Jobs
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.deliveries import PING, Decision, decide
+from dashwright.api.http.holding import Holding
+from dashwright.api.http.routing import MEBIBYTE
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, NotFound, Unauthorized, Unhealthy
@@ -30,23 +35,40 @@ from dashwright.common.stores import resources, statuses
 from dashwright.common.stores.resources import Stored
 
 _FORM: Final = "application/x-www-form-urlencoded"
-_SIGNED_BY: Final = "sha256="
+_SIGNATURE: Final = re.compile(r"sha256=([0-9a-f]{64})")
 _LONGEST_ID: Final = 100
-_IN_PASSING: Final = 256 * 1024
-"""Bytes that are hashed at once; more are in a thread, beside other requests."""
+
+LARGEST: Final = 25 * MEBIBYTE
+"""As large as hosts send them."""
+
+_UNCHECKED: Final = 64 * MEBIBYTE
+_UNCHECKED_OF_ONE: Final = 32 * MEBIBYTE
+"""Of one network: any delivery, but not all the room."""
+
+_SECONDS: Final = 10.0
+"""No host waits for longer."""
 
 _MOST_REMEMBERED: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One call of a host, as its headers and its bytes have it."""
+    """One call of a host, as its headers have it; its ``body`` is on its way, from the ``address``."""
 
     event: str
     id: str
     signature: str
     media_type: str
-    body: bytes
+    address: str
+    body: AsyncIterator[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """What is known to come from the host; ``digest`` is its SHA-256."""
+
+    body: bytearray
+    digest: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +116,7 @@ class Webhooks:
         self._box = box
         self._clock = clock
         self._events = events
+        self._unchecked = Holding(_UNCHECKED, _UNCHECKED_OF_ONE)
 
     async def expecting(self, namespace: str, name: str) -> Expecting:
         """To be asked before a body is read. Raises BadRequest where nobody was asked to call."""
@@ -116,15 +139,16 @@ class Webhooks:
     async def take(self, expecting: Expecting, delivery: Delivery, by: Actor) -> Decision:
         """Queues what a delivery asks for, and answers what the host is told; what was taken before is not queued again.
 
-        Raises Unauthorized without the right signature, BadRequest for what cannot be read, Unhealthy of a repository that was seen
-        not to be healthy, and what asking for a job raises.
+        Raises Unauthorized without the right signature, BadRequest for what cannot be read or comes too slowly, TooManyRequests where too
+        much comes at once, Unhealthy of a repository that was seen not to be healthy, and what asking for a job raises.
         """
-        if not await _is_signed(expecting.secret, delivery):
-            raise Unauthorized("invalid signature")
+        signed = await self._signed(expecting.secret, delivery)
         if not delivery.id or len(delivery.id) > _LONGEST_ID or not delivery.id.isprintable():
             raise BadRequest("the delivery has no id that could tell it from others; send X-GitHub-Delivery")
         stored, health = expecting.stored, expecting.status.health
-        decision = decide(delivery.event, _payload(delivery), stored.name, RepositorySpec.model_validate_json(stored.spec))
+        decision = decide(
+            delivery.event, _payload(delivery.media_type, signed.body), stored.name, RepositorySpec.model_validate_json(stored.spec)
+        )
         self._events.note(stored.namespace, stored.name, self._clock.milliseconds())
         if delivery.event == PING:
             return decision
@@ -133,31 +157,43 @@ class Webhooks:
         if decision.job is None:
             return decision
         host = replace(by, uid=f"webhook:{stored.uid}", login=f"webhook:{stored.name}", org_id=org_of(stored.namespace) or by.org_id)
-        once = Idempotency(delivery.id, hashlib.sha256(delivery.body).digest())
+        once = Idempotency(delivery.id, signed.digest)
         if await self._jobs.accepted_before(host, stored.namespace, once) is not None:
             return Decision(200, "delivery was received before")
         await self._jobs.submit_delivered(host, stored, decision.job, once)
         return decision
 
+    async def _signed(self, secret: str, delivery: Delivery) -> Signed:
+        """Hashed as it comes, compared in constant time. Nothing is read where there is nothing to compare with."""
+        told = _SIGNATURE.fullmatch(delivery.signature)
+        if told is None:
+            raise _unsigned()
+        body, digest, signature = bytearray(), hashlib.sha256(), hmac.new(secret.encode(), digestmod=hashlib.sha256)
+        with self._unchecked.of(delivery.address) as keep:
+            try:
+                async with asyncio.timeout(_SECONDS):
+                    async for piece in delivery.body:
+                        keep(len(piece))
+                        body += piece
+                        digest.update(piece)
+                        signature.update(piece)
+            except TimeoutError as error:
+                raise BadRequest(f"the delivery did not come within {_SECONDS:g} seconds; send it again") from error
+        if not hmac.compare_digest(signature.hexdigest(), told[1]):
+            raise _unsigned()
+        return Signed(body, digest.digest())
 
-async def _is_signed(secret: str, delivery: Delivery) -> bool:
-    """In constant time."""
-    if not delivery.signature.startswith(_SIGNED_BY) or not delivery.signature.isascii():
-        return False
 
-    def sign() -> str:
-        return hmac.new(secret.encode(), delivery.body, hashlib.sha256).hexdigest()
-
-    signed = sign() if len(delivery.body) < _IN_PASSING else await asyncio.to_thread(sign)
-    return hmac.compare_digest(signed, delivery.signature.removeprefix(_SIGNED_BY))
+def _unsigned() -> Unauthorized:
+    return Unauthorized("invalid signature")
 
 
-def _payload(delivery: Delivery) -> Any:
+def _payload(media_type: str, body: bytearray) -> Any:
     """Raises BadRequest for what is neither JSON nor a form with JSON in it."""
-    text: bytes | str = delivery.body
+    text: bytearray | str = body
     try:
-        if delivery.media_type == _FORM:
-            text = parse_qs(delivery.body.decode(), max_num_fields=10)["payload"][0]
+        if media_type == _FORM:
+            text = parse_qs(body.decode(), max_num_fields=10)["payload"][0]
         return orjson.loads(text)
     except (ValueError, KeyError) as error:
         raise BadRequest("the delivery is no JSON, and no form whose payload is; choose one of both at the git host") from error

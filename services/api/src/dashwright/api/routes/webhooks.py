@@ -5,14 +5,11 @@ from typing import Final
 from dashwright.api.domain.events import event_of
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
-from dashwright.api.http.routing import MEBIBYTE, PUBLIC, Operation, Route
-from dashwright.api.resources.webhooks import Delivery, Webhooks
+from dashwright.api.http.routing import PUBLIC, Operation, Route
+from dashwright.api.resources.webhooks import LARGEST, Delivery, Webhooks
 from dashwright.common.errors import Unauthorized
 from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.models.repository_views import WebhookResponse
-
-_LARGEST: Final = 25 * MEBIBYTE
-"""As large as hosts send them."""
 
 _SIGNATURE: Final = "X-Hub-Signature-256"
 
@@ -28,11 +25,11 @@ def routes(webhooks: Webhooks) -> list[Route]:
             raise Unauthorized("missing signature")
         media_type = headers.get("Content-Type", "").partition(";")[0].strip().lower()
         names = headers.get("X-GitHub-Event", ""), headers.get("X-GitHub-Delivery", ""), headers[_SIGNATURE]
-        decision = await webhooks.take(expecting, Delivery(*names, media_type, await call.body()), call.actor)
+        decision = await webhooks.take(expecting, Delivery(*names, media_type, call.address, call.pieces()), call.actor)
         told = WebhookResponse(api_version=REPOSITORY.api_version(), code=decision.code, message=decision.message, job=decision.job)
         return json_answer(told, decision.code)
 
-    return [Route("POST", path, webhook, PUBLIC, _WEBHOOK, body_limit=_LARGEST, audit=event_of(JOB, "create"))]
+    return [Route("POST", path, webhook, PUBLIC, _WEBHOOK, body_limit=LARGEST, audit=event_of(JOB, "create"))]
 
 
 _WEBHOOK: Final = Operation(
