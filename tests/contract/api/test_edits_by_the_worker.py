@@ -12,10 +12,12 @@ from tests.contract.api.test_files_changed_by_the_worker import Team, make
 from tests.contract.api.test_sync_from_git import DASHBOARDS, dashboard, synced
 from tests.servers.git import GitServer, git
 
-from dashwright.common.errors import AlreadyExists, BadRequest, Conflict
+from dashwright.common.errors import AlreadyExists, BadRequest, Conflict, Unavailable
 from dashwright.common.jobs.names import folder_name, object_name
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.jobs_worker.adapters.checkouts import Checkouts
+from dashwright.jobs_worker.adapters.store import StoredResources
+from dashwright.jobs_worker.ports import Overtaken
 
 TREE = {
     "classic.json": '{"uid": "classic", "zebra": 1.10, "title": "C", "id": 4, "panels": [{"b": 1, "a": 2}]}',
@@ -212,3 +214,18 @@ async def test_a_branch_that_moves_is_followed(
     assert git(work.folder, "rev-parse", "origin/main") == made
     assert (await synced(git_api))["state"] == "success"
     assert {"theirs.json": "T", "classic.json": "Mine"}.items() <= (await team.stored()).items()
+
+
+async def test_an_edit_that_is_not_stored_is_no_conflict(team: Team, calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is committed and not stored, since others store something all the time, is told as that: it is not to be made again."""
+
+    async def overtaken(*_: Any, **__: Any) -> None:
+        raise Overtaken("somebody else was faster")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(StoredResources, "apply", overtaken)
+        with pytest.raises(Unavailable, match="is in the repository, but not stored yet"):
+            await edit(team, calls, "classic", {"title": "Mine", "panels": []})
+    assert "Mine" in (team.read("classic.json") or "")
+    assert (await synced(team.api))["state"] == "success"
+    assert (await team.stored())["classic.json"] == "Mine"

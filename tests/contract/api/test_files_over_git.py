@@ -1,5 +1,6 @@
 """Files and what they stand for, changed through every door, in one system over a real git server: the commit, the file and the object."""
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -50,9 +51,9 @@ async def editor(api: Api) -> str:
     return auth
 
 
-async def patch(api: Api, kind: str, body: Any, *, auth: str = ADMIN, **query: str) -> tuple[int, Any]:
+async def patch(api: Api, kind: str, body: Any, *, name: str = "a", auth: str = ADMIN, **query: str) -> tuple[int, Any]:
     headers = {"Authorization": auth, "Content-Type": f"application/{kind}", "User-Agent": "kubectl/v1.32.4 (linux/amd64)"}
-    async with api.session.patch(f"{DASHBOARDS}/a", data=json.dumps(body), headers=headers, params=query) as answer:
+    async with api.session.patch(f"{DASHBOARDS}/{name}", data=json.dumps(body), headers=headers, params=query) as answer:
         return answer.status, await answer.json()
 
 
@@ -193,6 +194,20 @@ async def test_who_pushes_meanwhile_loses_nothing(git_api: Api, git_server: GitS
     status, found = await patch(git_api, "merge-patch+json", {"spec": {"title": "Mine again"}})
     assert (status, found["spec"]["title"]) == (200, "Mine again"), found
     assert (commits(git_server), content(git_server, "2.txt"), waiting) == (5, "theirs", [])
+
+
+async def test_many_at_once_all_come_through(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """Eight files and edits that have nothing to do with one another: nobody is sent away, each is a commit, and all of it is stored."""
+    files = {f"{name}.json": dashboard(name, name) for name in "abcd"}
+    await started("write", files=dict(files))
+    made = [git_api("POST", f"{FILES}/new-{name}.json", json.loads(dashboard(f"new-{name}", "New"))) for name in "abcd"]
+    edited = [patch(git_api, "merge-patch+json", {"spec": {"title": "Edited"}}, name=name) for name in "abcd"]
+    answers = await asyncio.gather(*made, *edited)
+    assert [status for status, _ in answers] == [200] * 8, answers
+    assert [found.get("errors") for _, found in answers[:4]] == [None] * 4
+    assert commits(git_server) == 9
+    assert (await synced(git_api))["message"] == "same commit as last time"
+    assert await titles(git_api) == dict.fromkeys("abcd", "Edited") | {f"new-{name}": "New" for name in "abcd"}
 
 
 async def test_an_edit_by_the_resource_api_is_a_commit(git_api: Api, git_server: GitServer, started: Started) -> None:

@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
+from weakref import WeakValueDictionary
 
 import structlog
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
-from dashwright.common.errors import Conflict, DashwrightError, Forbidden, NotFound, SourceFailed, Unhealthy
+from dashwright.common.errors import Conflict, DashwrightError, Forbidden, NotFound, SourceFailed, Unavailable, Unhealthy
 from dashwright.common.jobs.progress import Tally
 from dashwright.common.jobs.workflows import check_write
 from dashwright.common.kinds.registry import REPOSITORY
@@ -31,13 +32,13 @@ from dashwright.common.models.repository_calls import (
 from dashwright.common.models.shape import Shape
 from dashwright.common.stores import repositories, resources
 from dashwright.common.stores.repositories import Kept
-from dashwright.jobs_worker.actions.files.changing import decide, message_of
+from dashwright.jobs_worker.actions.files.changing import Decided, decide, message_of
 from dashwright.jobs_worker.actions.files.editing import edits_of, message_of_edit, plan_edits
 from dashwright.jobs_worker.actions.files.looking import list_files, look
 from dashwright.jobs_worker.actions.files.planning import Scene, Silent, plan_files
 from dashwright.jobs_worker.actions.sync import Means, Planned, apply_plan
 from dashwright.jobs_worker.domain.files.rules import ref_of
-from dashwright.jobs_worker.domain.files.wrapper import wrap
+from dashwright.jobs_worker.domain.files.wrapper import Sight, wrap
 from dashwright.jobs_worker.domain.objects import CommitBy, Difference, Edit, Repository
 from dashwright.jobs_worker.maintenance.prober import repository_of
 from dashwright.jobs_worker.ports import Checkout, Checkouts, CopyDamaged, Objects, Overtaken, Spool
@@ -47,6 +48,7 @@ log = structlog.get_logger()
 AboutFiles: TypeAlias = FilesRequest | FileRequest | ChangeRequest | EditRequest
 
 _ATTEMPTS: Final = 5
+_NOT_STORED: Final = "it is in the repository, but not stored yet, the next sync does that"
 _SUFFIX: Final = "bcdfghjklmnpqrstvwxz2456789"
 """As in made-up names of the resource API: nothing that reads as a word."""
 
@@ -79,6 +81,7 @@ class FileCalls:
         self._clock = clock
         self._checkouts = checkouts
         self._opening = opening
+        self._changing: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def tell(self, wanted: AboutFiles) -> Shape:
         """What the request says that is answered. Raises Unhealthy where the repository cannot be read or written."""
@@ -89,6 +92,13 @@ class FileCalls:
             return await self._told(wanted)
 
     async def _told(self, wanted: AboutFiles) -> Shape:
+        if not _writes(wanted):
+            return await self._answered(wanted)
+        # Many at once would only overtake one another, each time after two requests to the host.
+        async with self._changing.setdefault((wanted.namespace, wanted.name), asyncio.Lock()):
+            return await self._answered(wanted)
+
+    async def _answered(self, wanted: AboutFiles) -> Shape:
         known = await self._known(wanted.namespace, wanted.name)
         with self._opening.spool() as spool:
             if isinstance(wanted, ChangeRequest):
@@ -102,26 +112,34 @@ class FileCalls:
             return await look(self._scene(known, spool), checkout, wanted.path, ref)
 
     async def _change(self, known: _Known, wanted: ChangeRequest, spool: Spool) -> ChangeAnswer:
-        repository = known.repository
-        check_write(repository.spec, wanted.ref)
-        ref = ref_of(repository.spec, wanted.ref)
-        checkout = await self._branch(repository, ref)
-        scene = self._scene(known, spool, wanted)
-        decided = await decide(scene, checkout, wanted, ref, _suffix)
-        sight = decided.sight
-        if wanted.base:
+        check_write(known.repository.spec, wanted.ref)
+        for attempt in range(_ATTEMPTS):
+            repository = known.repository
+            ref = ref_of(repository.spec, wanted.ref)
+            checkout = await self._branch(repository, ref)
+            scene = self._scene(known, spool, wanted)
+            decided = await decide(scene, checkout, wanted, ref, _suffix)
+            if not wanted.base:
+                return await _answer(repository, decided, decided.sight)
             if wanted.base != decided.base:
                 raise Conflict("the repository, or what is stored of it, has changed meanwhile: look at it again")
-            made = await self._commit(repository, checkout, ref, decided.edits, wanted.author, message_of(wanted))
-            sight = replace(sight, commit=made.commit, timestamp=self._clock.now().isoformat(timespec="seconds").replace("+00:00", "Z"))
+            try:
+                made = await self._commit(repository, checkout, ref, decided.edits, wanted.author, message_of(wanted))
+            except Conflict:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+                known = await self._known(wanted.namespace, wanted.name)
+                continue
+            at = self._clock.now().isoformat(timespec="seconds").replace("+00:00", "Z")
+            sight = replace(decided.sight, commit=made.commit, timestamp=at)
             if not ref and repository.spec.sync.enabled:
                 try:
                     await self._store(known, scene, decided.planned, decided.difference, checkout, made, wanted)
                 except DashwrightError as error:
                     log.warning("change_not_stored", repository=repository.name, reason=error.message)
-                    sight.errors.append(f"it is in the repository, but not stored yet, the next sync does that: {error.message}")
-        wrapper = await asyncio.to_thread(wrap, repository, sight)
-        return ChangeAnswer(base=decided.base, content=decided.content, wrapper=wrapper, touches=decided.touches)
+                    sight.errors.append(f"{_NOT_STORED}: {error.message}")
+            return await _answer(repository, decided, sight)
+        raise AssertionError("the last attempt answers or raises")
 
     async def _edit(self, known: _Known, wanted: EditRequest, spool: Spool) -> EditAnswer:
         check_write(known.repository.spec, "")
@@ -142,7 +160,10 @@ class FileCalls:
                     raise
                 known = await self._known(wanted.namespace, wanted.name)
                 continue
-            await self._store(known, scene, planned, difference, checkout, made, wanted)
+            try:
+                await self._store(known, scene, planned, difference, checkout, made, wanted)
+            except Conflict as error:
+                raise Unavailable(f"{_NOT_STORED}: {error.message}") from error
             return EditAnswer(ref=made.commit)
         raise AssertionError("the last attempt answers or raises")
 
@@ -215,6 +236,15 @@ class FileCalls:
             return await self._checkouts.commit(repository, base, ref, edits, CommitBy(author.name, author.email), message)
         except (Forbidden, SourceFailed) as error:
             raise _unhealthy(repository, error) from error
+
+
+async def _answer(repository: Repository, decided: Decided, sight: Sight) -> ChangeAnswer:
+    wrapper = await asyncio.to_thread(wrap, repository, sight)
+    return ChangeAnswer(base=decided.base, content=decided.content, wrapper=wrapper, touches=decided.touches)
+
+
+def _writes(wanted: AboutFiles) -> bool:
+    return bool(wanted.base) if isinstance(wanted, ChangeRequest) else isinstance(wanted, EditRequest) and not wanted.dry_run
 
 
 def _unhealthy(repository: Repository, error: DashwrightError) -> Unhealthy:

@@ -71,7 +71,7 @@ async def decide(scene: Scene, checkout: Checkout | None, wanted: ChangeRequest,
     sight, own = await _sight(scene, planned, proposed, checkout, wanted, ref)
     touches = _with_all(scene, planned, await touches_of_plan(scene, planned), edits, wanted.path, own)
     touches += touches_of_ref(scene, planned, ref, (edit.path for edit in edits))
-    base = fingerprint(proposed.commit, ref, edits, touches)
+    base = fingerprint(ref, edits, touches)
     return Decided(edits, difference, planned, sight, touches, base, body.decode() if body is not None else None)
 
 
@@ -83,11 +83,11 @@ def check_faults(planned: Planned, edits: Sequence[Edit]) -> None:
             raise BadRequest(message if fault.path in message else f"{fault.path}: {message}")
 
 
-def fingerprint(commit: str, ref: str, edits: Sequence[Edit], touches: Sequence[Touch]) -> str:
-    """Differs where the repository, the edits, or what they do to which objects differs."""
+def fingerprint(ref: str, edits: Sequence[Edit], touches: Sequence[Touch]) -> str:
+    """Differs where the edits, the files they replace, or what they do to which objects differs: not where others changed other files."""
     written = [(edit.path, edit.replaces, None if edit.body is None else hashlib.sha256(edit.body).hexdigest()) for edit in edits]
     listed = sorted(touch.to_json().decode() for touch in touches)
-    return hashlib.sha256(orjson.dumps([commit, ref, written, listed])).hexdigest()
+    return hashlib.sha256(orjson.dumps([ref, written, listed])).hexdigest()
 
 
 def message_of(wanted: ChangeRequest) -> str:
