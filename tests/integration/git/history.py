@@ -1,6 +1,7 @@
 """A history of dashboards as a team writes it, drawn by chance: each revision changes what the one before left."""
 
 import json
+import posixpath
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,10 +21,11 @@ _SIGNATURE: Final = pygit2.Signature("Test", "t@example.org", 1_700_000_000, 0)
 
 
 class History:
-    """Revisions in a bare repository, on ``main``. ``files`` is the newest tree."""
+    """Revisions in a bare repository, on ``main``. ``files`` is the newest tree; with a ``directory`` it lies there, among others."""
 
-    def __init__(self, bare: Path, seed: int) -> None:
+    def __init__(self, bare: Path, seed: int, directory: str = "") -> None:
         self.files: Files = {}
+        self._directory = directory
         self._repository = pygit2.Repository(str(bare))
         self._random = random.Random(seed)
         self._made = 0
@@ -186,10 +188,23 @@ class History:
 
     def _commit(self, files: Files, parents: Sequence[pygit2.Oid]) -> pygit2.Oid:
         index = pygit2.Index()
-        for path, body in files.items():
+        whole = self._noise() | {f"{self._directory}/{path}": body for path, body in files.items()} if self._directory else files
+        for path, body in whole.items():
             index.add(pygit2.IndexEntry(path, self._repository.create_blob(body), FileMode.BLOB))
         tree = index.write_tree(self._repository)
         return self._repository.create_commit(None, _SIGNATURE, _SIGNATURE, f"revision {self._made}", tree, list(parents))
+
+    def _noise(self) -> Files:
+        """What nobody is to look at: of other tools, broken, and of equal names beside the directory and above it."""
+        beside = [
+            f"{self._directory}.json",
+            f"{self._directory}-old/board.json",
+            f"{self._directory}/../deploy.yaml",
+            "values.yaml",
+            "d.json",
+        ]
+        bodies = [*_BROKEN, b"replicas: 3", self._body("noise")]
+        return {posixpath.normpath(path): self._random.choice(bodies) for path in beside if self._random.random() < 0.7}
 
 
 def as_yaml(tree: Any) -> bytes:

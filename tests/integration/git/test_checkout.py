@@ -3,12 +3,13 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 from tests.integration.git.conftest import Ask
 from tests.servers.git import GitServer, Work, git
 
-from dashwright.common.errors import Invalid, NotFound, TooLarge
+from dashwright.common.errors import BadRequest, Conflict, Invalid, NotFound, TooLarge
 from dashwright.jobs_worker.adapters.git import objects
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
 from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
@@ -25,10 +26,10 @@ def work(server: GitServer) -> Work:
 
 @pytest.fixture
 def read(mirrors: Mirrors, ask: Ask) -> Read:
-    async def read(**bounds: int) -> GitCheckout:
+    async def read(directory: str = "", **options: Any) -> GitCheckout:
         commit = await mirrors.fetch("uid", ask("r.git"), "main")
         assert commit is not None
-        return GitCheckout(commit, **bounds)
+        return GitCheckout(commit, directory, **options)
 
     return read
 
@@ -253,3 +254,57 @@ async def test_a_commit_too_large_to_be_loaded_is_refused(work: Work, read: Read
     monkeypatch.setattr(objects, "LARGEST", 1000)
     with pytest.raises(TooLarge, match="a commit of 2"):
         await read()
+
+
+async def test_of_one_directory_only_what_lies_in_it_is_there(work: Work, read: Read) -> None:
+    """By its path inside: listed, read and counted; the bounds are those of the directory."""
+    outside = {f"{number}.json": "{" for number in range(20)}
+    work.commit(
+        {**outside, "deploy/boards/a.json": "{}", "deploy/boards/in/b.yaml": "b: 1", "deploy/boards.json": "{", "boards/c.json": "{"}
+    )
+    checkout = await read("deploy/boards", most_entries=3, must_exist=True)
+    assert {entry.path for entry in await checkout.entries()} == {"a.json", "in/", "in/b.yaml"}
+    assert checkout.reading()("in/b.yaml").body == b"b: 1"
+    for path in ("deploy/boards/a.json", "../boards.json", "0.json"):
+        with pytest.raises(NotFound):
+            checkout.reading()(path)
+
+
+async def test_a_commit_outside_the_directory_is_no_difference(work: Work, read: Read) -> None:
+    """Whatever it does there: links and submodules that would hide files hide none of these."""
+    old = work.commit({"x/a.json": "1", "b.json": "2", "xy/c.json": "3"})
+    (work.folder / "link").symlink_to("b.json")
+    work.commit({"b.json": None, "xy/c.json": "{", "d/x/e.json": "4", **{f"n{number}": "" for number in range(50)}})
+    assert await (await read("x", most_entries=5)).changed(old) == Difference(frozenset(), [], since=old)
+    work.commit({"x/a.json": None, "x/in/f.json": "5", "g.json": "6"})
+    found = await (await read("x")).changed(old, ["in/f.json"])
+    assert found is not None
+    assert found.paths == {"a.json", "in/", "in/f.json"}
+    assert {entry.path for entry in found.entries} == {"in/", "in/f.json"}
+
+
+async def test_a_directory_that_is_not_there_is_empty(work: Work, read: Read) -> None:
+    """It comes and goes like its files; who says that it must exist is told that it does not."""
+    old = work.commit({"a.json": "{}"})
+    assert await (await read("x/y")).entries() == []
+    new = work.commit({"x/y/a.json": "{}"})
+    came = Entry("a.json", git(work.folder, "rev-parse", "HEAD:x/y/a.json"))
+    assert await (await read("x/y", must_exist=True)).changed(old) == Difference(frozenset({"a.json"}), [came], 1, old)
+    work.commit({"x/y/a.json": None})
+    found = await (await read("x/y")).changed(new)
+    assert found == Difference(frozenset({"a.json"}), [], -1, new)
+    gone = await read("x/y", must_exist=True)
+    for looking in (gone.entries(), gone.changed(new)):
+        with pytest.raises(Conflict, match="no directory 'x/y' at commit"):
+            await looking
+    with pytest.raises(Conflict):
+        gone.reading()
+
+
+async def test_what_is_no_directory_is_told(work: Work, read: Read) -> None:
+    """A file and a link are not taken for one that is empty."""
+    (work.folder / "link").symlink_to("real")
+    work.commit({"real/a.json": "{}", "file": "x"})
+    for path in ("file", "link", "file/below"):
+        with pytest.raises(BadRequest, match=r"spec\.githost\.path"):
+            await (await read(path)).entries()

@@ -33,11 +33,18 @@ def write(mirrors: Mirrors, ask: Ask) -> Write:
     """Files by path, None where one is removed, on top of a commit."""
 
     async def write(
-        base: str, files: Mapping[str, bytes | None], *, ref: str = "", own: str = "main", seconds: float = 20, token: str = ""
+        base: str,
+        files: Mapping[str, bytes | None],
+        *,
+        ref: str = "",
+        own: str = "main",
+        directory: str = "",
+        seconds: float = 20,
+        token: str = "",
     ) -> Commit:
         edits = [Edit(path, body, None) for path, body in files.items()]
         remote = ask("r.git", token, seconds=seconds)
-        return await commits.commit(mirrors, "uid", remote, Change(own, ref, base, [Draft(edits, EVE, "change of panels")]))
+        return await commits.commit(mirrors, "uid", remote, Change(own, ref, base, [Draft(edits, EVE, "change of panels")], directory))
 
     return write
 
@@ -138,6 +145,41 @@ async def test_a_directory_goes_with_its_last_file(server: GitServer, work: Work
     last = await write(second.sha, {"a.json": None, "x/c.json": None})
     assert await GitCheckout(last).entries() == []
     assert hosted(server, "ls-tree", "main") == ""
+
+
+async def test_a_change_inside_a_directory_leaves_the_rest_to_the_bit(server: GitServer, work: Work, write: Write) -> None:
+    """Its paths are those inside, also where something is wrong with one; beside it everything is as it was, of equal names, too."""
+    (work.folder / "run.sh").write_text("x")
+    (work.folder / "run.sh").chmod(0o755)
+    (work.folder / "link").symlink_to("run.sh")
+    base = work.commit({"a.json": "1", "x/a.json": "2", "x/y/a.json": "3", "x/y/b.json": "4"})
+    made = await write(base, {"a.json": b"33", "b.json": None, "new/c.json": b"5"}, directory="x/y")
+    before, after = (set(hosted(server, "ls-tree", "-r", name).splitlines()) for name in (base, "main"))
+    assert {line.partition("\t")[2] for line in before ^ after} == {"x/y/a.json", "x/y/b.json", "x/y/new/c.json"}
+    assert hosted(server, "show", "main:x/y/a.json") == "33"
+    with pytest.raises(NotFound, match=r"file not found: none\.json"):
+        await write(made.sha, {"none.json": None}, directory="x/y")
+    with pytest.raises(BadRequest, match=r"^a\.json is a file"):
+        await write(made.sha, {"a.json/b.json": b""}, directory="x/y")
+    with pytest.raises(BadRequest, match=r"spec\.githost\.path"):
+        await write(made.sha, {"b.json": b""}, directory="run.sh/y")
+    assert hosted(server, "rev-parse", "main") == made.sha
+    hosted(server, "fsck", "--strict", "--no-dangling")
+
+
+async def test_a_directory_is_made_by_its_first_file_and_kept_after_its_last(server: GitServer, work: Work, write: Write) -> None:
+    """So that nobody looks for it in vain. What changes nothing makes neither a commit nor a directory."""
+    base = work.commit({"a.json": "1"})
+    assert (await write(base, {}, directory="x/y")).sha == base
+    first = await write(base, {"b.json": b"2"}, directory="x/y")
+    assert hosted(server, "ls-tree", "-r", "--name-only", "main").split() == ["a.json", "x/y/b.json"]
+    await write(first.sha, {"b.json": None}, directory="x/y")
+    assert hosted(server, "ls-tree", "-r", "--name-only", "main").split() == ["a.json", "x/y/.keep"]
+
+
+async def test_the_first_commit_of_all_may_be_in_a_directory(server: GitServer, write: Write, work: Work) -> None:
+    await write("", {"b.json": b"2"}, directory="x/y")
+    assert hosted(server, "ls-tree", "-r", "--name-only", "main") == "x/y/b.json"
 
 
 async def test_a_file_and_a_directory_may_change_places(server: GitServer, work: Work, write: Write) -> None:

@@ -79,14 +79,17 @@ class Side:
         return StoredResources(self._database, Clock(), QuotaRules(), repository=repository, edition=edition)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-async def test_each_revision_is_stored_as_it_is(database: Database, server: GitServer, mirrors: Mirrors, ask: Ask, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "directory"), [(1, ""), (2, ""), (3, "ops/boards")], ids=["1", "2", "3-of-a-directory"])
+async def test_each_revision_is_stored_as_it_is(
+    database: Database, server: GitServer, mirrors: Mirrors, ask: Ask, seed: int, directory: str
+) -> None:
     """Two namespaces follow one repository, one by differences and one by looking at everything: they hold the same after each revision.
 
-    Where no file is refused that is the tree, neither more nor less. Most revisions are told by their difference.
+    Where no file is refused that is the tree, neither more nor less, or that of one directory among other files. Most revisions are told by
+    their difference.
     """
     server.make("team.git")
-    history = History(server.root / "team.git", seed)
+    history = History(server.root / "team.git", seed, directory)
     whole, quick = Side(database, "default"), Side(database, "org-2")
     await whole.make()
     await quick.make()
@@ -95,7 +98,7 @@ async def test_each_revision_is_stored_as_it_is(database: Database, server: GitS
         what = f"revision {revision}: {history.revise()}"
         commit = await mirrors.fetch("team", ask("team.git"), "main")
         assert commit is not None
-        checkout = GitCheckout(commit)
+        checkout = GitCheckout(commit, directory)
         tally, _ = await whole.sync(checkout, incremental=False)
         other, was_enough = await quick.sync(checkout, incremental=True)
         assert sorted(tally.errors) == sorted(other.errors), what

@@ -28,6 +28,12 @@ def githost(url: str, branch: str = "main") -> dict[str, Any]:
     return {"type": "githost", "local": None, "githost": {"url": url, "branch": branch}}
 
 
+def directory(path: str) -> dict[str, Any]:
+    spec = githost("https://host.example/x")
+    spec["githost"]["path"] = path
+    return spec
+
+
 def test_a_good_repository_has_no_causes() -> None:
     """Relative and absolute paths inside a permitted folder are taken."""
     assert causes() == []
@@ -61,6 +67,17 @@ def test_an_address_is_kept_without_what_may_follow_its_name(sent: str, kept: st
     draft = Draft("team", "default", {"title": "Team", "workflows": [], "sync": sync, **githost(sent)})
     admit_repository(draft, SETTINGS)
     assert draft.spec["githost"]["url"] == kept
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"), [("grafana", "grafana"), ("/deploy/my boards//", "deploy/my boards"), ("", None), ("/", None), ("ü", "ü")]
+)
+def test_a_directory_is_kept_without_slashes_at_its_ends(sent: str, kept: str | None) -> None:
+    """The root is none: however it is written, it is the same repository."""
+    block = {"url": "https://host.example/x", "branch": "main", "path": sent}
+    draft = Draft("team", "default", {"title": "Team", "workflows": [], "sync": {"target": "folder"}, "type": "githost", "githost": block})
+    admit_repository(draft, SETTINGS)
+    assert (draft.spec["githost"].get("path"), draft.causes) == (kept, [])
 
 
 @pytest.mark.parametrize("name", sorted(RESERVED_NAMES))
@@ -99,6 +116,14 @@ def test_reserved_names_are_refused(name: str) -> None:
         (githost("https://host.example/x?a=b"), "spec.githost.url", "leave out"),
         (githost("https://host.example/"), "spec.githost.url", "path of the repository is missing"),
         (githost("https://host.example/x", branch="a..b"), "spec.githost.branch", "invalid branch name"),
+        (directory("a/../b"), "spec.githost.path", "traversal attempt"),
+        (directory(".github/boards"), "spec.githost.path", "hidden file or directory"),
+        (directory("a//b"), "spec.githost.path", "double slashes"),
+        (directory("a%2fb"), "spec.githost.path", "percent character"),
+        (directory("a\\b"), "spec.githost.path", "invalid characters"),
+        (directory("a\nb"), "spec.githost.path", "invalid characters"),
+        (directory("/".join("abcdefghi")), "spec.githost.path", "too deep"),
+        (directory("a" * 1025), "spec.githost.path", "too long"),
     ],
 )
 def test_each_fault_is_a_cause(changes: dict[str, Any], field: str, text: str) -> None:

@@ -91,3 +91,19 @@ def test_directories_lead_from_a_path_to_the_root() -> None:
 def test_clean_gives_the_shortest_equal_path(path: str, cleaned: str) -> None:
     """No slash at the end, no empty parts, back-slashes turned."""
     assert paths.clean(path) == cleaned
+
+
+@pytest.mark.parametrize(
+    ("directory", "path", "whole"),
+    [("", "a.json", "a.json"), ("x/y", "a.json", "x/y/a.json"), ("x", "in/", "x/in/"), ("x", "x/a.json", "x/x/a.json")],
+)
+def test_a_path_inside_a_directory_has_a_way_out_and_back(directory: str, path: str, whole: str) -> None:
+    """Whatever the two are called."""
+    assert paths.join(directory, path) == whole
+    assert paths.within(directory, whole) == path
+
+
+@pytest.mark.parametrize("path", ["x", "xy/a.json", "a/x/b.json", "", "X/a.json"])
+def test_what_lies_elsewhere_has_no_path_inside(path: str) -> None:
+    """Nor has what is only called alike."""
+    assert paths.within("x", path) == ""

@@ -116,6 +116,9 @@ async def seen(trial: Trial) -> Seen:
     folder = await answer(trial, REPOSITORIES, "POST", {"metadata": {"name": "folder"}, "spec": local}, 201)
     seen.add(RepositorySpec, folder["spec"])
     seen.add(FileList, await answer(trial, f"{REPOSITORIES}/folder/files"))
+    part = {"title": "P", "type": "githost", "workflows": [], "sync": {"enabled": False, "target": "folder"}}
+    part |= {"githost": {"url": trial.server.url("team.git"), "path": "folder"}}
+    seen.add(RepositorySpec, (await answer(trial, REPOSITORIES, "POST", {"metadata": {"name": "part"}, "spec": part}, 201))["spec"])
     await trial.later()
     trial.work.commit(
         {

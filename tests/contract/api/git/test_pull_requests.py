@@ -89,6 +89,37 @@ async def test_a_pull_request_of_other_files(proposals: Proposals) -> None:
     assert (proposals.comments(number), proposals.statuses()[-1][0]) == ([], "success")
 
 
+async def test_of_a_directory_only_what_lies_in_it_is_told(proposals: Proposals) -> None:
+    """By its path inside, and what is moved over its border as what comes or goes; of a pull request elsewhere nothing is said."""
+    proposals.pushed(
+        {"ops/a.json": dashboard("a", "Alpha"), "ops/in/c.json": dashboard("c", "Gamma"), "d.json": dashboard("d", "Delta")}, "main"
+    )
+    _, team = await proposals.api("GET", f"{REPOSITORIES}/team")
+    team["spec"]["githost"]["path"] = "ops"
+    assert (await proposals.api("PUT", f"{REPOSITORIES}/team", team))[0] == 200
+    assert (await proposals.synced())["state"] == "success"
+    other = proposals.proposed({"a.json": "{", "ops.json": "{", "opsx/a.json": "{"}, "other")
+    assert (await proposals.reviewed(other))["message"] == "no files to process"
+    assert proposals.comments(other) == []
+    files = {"a.json": "{", "ops/a.json": dashboard("a", "Alpha", "sum(up)"), "d.json": None, "ops/d.json": dashboard("d", "Delta")}
+    number = proposals.proposed({**files, "ops/in/c.json": None, "c.json": dashboard("c", "Gamma")})
+    assert (await proposals.reviewed(number))["message"] == "1 created, 1 updated, 2 deleted"
+    [text] = proposals.comments(number)
+    for row in (
+        "| a.json | Alpha | updated |",
+        "| d.json | Delta | created |",
+        "| in/c.json | Gamma | deleted |",
+        "| in/ | in | deleted |",
+    ):
+        assert row in text
+    assert "[preview](https://dash.example/preview/team/a.json?ref=change)" in text
+    gone = proposals.proposed({"ops/a.json": None, "ops/in/c.json": None}, "gone")
+    await proposals.reviewed(gone)
+    [text] = proposals.comments(gone)
+    assert "nothing could be stored" in text
+    assert proposals.statuses()[-1][0] == "failure"
+
+
 async def test_only_what_the_pull_request_changes_is_told(proposals: Proposals) -> None:
     """Its branch lacks what came to main meanwhile; merging it would not take that away."""
     number = proposals.proposed({"a.json": dashboard("a", "Other")})

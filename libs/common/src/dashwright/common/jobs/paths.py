@@ -90,6 +90,18 @@ def visible_directory(path: str) -> str:
     return "".join(f"{part}/" for part in parts[:visible])
 
 
+def join(directory: str, path: str) -> str:
+    """A path inside a directory, as it is from where that lies; the directory has no slash at its end, and is empty where it lies there."""
+    return f"{directory}/{path}" if directory else path
+
+
+def within(directory: str, path: str) -> str:
+    """The way back from ``join``; empty for what lies outside the directory."""
+    if not directory:
+        return path
+    return path.removeprefix(f"{directory}/") if path.startswith(f"{directory}/") else ""
+
+
 def plan_order(path: str) -> tuple[int, str]:
     """Sorts deepest first, and by name where the depth is the same."""
     return -len(path.rstrip("/").split("/")), path

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
+from dashwright.common.errors import BadRequest
+from dashwright.common.jobs import paths
 from dashwright.common.kinds.branches import is_branch
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.settings import AdmissionSettings
@@ -111,6 +113,7 @@ def _check_githost(draft: Draft) -> None:
     branch = githost.get("branch") or ""
     if branch and not is_branch(branch):
         draft.invalid("spec.githost.branch", branch, "invalid branch name")
+    _check_directory(draft, githost)
 
 
 def _check_url(draft: Draft, url: str) -> None:
@@ -127,6 +130,18 @@ def _check_url(draft: Draft, url: str) -> None:
         draft.invalid(field, url[:200], "leave out what follows ? or #")
     elif not parts.path.strip("/"):
         draft.invalid(field, url[:200], "the path of the repository is missing: https://host/path")
+
+
+def _check_directory(draft: Draft, githost: dict[str, Any]) -> None:
+    """One that is the root is none."""
+    path = githost.pop("path", "").strip("/")
+    if not path:
+        return
+    githost["path"] = path
+    try:
+        paths.check_path(path, spaces=True)
+    except BadRequest as fault:
+        draft.invalid("spec.githost.path", path[:200], fault.message)
 
 
 def _split(url: str) -> SplitResult | None:

@@ -48,8 +48,11 @@ class LocalRepositoryConfig(Shape):
 
 
 class GitHostRepositoryConfig(Shape):
+    """``path`` is the directory of the branch that the repository is, without slashes at its ends; None for all of it."""
+
     url: str | None = None
     branch: str = ""
+    path: str | None = None
     token: str | None = None
     encrypted_token: str | None = None
     generate_dashboard_previews: bool | None = None

@@ -89,7 +89,7 @@ async def _say_failed(repository: Repository, commit: str, host: Host, error: Da
 
 async def _report(repository: Repository, request: PullRequest, checkout: Checkout, reviewing: Reviewing, progress: Progress) -> Report:
     changed = await reviewing.host.changed_files(repository, request.number)
-    touched = _touched(changed)
+    touched = _touched(changed, _directory(repository))
     if not touched:
         return Report(repository.spec.title, checkout.commit, [])
     spec = repository.spec
@@ -103,9 +103,9 @@ async def _report(repository: Repository, request: PullRequest, checkout: Checko
     return Report(spec.title, checkout.commit, files, max(0, request.files - len(changed)), problems)
 
 
-def _touched(changed: Sequence[ChangedFile]) -> frozenset[str]:
-    """The paths of resources that come, change or go."""
-    found = {path for file in changed for path in (file.path, file.previous_path) if path}
+def _touched(changed: Sequence[ChangedFile], directory: str) -> frozenset[str]:
+    """The paths of resources that come, change or go, inside the directory that the repository is."""
+    found = {paths.within(directory, path) for file in changed for path in (file.path, file.previous_path)}
     return frozenset(path for path in found if paths.is_resource(path) and not paths.is_hidden(path))
 
 
@@ -253,3 +253,7 @@ def _is_news(report: Report) -> bool:
 
 def _branch(repository: Repository) -> str:
     return repository.spec.githost.branch if repository.spec.githost else ""
+
+
+def _directory(repository: Repository) -> str:
+    return (repository.spec.githost.path if repository.spec.githost else None) or ""

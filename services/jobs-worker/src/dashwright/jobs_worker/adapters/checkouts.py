@@ -9,6 +9,7 @@ from typing import Final
 
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.errors import BadRequest, NotFound
+from dashwright.common.jobs import paths
 from dashwright.common.kinds.branches import is_branch
 from dashwright.common.kinds.repository import token_place
 from dashwright.common.models.provisioning import GitHostRepositoryConfig, RepositoryType
@@ -51,7 +52,7 @@ class Checkouts:
         commit = await self.mirrors.fetch(repository.uid, remote, githost.branch)
         if commit is None:
             _require_none_before(repository)
-        return self._checkout(commit)
+        return self._checkout(repository, commit)
 
     async def at(self, repository: Repository, ref: str) -> Checkout | None:
         """The state at a branch or commit. As the port says."""
@@ -59,7 +60,7 @@ class Checkouts:
             if ref:
                 raise BadRequest("a folder has no branches: leave the ref out")
             return self._directory(repository)
-        return self._checkout(await self._at(repository, ref))
+        return self._checkout(repository, await self._at(repository, ref))
 
     async def commit(self, repository: Repository, base: str, ref: str, edits: Sequence[Edit], by: CommitBy, message: str) -> Checkout:
         """All edits at once. As the port says."""
@@ -83,19 +84,18 @@ class Checkouts:
         return folder
 
     async def _send(self, repository: Repository, base: str, ref: str, drafts: Sequence[Draft], seconds: float) -> Checkout:
-        settings = self._settings
+        githost = _githost(repository)
         if ref and not is_branch(ref):
             raise BadRequest(f"ref {ref[:80]!r} is no name of a branch")
-        change = Change(_githost(repository).branch, ref, base, drafts)
-        made = await commits.commit(self.mirrors, repository.uid, self._remote(repository, seconds), change)
-        return GitCheckout(made, most_entries=settings.repository_files, largest=settings.repository_file_bytes)
+        change = Change(githost.branch, ref, base, drafts, githost.path or "")
+        return self._opened(repository, await commits.commit(self.mirrors, repository.uid, self._remote(repository, seconds), change))
 
     async def synced(self, repository: Repository, commit: str) -> Checkout:
         """The state at a commit that was synced before, also where no branch leads to it any more. Raises NotFound where it is lost."""
         if repository.spec.type is RepositoryType.LOCAL:
             raise BadRequest("this repository does not support rollback")
         found = await self.mirrors.synced(repository.uid, self._remote(repository, self._settings.git_seconds), commit)
-        return GitCheckout(found, most_entries=self._settings.repository_files, largest=self._settings.repository_file_bytes)
+        return self._opened(repository, found)
 
     async def keep_synced(self, repository: Repository, commits: Sequence[str]) -> None:
         """What ``synced`` is to find later."""
@@ -106,7 +106,7 @@ class Checkouts:
         if repository.spec.type is RepositoryType.LOCAL:
             raise BadRequest("a folder has no pull requests")
         found = await self.mirrors.proposed(repository.uid, self._remote(repository, self._settings.git_seconds), number)
-        return GitCheckout(found, most_entries=self._settings.repository_files, largest=self._settings.repository_file_bytes)
+        return self._opened(repository, found)
 
     async def look(self, repository: Repository) -> None:
         """Returns when a repository can be read. Raises an error that says why it cannot."""
@@ -134,7 +134,8 @@ class Checkouts:
     async def history(self, repository: Repository, ref: str, path: str) -> Sequence[HistoryItem]:
         """The newest commits up to a branch or a commit, that touch a path. Raises NotFound for a ref or path that is none."""
         commit = await self._at(repository, ref)
-        found = [] if commit is None else await log.log(commit, path)
+        whole = paths.join(_githost(repository).path or "", path.strip("/"))
+        found = [] if commit is None else await log.log(commit, whole)
         if not found and path.strip("/"):
             raise NotFound(f"path not found: {path[:200]!r}")
         return found
@@ -152,9 +153,18 @@ class Checkouts:
             raise NotFound(f"commit not found: {ref}; a commit is found by all 40 digits, on the repository's own branch")
         return replace(newest, sha=ref)
 
-    def _checkout(self, commit: Commit | None) -> GitCheckout | None:
+    def _checkout(self, repository: Repository, commit: Commit | None) -> GitCheckout | None:
+        return self._opened(repository, commit) if commit is not None else None
+
+    def _opened(self, repository: Repository, commit: Commit) -> GitCheckout:
         settings = self._settings
-        return GitCheckout(commit, most_entries=settings.repository_files, largest=settings.repository_file_bytes) if commit else None
+        return GitCheckout(
+            commit,
+            _githost(repository).path or "",
+            must_exist=repository.has_dashboards,
+            most_entries=settings.repository_files,
+            largest=settings.repository_file_bytes,
+        )
 
     def _directory(self, repository: Repository) -> DirectoryCheckout:
         assert repository.spec.local is not None, "admission wants the block of the type"

@@ -15,7 +15,10 @@ ACTOR: Final = "access-policy:provisioning"
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A stored repository, as those see it who read from it. ``generation`` is that of its spec, ``commit`` what was last synced of it."""
+    """A stored repository, as those see it who read from it. ``generation`` is that of its spec, ``commit`` what was last synced of it.
+
+    ``has_dashboards``: some that came from it are stored.
+    """
 
     namespace: str
     name: str
@@ -23,6 +26,7 @@ class Repository:
     generation: int
     spec: RepositorySpec
     commit: str = ""
+    has_dashboards: bool = False
 
 
 @dataclass(frozen=True, slots=True)

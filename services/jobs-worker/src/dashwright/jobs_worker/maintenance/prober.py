@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed, TooManyRequests
-from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.kinds.registry import DASHBOARD, REPOSITORY
 from dashwright.common.messaging.rpc import Reply, Request
 from dashwright.common.models.probe import ProbeRequest
 from dashwright.common.models.provisioning import HealthStatus, RepositorySpec, RepositoryStatus
@@ -25,7 +25,8 @@ Look = Callable[[Repository], Awaitable[None]]
 def repository_of(stored: Stored) -> Repository:
     spec = RepositorySpec.model_validate_json(stored.spec)
     status = RepositoryStatus.model_validate_json(stored.status or "{}")
-    return Repository(stored.namespace, stored.name, str(stored.uid), stored.generation, spec, status.sync.last_ref or "")
+    has_dashboards = any(counted.count and counted.resource == DASHBOARD.plural for counted in status.stats or ())
+    return Repository(stored.namespace, stored.name, str(stored.uid), stored.generation, spec, status.sync.last_ref or "", has_dashboards)
 
 
 class Prober:

@@ -11,7 +11,7 @@ from typing import Final
 import pygit2
 from pygit2.enums import FileMode
 
-from dashwright.common.errors import Invalid, NotFound, TooLarge
+from dashwright.common.errors import Conflict, Invalid, NotFound, TooLarge
 from dashwright.common.jobs import paths
 from dashwright.jobs_worker.adapters.git import objects
 from dashwright.jobs_worker.adapters.git.mirrors import Commit, damaged
@@ -28,11 +28,25 @@ _SPECIAL: Final = {
 
 
 class GitCheckout:
-    """``most_entries`` bounds files and directories together, ``largest`` the bytes of a file that is read."""
+    """Those below a directory of it, empty for all; every path is one inside that. Where there is no such directory it has no files.
 
-    def __init__(self, commit: Commit, *, most_entries: int = MOST_ENTRIES, largest: int = LARGEST_FILE) -> None:
+    ``must_exist``: then it cannot be read, and everything raises Conflict. ``most_entries`` bounds files and directories together,
+    ``largest`` the bytes of a file that is read.
+    """
+
+    def __init__(
+        self,
+        commit: Commit,
+        directory: str = "",
+        *,
+        must_exist: bool = False,
+        most_entries: int = MOST_ENTRIES,
+        largest: int = LARGEST_FILE,
+    ) -> None:
         self._commit = commit.sha
         self._place = commit.place
+        self._directory = directory
+        self._must_exist = must_exist
         self._most_entries = most_entries
         self._largest = largest
 
@@ -99,7 +113,7 @@ class GitCheckout:
             old = objects.commit_of(repository, since)
             if old is None or (since != self._commit and not repository.descendant_of(self._commit, since)):
                 return None
-            before, root = objects.tree_of(repository, old), self._root(repository)
+            before, root = objects.tree_of(repository, old, self._directory), self._root(repository)
             most = 2 * self._most_entries
             differing = list(islice(_differing(repository, before, root), most + 1))
             gone, new = ({path: sides[side] for path, *sides in differing if sides[side]} for side in (0, 1))
@@ -115,7 +129,13 @@ class GitCheckout:
         found = objects.commit_of(repository, self._commit)
         if found is None:
             raise damaged(self._place, KeyError(self._commit))
-        return objects.tree_of(repository, found)
+        tree = objects.tree_of(repository, found, self._directory)
+        if self._must_exist and self._directory and tree.id == objects.EMPTY:
+            raise Conflict(
+                f"there is no directory {self._directory!r} at commit {self._commit[:10]}, so what is stored of this repository stays as "
+                "it is; mend spec.githost.path, or put the directory back, with a .keep in it where nothing is to be stored"
+            )
+        return tree
 
 
 def _walk(repository: pygit2.Repository, tree: pygit2.Tree, bareness: "_Bareness", above: str = "") -> Iterator[Entry]:

@@ -17,6 +17,7 @@ import pygit2
 from pygit2.enums import FileMode
 
 from dashwright.common.errors import BadRequest, Conflict, DashwrightError, NotFound, SourceFailed
+from dashwright.common.jobs import paths
 from dashwright.jobs_worker.adapters.git import objects
 from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors, damaged
 from dashwright.jobs_worker.adapters.git.remote import Remote
@@ -36,13 +37,15 @@ class Change:
     """``own`` is the repository's own branch (empty: the host's default one), ``ref`` the branch to change (empty: the own one).
 
     ``base`` is the commit that ``ref`` is at, or that of ``own`` where there is no such branch yet; empty in an empty repository.
-    ``drafts`` become one commit each, and are gone through again where the copy has to be made anew.
+    ``drafts`` become one commit each, and are gone through again where the copy has to be made anew. Their paths are those inside
+    ``directory``, empty for the root; what lies outside stays as it is.
     """
 
     own: str
     ref: str
     base: str
     drafts: Sequence[Draft]
+    directory: str = ""
 
 
 _Write: TypeAlias = tuple[Sequence[str], pygit2.Oid | None]
@@ -139,21 +142,38 @@ class Outgoing:
         try:
             newest = self._repository[change.base].peel(pygit2.Commit) if change.base else None
             for draft in change.drafts:
-                newest = self._repository[self._commit(newest, draft)].peel(pygit2.Commit)
+                newest = self._repository[self._commit(newest, draft, change.directory)].peel(pygit2.Commit)
             return str(newest.id) if newest is not None else ""
         except (pygit2.GitError, KeyError) as error:
             raise damaged(self._place, error) from error
 
-    def _commit(self, before: pygit2.Commit | None, draft: Draft) -> pygit2.Oid:
-        tree = self._tree(before.tree if before else None, [(edit.path.split("/"), self._blob(edit)) for edit in draft.edits])
-        tree = tree or self._repository.TreeBuilder().write()
-        if before is not None and tree == before.tree.id:
+    def _commit(self, before: pygit2.Commit | None, draft: Draft, directory: str) -> pygit2.Oid:
+        old = objects.tree_of(self._repository, before, directory) if before is not None else None
+        new = self._tree(old, [(edit.path.split("/"), self._blob(edit)) for edit in draft.edits]) or objects.EMPTY
+        if before is not None and old is not None and new == old.id:
             return before.id
+        if directory and new == objects.EMPTY:
+            new = self._kept()
+        tree = self._around(before.tree if before is not None else None, directory.split("/") if directory else [], new)
         author, committer = _signature(draft.by, draft.at), _signature(_OURS)
         return self._repository.create_commit(None, author, committer, _text(draft.message), tree, [before.id] if before else [])
 
     def _blob(self, edit: Edit) -> pygit2.Oid | None:
         return None if edit.body is None else self._repository.create_blob(edit.body)
+
+    def _kept(self) -> pygit2.Oid:
+        """A directory that holds nothing, as git keeps one: whoever looks for it is to find it."""
+        builder = self._repository.TreeBuilder()
+        builder.insert(paths.KEEP, self._repository.create_blob(b""), FileMode.BLOB)
+        return builder.write()
+
+    def _around(self, before: pygit2.Object | None, way: Sequence[str], inside: pygit2.Oid) -> pygit2.Oid:
+        """The tree with another one at the end of a ``way`` through it, of directories only; the rest stays as it is."""
+        if not way:
+            return inside
+        builder = self._repository.TreeBuilder(before) if isinstance(before, pygit2.Tree) else self._repository.TreeBuilder()
+        builder.insert(way[0], self._around(builder.get(way[0]), way[1:], inside), FileMode.TREE)
+        return builder.write()
 
     def keep(self) -> None:
         """Into the copy, file by file: a pack would take ten times as long, and is made when the copy is tidied."""

@@ -8,10 +8,13 @@ from typing import Final
 import pygit2
 from pygit2.enums import ObjectType
 
-from dashwright.common.errors import TooLarge
+from dashwright.common.errors import BadRequest, TooLarge
 
 LARGEST: Final = 16 * 1024 * 1024
 """Bytes of a commit or of one directory's list of names, unpacked."""
+
+EMPTY: Final = pygit2.Oid(hex="4b825dc642cb6eb9a060e54bf8d69288fbee4904")
+"""A directory that holds nothing, which every repository has."""
 
 _SHOWN: Final = {ObjectType.TREE: "directory", ObjectType.COMMIT: "commit"}
 
@@ -33,10 +36,21 @@ def commit_of(repository: pygit2.Repository, sha: str) -> pygit2.Commit | None:
     return repository[oid].peel(pygit2.Commit)
 
 
-def tree_of(repository: pygit2.Repository, commit: pygit2.Commit) -> pygit2.Tree:
-    """Raises TooLarge, and KeyError where the copy lacks it."""
+def tree_of(repository: pygit2.Repository, commit: pygit2.Commit, directory: str = "") -> pygit2.Tree:
+    """The root of a commit, or a directory in it; EMPTY where there is none.
+
+    Raises BadRequest for what is no directory, TooLarge, and KeyError where the copy lacks it.
+    """
     check(repository, commit.tree_id)
-    return commit.tree
+    found: pygit2.Object = commit.tree
+    for name in directory.split("/") if directory else ():
+        below = inside(repository, found, name)
+        if below is None:
+            return repository[EMPTY].peel(pygit2.Tree)
+        if not isinstance(below, pygit2.Tree):
+            raise BadRequest(f"spec.githost.path: {directory!r} leads over {name!r}, which is no directory at commit {str(commit.id)[:10]}")
+        found = below
+    return found.peel(pygit2.Tree)
 
 
 def inside(repository: pygit2.Repository, tree: pygit2.Object | None, name: str) -> pygit2.Object | None:

@@ -65,7 +65,7 @@ def urls_of(spec: RepositorySpec, sight: Sight) -> ResourceUrls | None:
         return None
     url, branch = spec.githost.url.rstrip("/").removesuffix(".git"), spec.githost.branch
     ref = sight.ref or branch or sight.commit
-    source = f"{url}/blob/{quote(ref)}/{quote(sight.path)}"
+    source = f"{url}/blob/{quote(ref)}/{quote(paths.join(spec.githost.path or '', sight.path))}"
     if not sight.ref or not branch or sight.ref == branch:
         return ResourceUrls(source_url=source, repository_url=url)
     compare = f"{url}/compare/{quote(branch)}...{quote(ref)}"
