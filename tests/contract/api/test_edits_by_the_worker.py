@@ -193,6 +193,17 @@ async def test_a_file_that_has_changed_is_not_overwritten(team: Team, calls: Cal
     assert team.read("classic.json") == theirs
 
 
+@pytest.mark.parametrize("spec", [{"title": "Mine", "panels": []}, None], ids=["edit", "removal"])
+async def test_a_file_that_has_gone_is_a_conflict(team: Team, calls: Calls, spec: dict[str, Any] | None) -> None:
+    """Not something that is not found: the object is stored, and whoever removes it would take it for removed."""
+    if team.work is not None:
+        team.work.commit({"classic.json": None})
+    else:
+        (team.folder / "classic.json").unlink()
+    with pytest.raises(Conflict, match=r"classic\.json is not in the repository any more: sync it"):
+        await edit(team, calls, "classic", spec)
+
+
 async def test_a_branch_that_moves_is_followed(
     git_api: Api, git_server: GitServer, calls: Calls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 
 from dashwright.common.document import same
-from dashwright.common.errors import AlreadyExists, BadRequest, Conflict
+from dashwright.common.errors import AlreadyExists, BadRequest, Conflict, NotFound
 from dashwright.common.jobs import paths
 from dashwright.common.kinds.registry import FOLDER
 from dashwright.common.models.provisioning import SyncTarget
@@ -24,7 +24,11 @@ async def edits_of(scene: Scene, checkout: Checkout | None, wanted: EditRequest)
     Raises Conflict where the file is not the one that is stored, AlreadyExists where another is in its way, BadRequest for a folder that is
     none of the repository's, and what the Reader raises.
     """
-    file = await read_file(checkout, wanted.path)
+    try:
+        file = await read_file(checkout, wanted.path)
+    except NotFound as missing:
+        # The object is there: who is told that it is not takes it for removed.
+        raise Conflict(f"{wanted.path} is not in the repository any more: sync it, then look at the object again") from missing
     if file.checksum != wanted.checksum:
         raise Conflict(f"{wanted.path} has changed in the repository: sync it, then look at the object again")
     assert checkout is not None, "there is a file in it"
