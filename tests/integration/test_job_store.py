@@ -16,10 +16,12 @@ WORKING = b'{"state":"working"}'
 SUCCESS = b'{"state":"success"}'
 
 
-def new(suffix: str, *, incremental: bool = False, key: str | None = "r/sync/", lane: str | None = "r") -> jobs.NewJob:
+def new(
+    suffix: str, *, incremental: bool = False, key: str | None = "r/sync/", lane: str | None = "r", action: str = "sync"
+) -> jobs.NewJob:
     spec = f'{{"action":"sync","repository":"r","sync":{{"incremental":{str(incremental).lower()}}}}}'
     labels = {"repository": "r"}
-    return jobs.NewJob(f"r-sync-{suffix}", "default", spec, "r", "sync", labels, "2026-01-01T00:00:00Z", key, lane, "work.sync")
+    return jobs.NewJob(f"r-sync-{suffix}", "default", spec, "r", action, labels, "2026-01-01T00:00:00Z", key, lane, "work.sync")
 
 
 async def submit(database: Database, *wanted: jobs.NewJob) -> jobs.Submitted:
@@ -203,10 +205,13 @@ async def test_a_job_that_waits_too_long_is_woken_again_now_and_then(database: D
 
 
 async def test_history_keeps_the_newest(database: Database) -> None:
-    """Trimming drops finished jobs beyond the number kept for each repository, oldest first, and no job that has not ended."""
+    """Trimming drops finished jobs beyond the number kept for each repository, oldest first, and no job that has not ended.
+
+    Jobs of another action are counted apart: many ``pr`` jobs drop no sync.
+    """
     uids = []
-    for number in range(4):
-        uid = (await submit(database, new(str(number)))).jobs[0].uid
+    for action, number in [("pr", 0), ("sync", 1), ("sync", 2), ("sync", 3), ("sync", 4)]:
+        uid = (await submit(database, new(str(number), action=action))).jobs[0].uid
         owner = uuid.uuid4()
         await claim(database, uid, owner)
         await finish(database, uid, owner)
@@ -215,7 +220,7 @@ async def test_history_keeps_the_newest(database: Database) -> None:
     async with database.connection() as connection:
         assert await jobs.trim(connection, keep=2) == 2
         left = await jobs.get_many(connection, [*uids, waiting])
-    assert [*uids[2:], waiting] == [job.uid for job in left]
+    assert [uids[0], *uids[3:], waiting] == [job.uid for job in left]
 
 
 async def test_a_message_is_remembered_once(database: Database) -> None:

@@ -345,7 +345,7 @@ async def wake_stale(connection: Connection, *, older_than: timedelta, limit: in
 
 
 async def trim(connection: Connection, *, keep: int) -> int:
-    """Drops finished jobs beyond ``keep`` for each repository; answers how many."""
+    """Drops finished jobs beyond ``keep`` of each action for each repository; answers how many."""
     return len(await connection.fetch(_sql.trim, keep))
 
 

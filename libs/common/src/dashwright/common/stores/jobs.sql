@@ -210,10 +210,10 @@ with stale as (
 select * from woken order by id
 
 -- name: trim
--- Drops the oldest finished jobs beyond a number for each repository.
+-- Drops the oldest finished jobs beyond a number of each action for each repository: many of one leave the others theirs.
 delete from job where uid in (
     select uid from (
-        select uid, row_number() over (partition by namespace, resource, repository order by finished_at desc) as rank
+        select uid, row_number() over (partition by namespace, resource, repository, action order by finished_at desc) as rank
         from job where state in ('success', 'error')
     ) ranked where rank > $1 limit 1000
 )

@@ -18,7 +18,7 @@ _KEEP_PICTURES = timedelta(days=30)
 
 
 class Cleaner:
-    """``history``: finished jobs kept for each repository; ``versions``: newest generations kept of each object.
+    """``history``: finished jobs of each action kept for each repository; ``versions``: newest generations kept of each object.
 
     ``changes``: how long the feed tells of a change; ``trash``: how long what was deleted can be made again.
     """
