@@ -238,7 +238,7 @@ async def test_a_repository_that_moves_takes_its_hook_along(api: Api, worker: Jo
 async def test_a_host_that_refuses_is_asked_again_later_and_harms_nothing(
     api: Api, worker: JobsWorker, host: GitHost, work: Work, status: int, headers: dict[str, str]
 ) -> None:
-    """The repository stays healthy, the next round asks nothing; later it works."""
+    """The repository stays healthy, the next round asks nothing; its status says why and what to do; later it works."""
     await made(api, host)
 
     async def refuse(_: web.Request) -> web.Response:
@@ -249,12 +249,39 @@ async def test_a_host_that_refuses_is_asked_again_later_and_harms_nothing(
     calls = len(host.calls)
     await worker.hooks.keep()
     assert len(host.calls) == calls
-    assert "id" not in await webhook(api)
+    told = await webhook(api)
+    assert "id" not in told
+    why, advice = told["message"]
+    assert why.startswith("the git host could not be asked to call: ")
+    assert ("right to webhooks" in advice) == (status in (403, 404))
     host.fault_of_api = None
     await due(api)
-    await api.sql("delete from git_host")
+    await api.sql("delete from git_host_share")
     await worker.hooks.keep()
-    assert "id" in await webhook(api)
+    told = await webhook(api)
+    assert "id" in told
+    assert "message" not in told
+
+
+async def test_a_hook_that_could_not_be_looked_at_is_told_until_it_can(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+    """What was found before stays beside it."""
+    await made(api, host)
+    await worker.hooks.keep()
+    before = await webhook(api)
+
+    async def fail(_: web.Request) -> web.Response:
+        return web.Response(status=500)
+
+    host.fault_of_api = fail
+    await due(api)
+    await worker.hooks.keep()
+    told = await webhook(api)
+    assert "asked again by itself" in told.pop("message")[1]
+    assert told == before
+    host.fault_of_api = None
+    await due(api)
+    await worker.hooks.keep()
+    assert await webhook(api) == before
 
 
 async def test_folders_have_no_hooks(api: Api, worker: JobsWorker, tmp_path: Path) -> None:

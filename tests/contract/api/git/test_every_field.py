@@ -28,6 +28,7 @@ LATER = {
     "WebhookStatus.encryptedSecret",
     "WebhookStatus.subscribedEvents",
     "WebhookStatus.lastEvent",
+    "WebhookStatus.message",
     "Author.avatarURL",
     "Author.username",
     "FileItem.author",

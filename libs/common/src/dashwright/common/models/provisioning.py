@@ -112,6 +112,7 @@ class WebhookStatus(Shape):
     encrypted_secret: str | None = None
     subscribed_events: list[str] | None = None
     last_event: int | None = None
+    message: list[str] | None = None
 
 
 class RepositoryStatus(Shape):

@@ -9,6 +9,7 @@ import binascii
 import ipaddress
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
@@ -18,7 +19,7 @@ import structlog
 
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.database.pool import Connection, Database
-from dashwright.common.errors import DashwrightError, NotFound, TooManyRequests
+from dashwright.common.errors import DashwrightError, Forbidden, NotFound, TooManyRequests
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.repository import hook_place
 from dashwright.common.models.provisioning import (
@@ -92,6 +93,16 @@ class Hooks:
             log.info("hook_not_made", repository=item.name, error=error.message)
             again = _pause(error, item.failures)
             await self._write(lambda connection: hooks.fail(connection, item.uid, again=again))
+            await self._show(item, error)
+
+    async def _show(self, item: Claimed, error: DashwrightError) -> None:
+        """Where whoever can mend it looks."""
+
+        def change(status: RepositoryStatus, _: Stored) -> None:
+            status.webhook.message = [f"the git host could not be asked to call: {error.message}", _advice(error)]
+
+        with suppress(NotFound):
+            await self._change(item, change)
 
     async def _look(self, item: Claimed, url: str) -> None:
         """Nothing is changed at a host that calls already."""
@@ -107,6 +118,8 @@ class Hooks:
         if found is None or (found.url, found.events, found.is_active, found.id) != (url, EVENTS, True, status.id) or not self._opens(item):
             await self._ask(repository, item, found, url)
             return
+        if status.message:
+            await self._tell(item, status.model_copy(update={"message": None}))
         number = found.id
         await self._write(lambda connection: hooks.note(connection, item.uid, number, githost, again=_LOOK_AGAIN))
 
@@ -166,6 +179,10 @@ class Hooks:
             again = _pause(error, item.failures)
             await self._write(lambda connection: hooks.fail_removal(connection, item.id, again=again))
 
+    async def _change(self, item: Claimed, change: Callable[[RepositoryStatus, Stored], None]) -> None:
+        async with self._database.transaction() as connection:
+            await statuses.change(connection, REPOSITORY, item.namespace, item.name, RepositoryStatus, change)
+
     def _opens(self, item: Claimed) -> bool:
         """Whether what the host signs with can be read with this installation's key."""
         try:
@@ -182,6 +199,14 @@ def _own(found: Sequence[Hook], url: str, item: Claimed) -> Hook | None:
     """Ours is where we are found, or was where we were found."""
     by_url = next((hook for hook in found if hook.url == url), None)
     return by_url or next((hook for hook in found if hook.id == item.hook), None)
+
+
+def _advice(error: DashwrightError) -> str:
+    """What to do, and what happens meanwhile."""
+    if error.retryable:
+        return "it is asked again by itself; until then the repository is synced by its intervalSeconds"
+    mending = "give the token the right to webhooks" if isinstance(error, Forbidden | NotFound) else "mend that"
+    return f"{mending}, then it is asked within the hour, or as soon as the spec changes; until then intervalSeconds counts"
 
 
 def _pause(error: DashwrightError, failures: int) -> timedelta:
