@@ -1,7 +1,8 @@
-"""What may still be asked of git hosts, over a real PostgreSQL: one count for all workers, and pauses that a host asks for."""
+"""What may still be asked of git hosts, over a real PostgreSQL: one count for all workers, shared, and pauses that hosts ask for."""
 
 import asyncio
 import time
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -11,33 +12,35 @@ from dashwright.common.stores import git_hosts
 from dashwright.common.stores.git_hosts import Wait
 
 HOST = "git.example.org:443"
+OWN = "default"
 
 
 async def take(
-    database: Database, requests: float = 1, *, most: float = 60, at_least: float | None = None, host: str = HOST
+    database: Database, requests: float = 1, *, most: float = 60, at_least: float | None = None, host: str = HOST, by: str = OWN
 ) -> Wait | None:
     async with database.connection() as connection:
-        return await git_hosts.take(connection, host, requests, most=most, at_least=requests if at_least is None else at_least)
+        return await git_hosts.take(connection, host, by, requests, most=most, at_least=requests if at_least is None else at_least)
 
 
-async def pause(database: Database, wish: float | None = None) -> float:
+async def pause(database: Database, wish: float | None = None, *, by: str = OWN) -> float:
     async with database.connection() as connection:
-        return await git_hosts.pause(connection, HOST, None if wish is None else timedelta(seconds=wish))
+        return await git_hosts.pause(connection, HOST, by, None if wish is None else timedelta(seconds=wish))
 
 
 async def pass_time(database: Database, seconds: float) -> None:
     """As if so much time had passed for every host."""
     async with database.connection() as connection:
+        passed = timedelta(seconds=seconds)
+        await connection.execute("update git_host set counted_at = counted_at - $1::interval", passed)
         await connection.execute(
-            "update git_host set counted_at = counted_at - $1::interval, paused_until = paused_until - $1::interval",
-            timedelta(seconds=seconds),
+            "update git_host_share set counted_at = counted_at - $1::interval, paused_until = paused_until - $1::interval", passed
         )
 
 
 async def test_workers_together_ask_a_host_no_more_often_than_allowed(database: Database) -> None:
     """However many count at once, a minute's requests are taken once; another host has a count of its own."""
     begun = time.monotonic()
-    answers = await asyncio.gather(*(take(database, most=60) for _ in range(100)))
+    answers = await asyncio.gather(*(take(database, most=60, by=f"org-{number}") for number in range(100)))
     assert 60 <= answers.count(None) <= 61 + (time.monotonic() - begun)
     assert await take(database, host="other.example.org:443") is None
 
@@ -45,15 +48,49 @@ async def test_workers_together_ask_a_host_no_more_often_than_allowed(database: 
 async def test_what_was_spent_comes_back_with_time_and_no_more_than_a_minute_of_it(database: Database) -> None:
     """Who must wait is told how long, and that is true."""
     assert await take(database, 60) is None
-    wait = await take(database, 3)
+    wait = await take(database, 3, by="org-2")
     assert wait is not None
     assert wait.seconds == pytest.approx(3, abs=1)
     assert not wait.is_paused
     await pass_time(database, wait.seconds)
-    assert await take(database, 3) is None
+    assert await take(database, 3, by="org-2") is None
     await pass_time(database, 3600)
     assert await take(database, 60) is None
     assert await take(database, 3) is not None
+
+
+async def test_an_organization_leaves_a_part_of_what_it_takes_to_others(database: Database) -> None:
+    """However greedy it is, who asks seldom is let in at once; and all of what comes back with time is taken."""
+
+    async def taken(by: str) -> int:
+        count = 0
+        while await take(database, by=by) is None:
+            count += 1
+        return count
+
+    assert await taken("greedy") == pytest.approx(53, abs=2)
+    assert await taken("other") == pytest.approx(6, abs=2)
+    in_ten_minutes = 0
+    for _ in range(100):
+        await pass_time(database, 6)
+        in_ten_minutes += await taken("greedy")
+    assert in_ten_minutes == pytest.approx(600, rel=0.05)
+    assert await take(database, 5, by="third") is None
+
+
+async def test_who_has_to_wait_for_its_share_is_told_at_most_how_long(database: Database) -> None:
+    """It is let in then."""
+    while (wait := await take(database)) is None:
+        pass
+    await pass_time(database, wait.seconds + 0.1)
+    assert await take(database) is None
+
+
+async def test_a_limit_below_what_one_step_takes_is_no_end(database: Database) -> None:
+    """Who took all of it may take all of it again when it has come back."""
+    for _ in range(3):
+        assert await take(database, 2, most=2) is None
+        await pass_time(database, 60)
 
 
 async def test_what_yields_stops_earlier(database: Database) -> None:
@@ -63,12 +100,14 @@ async def test_what_yields_stops_earlier(database: Database) -> None:
     assert await take(database, 2) is None
 
 
-async def test_a_paused_host_is_asked_by_nobody_for_as_long_as_it_says(database: Database) -> None:
+async def test_a_host_is_not_asked_by_whom_it_asks_for_patience_for_as_long_as_it_says(database: Database) -> None:
+    """Another organization asks it as ever: it has a token of its own, and has done nothing."""
     assert await pause(database, 120) == pytest.approx(120, abs=1)
     wait = await take(database)
     assert wait is not None
     assert wait.is_paused
     assert wait.seconds == pytest.approx(120, abs=2)
+    assert await take(database, by="org-2") is None
     await pass_time(database, 121)
     assert await take(database) is None
 
@@ -93,14 +132,17 @@ async def test_refusals_at_the_same_time_are_one_pause(database: Database) -> No
 async def test_hosts_that_nobody_asks_any_more_are_forgotten(database: Database) -> None:
     """But none that is to be left alone."""
 
-    async def known() -> list[str]:
+    async def known(table: str) -> Sequence[str]:
         async with database.connection() as connection:
             await git_hosts.forget(connection, older_than=timedelta(hours=1))
-            return [row["host"] for row in await connection.fetch("select host from git_host")]
+            return [row["host"] for row in await connection.fetch(f"select host from {table}")]
 
     await take(database, host="other")
     await take(database)
-    assert set(await known()) == {HOST, "other"}
+    assert set(await known("git_host")) == set(await known("git_host_share")) == {HOST, "other"}
     await pass_time(database, 3601)
     await pause(database)
-    assert await known() == [HOST]
+    assert (await known("git_host"), await known("git_host_share")) == ([], [HOST])
+    wait = await take(database)
+    assert wait is not None
+    assert wait.is_paused

@@ -84,7 +84,7 @@ async def plan(database: Database, broker: MemoryBroker, hosts: Hosts) -> Plan:
     return plan
 
 
-async def due(api: Api, name: str, host: str, *, since: int) -> None:
+async def due(api: Api, name: str, host: str, *, since: int, namespace: str = "default") -> None:
     """A repository that was synced last so many seconds before now, and is due each minute."""
     sync = {"enabled": True, "target": "folder", "intervalSeconds": 60}
     spec = {"title": name, "type": "githost", "workflows": [], "sync": sync, "githost": {"url": f"https://{host}/{name}", "branch": "main"}}
@@ -95,6 +95,7 @@ async def due(api: Api, name: str, host: str, *, since: int) -> None:
         "update resource set status = $1, created_at = 'epoch', updated_at = null where name = $2 and resource = 'repositories' returning 1"
     )
     await api.sql(statement, json.dumps(status), name)
+    await api.sql("update resource set namespace = $1 where name = $2 and resource = 'repositories' returning 1", namespace, name)
 
 
 async def taken_up(api: Api) -> None:
@@ -139,6 +140,19 @@ async def test_a_host_that_was_asked_too_often_keeps_no_other_waiting(
     hosts.busy.clear()
     await taken_up(api)
     assert await plan(91) == [f"busy{number}" for number in range(5)]
+
+
+async def test_a_host_that_one_organization_asked_too_often_is_asked_by_others(
+    api: Api, plan: Plan, hosts: Hosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It counts those who ask apart: a token that is spent is one organization's."""
+    monkeypatch.setattr(scheduler, "AT_ONCE", 1)
+    await due(api, "spent", "busy.example.org", since=500)
+    hosts.busy["/spent"] = 90
+    assert await plan(0) == []
+    await due(api, "other", "busy.example.org", since=100, namespace="org-2")
+    await due(api, "own", "busy.example.org", since=100)
+    assert await plan(1) == ["other"]
 
 
 async def test_a_host_that_says_nothing_of_when_is_left_alone_for_some_seconds(api: Api, plan: Plan, hosts: Hosts) -> None:

@@ -83,7 +83,7 @@ async def test_a_sync_waits_for_a_host_that_asks_for_patience(api: Api, server: 
     assert team["health"]["healthy"]
     assert 500_000 < team["sync"]["scheduled"] - Clock().milliseconds() <= 600_000
     server.fault = None
-    await api.sql("update git_host set paused_until = now() returning 1")
+    await api.sql("update git_host_share set paused_until = now() where namespace = 'default' returning 1")
     await api.sql("update job set not_before = now() where not_before is not null returning 1")
     await until(api, path, ("", "state", "success"))
     team = (await api("GET", f"{REPOSITORIES}/team"))[1]["status"]

@@ -181,6 +181,23 @@ async def test_what_has_nothing_new_makes_neither_job_nor_event(api: Api, server
     assert len(server.requests) == 6
 
 
+async def test_what_has_nothing_new_tells_now_and_then_that_it_was_asked(api: Api, server: GitServer, plan: Plan, clock: Later) -> None:
+    """When it was found healthy last, and when it is asked next: each five minutes, whatever its interval."""
+    work = server.make("team.git")
+    await repository(api, server, intervalSeconds=100)
+    await synced(api, work.commit({"a.json": "1"}), clock)
+    before = await api.sql("select last_value from resource_version")
+    for ahead in range(100, 701, 100):
+        clock.ahead = ahead
+        await plan()
+    assert await jobs(api) == []
+    assert await api.sql("select last_value from resource_version") == before + 2
+    status = (await api("GET", f"{REPOSITORIES}/team"))[1]["status"]
+    assert status["health"]["healthy"]
+    assert status["sync"]["scheduled"] == status["health"]["checked"] + 100_000
+    assert 0 <= clock.milliseconds() - status["health"]["checked"] < 200_000
+
+
 async def test_a_sick_repository_is_synced_once_it_heals(api: Api, server: GitServer, plan: Plan, clock: Later) -> None:
     """A host that fails makes it unhealthy; it is looked at again each minute."""
     work = server.make("team.git")

@@ -26,10 +26,10 @@ class Counting:
 
     taken: int = 0
 
-    async def take(self, host: str, requests: int) -> None:
+    async def take(self, host: str, namespace: str, requests: int) -> None:
         self.taken += requests
 
-    async def pause(self, host: str, wish: float | None) -> TooManyRequests:
+    async def pause(self, host: str, namespace: str, wish: float | None) -> TooManyRequests:
         raise NotImplementedError
 
 
@@ -75,7 +75,7 @@ async def test_a_host_of_which_all_is_spent_is_not_asked(remote: Remote, tmp_pat
     await asked.head("main", tmp_path)
     await leave(database, 0)
     with pytest.raises(TooManyRequests) as refused:
-        await asked.head("main", tmp_path)
+        await replace(asked, namespace="org-2").head("main", tmp_path)
     assert refused.value.retry_after == pytest.approx(6, abs=1)
     assert len(server.requests) == 4
     await replace(remote, budget=HostBudget(database, 0)).head("main", tmp_path)
@@ -94,7 +94,7 @@ async def test_a_host_of_which_all_is_spent_is_not_asked(remote: Remote, tmp_pat
 async def test_a_host_is_left_alone_for_as_long_as_it_says(
     remote: Remote, tmp_path: Path, server: GitServer, status: int, headers: dict[str, str], seconds: int
 ) -> None:
-    """Nobody asks it meanwhile, whatever repository it is for, and no secret is told with it."""
+    """The organization does not ask it meanwhile, whatever repository it is for, and no secret is told with it; another one may."""
     if headers.get("Retry-After") == "date":
         headers = {"Retry-After": format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)}
     refusing(server, status, **headers)
@@ -104,6 +104,8 @@ async def test_a_host_is_left_alone_for_as_long_as_it_says(
         assert refused.value.retry_after == pytest.approx(seconds, abs=2)
         assert TOKEN not in repr(refused.value) + repr(refused.value.__cause__)
     assert len(server.requests) == 1
+    server.fault = None
+    assert await replace(remote, namespace="org-2").head("main", tmp_path)
 
 
 async def test_a_host_that_is_just_away_is_not_paused(remote: Remote, tmp_path: Path, server: GitServer) -> None:

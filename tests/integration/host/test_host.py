@@ -22,16 +22,16 @@ class Counted:
     """A budget that lets everything through and keeps count. ``spent`` refuses."""
 
     def __init__(self, *, spent: bool = False) -> None:
-        self.taken: list[str] = []
+        self.taken: list[tuple[str, str]] = []
         self.wishes: list[float | None] = []
         self._spent = spent
 
-    async def take(self, host: str, requests: int) -> None:
+    async def take(self, host: str, namespace: str, requests: int) -> None:
         if self._spent:
             raise TooManyRequests("spent", retry_after=9)
-        self.taken += [host] * requests
+        self.taken += [(namespace, host)] * requests
 
-    async def pause(self, host: str, wish: float | None) -> TooManyRequests:
+    async def pause(self, host: str, namespace: str, wish: float | None) -> TooManyRequests:
         self.wishes.append(wish)
         return TooManyRequests("paused", retry_after=wish)
 
@@ -184,11 +184,11 @@ async def test_an_answer_without_end_is_cut_off(asked: Asked) -> None:
 
 
 async def test_every_request_is_counted_and_a_wish_for_patience_passed_on(asked: Asked) -> None:
-    """By the place of the API; where the budget refuses, nothing is asked."""
+    """By the organization and the place of the API; where the budget refuses, nothing is asked."""
     reach, box, counted = Reach(AllowedHosts.of(["127.0.0.1"])), SecretBox.of("a key of the test's own"), Counted()
     client = HostClient(reach, counted)
     await RestHost(client, box, {}).hooks(asked.repository)
-    assert counted.taken == [f"127.0.0.1:{asked.server.port}"]
+    assert counted.taken == [("default", f"127.0.0.1:{asked.server.port}")]
 
     async def refuse(_: web.Request) -> web.Response:
         return web.json_response({}, status=429, headers={"Retry-After": "11"})

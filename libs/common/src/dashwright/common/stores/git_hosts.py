@@ -1,4 +1,7 @@
-"""How often git hosts may still be asked, which all workers share. A host is ``name:port``; times are those of the database."""
+"""How often git hosts may still be asked, which all workers share, and each organization's part in that.
+
+A host is ``name:port``, an organization its namespace; times are those of the database.
+"""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,24 +20,28 @@ LONGEST_WISH: Final = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """``is_paused``: the host itself asked for it."""
+    """``is_paused``: the host itself asked the organization for it."""
 
     seconds: float
     is_paused: bool
 
 
-async def take(connection: Connection, host: str, requests: float, *, most: float, at_least: float) -> Wait | None:
-    """Takes requests where ``at_least`` are left of the ``most`` in a minute; else tells how long to wait, and takes none."""
-    if await connection.fetchval(_sql.take, host, most, requests, at_least):
+async def take(connection: Connection, host: str, namespace: str, requests: float, *, most: float, at_least: float) -> Wait | None:
+    """Takes requests where ``at_least`` are left of the ``most`` in a minute; else tells how long to wait, and takes none.
+
+    An organization leaves an eighth of what it took in the last minute to others.
+    """
+    asked = host, most, requests, at_least, namespace
+    if await connection.fetchval(_sql.take, *asked):
         return None
-    row = await connection.fetchrow(_sql.wait, host, most, at_least)
-    return Wait(row["seconds"], row["is_paused"]) if row is not None else Wait(0, is_paused=False)
+    (row,) = await connection.fetch(_sql.wait, *asked)
+    return Wait(row["seconds"], row["is_paused"])
 
 
-async def pause(connection: Connection, host: str, wish: timedelta | None) -> float:
-    """Nobody asks the host for as long as it wishes; where it does not say, for longer each time. Answers the seconds."""
+async def pause(connection: Connection, host: str, namespace: str, wish: timedelta | None) -> float:
+    """The organization does not ask the host for as long as it wishes; where it does not say, for longer each time. Answers the seconds."""
     bounded = None if wish is None else min(max(wish, timedelta(seconds=1)), LONGEST_WISH)
-    seconds: float = await connection.fetchval(_sql.pause, host, bounded, SHORTEST_PAUSE, LONGEST_PAUSE)
+    seconds: float = await connection.fetchval(_sql.pause, host, bounded, SHORTEST_PAUSE, LONGEST_PAUSE, namespace)
     return seconds
 
 

@@ -21,6 +21,7 @@ from dashwright.jobs_worker.adapters import directory_edits
 from dashwright.jobs_worker.adapters.directory import DirectoryCheckout
 from dashwright.jobs_worker.adapters.git import commits, log
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
+from dashwright.jobs_worker.adapters.git.command import Program
 from dashwright.jobs_worker.adapters.git.commits import Change
 from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors
 from dashwright.jobs_worker.adapters.git.remote import Budget, Remote
@@ -40,6 +41,7 @@ class Checkouts:
         self._box = box
         self._budget = budget
         self._spellings: dict[str, str] = {}
+        self._program = Program()
         self.mirrors = Mirrors(settings.data_dir.absolute() / "git", settings.repository_bytes)
         self._reach = Reach(AllowedHosts.of(settings.allowed_hosts), "the repository's")
 
@@ -190,6 +192,8 @@ class Checkouts:
             authorities.absolute() if authorities else None,
             self._budget,
             self._spellings,
+            self._program,
+            repository.namespace,
         )
 
 

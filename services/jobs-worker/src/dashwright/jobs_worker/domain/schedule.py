@@ -5,7 +5,9 @@ from typing import Final
 
 from dashwright.common.models.provisioning import RepositorySpec, RepositoryStatus, State
 
-_HEALTHY_FOR: Final = 300_000
+HEALTHY_FOR: Final = 300_000
+"""How long it is believed, and told, that a repository can be read."""
+
 UNHEALTHY_FOR: Final = 60_000
 _PATIENCE: Final = 10_000
 """How long a job that was asked for may take to show."""
@@ -36,7 +38,7 @@ def need(spec: RepositorySpec, status: RepositoryStatus, *, changed: int, asked:
             return Need.SYNC if now - asked >= _PATIENCE else Need.NOTHING
         if _is_due(spec, max(status.sync.finished or started, asked), now):
             return Need.ASK
-    return Need.LOOK if now - looked >= _HEALTHY_FOR else Need.NOTHING
+    return Need.LOOK if now - looked >= HEALTHY_FOR else Need.NOTHING
 
 
 def _is_due(spec: RepositorySpec, last: int, now: int) -> bool:

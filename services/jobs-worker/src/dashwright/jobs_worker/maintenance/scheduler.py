@@ -1,8 +1,8 @@
 """Syncs what is due: new and changed repositories, those whose interval has passed and whose host has something new, those that healed.
 
 One worker plans for all; when it ends, another goes on. What is asked of hosts is bounded: so many at once, and each repository no more
-often than it is due; a host that was asked too often is left alone for a while. After a time in which nobody planned, the jobs come a few
-at a time, those first that have waited longest.
+often than it is due; a host that was asked too often by an organization is left alone by it for a while. After a time in which nobody
+planned, the jobs come a few at a time, those first that have waited longest.
 """
 
 import asyncio
@@ -18,14 +18,14 @@ from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import DashwrightError, NotFound, TooManyRequests, Unavailable
 from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.kinds.repository import host_of
-from dashwright.common.models.provisioning import Action, JobSpec, RepositoryStatus, RepositoryType, State, SyncJobOptions
+from dashwright.common.models.provisioning import Action, HealthStatus, JobSpec, RepositoryStatus, RepositoryType, State, SyncJobOptions
 from dashwright.common.relay import Relay
 from dashwright.common.stores import jobs, repositories, statuses
 from dashwright.common.stores.repositories import Planned
 from dashwright.common.stores.resources import Stored
 from dashwright.common.work.new_jobs import new_job
 from dashwright.jobs_worker.domain.objects import Repository
-from dashwright.jobs_worker.domain.schedule import UNHEALTHY_FOR, Need, need
+from dashwright.jobs_worker.domain.schedule import HEALTHY_FOR, UNHEALTHY_FOR, Need, need
 from dashwright.jobs_worker.maintenance.prober import Prober
 
 log = structlog.get_logger()
@@ -66,7 +66,7 @@ class Scheduler:
         self._seen: dict[uuid.UUID, tuple[str | None, int, int]] = {}
         self._pauses: dict[uuid.UUID, int] = {}
         self._hosts: dict[str, asyncio.Semaphore] = {}
-        self._left_alone: dict[str, int] = {}
+        self._left_alone: dict[tuple[str, str], int] = {}
         self._waiting = 0
         self._under_way: dict[uuid.UUID, asyncio.Task[None]] = {}
         self._task: asyncio.Task[None] | None = None
@@ -99,14 +99,14 @@ class Scheduler:
         known = await repositories.planned(connection)
         self._asked = {item.uid: at for item in known if (at := self._asked.get(item.uid))}
         self._seen = {item.uid: seen for item in known if (seen := self._seen.get(item.uid))}
-        self._left_alone = {host: until for host, until in self._left_alone.items() if until > now}
+        self._left_alone = {asked: until for asked, until in self._left_alone.items() if until > now}
         self._waiting = await jobs.count_waiting(connection, jobs.SCHEDULER)
         self._pauses = {item.uid: pause for item in known if (pause := self._pauses.get(item.uid))}
         if not self._under_way:
             self._hosts.clear()
         for item in sorted(known, key=self._last_seen_to):
             wanted = self._need(item, now)
-            if wanted is not Need.NOTHING and item.uid not in self._under_way and _host(item) not in self._left_alone:
+            if wanted is not Need.NOTHING and item.uid not in self._under_way and _asked_by(item) not in self._left_alone:
                 self._begin(item, wanted)
 
     async def settle(self) -> None:
@@ -131,9 +131,8 @@ class Scheduler:
 
     async def _see_to(self, item: Planned, wanted: Need) -> None:
         """A repository that cannot be seen to keeps no other waiting; it is asked again when it is due again."""
-        host = _host(item)
-        async with self._hosts.setdefault(host, asyncio.Semaphore(_AT_ONE_HOST)), self._slots:
-            if host in self._left_alone or (wanted is not Need.LOOK and self._waiting >= MOST_WAITING):
+        async with self._hosts.setdefault(_host(item), asyncio.Semaphore(_AT_ONE_HOST)), self._slots:
+            if _asked_by(item) in self._left_alone or (wanted is not Need.LOOK and self._waiting >= MOST_WAITING):
                 return
             self._asked[item.uid] = self._clock.milliseconds()
             try:
@@ -141,16 +140,16 @@ class Scheduler:
             except Unavailable as error:
                 log.info("repository_waits", repository=item.name, error=error.message)
             except TooManyRequests as error:
-                await self._leave_alone(host, item, error)
+                await self._leave_alone(item, error)
             except DashwrightError as error:
                 log.info("repository_not_seen_to", repository=item.name, error=error.message)
                 await self._prober.note(item.namespace, item.name, error)
 
-    async def _leave_alone(self, host: str, item: Planned, error: TooManyRequests) -> None:
-        """Nothing of the host is seen to for a while; the repository is due again right after, and says so."""
+    async def _leave_alone(self, item: Planned, error: TooManyRequests) -> None:
+        """Nothing that the organization has at the host is seen to for a while; the repository is due again right after, and says so."""
         wait = max(_SHORTEST_WAIT, round((error.retry_after or 0) * 1000))
         until = self._clock.milliseconds() + wait
-        self._left_alone[host] = until
+        self._left_alone[_asked_by(item)] = until
         self._asked.pop(item.uid, None)
         log.info("host_left_alone", repository=item.name, seconds=wait / 1000, reason=error.message)
 
@@ -159,8 +158,11 @@ class Scheduler:
 
         with suppress(NotFound, Unavailable):
             await self._prober.note(item.namespace, item.name, error)
-            async with self._database.transaction() as connection:
-                await statuses.change(connection, REPOSITORY, item.namespace, item.name, RepositoryStatus, change)
+            await self._change(item, change)
+
+    async def _change(self, item: Planned, change: Callable[[RepositoryStatus, Stored], None]) -> None:
+        async with self._database.transaction() as connection:
+            await statuses.change(connection, REPOSITORY, item.namespace, item.name, RepositoryStatus, change)
 
     async def _do(self, item: Planned, wanted: Need) -> None:
         if wanted is Need.LOOK:
@@ -182,15 +184,31 @@ class Scheduler:
         """
         commit, sync = await self._head(_repository(item)), item.status.sync
         if commit is not None and commit == item.held_at:
+            await self._found_nothing(item)
             return
         is_observed = commit is None or item.status.observed_generation == item.generation
         is_lasting = item.refused_by == ({self._rules} if sync.state == State.ERROR else set())
         if commit == sync.last_ref and is_observed and is_lasting:
             self._seen.pop(item.uid, None)
+            await self._found_nothing(item)
         elif commit is None and sync.last_ref:
             await self._prober.probe(item.namespace, item.name)
         elif self._is_new(item, commit):
             await self._submit(item, incremental=True)
+
+    async def _found_nothing(self, item: Planned) -> None:
+        """It can be read, and is asked again later: told now and then, since each time would be an event for all who watch."""
+        now, health = self._clock.milliseconds(), item.status.health
+        if now - (health.checked or 0) < HEALTHY_FOR and not health.message:
+            return
+        due = now + (item.spec.sync.interval_seconds or 0) * 1000
+
+        def change(status: RepositoryStatus, _: Stored) -> None:
+            status.health = HealthStatus(healthy=True, checked=now)
+            if status.sync.state not in (State.WORKING, State.PENDING):
+                status.sync.scheduled = due
+
+        await self._change(item, change)
 
     def _is_new(self, item: Planned, commit: str | None) -> bool:
         """What cannot be stored stays beside what is: that is told once, and then now and then."""
@@ -214,6 +232,11 @@ class Scheduler:
 def _host(item: Planned) -> str:
     """Empty of a folder."""
     return host_of(item.spec.githost.url) if item.spec.githost is not None else ""
+
+
+def _asked_by(item: Planned) -> tuple[str, str]:
+    """A host, and the organization that asks it: hosts count those who ask apart."""
+    return _host(item), item.namespace
 
 
 def _repository(item: Planned) -> Repository:

@@ -1,4 +1,6 @@
-"""How often the workers together ask a git host: what is due by itself leaves a share to what people wait for."""
+"""How often the workers together ask a git host: what is due by itself leaves a share to what people wait for, and each organization to
+others. Who is asked to be patient is the organization that asked: another's token, or abuse, keeps nobody else waiting.
+"""
 
 from datetime import timedelta
 from typing import Final
@@ -23,11 +25,11 @@ class HostBudget:
         self._most = float(a_minute) or _UNLIMITED
         self._kept = self._most * _KEPT if yields and a_minute else 0.0
 
-    async def take(self, host: str, requests: int) -> None:
+    async def take(self, host: str, namespace: str, requests: int) -> None:
         """Counts requests that are about to be made. Raises TooManyRequests where they must not be made now."""
         wanted = min(float(requests), self._most)
         async with self._database.connection() as connection:
-            wait = await git_hosts.take(connection, host, wanted, most=self._most, at_least=max(wanted, self._kept))
+            wait = await git_hosts.take(connection, host, namespace, wanted, most=self._most, at_least=max(wanted, self._kept))
         if wait is None:
             return
         if wait.is_paused:
@@ -35,11 +37,11 @@ class HostBudget:
         text = f"the git host {host} is asked as often as DASHWRIGHT_HOST_REQUESTS allows; try again later"
         raise TooManyRequests(text, retry_after=wait.seconds)
 
-    async def pause(self, host: str, wish: float | None) -> TooManyRequests:
-        """Leaves a host alone that asks for it, for ``wish`` seconds where it says so; the error to raise for what was asked of it."""
+    async def pause(self, host: str, namespace: str, wish: float | None) -> TooManyRequests:
+        """An organization leaves a host alone that asks for it, for ``wish`` seconds where it says so; the error to raise."""
         async with self._database.connection() as connection:
-            seconds = await git_hosts.pause(connection, host, None if wish is None else timedelta(seconds=wish))
-        log.info("git_host_paused", host=host, seconds=seconds)
+            seconds = await git_hosts.pause(connection, host, namespace, None if wish is None else timedelta(seconds=wish))
+        log.info("git_host_paused", host=host, namespace=namespace, seconds=seconds)
         return _paused(host, seconds)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -10,6 +11,9 @@ from typing import Final
 
 from dashwright.common.errors import SourceFailed
 from dashwright.jobs_worker.adapters.git.trace import tracing
+
+_OLDEST: Final = (2, 37)
+"""The first that can be told which address a host has."""
 
 _SAID: Final = 16 * 1024
 _NOT_FOUND: Final = 127
@@ -76,6 +80,23 @@ async def run(arguments: Sequence[str], *, folder: Path, settings: Mapping[str, 
     if status != 0:
         raise GitFailed(status, answer.decode(errors="replace"), said.decode(errors="replace"), trace.retry_after)
     return answer
+
+
+class Program:
+    """The git program that is here; its version is asked for until it will do, and then no more."""
+
+    def __init__(self) -> None:
+        self._is_recent = False
+
+    async def require(self, folder: Path) -> None:
+        """Raises SourceFailed for a git that would not connect to the address it is told, and where there is none."""
+        if self._is_recent:
+            return
+        said = await run(["version"], folder=folder, settings={}, seconds=10)
+        match = re.search(rb"(\d+)\.(\d+)", said)
+        if match is None or (int(match[1]), int(match[2])) < _OLDEST:
+            raise SourceFailed(f"git {'.'.join(map(str, _OLDEST))} or newer is needed where the jobs worker runs; there is {said[:60]!r}")
+        self._is_recent = True
 
 
 async def _start(arguments: Sequence[str], folder: Path, environment: Mapping[str, str], inherited: int) -> asyncio.subprocess.Process:

@@ -28,7 +28,7 @@ from dashwright.common.kinds.branches import is_branch
 from dashwright.common.kinds.repository import is_host
 from dashwright.common.reach import Reach
 from dashwright.jobs_worker.adapters.git import command
-from dashwright.jobs_worker.adapters.git.command import GitFailed
+from dashwright.jobs_worker.adapters.git.command import GitFailed, Program
 
 MOST_BRANCHES: Final = 10_000
 
@@ -38,11 +38,6 @@ _SHOWN_BRANCHES: Final = 3
 
 _USER: Final = "x-access-token"
 """Hosts that take a token as a password take any name with it; this is the one that some of them ask for."""
-
-_OLDEST: Final = (2, 37)
-"""The first that can be told which address a host has."""
-
-_is_recent = False
 
 _SUFFIX: Final = ".git"
 _MOST_SPELLINGS: Final = 10_000
@@ -93,13 +88,13 @@ _SIGNS: Final[tuple[tuple[str, type[DashwrightError], str], ...]] = (
 
 
 class Budget(Protocol):
-    """How often hosts may be asked; a host is ``name:port``."""
+    """How often organizations may ask hosts; a host is ``name:port``, an organization its namespace."""
 
-    async def take(self, host: str, requests: int) -> None:
+    async def take(self, host: str, namespace: str, requests: int) -> None:
         """Counts requests that are about to be made. Raises TooManyRequests where they must not be made now."""
         ...
 
-    async def pause(self, host: str, wish: float | None) -> TooManyRequests:
+    async def pause(self, host: str, namespace: str, wish: float | None) -> TooManyRequests:
         """A host wants to be left alone, for so many seconds where it says so; the error to raise for what was asked of it."""
         ...
 
@@ -109,7 +104,8 @@ class Remote:
     """``url`` is ``http(s)://host[:port]/path``, ``token`` a password or ``user:password``, empty where nobody asks by name.
 
     ``seconds`` bounds one run of the program. ``authorities`` is a file of certificates to trust in place of the system's. Without a
-    ``budget`` nobody counts the requests. Some hosts know a repository only with ``.git`` at the end: ``spellings`` keeps which.
+    ``budget`` nobody counts the requests, which are the organization's of ``namespace``. Some hosts know a repository only with ``.git``
+    at the end: ``spellings`` keeps which.
     """
 
     url: str
@@ -119,6 +115,8 @@ class Remote:
     authorities: Path | None = None
     budget: Budget | None = None
     spellings: MutableMapping[str, str] = field(default_factory=dict)
+    program: Program = field(default_factory=Program)
+    namespace: str = ""
 
     async def run(self, *arguments: str, folder: Path, settings: Mapping[str, str] | None = None) -> bytes:
         """A command that talks to the host. Raises what ``refusal`` makes of a failure, BadRequest for a host that may not be reached."""
@@ -144,7 +142,7 @@ class Remote:
 
     async def _run(self, *arguments: str, folder: Path, settings: Mapping[str, str]) -> bytes:
         """Raises TooManyRequests where the host was asked too often, by our own count or by what it says."""
-        await _require_version(folder)
+        await self.program.require(folder)
         known = self.spellings.get(self.url)
         try:
             return await self._ask(known or self.url, arguments, folder, settings)
@@ -174,7 +172,7 @@ class Remote:
     async def _ask(self, url: str, arguments: Sequence[str], folder: Path, settings: Mapping[str, str]) -> bytes:
         own = await self._settings()
         if self.budget is not None:
-            await self.budget.take(self._host(), _REQUESTS.get(arguments[0], 2))
+            await self.budget.take(self._host(), self.namespace, _REQUESTS.get(arguments[0], 2))
         spelled = [url if argument == self.url else argument for argument in arguments]
         try:
             return await command.run(spelled, folder=folder, settings={**own, **settings}, seconds=self.seconds)
@@ -182,7 +180,7 @@ class Remote:
             if not asks_for_patience(failed):
                 raise
             if self.budget is not None:
-                raise await self.budget.pause(self._host(), failed.retry_after) from failed
+                raise await self.budget.pause(self._host(), self.namespace, failed.retry_after) from failed
             raise TooManyRequests("the git host asks for fewer requests", retry_after=failed.retry_after) from failed
 
     async def default_branch(self, folder: Path) -> str | None:
@@ -264,18 +262,6 @@ def _branches(answer: bytes) -> dict[str, str]:
 def _commit_of(answer: bytes, reference: str) -> str | None:
     lines = (line.partition("\t") for line in answer.decode(errors="replace").splitlines())
     return next((sha for sha, _, name in lines if name == reference), None)
-
-
-async def _require_version(folder: Path) -> None:
-    """Raises SourceFailed for a git that would not connect to the address it is told. Asked once."""
-    global _is_recent
-    if _is_recent:
-        return
-    said = await command.run(["version"], folder=folder, settings={}, seconds=10)
-    match = re.search(rb"(\d+)\.(\d+)", said)
-    if match is None or (int(match[1]), int(match[2])) < _OLDEST:
-        raise SourceFailed(f"git {'.'.join(map(str, _OLDEST))} or newer is needed where the jobs worker runs; there is {said[:60]!r}")
-    _is_recent = True
 
 
 def rejection(branch: str, reason: str, said: str, secrets: Sequence[str]) -> DashwrightError:

@@ -17,11 +17,15 @@ _PARTS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """The API as one repository's token sees it. ``address`` has no slash at the end, ``repository`` is ``repos/owner/name``."""
+    """The API as one repository's token sees it. ``address`` has no slash at the end, ``repository`` is ``repos/owner/name``.
+
+    ``namespace`` is that of the organization which asks.
+    """
 
     address: str
     repository: str
     token: str = field(repr=False)
+    namespace: str = ""
 
     @property
     def authorization(self) -> str:
@@ -36,7 +40,7 @@ class Api:
         return tuple(secret for secret in (self.token, self.token.partition(":")[2]) if secret)
 
 
-def api_of(url: str, token: str, apis: Mapping[str, str]) -> Api:
+def api_of(url: str, token: str, apis: Mapping[str, str], namespace: str = "") -> Api:
     """``apis`` are the addresses of hosts (``name`` or ``name:port``) that are not where one would look; empty of one that has none.
 
     Raises BadRequest where the host has none, or the repository no owner and name.
@@ -49,4 +53,4 @@ def api_of(url: str, token: str, apis: Mapping[str, str]) -> Api:
     names = [unquote(name) for name in parts.path.strip("/").split("/")]
     if len(names) != _PARTS or not all(names):
         raise BadRequest(f"pull requests and hooks need a repository at https://{host}/owner/name, which this url is not")
-    return Api(address, "repos/" + "/".join(quote(name, safe="") for name in names), token)
+    return Api(address, "repos/" + "/".join(quote(name, safe="") for name in names), token, namespace)

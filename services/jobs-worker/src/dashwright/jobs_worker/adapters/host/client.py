@@ -77,12 +77,12 @@ class HostClient:
         wanted = _Wanted(method, url, headers, None if body is None else orjson.dumps(body))
         place = f"{url.host}:{url.port}"
         if self._budget is not None:
-            await self._budget.take(place, 1)
+            await self._budget.take(place, api.namespace, 1)
         try:
             return await self._ask(wanted)
         except Refused as refused:
             if asks_for_patience(refused) and self._budget is not None:
-                raise await self._budget.pause(place, wish(refused)) from refused
+                raise await self._budget.pause(place, api.namespace, wish(refused)) from refused
             raise refusal(refused, api.secrets) from refused
 
     async def _ask(self, wanted: _Wanted) -> Answer:

@@ -96,7 +96,7 @@ class RestHost:
             raise BadRequest("a folder has no pull requests and no hooks")
         sealed = githost.encrypted_token
         token = self._box.open(base64.b64decode(sealed), token_place(repository.namespace, repository.name)) if sealed else ""
-        return api_of(githost.url, token, self._apis)
+        return api_of(githost.url, token, self._apis, repository.namespace)
 
 
 def _hook(wanted: WantedHook) -> dict[str, Any]:
