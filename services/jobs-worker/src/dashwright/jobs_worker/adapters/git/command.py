@@ -92,10 +92,10 @@ class Program:
         """Raises SourceFailed for a git that would not connect to the address it is told, and where there is none."""
         if self._is_recent:
             return
-        said = await run(["version"], folder=folder, settings={}, seconds=10)
-        match = re.search(rb"(\d+)\.(\d+)", said)
+        said = (await run(["version"], folder=folder, settings={}, seconds=10)).decode(errors="replace").strip()[:60]
+        match = re.search(r"(\d+)\.(\d+)", said)
         if match is None or (int(match[1]), int(match[2])) < _OLDEST:
-            raise SourceFailed(f"git {'.'.join(map(str, _OLDEST))} or newer is needed where the jobs worker runs; there is {said[:60]!r}")
+            raise SourceFailed(f"git {'.'.join(map(str, _OLDEST))} or newer is needed where the jobs worker runs; there is {said!r}")
         self._is_recent = True
 
 
