@@ -1,7 +1,6 @@
 """Admission of dashboards and folders. A dashboard's spec is any JSON object; its title is read where either layout keeps it."""
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from typing import Any, Final
 
 from dashwright.common.errors import BadRequest
@@ -36,8 +35,10 @@ def _library_panels(spec: Mapping[str, Any]) -> Iterator[Any]:
     """The names of the library panels that a dashboard shows, where either layout keeps them: rows hold panels, old and new ones."""
     level = [spec, *_objects(spec.get("rows"))]
     panels = [panel for holder in level for panel in _objects(holder.get("panels"))]
-    for panel in chain(panels, *(_objects(panel.get("panels")) for panel in panels)):
-        yield _member(panel, "libraryPanel", "uid")
+    panels += [inner for panel in panels if "panels" in panel for inner in _objects(panel["panels"])]
+    for panel in panels:
+        if "libraryPanel" in panel:
+            yield _member(panel, "libraryPanel", "uid")
     elements = spec.get("elements")
     for element in _objects(list(elements.values()) if isinstance(elements, dict) else None):
         yield _member(element, "spec", "libraryPanel", "uid")

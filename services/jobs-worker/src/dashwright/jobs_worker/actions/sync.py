@@ -181,10 +181,14 @@ def _portions(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
 
 
 def _read(candidates: Sequence[Candidate], checkout: Checkout, reader: Reader, spool: Spool) -> tuple[list[Prepared], list[Fault]]:
-    """Each file, read once, and the faults of those that cannot be read or understood."""
+    """Each file, read once, and the faults of those that cannot be read or understood.
+
+    From the last to the first: in a pack of git the later of two files that are alike is kept as its difference from the earlier, which
+    is then still at hand when its own turn comes.
+    """
     prepared, faults = [], []
     read = checkout.reading()
-    for candidate in candidates:
+    for candidate in reversed(candidates):
         checksum = ""
         try:
             file = read(candidate.path)
@@ -197,7 +201,7 @@ def _read(candidates: Sequence[Candidate], checkout: Checkout, reader: Reader, s
                 raise
             lasting = isinstance(fault, BadRequest | Invalid | TooLarge)
             faults.append(Fault(candidate.path, _printable(fault.message), candidate.stored, checksum=checksum, lasting=lasting))
-    return prepared, faults
+    return prepared[::-1], faults[::-1]
 
 
 def _printable(message: str) -> str:

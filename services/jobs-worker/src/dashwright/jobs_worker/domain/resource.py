@@ -1,7 +1,8 @@
 """The bytes of a file to the resource they describe. Only dashboards come from files: folders come from directories."""
 
+from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from sys import intern
 from typing import Any
@@ -49,7 +50,8 @@ class Resource:
     def without_spec(self) -> "Resource":
         """What is kept of each of thousands of files, while all are read: what many have alike is there once."""
         extract = self.extract._replace(tags=tuple(intern(tag) for tag in self.extract.tags), refs=tuple(self.extract.refs))
-        return replace(self, spec=b"", extract=extract, labels=self.labels or _NONE, annotations=self.annotations or _NONE)
+        labels, annotations = self.labels or _NONE, self.annotations or _NONE
+        return Resource(self.key, self.kind, self.version, extract, b"", labels, annotations, self.is_classic)
 
 
 def rules(admission: AdmissionSettings, largest: int) -> str:
@@ -86,7 +88,7 @@ class Reader:
 
     def _classic(self, path: str, spec: dict[str, Any]) -> Resource:
         name = _optional_text(spec, "uid", "uid") or object_name(self.repository, path)
-        return replace(self._admit(CLASSIC_VERSION, name, spec, {}, {}), is_classic=True)
+        return self._admit(CLASSIC_VERSION, name, spec, {}, {}, is_classic=True)
 
     def _native(self, path: str, tree: dict[str, Any]) -> Resource:
         version = _version(tree)
@@ -104,7 +106,16 @@ class Reader:
         annotations = {key: text for key, text in _texts(metadata, "annotations").items() if key not in SET_BY_US}
         return self._admit(version, name, spec, labels, annotations)
 
-    def _admit(self, version: str, name: str, spec: dict[str, Any], labels: dict[str, str], annotations: dict[str, str]) -> Resource:
+    def _admit(
+        self,
+        version: str,
+        name: str,
+        spec: dict[str, Any],
+        labels: dict[str, str],
+        annotations: dict[str, str],
+        *,
+        is_classic: bool = False,
+    ) -> Resource:
         extract = DASHBOARD.extract(spec)
         if not extract.layout:
             spec = {key: value for key, value in spec.items() if key not in KEPT_BY_THE_STORE}
@@ -119,7 +130,7 @@ class Reader:
                 raise TooLarge(f"labels or annotations hold more than {LARGEST_METADATA} characters; keep notes of that size elsewhere")
         key = Key(DASHBOARD.group, DASHBOARD.plural, name)
         stored_version = rendering.stored_version(DASHBOARD, version, extract)
-        return Resource(key, DASHBOARD.kind, stored_version, extract, write_json(spec), draft.labels, draft.annotations)
+        return Resource(key, DASHBOARD.kind, stored_version, extract, write_json(spec), draft.labels, draft.annotations, is_classic)
 
 
 def is_resource(tree: Any) -> bool:
@@ -139,7 +150,7 @@ def check_size(size: int, largest: int) -> None:
 
 def text_of(body: bytes) -> str:
     try:
-        return body.decode("utf-8-sig")
+        return body.removeprefix(BOM_UTF8).decode()
     except UnicodeDecodeError as fault:
         raise Invalid(f"not UTF-8 at byte {fault.start}: save the file as UTF-8") from fault
 
