@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from dashwright.common.kinds.branches import is_branch
 
 
-@pytest.mark.parametrize("name", ["main", "a", "feature.add.tests", "feature_add_tests", "team/x/y", "ünïcode", "v1.2", "a@b"])
+@pytest.mark.parametrize(
+    "name", ["main", "a", "feature.add.tests", "feature_add_tests", "team/x/y", "ünïcode", "v1.2", "a@b", "refs", "a/refs/b", "HEADS"]
+)
 def test_names_that_git_takes(name: str) -> None:
     assert is_branch(name)
 
@@ -31,6 +33,7 @@ def test_names_that_git_takes(name: str) -> None:
             ".x",
             "a/.b",
         ),
+        *("HEAD", "refs/heads/main", "refs/x"),
         *("@", "a\tb", "a\x7fb", "a~1", "a?b", "x" * 256),
     ],
     ids=repr,
