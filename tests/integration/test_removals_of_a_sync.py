@@ -10,9 +10,10 @@ from tests.integration import syncing
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import Conflict
-from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID
+from dashwright.common.kinds.annotations import FOLDER as IN
+from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID, SOURCE_PATH
 from dashwright.common.kinds.kind import Extract
-from dashwright.common.kinds.registry import DASHBOARD, JOB
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import jobs, resources
 from dashwright.jobs_worker.adapters.store import Attempt, StoredResources
@@ -62,3 +63,32 @@ async def test_what_has_gone_meanwhile_is_no_conflict(database: Database, stored
     await make(database, "ours", "r")
     await stored.apply("default", removals("ours", "gone"), Snapshot())
     assert await left(database) == set()
+
+
+async def test_a_folder_that_others_use_is_let_go(database: Database, stored: StoredResources) -> None:
+    """With those it lies in: what somebody else has in it would be found nowhere. A folder that holds nothing else goes."""
+    ours = {MANAGED_BY: "repo", MANAGER_ID: "r", SOURCE_PATH: "x"}
+    written = [
+        resources.Write(kind, name, '{"title":"T"}', kind.version, extract=Extract("T"), annotations=notes | ({IN: above} if above else {}))
+        for kind, name, above, notes in (
+            (FOLDER, "top", "", ours),
+            (FOLDER, "used", "top", ours),
+            (FOLDER, "unused", "top", ours),
+            (DASHBOARD, "ours", "unused", ours),
+            (DASHBOARD, "theirs", "used", {}),
+        )
+    ]
+    async with database.transaction() as connection:
+        for write in written:
+            await resources.create(connection, "default", write, actor="user:1", now=Clock().now())
+
+    async def gone() -> AsyncIterator[Change]:
+        yield Removal(Key(DASHBOARD.group, DASHBOARD.plural, "ours"))
+        for name in ("used", "unused", "top"):
+            yield Removal(Key(FOLDER.group, FOLDER.plural, name))
+
+    await stored.apply("default", gone(), Snapshot())
+    async with database.connection() as connection:
+        owners = await resources.owners(connection, FOLDER, "default", ["top", "used", "unused"])
+    assert {name: dict(notes) for name, notes in owners.items()} == {"top": {}, "used": {IN: "top"}}
+    assert await left(database) == {"theirs"}

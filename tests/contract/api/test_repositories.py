@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import ADMIN, Api, StartApi
+from tests.contract.api.test_answer_formats import FOLDERS
 
 REPOSITORIES = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
 DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
@@ -143,6 +144,26 @@ async def test_what_a_repository_manages_goes_with_it(api: Api) -> None:
     assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
     assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 404
     assert (await api("GET", f"{REPOSITORIES}/team"))[0] == 404
+
+
+async def test_a_folder_that_others_use_outlives_its_repository(api: Api) -> None:
+    """With those it lies in: nobody's library panel is left in a folder that is none. The others go, and what it managed in them."""
+    await made(api, "team", githost())
+    given = {"grafana.app/managedBy": "repo", "grafana.app/managerId": "team"}
+    for name, above in (("top", None), ("used", "top"), ("unused", "top")):
+        folder = {"metadata": {"name": name, "annotations": {"grafana.app/folder": above} if above else {}}, "spec": {"title": name}}
+        assert (await api("POST", FOLDERS, folder))[0] == 201
+    panel = {"folderUid": "used", "name": "P", "kind": 1, "model": {"type": "text"}, "uid": "panel"}
+    assert (await api("POST", "/api/library-elements", panel))[0] == 200
+    await managed(api, "d", "team")
+    await api.sql("update resource set annotations = annotations || $1 where resource = 'folders' returning 1", json.dumps(given))
+    await api.sql("""update resource set annotations = annotations || '{"grafana.app/folder": "used"}' where name = 'd' returning 1""")
+    assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
+    _, found = await api("GET", FOLDERS)
+    assert [item["metadata"]["name"] for item in found["items"]] == ["top", "used"]
+    assert not [key for item in found["items"] for key in item["metadata"]["annotations"] if "manage" in key]
+    assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 404
+    assert (await api("GET", "/api/library-elements/panel"))[1]["result"]["meta"]["folderName"] == "used"
 
 
 async def test_what_a_repository_manages_can_be_let_go(api: Api) -> None:

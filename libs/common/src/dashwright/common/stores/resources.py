@@ -276,7 +276,18 @@ async def delete_managed(connection: Connection, kind: Kind, namespace: str, nam
 async def release_managed(connection: Connection, namespace: str, repository: str) -> None:
     """Lets go of everything a repository owns, under the lock."""
     await connection.execute(_sql.extend_statement)
-    await connection.execute(_sql.release_managed, namespace, repository)
+    await connection.execute(_sql.release_managed, namespace, repository, None)
+
+
+async def release_holding(connection: Connection, namespace: str, folders: Sequence[str], repository: str) -> Sequence[str]:
+    """Lets go of those of a repository's folders that hold more than one another, under the lock; answers their names.
+
+    To be asked when what goes with them has gone: what is in them then is somebody else's, who would find it nowhere without them.
+    """
+    holding = [row["name"] for row in await connection.fetch(_sql.holding, namespace, list(folders))]
+    if holding:
+        await connection.execute(_sql.release_managed, namespace, repository, holding)
+    return holding
 
 
 async def delete_namespace(connection: Connection, namespace: str) -> int:

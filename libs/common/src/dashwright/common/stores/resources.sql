@@ -120,6 +120,21 @@ returning name
 update resource set annotations = annotations - array['grafana.app/managedBy', 'grafana.app/managerId', 'grafana.app/managerAllowsEdits',
     'grafana.app/managerSuspended', 'grafana.app/sourcePath', 'grafana.app/sourceChecksum', 'grafana.app/sourceTimestamp']
 where namespace = $1 and manager_kind = 'repo' and manager_id = $2
+  and ($3::text[] is null or (api_group = 'folder.grafana.app' and resource = 'folders' and name = any($3::text[])))
+
+-- name: holding
+-- Those of the named folders that hold what is none of them, themselves or below.
+with recursive found as (
+    select r.folder as name
+    from resource r
+    where r.namespace = $1 and r.folder = any($2::text[])
+      and not (r.api_group = 'folder.grafana.app' and r.resource = 'folders' and r.name = any($2::text[]))
+    union
+    select f.folder
+    from found join resource f on f.namespace = $1 and f.api_group = 'folder.grafana.app' and f.resource = 'folders' and f.name = found.name
+    where f.folder = any($2::text[])
+)
+select name from found
 
 -- name: delete_namespace
 -- Removes everything a namespace holds, and what it held; the history stays.

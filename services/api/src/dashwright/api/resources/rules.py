@@ -12,7 +12,7 @@ from dashwright.common.database.pool import Connection
 from dashwright.common.errors import BadRequest, Cause, Forbidden
 from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, repository_of
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.kinds.registry import DASHBOARD, JOB, LIBRARY_PANEL, REPOSITORY, find
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB, LIBRARY_PANEL, REPOSITORY, find
 from dashwright.common.kinds.repository import CLEAN_UP, REMOVE_MANAGED
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import JobStatus, RepositoryStatus, State, SyncTarget
@@ -150,10 +150,13 @@ async def end_hook(connection: Connection, namespace: str, repository: Stored) -
 
 
 async def _remove_managed(connection: Connection, namespace: str, repository: str, *, actor: str) -> None:
+    """Folders last, and but for those that somebody else's objects lie in."""
     names: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for item in await resources.managed(connection, namespace, repository):
         names[item.group, item.resource].append(item.name)
-    for (group, plural), listed in names.items():
+    for (group, plural), managed in sorted(names.items(), key=lambda item: item[0] == (FOLDER.group, FOLDER.plural)):
         kind = find(group, plural)
         assert kind is not None, f"{plural}.{group} is stored but not described"
+        kept = set(await resources.release_holding(connection, namespace, managed, repository)) if kind is FOLDER else set()
+        listed = [name for name in managed if name not in kept]
         await resources.delete(connection, kind, namespace, listed, actor=actor, keep=kind.history)

@@ -16,6 +16,7 @@ from dashwright.common.errors import Conflict, DashwrightError, NotFound
 from dashwright.common.kinds.annotations import FOLDER, MANAGED_BY, MANAGER_ALLOWS_EDITS, MANAGER_ID
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, REPOSITORY, find
+from dashwright.common.kinds.registry import FOLDER as FOLDERS
 from dashwright.common.models.provisioning import RepositoryStatus, ResourceCount
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import jobs, quotas, repositories, resources, revisions, statuses
@@ -193,12 +194,16 @@ class StoredResources:
             await statuses.change(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
 
     async def _remove(self, connection: Connection, namespace: str, keys: Sequence[Key]) -> int:
-        """What has gone meanwhile is as it should be; what is somebody else's by now is not ours to remove.
+        """What has gone meanwhile is as it should be; what is somebody else's by now is not ours to remove, nor is a folder around it.
 
-        Answers how many dashboards are gone.
+        ``keys`` are those of folders last. Answers how many dashboards are gone.
         """
         dashboards = 0
-        for kind, names in _by_kind(keys).items():
+        for kind, listed in _by_kind(keys).items():
+            names = listed
+            if kind is FOLDERS:
+                kept = await resources.release_holding(connection, namespace, listed, self._repository.name)
+                names = [name for name in listed if name not in kept]
             removed = await resources.delete_managed(connection, kind, namespace, names, self._repository.name)
             dashboards += len(removed) if kind is DASHBOARD else 0
             if left := sorted(await resources.owners(connection, kind, namespace, list(set(names) - set(removed)))):
