@@ -135,6 +135,53 @@ async def test_a_file_is_shown_to_who_may_read_its_directory_and_its_object(git_
         assert (await git_api("GET", f"{FILES}/{path}"))[0] == 200
 
 
+async def test_files_are_listed_with_their_sizes(git_api: Api, started: Started) -> None:
+    """In bytes, at any ref; of what cannot be read there is none."""
+    work = await started(files={"a.json": dashboard("a", "Ä"), "README.md": "", "deep/b.json": dashboard("b", "B")})
+    (work.folder / "link.json").symlink_to("a.json")
+    work.push()
+    for query in ({}, {"ref": "main"}):
+        _, found = await git_api("GET", f"{FILES}/", params=query)
+        sizes = {item["path"]: item.get("size") for item in found["items"]}
+        expected = {"a.json": len(dashboard("a", "Ä").encode()), "README.md": 0, "deep/b.json": len(dashboard("b", "B")), "link.json": None}
+        assert sizes == expected
+
+
+async def test_a_text_is_read_as_it_is_and_not_written(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """As JSON, whatever is in it: no browser takes it for a page. It stands for no object, and no sync looks at it."""
+    body = "# Ünsere \0 <script>alert(1)</script>\n"
+    work = await started("write", files={"a.json": dashboard("a", "A"), "deep/README.MD": body})
+    commit = work.commit({"odd.md": b"\xff\n"})
+    async with git_api.session.get(f"{FILES}/deep/README.MD", headers={"Authorization": ADMIN}) as answer:
+        assert (answer.status, answer.content_type) == (200, "application/json")
+        found = await answer.json()
+    assert (found["path"], found["ref"], found["resource"]["file"]) == ("deep/README.MD", commit, {"content": body})
+    assert found["urls"]["sourceURL"].endswith("/blob/main/deep/README.MD")
+    assert found["hash"] == git(work.folder, "rev-parse", "HEAD:deep/README.MD")
+    assert {"existing", "dryRun", "action"}.isdisjoint(found["resource"])
+    assert (await git_api("GET", f"{FILES}/odd.md"))[1]["resource"]["file"] == {"content": "\ufffd\n"}
+    assert (await git_api("GET", f"{FILES}/none.md"))[0] == 404
+    for method in ("POST", "PUT", "DELETE"):
+        status, refused = await git_api(method, f"{FILES}/deep/README.MD", None if method == "DELETE" else "x")
+        assert (status, refused["message"][:26]) == (400, "unsupported file extension"), refused
+    assert (await synced(git_api))["state"] == "success"
+    assert await titles(git_api) == {"a": "A"}
+
+
+async def test_a_text_is_for_who_may_read_what_lies_beside_it(git_api: Api, started: Started) -> None:
+    """In a closed directory it is closed, and at another ref to all whose rights there are not known."""
+    files = {f"{place}/b.json": dashboard(place, "B") for place in ("open", "closed")}
+    work = await started(files={**files, "open/README.md": "open", "closed/README.md": "secret"})
+    work.commit({"new/README.md": "unknown"}, branch="side")
+    viewer = await git_api.person("vic", Role.VIEWER)
+    for directory, rules in (("", []), ("closed", []), ("open", [{"builtInRole": "Viewer", "permission": "View"}])):
+        folder = await git_api.sql(f"select folder from resource where name = '{directory}'") if directory else "team"
+        assert (await git_api("POST", f"/api/access-control/folders/{folder}", {"permissions": rules}))[0] == 200
+    for path, query, expected in (("open", {}, 200), ("closed", {}, 403), ("new", {"ref": "side"}, 403)):
+        assert (await git_api("GET", f"{FILES}/{path}/README.md", auth=viewer, params=query))[0] == expected
+        assert (await git_api("GET", f"{FILES}/{path}/README.md", params=query))[0] == 200
+
+
 async def test_another_branch_leaves_the_store_alone(git_api: Api, git_server: GitServer, started: Started) -> None:
     """It is made where there is none, and read from there; the own branch is not written to without its workflow."""
     await started("branch")

@@ -308,3 +308,21 @@ async def test_what_is_no_directory_is_told(work: Work, read: Read) -> None:
     for path in ("file", "link", "file/below"):
         with pytest.raises(BadRequest, match=r"spec\.githost\.path"):
             await (await read(path)).entries()
+
+
+async def test_sizes_are_told_where_they_are_asked_for(work: Work, read: Read) -> None:
+    """In bytes, of every file that can be read; a copy that lacks one is damaged."""
+    (work.folder / "link").symlink_to("a.json")
+    work.commit({"x/a.json": "{}", "x/empty.json": "", "x/big.md": "ü" * 1000})
+    checkout = await read("x")
+    entries = await checkout.entries()
+    assert {entry.size for entry in entries} == {0}
+    assert {entry.path: entry.size for entry in await checkout.sized(entries)} == {"a.json": 2, "big.md": 2000, "empty.json": 0}
+    whole = await read()
+    assert {entry.path: entry.size for entry in await whole.sized(await whole.entries())} == {
+        "link": 0, "x/": 0, "x/a.json": 2, "x/big.md": 2000, "x/empty.json": 0,
+    }  # fmt: skip
+    name = git(work.folder, "rev-parse", "HEAD:x/a.json")
+    (checkout._place / "objects" / name[:2] / name[2:]).unlink()
+    with pytest.raises(CopyDamaged):
+        await checkout.sized(entries)

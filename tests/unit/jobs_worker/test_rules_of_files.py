@@ -43,6 +43,20 @@ def test_a_name_that_is_none(path: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "is_read"), [("deep/README.md", True), ("README.MD", True), ("md", False), ("a.txt", False), ("a.md.x", False)]
+)
+def test_texts_for_people_are_only_read(path: str, is_read: bool) -> None:
+    """Whatever the case of their suffix."""
+    with pytest.raises(BadRequest, match="unsupported file extension"):
+        check_name(path)
+    if is_read:
+        check_name(path, reading=True)
+        return
+    with pytest.raises(BadRequest, match="unsupported file extension"):
+        check_name(path, reading=True)
+
+
+@pytest.mark.parametrize(
     ("repository", "ref", "error", "reason"),
     [
         (spec(), "", BadRequest, "read only"),

@@ -64,10 +64,18 @@ class Checkout(Protocol):
         ...
 
 
+class SizedCheckout(Checkout, Protocol):
+    """One that is listed for people, too."""
+
+    async def sized(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Entries of its own, each file that can be read with its size: a sync asks for none, and looking them up takes time."""
+        ...
+
+
 class Checkouts(Protocol):
     """Repositories of every type, at any of their branches and commits."""
 
-    async def at(self, repository: Repository, ref: str) -> Checkout | None:
+    async def at(self, repository: Repository, ref: str) -> SizedCheckout | None:
         """The state at a branch or commit (40 digits), empty for the repository's own branch; None where there is no commit yet.
 
         Of a folder it is what lies there; a ref is BadRequest there. Raises NotFound for a ref that is none, and what its host answers.

@@ -69,6 +69,11 @@ def is_resource(path: str) -> bool:
     return path.endswith(RESOURCE_SUFFIXES)
 
 
+def is_markdown(path: str) -> bool:
+    """Whether the name is one of a text for people, which holds no resource; the case of the suffix does not count."""
+    return path.lower().endswith(".md")
+
+
 def parent(path: str) -> str:
     """The directory that holds the file or directory: ``a/`` for ``a/b.json`` and for ``a/b/``, the root (empty) for ``a/``."""
     head, slash, _ = path.rstrip("/").rpartition("/")

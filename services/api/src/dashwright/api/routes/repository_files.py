@@ -108,7 +108,7 @@ _LIST: Final = Operation(
 )
 _GET: Final = Operation(
     "getRepositoryFile",
-    "what a file holds and what it stands for; of a directory, its files",
+    "what a file holds and what it stands for; of a text (.md), what it says; of a directory, its files",
     REPOSITORY.group,
     answers={200: ResourceWrapper | FileList},
     query={"ref": _REF, "skipDryRun": _IGNORED},

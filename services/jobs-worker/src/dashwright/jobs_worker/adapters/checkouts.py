@@ -27,7 +27,7 @@ from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors
 from dashwright.jobs_worker.adapters.git.remote import Budget, Remote
 from dashwright.jobs_worker.domain.edits import check_edits
 from dashwright.jobs_worker.domain.objects import CommitBy, Draft, Edit, Repository
-from dashwright.jobs_worker.ports import Checkout
+from dashwright.jobs_worker.ports import Checkout, SizedCheckout
 
 _LOOK_SECONDS: Final = 30.0
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
@@ -56,7 +56,7 @@ class Checkouts:
             _require_none_before(repository)
         return self._checkout(repository, commit)
 
-    async def at(self, repository: Repository, ref: str) -> Checkout | None:
+    async def at(self, repository: Repository, ref: str) -> SizedCheckout | None:
         """The state at a branch or commit. As the port says."""
         if repository.spec.type is RepositoryType.LOCAL:
             if ref:

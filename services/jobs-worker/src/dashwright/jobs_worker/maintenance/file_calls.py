@@ -41,7 +41,7 @@ from dashwright.jobs_worker.domain.files.rules import ref_of
 from dashwright.jobs_worker.domain.files.wrapper import Sight, wrap
 from dashwright.jobs_worker.domain.objects import CommitBy, Difference, Edit, Repository
 from dashwright.jobs_worker.maintenance.prober import repository_of
-from dashwright.jobs_worker.ports import Checkout, Checkouts, CopyDamaged, Objects, Overtaken, Spool
+from dashwright.jobs_worker.ports import Checkout, Checkouts, CopyDamaged, Objects, Overtaken, SizedCheckout, Spool
 
 log = structlog.get_logger()
 
@@ -213,7 +213,7 @@ class FileCalls:
         objects = opening.objects(known.repository, known.kept.edition, actor, message)
         return Scene(known.repository, objects, means)
 
-    async def _checkout(self, repository: Repository, ref: str) -> Checkout | None:
+    async def _checkout(self, repository: Repository, ref: str) -> SizedCheckout | None:
         try:
             return await self._checkouts.at(repository, ref)
         except (Forbidden, SourceFailed) as error:

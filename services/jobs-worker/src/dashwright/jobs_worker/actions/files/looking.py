@@ -9,14 +9,16 @@ from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.models.repository_calls import FileAnswer
 from dashwright.common.models.repository_views import FileItem, FileList
 from dashwright.jobs_worker.actions.files.linting import lint_object
-from dashwright.jobs_worker.actions.files.planning import Scene, plan_files, read_file, see, touches_of_file, touches_of_ref
+from dashwright.jobs_worker.actions.files.planning import Scene, key_at, plan_files, read_file, see, touches_of_file, touches_of_ref
+from dashwright.jobs_worker.actions.sync import Planned
 from dashwright.jobs_worker.domain.files.proposal import files_below, sight_of
 from dashwright.jobs_worker.domain.files.rules import check_name
-from dashwright.jobs_worker.domain.files.wrapper import wrap
-from dashwright.jobs_worker.ports import Checkout
+from dashwright.jobs_worker.domain.files.wrapper import Sight, wrap
+from dashwright.jobs_worker.domain.objects import Key
+from dashwright.jobs_worker.ports import Checkout, SizedCheckout
 
 
-async def list_files(checkout: Checkout | None, directory: str) -> FileList:
+async def list_files(checkout: SizedCheckout | None, directory: str) -> FileList:
     """The files below a directory (empty: the root), by path; hidden ones are left out. Raises NotFound for one that is not there."""
     directory = directory.rstrip("/") + "/" if directory else ""
     paths.check_path(directory, spaces=True)
@@ -24,23 +26,36 @@ async def list_files(checkout: Checkout | None, directory: str) -> FileList:
     if directory and not any(entry.path.startswith(directory) for entry in entries):
         raise NotFound(f"directory not found: {directory}")
     found = [entry for path, entry in sorted(files_below(entries, directory).items()) if not paths.is_hidden(path)]
-    items = [FileItem(path=entry.path, size=entry.size or None, hash=entry.checksum or None) for entry in found]
+    sized = await checkout.sized(found) if checkout is not None else found
+    items = [FileItem(path=entry.path, size=None if entry.fault else entry.size, hash=entry.checksum or None) for entry in sized]
     return FileList(kind="FileList", api_version=REPOSITORY.api_version(), metadata={}, items=items)
 
 
 async def look(scene: Scene, checkout: Checkout | None, path: str, ref: str) -> FileAnswer:
-    """A file and its object; what is wrong with it stands in the answer's errors. Raises NotFound, and BadRequest for a directory."""
-    check_name(path)
+    """A file and its object; what is wrong with it stands in the answer's errors. Raises NotFound, and BadRequest for a directory.
+
+    A text for people has no object: it is told as it is, to whoever may read one that would lie there.
+    """
+    check_name(path, reading=True)
     if paths.is_directory(path):
         raise BadRequest("a directory is listed, not read: its path ends in a slash")
     file = await read_file(checkout, path)
     assert checkout is not None, "there was a file in it"
     planned = await plan_files(scene, checkout, sight_of(path, file.checksum))
+    if paths.is_markdown(path):
+        text = await asyncio.to_thread(file.body.decode, errors="replace")
+        sight, key = Sight(path, ref, checkout.commit, file.checksum, text=text), key_at(scene, planned, path)
+    else:
+        sight, key = await _object(scene, planned, checkout, path, ref)
+    touches = [*await touches_of_file(scene, planned, "get", key, path), *touches_of_ref(scene, planned, ref, [path])]
+    return FileAnswer(wrapper=await asyncio.to_thread(wrap, scene.repository, sight), touches=touches)
+
+
+async def _object(scene: Scene, planned: Planned, checkout: Checkout, path: str, ref: str) -> tuple[Sight, Key]:
+    """Where a quota does not let it be stored, that is one of its errors."""
     try:
         sight, key = await see(scene, planned, checkout, path, ref)
     except Forbidden as refusal:
         sight, key = await see(scene, planned, checkout, path, ref, is_tried=False)
         sight.errors.append(refusal.message)
-    sight = replace(sight, lint=await lint_object(scene, checkout, sight.write))
-    touches = [*await touches_of_file(scene, planned, "get", key, path), *touches_of_ref(scene, planned, ref, [path])]
-    return FileAnswer(wrapper=await asyncio.to_thread(wrap, scene.repository, sight), touches=touches)
+    return replace(sight, lint=await lint_object(scene, checkout, sight.write)), key

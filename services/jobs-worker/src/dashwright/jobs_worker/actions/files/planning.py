@@ -140,7 +140,7 @@ async def see(scene: Scene, planned: Planned, checkout: Checkout, path: str, ref
     """
     file = await read_file(checkout, path)
     resource, errors = await asyncio.to_thread(_read, scene, path, file)
-    key = resource.key if resource is not None else _key_at(scene, planned, path)
+    key = resource.key if resource is not None else key_at(scene, planned, path)
     version = resource.version if resource is not None else DASHBOARD.version
     existing = await scene.objects.shown(scene.repository.namespace, key, version)
     write = None
@@ -169,6 +169,7 @@ def _read(scene: Scene, path: str, file: File) -> tuple[Resource | None, list[st
         return None, [fault.message]
 
 
-def _key_at(scene: Scene, planned: Planned, path: str) -> Key:
+def key_at(scene: Scene, planned: Planned, path: str) -> Key:
+    """What a path stands for where no object can be read from it: the one that was, or would be called by it."""
     stored = next((item.key for item in planned.plan.ours.values() if item.path == path and item.key.group == DASHBOARD.group), None)
     return stored or Key(DASHBOARD.group, DASHBOARD.plural, object_name(scene.repository.name, path))

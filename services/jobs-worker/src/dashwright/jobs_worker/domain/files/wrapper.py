@@ -27,7 +27,7 @@ class Sight:
     """A file or directory as somebody looks at it. ``ref`` is as it was asked for, ``commit`` what that is.
 
     ``write`` is the object as the file describes it, None where it cannot be read or is gone; ``existing`` and ``dry_run`` are objects as
-    they are stored, as JSON. ``timestamp``, RFC 3339, is when it was written.
+    they are stored, as JSON. ``timestamp``, RFC 3339, is when it was written. ``text`` is all of a file that is read by people only.
     """
 
     path: str
@@ -42,6 +42,7 @@ class Sight:
     errors: list[str] = field(default_factory=list)
     timestamp: str | None = None
     lint: Sequence[LintIssue] = ()
+    text: str | None = None
 
 
 def wrap(repository: Repository, sight: Sight) -> ResourceWrapper:
@@ -73,6 +74,8 @@ def urls_of(spec: RepositorySpec, sight: Sight) -> ResourceUrls | None:
 
 
 def _objects(repository: Repository, sight: Sight) -> ResourceObjects:
+    if sight.text is not None:
+        return ResourceObjects(type=ResourceType(group="", version="", kind="", resource=""), file={"content": sight.text})
     kind = FOLDER if paths.is_directory(sight.path) else DASHBOARD
     version = sight.write.version if sight.write else kind.version
     classic = "dashboard" if sight.is_classic else None
