@@ -88,7 +88,7 @@ from unnest($1::uuid[], $2::bigint[]) as w(uid, generation),
      lateral (select spec from resource_history h where h.uid = w.uid and h.generation = w.generation offset 0) h
 
 -- name: count
-select count(*) from resource where api_group = $1 and resource = $2 and ($3::text is null or namespace = $3)
+select coalesce(sum(count), 0)::bigint from resource_count where api_group = $1 and resource = $2 and ($3::text is null or namespace = $3)
 
 -- name: namespaces
 -- Those from $4 on that held objects of a kind at version $3, and perhaps others. Where there is none, one row tells the horizon.

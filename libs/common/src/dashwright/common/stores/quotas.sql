@@ -27,7 +27,7 @@ select a.scope, a.owner, a.target, l."limit",
     case when l."limit" < 0 and not $5::boolean then 0 else case a.scope || '/' || a.target
         when 'org/org_user' then (select count(*) from org_user m join person p on p.id = m.user_id where m.org_id = a.owner)
         when 'org/dashboard' then (
-            select count(*) from resource
+            select coalesce(sum(count), 0)::bigint from resource_count
             where namespace = namespace_of(a.owner) and api_group = 'dashboard.grafana.app' and resource = 'dashboards')
         when 'org/data_source' then (select count(*) from data_source where org_id = a.owner)
         when 'org/api_key' then (select count(*) from api_key where org_id = a.owner)
@@ -36,7 +36,8 @@ select a.scope, a.owner, a.target, l."limit",
         when 'global/user' then (select count(*) from person)
         when 'global/org' then (select count(*) from org)
         when 'global/dashboard' then (
-            select count(*) from resource where api_group = 'dashboard.grafana.app' and resource = 'dashboards')
+            select coalesce(sum(count), 0)::bigint from resource_count
+            where api_group = 'dashboard.grafana.app' and resource = 'dashboards')
         when 'global/data_source' then (select count(*) from data_source)
         when 'global/api_key' then (select count(*) from api_key)
         when 'global/alert_rule' then 0

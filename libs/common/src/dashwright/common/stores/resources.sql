@@ -199,10 +199,9 @@ from resource
 where namespace = $1 and api_group = $2 and resource = $3 and name = any($4::text[])
 
 -- name: count_managed
-select api_group, resource, count(*) as count
-from resource
-where namespace = $1 and manager_kind = 'repo' and manager_id = $2
-group by api_group, resource
+select api_group, resource, count
+from resource_count
+where namespace = $1 and repository = $2
 order by api_group, resource
 
 -- name: has_children

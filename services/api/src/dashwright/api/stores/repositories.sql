@@ -7,10 +7,9 @@ order by r.name
 
 -- name: counts
 -- How many objects of each kind each repository manages, and how many none does. Repositories are no such objects themselves.
-select case when manager_kind = 'repo' then manager_id end as repository, api_group, resource, count(*) as count
-from resource
+select nullif(repository, '') as repository, api_group, resource, count
+from resource_count
 where namespace = $1 and api_group <> 'provisioning.grafana.app'
-group by 1, api_group, resource
 order by repository nulls first, api_group, resource
 
 -- name: managed

@@ -1,0 +1,95 @@
+"""How many objects there are is kept by the statements that write them."""
+
+import random
+import shutil
+from importlib.resources import as_file
+from pathlib import Path
+
+import asyncpg
+import pytest
+from tests.servers import databases
+
+from dashwright.common.database import schema
+from dashwright.common.database.pool import Connection, Database
+
+SINCE = "0030_counts_of_objects.sql"
+
+KEPT = "select namespace, repository, api_group, resource, count from resource_count order by 1, 2, 3, 4"
+COUNTED = """
+    select namespace, case when manager_kind = 'repo' then coalesce(manager_id, '') else '' end as repository, api_group, resource,
+           count(*) as count
+    from resource group by 1, 2, 3, 4 order by 1, 2, 3, 4
+"""
+
+PUT = """
+    insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, labels,
+                          annotations, created_at, created_by, content_hash, metadata)
+    select gen_random_uuid(), 'dashboard.grafana.app', $1, $2, name, 0, 1, 'v0alpha1', 'T', '{}',
+           jsonb_strip_nulls(jsonb_build_object('grafana.app/managedBy', $4::text, 'grafana.app/managerId', $5::text)),
+           now(), 'user:1', '', ''
+    from unnest($3::text[]) name
+    on conflict (namespace, api_group, resource, name) do update set annotations = excluded.annotations
+"""
+RENAME = "update resource set title = title || '.' where name = any($1::text[])"
+RELEASE = "update resource set annotations = '{}' where manager_id = $1"
+MOVE = "update resource set namespace = 'org-3' where namespace = 'org-2' and name = any($1::text[])"
+REMOVE = "delete from resource where name = any($1::text[])"
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_counts_are_those_of_the_rows(database: Database, seed: int) -> None:
+    """Whatever statements write objects, many or none at once, taken back or not: what is kept is what counting them would tell."""
+    rolls = random.Random(seed)
+    async with database.connection() as connection:
+        for _ in range(40):
+            transaction = connection.transaction()
+            await transaction.start()
+            for _ in range(rolls.randint(1, 3)):
+                await _write(connection, rolls)
+            await (transaction.commit() if rolls.random() < 0.7 else transaction.rollback())
+            assert await connection.fetch(KEPT) == await connection.fetch(COUNTED)
+
+
+async def test_nothing_is_kept_of_what_is_gone(database: Database) -> None:
+    """No row says that there are none: of very many repositories that came and went nothing stays."""
+    async with database.connection() as connection:
+        for emptied in (REMOVE, RELEASE):
+            await connection.execute(PUT, "dashboards", "default", ["a", "b"], "repo", "r")
+            await connection.execute(emptied, "r" if emptied is RELEASE else ["a", "b"])
+            assert not await connection.fetch("select from resource_count where repository = 'r' or count = 0")
+        await connection.execute("truncate resource cascade")
+        assert await connection.fetch(KEPT) == []
+
+
+async def test_objects_from_before_are_counted(postgres_dsn: str, tmp_path: Path) -> None:
+    """The counts begin with what is there."""
+    async with databases.before(postgres_dsn, SINCE, tmp_path) as url:
+        connection = await asyncpg.connect(url)
+        await connection.execute(PUT, "dashboards", "default", ["a", "b"], "repo", "r")
+        await connection.execute(PUT, "folders", "default", ["c"], None, None)
+        with as_file(schema.MIGRATIONS) as folder:
+            shutil.copy(folder / SINCE, tmp_path)
+        assert await schema.migrate(url, tmp_path) == [SINCE]
+        assert [tuple(row) for row in await connection.fetch(KEPT)] == [
+            ("default", "", "dashboard.grafana.app", "folders", 1),
+            ("default", "r", "dashboard.grafana.app", "dashboards", 2),
+        ]
+        await connection.close()
+
+
+async def _write(connection: Connection, rolls: random.Random) -> None:
+    names = rolls.sample("abcdefgh", rolls.randint(0, 5))
+    manager, identity = rolls.choice([(None, None), ("repo", "r"), ("repo", "s"), ("repo", None), ("kubectl", "r")])
+    match rolls.choice(["put", "put", "put", "rename", "release", "move", "remove"]):
+        case "put":
+            kind, namespace = rolls.choice(["dashboards", "folders"]), rolls.choice(["default", "org-2"])
+            await connection.execute(PUT, kind, namespace, names, manager, identity)
+        case "rename":
+            await connection.execute(RENAME, names)
+        case "release":
+            await connection.execute(RELEASE, "r")
+        case "move":
+            await connection.execute(f"{REMOVE} and namespace = 'org-3'", names)
+            await connection.execute(MOVE, names)
+        case "remove":
+            await connection.execute(REMOVE, names)
