@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.common.document import canonical, check_depth, read_json, write_json
+from dashwright.common.document import canonical, check_depth, read_json, read_shallow, write_json
 from dashwright.common.errors import Invalid
 
 TREES = st.recursive(
@@ -120,6 +120,22 @@ def test_depth_is_bounded(depth: int, fits: bool, leaf: Any) -> None:
     else:
         with pytest.raises(Invalid, match="at most 128 levels"):
             check_depth(tree)
+
+
+@pytest.mark.parametrize("leaf", ["1", "1.50", '"\\u00e9"', "[]"])
+@pytest.mark.parametrize("indent", [None, 0, 1, 2, 4])
+@pytest.mark.parametrize(("depth", "fits"), [(1, True), (127, True), (129, False), (900, False)])
+def test_depth_is_bounded_where_it_is_read(depth: int, fits: bool, indent: int | None, leaf: str) -> None:
+    """However the text is indented, and whichever way it is read."""
+    tree: Any = []
+    for _ in range(depth - 1):
+        tree = {"a": tree}
+    text = json.dumps(tree, indent=indent).replace("[]", f"[{leaf}]")
+    if fits:
+        assert write_json(read_shallow(text)) == write_json(read_json(text))
+    else:
+        with pytest.raises(Invalid, match="at most 128 levels"):
+            read_shallow(text)
 
 
 NUMBERS = st.from_regex(r"-?(0|[1-9][0-9]{0,24})(\.[0-9]{1,6})?([eE][+-]?[0-9]{1,3})?", fullmatch=True)

@@ -54,9 +54,34 @@ def read_json(text: str) -> Any:
 
     Raises Invalid with the line of the fault.
     """
-    plain = _read_plainly(text)
-    if plain is not None:
-        return plain
+    return _read(text)[0]
+
+
+def read_shallow(text: str) -> Any:
+    """As ``read_json``, and raises Invalid also where objects and lists are nested deeper than 128 levels."""
+    tree, written = _read(text)
+    is_indented = written[1:2] == b"\n"
+    if not is_indented or _DEEPER in written:
+        check_depth(tree)
+    return tree
+
+
+def _read(text: str) -> tuple[Any, bytes]:
+    """The tree and how it was written again, which is empty where more than that was needed to read it."""
+    try:
+        tree = orjson.loads(text)
+        # Mostly not even space differs: a file is indented by two, a body not at all.
+        written = orjson.dumps(tree, option=orjson.OPT_INDENT_2 if text[1:2] == "\n" else None)
+        sent = text.encode().rstrip(_SPACE)
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        return _read_exactly(text), b""
+    # What orjson makes of it in half the time is all of it where it differs by space at most: a key that is lost, a number in other digits
+    # or a text with other escapes shows in what is written.
+    is_all = written == sent or written.translate(None, _SPACE) == sent.translate(None, _SPACE)
+    return (tree, written) if is_all else (_read_exactly(text), b"")
+
+
+def _read_exactly(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_object, parse_int=_integer, parse_float=Exact, parse_constant=_refuse_constant)
     except json.JSONDecodeError as fault:
@@ -132,21 +157,6 @@ def check_texts(tree: Any) -> None:
 def check_text(text: str) -> None:
     if _UNSTORABLE.search(text):
         raise Invalid(f"the text {text[:40]!r} holds a character that cannot be stored: NUL, or half of a surrogate pair")
-
-
-def _read_plainly(text: str) -> Any:
-    """What orjson makes of it in half the time, where that is all of it: written again, it differs by space at most. None where it is not.
-
-    A key that is lost, a number in other digits or a text with other escapes shows in what is written. Mostly not even space differs: a
-    file is indented by two, a body not at all.
-    """
-    try:
-        tree = orjson.loads(text)
-        written = orjson.dumps(tree, option=orjson.OPT_INDENT_2 if text[1:2] == "\n" else None)
-    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
-        return None
-    sent = text.encode().rstrip(_SPACE)
-    return tree if written == sent or written.translate(None, _SPACE) == sent.translate(None, _SPACE) else None
 
 
 def _holds_long_number(tree: Any) -> bool:

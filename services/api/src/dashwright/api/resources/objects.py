@@ -10,7 +10,7 @@ from dashwright.api.resources.unknown import Validation, unknown_fields
 from dashwright.api.resources.writing.admission import invalid, require_texts
 from dashwright.api.resources.writing.references import owner_references
 from dashwright.api.resources.writing.wanted import MODIFIED, Expect, Wanted, conflict
-from dashwright.common.document import check_depth, read_json, write_json
+from dashwright.common.document import check_depth, read_json, read_shallow, write_json
 from dashwright.common.errors import BadRequest, Cause, Invalid, TooLarge
 from dashwright.common.kinds import rendering
 from dashwright.common.kinds.kind import Kind
@@ -53,8 +53,7 @@ class Config:
 def read_tree(body: bytes) -> Any:
     """The JSON of a body. Raises BadRequest where it is none."""
     try:
-        tree = read_json(body.decode())
-        check_depth(tree)
+        tree = read_shallow(body.decode())
     except UnicodeDecodeError as error:
         raise BadRequest("the body is not UTF-8 text") from error
     except Invalid as error:

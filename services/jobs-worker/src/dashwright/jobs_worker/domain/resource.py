@@ -7,7 +7,7 @@ from importlib.metadata import version
 from sys import intern
 from typing import Any
 
-from dashwright.common.document import check_depth, check_texts, read_json, write_json
+from dashwright.common.document import check_depth, check_texts, read_shallow, write_json
 from dashwright.common.errors import Invalid, TooLarge
 from dashwright.common.jobs.names import object_name
 from dashwright.common.kinds import rendering
@@ -75,7 +75,6 @@ class Reader:
         tree = self.tree(path, body)
         if not isinstance(tree, dict):
             raise Invalid(f"not an object: {_WHAT_BELONGS_HERE}")
-        check_depth(tree)
         if is_resource(tree):
             return self._native(path, tree)
         if is_classic(tree):
@@ -83,8 +82,13 @@ class Reader:
         raise Invalid(f"unknown content: {_WHAT_BELONGS_HERE}")
 
     def tree(self, path: str, body: bytes) -> Any:
-        """Raises Invalid for what cannot be read by the rules of the file's name."""
-        return read_json(text_of(body)) if path.endswith(".json") else self.read_yaml(text_of(body))
+        """Raises Invalid for what cannot be read by the rules of the file's name, or is nested too deeply."""
+        text = text_of(body)
+        if path.endswith(".json"):
+            return read_shallow(text)
+        tree = self.read_yaml(text)
+        check_depth(tree)
+        return tree
 
     def _classic(self, path: str, spec: dict[str, Any]) -> Resource:
         name = _optional_text(spec, "uid", "uid") or object_name(self.repository, path)

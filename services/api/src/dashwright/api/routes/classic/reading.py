@@ -5,7 +5,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from dashwright.api.http.integers import integer_of
-from dashwright.common.document import Exact, check_depth, read_json
+from dashwright.common.document import Exact, read_shallow
 from dashwright.common.errors import BadRequest, Invalid
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -23,8 +23,7 @@ Number = Annotated[int, BeforeValidator(_as_integer), Field(ge=-(2**63), lt=2**6
 def exact(body: bytes, model: type[Model]) -> Model:
     """The body as an object of ``model``, with the numbers in its trees as they were sent. Raises BadRequest."""
     try:
-        tree = read_json(body.decode())
-        check_depth(tree)
+        tree = read_shallow(body.decode())
         return model.model_validate(tree)
     except (UnicodeDecodeError, Invalid, ValidationError) as error:
         raise BadRequest("bad request data") from error
