@@ -12,6 +12,7 @@ from dashwright.common.errors import Invalid
 from dashwright.common.models.repository_calls import EditedObject
 from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.domain.files.content import read_content, rewritten, to_write, write_content
+from dashwright.jobs_worker.domain.resource import LARGEST_FILE
 
 HEAD = {"apiVersion": "dashboard.grafana.app/v1beta1", "kind": "Dashboard"}
 
@@ -72,7 +73,7 @@ def test_what_was_written_is_read_again(path: str) -> None:
     """Whatever it came as; the name of the file says how it is written."""
     tree = {"uid": "u", "title": "no", "panels": [{"y": 1.5, "é": None}]}
     for sent in (json.dumps(tree), "uid: u\ntitle: 'no'\npanels:\n- y: 1.5\n  é: null\n"):
-        body = write_content(path, read_content(sent, read_yaml))
+        body = write_content(path, read_content(sent, read_yaml), largest=LARGEST_FILE)
         assert (read_json if path == "a.json" else read_yaml)(body.decode()) == tree
     assert body.startswith(b'{\n  "uid"') == (path == "a.json")
 
@@ -97,10 +98,19 @@ def test_a_rewritten_file_says_what_is_wanted(before: dict[str, Any], spec: dict
 def test_a_number_that_was_not_touched_stays_as_it_was_written() -> None:
     before = read_json('{"uid": "n", "title": "T", "a": 1.10, "b": 12345678901234567890, "c": [0.50]}')
     new = rewritten(before, edited('{"title": "T", "a": 1.1, "b": 12345678901234567890, "c": [0.5, 2.50]}'), name_it=False)
-    assert write_content("a.json", new).decode().split() == [
+    assert write_content("a.json", new, largest=LARGEST_FILE).decode().split() == [
         *("{", '"uid":', '"n",', '"title":', '"T",', '"a":', "1.10,"),
         *('"b":', "12345678901234567890,", '"c":', "[", "0.50,", "2.50", "]", "}"),
     ]
+
+
+def test_an_indent_makes_no_file_too_large() -> None:
+    """Where a file has room without it only, it is left out: whoever edits a dashboard cannot make it smaller."""
+    tree = {"panels": [{"id": number} for number in range(100)]}
+    indented = write_content("a.json", tree, largest=LARGEST_FILE)
+    assert write_content("a.json", tree, largest=len(indented)) == indented
+    compact = write_content("a.json", tree, largest=len(indented) - 1)
+    assert (json.loads(compact), compact.count(b"\n")) == (tree, 1)
 
 
 def test_a_classic_file_becomes_a_resource_where_it_must() -> None:

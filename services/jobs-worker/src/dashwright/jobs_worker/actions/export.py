@@ -168,7 +168,7 @@ def _spool(
         spooled: list[_Spooled] = []
         for version in kept[item.uid]:
             try:
-                body = version.content(item.key.name if with_name else "")
+                body = version.content(item.key.name if with_name else "", largest=largest)
                 check_size(len(body), largest)
             except DashwrightError as fault:
                 if version.generation == item.generation:

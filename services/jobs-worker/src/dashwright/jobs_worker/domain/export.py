@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from dashwright.common.document import print_json, read_json
+from dashwright.common.document import read_json
 from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.jobs import paths
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.jobs_worker.domain.edits import check_place
-from dashwright.jobs_worker.domain.files.content import labels_of_file, notes_of_file, spec_of_file
+from dashwright.jobs_worker.domain.files.content import labels_of_file, notes_of_file, print_content, spec_of_file
 from dashwright.jobs_worker.domain.objects import CommitBy, Key
 from dashwright.jobs_worker.domain.resource import is_classic, is_resource, text_of
 
@@ -51,8 +51,11 @@ class Version:
     at: datetime
     message: str
 
-    def content(self, name: str) -> bytes:
-        """The file. It says the ``name``, labels and annotations of the object only where that is given. Raises Invalid."""
+    def content(self, name: str, *, largest: int) -> bytes:
+        """The file, of ``largest`` bytes at most where it can be. Raises Invalid.
+
+        It says the ``name``, labels and annotations of the object only where that is given.
+        """
         metadata: dict[str, Any] = {}
         if name:
             metadata = {"name": name}
@@ -60,7 +63,7 @@ class Version:
             metadata |= {key: texts for key, texts in told if texts}
         tree: dict[str, Any] = {"apiVersion": DASHBOARD.api_version(self.version), "kind": DASHBOARD.kind}
         tree |= {"metadata": metadata} if metadata else {}
-        return print_json({**tree, "spec": spec_of_file(read_json(self.spec))})
+        return print_content({**tree, "spec": spec_of_file(read_json(self.spec))}, largest=largest)
 
     def told(self) -> str:
         """What its commit says."""

@@ -127,7 +127,8 @@ class _Files:
         if not wanted.base:
             tree = read_content(wanted.content, self._scene.means.read_yaml)
             check_depth(tree)
-            body = write_content(wanted.path, to_write(tree, self._scene.repository.namespace, suffix))
+            kept = to_write(tree, self._scene.repository.namespace, suffix)
+            body = write_content(wanted.path, kept, largest=self._scene.means.largest_file)
         self._scene.reader.read(wanted.path, body)
         return body
 
@@ -171,7 +172,7 @@ class _Files:
         kept = (await read_file(self._checkout, path)).body
         if path.endswith(".json") == target.endswith(".json") or not paths.is_resource(path):
             return kept
-        return write_content(target, self._scene.reader.tree(path, kept))
+        return write_content(target, self._scene.reader.tree(path, kept), largest=self._scene.means.largest_file)
 
     def _listed(self, path: str) -> list[str]:
         """The file, or all files below the directory. Raises NotFound where there is none, BadRequest where some are not seen."""

@@ -77,10 +77,11 @@ def _keeping(entries: Iterable[Entry], path: str) -> list[Edit]:
 
 def _body(scene: Scene, path: str, before: dict[str, object], edited: EditedObject) -> bytes:
     """A file names its object where the path would give it another name."""
-    body = write_content(path, rewritten(before, edited, name_it=False))
+    largest = scene.means.largest_file
+    body = write_content(path, rewritten(before, edited, name_it=False), largest=largest)
     if scene.reader.read(path, body).key.name == edited.name:
         return body
-    body = write_content(path, rewritten(before, edited, name_it=True))
+    body = write_content(path, rewritten(before, edited, name_it=True), largest=largest)
     scene.reader.read(path, body)
     return body
 

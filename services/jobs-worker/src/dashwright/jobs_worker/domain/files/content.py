@@ -6,7 +6,7 @@ A file is classic (the dashboard's own JSON) or a resource (apiVersion, kind, me
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from dashwright.common.document import print_json, read_json, same
+from dashwright.common.document import print_json, read_json, same, write_json
 from dashwright.common.errors import Invalid
 from dashwright.common.kinds.annotations import MESSAGE, NUMBER_LABEL
 from dashwright.common.kinds.registry import DASHBOARD
@@ -26,9 +26,18 @@ def read_content(text: str, read_yaml: Callable[[str], Any]) -> Any:
     return read_json(text) if text.lstrip().startswith("{") else read_yaml(text)
 
 
-def write_content(path: str, tree: Any) -> bytes:
-    """JSON with an indent of two spaces, or YAML, by the name of the file."""
-    return print_json(tree) if path.endswith(".json") else write_yaml(tree).encode()
+def write_content(path: str, tree: Any, *, largest: int) -> bytes:
+    """JSON or YAML, by the name of the file; JSON as ``print_content`` writes it."""
+    return print_content(tree, largest=largest) if path.endswith(".json") else write_yaml(tree).encode()
+
+
+def print_content(tree: Any, *, largest: int) -> bytes:
+    """JSON with an indent of two spaces; without, where only so it has no more bytes than a file may have.
+
+    The indent of a dashboard may take more than the rest of it: it is no reason to refuse what can be read from git.
+    """
+    body = print_json(tree)
+    return body if len(body) <= largest else write_json(tree) + b"\n"
 
 
 def to_write(tree: Any, namespace: str, suffix: Callable[[], str]) -> Any:
