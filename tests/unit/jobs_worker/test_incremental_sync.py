@@ -147,6 +147,22 @@ async def test_other_rules_are_worth_another_look() -> None:
     assert tree.reads == ["a.json"]
 
 
+@pytest.mark.parametrize("incremental", [True, False], ids=["difference", "whole"])
+async def test_a_directory_that_is_changed_as_it_moves_keeps_its_folder(*, incremental: bool) -> None:
+    """While more than half of its files stay as they are; what lies in it goes along, whatever changes there. Half of it is none."""
+    store = Store()
+    a = {"a/1.json": classic("n1"), "a/2.json": classic("n2"), "a/3.json": classic("n3"), "a/b/4.json": classic("n4")}
+    z = {"z/1.json": classic("n1"), "z/2.json": classic("n2"), "z/3.json": classic("n3"), "z/b/4.json": classic("n4", "Changed")}
+    y = {"y/1.json": classic("n1"), "y/2.json": classic("n2"), "y/3.json": classic("n3", "Changed"), "y/b/4.json": classic("n4")}
+    names = []
+    for number, (before, files) in enumerate(zip([{}, a, z], [a, z, y], strict=True)):
+        tally = await run_sync(Revision(number, files, before), store, since=store.commit if incremental else "")
+        assert tally.error_count == 0
+        names.append({path: write.key.name for path, write in store.folders().items()})
+    assert (names[1]["z"], names[1]["z/b"]) == (names[0]["a"], names[0]["a/b"])
+    assert (names[2]["y"] == names[1]["z"], names[2]["y/b"] == names[1]["z/b"]) == (False, False)
+
+
 async def test_a_directory_that_moves_as_a_whole_keeps_its_folder() -> None:
     """With all below it, there and back; what comes in its old place is another folder, and so is a part that is torn out."""
     store = Store()

@@ -1,8 +1,9 @@
-"""Which folder a directory is: the name is given once, and a directory that is moved as a whole takes its folder along."""
+"""Which folder a directory is: the name is given once, and a directory that is moved takes its folder along, and the rules on it."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from typing import Final
 
 from dashwright.common.errors import BadRequest
 from dashwright.common.jobs import paths
@@ -10,6 +11,9 @@ from dashwright.common.jobs.names import folder_name
 from dashwright.common.kinds.registry import FOLDER
 from dashwright.jobs_worker.domain.folders import shallow_first
 from dashwright.jobs_worker.domain.objects import Entry, Managed
+
+_TELLING: Final = 8
+"""A file that lies alike in more directories does not tell which of them went."""
 
 Contents = Mapping[str, AbstractSet[tuple[str, str]]]
 """Of each directory the paths below it, with checksums, of all files that hold resources."""
@@ -59,8 +63,31 @@ def _contents(files: Iterable[tuple[str, str]], directories: AbstractSet[str]) -
 
 
 def _moves(old: Contents, new: Contents) -> dict[str, str]:
-    """Where each new directory was that holds what one that has gone held; of several that hold the same, each goes to one."""
+    """Where each new directory was: in one that has gone and held the same, else went along with the directory above, else held, of what
+    has come, more than half of its own. Of several that held as much, each goes to one.
+    """
     sources: defaultdict[frozenset[tuple[str, str]], list[str]] = defaultdict(list)
     for directory in reversed(shallow_first(old)):
         sources[frozenset(old[directory])].append(directory)
-    return {directory: held.pop() for directory in shallow_first(new) if (held := sources.get(frozenset(new[directory])))}
+    moves = {directory: held.pop() for directory in shallow_first(new) if (held := sources.get(frozenset(new[directory])))}
+    left = {directory: old[directory] for held in sources.values() for directory in held}
+    homes: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for directory in shallow_first(left):
+        for file in left[directory]:
+            homes[file].append(directory)
+    for directory in shallow_first(new.keys() - moves.keys()):
+        above = paths.parent(directory)
+        along = moves[above] + directory.removeprefix(above) if above in moves else ""
+        home = along if along in left else _likely(new[directory], left, homes)
+        if home:
+            moves[directory] = home
+            del left[home]
+    return moves
+
+
+def _likely(files: AbstractSet[tuple[str, str]], left: Contents, homes: Mapping[tuple[str, str], Sequence[str]]) -> str:
+    """The directory that most of the files were in, if these are more than half of what it held; empty where there is none."""
+    known = (homes.get(file, ()) for file in files)
+    counted = Counter(home for found in known if len(found) <= _TELLING for home in found if home in left)
+    likely = [home for home, count in counted.items() if 2 * count > len(left[home])]
+    return min(likely, key=lambda home: (-counted[home], len(left[home]), home), default="")
