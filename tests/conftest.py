@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import hypothesis
 import pytest
+from tests import examples
 from tests.servers import databases, keeper, postgres, rabbitmq, virtual_hosts
 from tests.servers.process import CannotProvide
 
@@ -23,7 +24,10 @@ asyncio.set_event_loop(None)
 _PATIENT = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.register_profile("patient", _PATIENT, derandomize=True)
 hypothesis.settings.register_profile("searching", _PATIENT)
-hypothesis.settings.load_profile(os.environ.get("DASHWRIGHT_TEST_PROFILE", "patient"))
+_profile = os.environ.get("DASHWRIGHT_TEST_PROFILE", "patient")
+hypothesis.settings.load_profile(_profile)
+if _profile == "patient":
+    examples.forget_the_product()
 
 _keeper = pytest.StashKey[keeper.Keeper]()
 

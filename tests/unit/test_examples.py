@@ -1,0 +1,36 @@
+"""Properties are tried with the same examples each time."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import hypothesis
+import pytest
+from hypothesis import strategies
+from hypothesis.internal.conjecture.providers import HypothesisProvider
+from tests import examples
+
+
+def test_examples_are_the_same_whatever_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that comes between two runs of a property changes none of its examples, whatever constants it has."""
+    monkeypatch.setattr(HypothesisProvider, "_local_constants", HypothesisProvider._local_constants)  # restored for the other profile
+    examples.forget_the_product()
+    before = _drawn()
+    path = tmp_path / "strange.py"
+    path.write_text(f"CONSTANTS = {[str(number) for number in range(1000, 1100)]}\n")
+    spec = importlib.util.spec_from_file_location("strange", path)
+    assert spec is not None
+    monkeypatch.setitem(sys.modules, "strange", importlib.util.module_from_spec(spec))
+    assert _drawn() == before
+
+
+def _drawn() -> list[str]:
+    drawn: list[str] = []
+
+    @hypothesis.settings(derandomize=True, database=None, max_examples=200)
+    @hypothesis.given(strategies.text())
+    def draw(text: str) -> None:
+        drawn.append(text)
+
+    draw()
+    return drawn
