@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from dashwright.api.http.answer import JSON, Answer
@@ -159,6 +160,7 @@ class Route:
         return self.shape or shape_of(self.path)
 
 
+@lru_cache(1024)
 def parse(template: str) -> tuple[Segment, ...]:
     """The segments of a path template. Raises DashwrightError for one that is not readable."""
     if not template.startswith("/"):

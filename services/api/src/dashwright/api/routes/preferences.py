@@ -2,6 +2,7 @@
 
 import zoneinfo
 from collections.abc import Awaitable, Callable
+from functools import cache
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field
@@ -96,9 +97,14 @@ class _Handlers:
         return message_answer("Preferences updated")
 
 
+@cache
+def _timezones() -> frozenset[str]:
+    return frozenset(zoneinfo.available_timezones())  # reads hundreds of files
+
+
 def routes(database: Database) -> list[Route]:
     """GET, PUT (replaces all) and PATCH (changes what is given) of ``/api/user|org|teams/{team_id}/preferences``."""
-    changes = PreferenceChanges(database, frozenset(zoneinfo.available_timezones()))
+    changes = PreferenceChanges(database, _timezones())
 
     async def user(call: Call, _changes: bool) -> Owner:
         user_id = user_only(call, lacks="preferences")
