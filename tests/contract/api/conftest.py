@@ -1,6 +1,5 @@
 """A whole gateway over real sockets, a database of the test's own and the in-memory broker, and what its clients do."""
 
-import asyncio
 import base64
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -10,12 +9,13 @@ from typing import Any
 
 import aiohttp
 import pytest
+from argon2 import PasswordHasher
 from tests.servers import git
 from tests.servers.git import GitServer
 from yarl import URL
 
 from dashwright.api.domain import key_material
-from dashwright.api.http.passwords import Passwords
+from dashwright.api.http import passwords
 from dashwright.api.http.routing import Route
 from dashwright.api.main import Gateway
 from dashwright.common.clock import Clock
@@ -32,6 +32,7 @@ def basic(login: str, password: str) -> str:
 
 ADMIN = basic("admin", "admin")
 PASSWORD = "pw-of-everybody"
+LIGHT = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
 @dataclass(frozen=True)
@@ -124,11 +125,14 @@ StartApi = Callable[..., Awaitable[Api]]
 
 @pytest.fixture(scope="session")
 def _password_hash() -> str:
-    passwords = Passwords()
-    try:
-        return asyncio.run(passwords.hash(PASSWORD))
-    finally:
-        passwords.close()
+    return LIGHT.hash(PASSWORD)
+
+
+@pytest.fixture
+def _light_passwords(monkeypatch: pytest.MonkeyPatch, _password_hash: str) -> None:
+    """Lets passwords be hashed at next to no cost: what they cost in service has laws of its own."""
+    monkeypatch.setattr(passwords, "_HASHER", LIGHT)
+    monkeypatch.setattr(passwords, "_nobody", lambda: _password_hash)
 
 
 @pytest.fixture
@@ -141,7 +145,9 @@ async def broker() -> AsyncIterator[MemoryBroker]:
 
 
 @pytest.fixture
-async def start_api(database: Database, broker: MemoryBroker, tmp_path: Path, _password_hash: str) -> AsyncIterator[StartApi]:
+async def start_api(
+    database: Database, broker: MemoryBroker, tmp_path: Path, _password_hash: str, _light_passwords: None
+) -> AsyncIterator[StartApi]:
     """Starts a gateway with settings of the test's own."""
     async with AsyncExitStack() as stack:
 
