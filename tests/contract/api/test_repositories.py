@@ -117,7 +117,7 @@ async def test_a_patch_may_bring_a_token(api: Api) -> None:
 async def test_the_other_word_is_taken_and_told(api: Api) -> None:
     """``github`` is ``githost`` here, with a warning; nothing else of it is unknown."""
     spec = githost()
-    spec |= {"type": "github", "github": spec.pop("githost") | {"token": TOKEN}}
+    spec |= {"type": "github", "github": spec.pop("githost") | {"token": TOKEN, "path": "grafana/"}}
     headers = {"Authorization": ADMIN}
     path = f"{REPOSITORIES}?fieldValidation=Strict"
     async with api.session.post(path, json=named("team", spec), headers=headers) as answer:
@@ -125,8 +125,16 @@ async def test_the_other_word_is_taken_and_told(api: Api) -> None:
         assert answer.status == 201, found
         assert "written as githost" in answer.headers["Warning"]
     assert found["spec"]["type"] == "githost"
-    assert found["spec"]["githost"]["url"] == "https://git.example/team"
+    assert (found["spec"]["githost"]["url"], found["spec"]["githost"]["path"]) == ("https://git.example/team", "grafana")
     assert "encryptedToken" in found["spec"]["githost"]
+
+
+async def test_a_directory_that_can_be_none_is_refused(api: Api) -> None:
+    """With the field and what is wrong with it."""
+    status, found = await api("POST", REPOSITORIES, named("team", githost(path="a/../../b")))
+    assert status == 422
+    (cause,) = found["details"]["causes"]
+    assert (cause["field"], "traversal attempt" in cause["message"]) == ("spec.githost.path", True)
 
 
 async def managed(api: Api, name: str, repository: str) -> None:
