@@ -54,7 +54,7 @@ async def limited(database: Database) -> Database:
 def door(database: Database, rules: QuotaRules = NONE) -> Writer:
     broker, clock = MemoryBroker(), Clock()
     rpc = RpcClient(broker)
-    edits = Edits(database, RepositoryWorker(database, broker, rpc, RepositoryProbe(broker, rpc, clock)))
+    edits = Edits(database, RepositoryWorker(database, broker, rpc, RepositoryProbe(broker, rpc, clock)), clock)
     settings = AdmissionSettings(permitted_paths=("/srv",))
     return Writer(database, clock, settings, rules, Guard(database, Feed(database)), SEALING, edits)
 

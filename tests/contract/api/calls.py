@@ -3,6 +3,7 @@
 import json
 from typing import Any, Self
 
+from dashwright.common.messaging import rpc_wire
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.models.repository_calls import (
@@ -20,16 +21,18 @@ from dashwright.common.models.repository_calls import (
 from dashwright.common.models.repository_views import FileList
 from dashwright.common.models.shape import Shape
 
-AUTHOR = CommitAuthor(name="Ada", email="ada@example.org", uid="user:7")
+AUTHOR = CommitAuthor(name="Ada", email="ada@example.org", uid="user:7", at=1_700_000_000)
 
 
 class Calls:
-    """Those about one repository of the default namespace."""
+    """Those about one repository of the default namespace. ``author`` asks for changes; ``is_repeated``: another worker ended over them."""
 
     def __init__(self, broker: MemoryBroker, name: str) -> None:
         self._rpc = RpcClient(broker)
         self._queue = broker.topology.repositories
         self._name = name
+        self.author = AUTHOR
+        self.is_repeated = False
 
     async def __aenter__(self) -> Self:
         await self._rpc.start()
@@ -50,7 +53,7 @@ class Calls:
         """What a change would be, or with ``base`` is. A tree as content is sent as JSON."""
         text = content if content is None or isinstance(content, str) else json.dumps(content)
         request = ChangeRequest(
-            namespace="default", name=self._name, method=ChangeMethod(method), path=path, content=text, author=AUTHOR, **options
+            namespace="default", name=self._name, method=ChangeMethod(method), path=path, content=text, author=self.author, **options
         )
         return ChangeAnswer.model_validate_json(await self._ask(request))
 
@@ -61,11 +64,14 @@ class Calls:
 
     async def edited(self, path: str, checksum: str, edited: dict[str, Any] | None, **options: Any) -> EditAnswer:
         wanted = EditedObject(**{"labels": {}, "annotations": {}, **edited}) if edited else None
-        request = EditRequest(namespace="default", name=self._name, path=path, checksum=checksum, edited=wanted, author=AUTHOR, **options)
+        request = EditRequest(
+            namespace="default", name=self._name, path=path, checksum=checksum, edited=wanted, author=self.author, **options
+        )
         return EditAnswer.model_validate_json(await self._ask(request))
 
     async def _ask(self, request: Shape) -> bytes:
-        reply = await self._rpc.call(self._queue, request.to_json(), timeout=30)
+        headers = {rpc_wire.ATTEMPT: 2} if self.is_repeated else {}
+        reply = await self._rpc.call(self._queue, request.to_json(), timeout=30, headers=headers)
         return await reply.read()
 
 

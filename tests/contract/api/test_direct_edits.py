@@ -1,6 +1,7 @@
 """Objects that a repository manages, changed through the ordinary doors: what is asked of the worker, and what is refused, and why."""
 
 import json
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -73,6 +74,7 @@ async def test_a_change_is_one_of_the_file(api: Api, worker: StandIn) -> None:
         assert answer.status == 200
         assert (await answer.json())["metadata"]["name"] == "d"
     (asked,) = worker.asked
+    assert asked["author"].pop("at") == pytest.approx(time.time(), abs=60)
     edited = {"version": "v2alpha1", "name": "d", "spec": '{"title":"CPU","panels":[],"n":1.10}'}
     assert asked == {
         "call": "edit",
@@ -232,5 +234,6 @@ async def test_a_move_is_one_within_the_repository(api: Api, worker: StandIn) ->
         await api.sql("update resource set annotations = $2::text::jsonb where name = $1", name, json.dumps(marks))
     assert (await patch(api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": "g"}}}))[0] == 200
     assert worker.asked.pop()["edited"]["folder"] == "g"
-    assert (await patch(api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": "h"}}}))[0] == 403
+    status, told = await patch(api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": "h"}}})
+    assert (status, "resource manager (repo:team) does not match folder manager (repo:other)" in told["message"]) == (403, True)
     assert worker.asked == []

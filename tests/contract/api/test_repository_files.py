@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -88,6 +89,8 @@ async def test_a_change_is_judged_before_it_is_done(api: Api, worker: StandIn) -
     status, found = await api("PUT", f"{FILES}/deep/a.json", params=query, data=b"title: T\n", headers={"Content-Type": "text/nonsense"})
     assert (status, found["kind"], found["ref"]) == (200, "ResourceWrapper", "c")
     planned, done = worker.asked
+    assert planned["author"]["at"] == done["author"].pop("at") == pytest.approx(time.time(), abs=60)
+    del planned["author"]["at"]
     author = {"name": "admin", "email": "admin@localhost", "uid": "user:1"}
     known: dict[str, Any] = {
         "call": "change",

@@ -124,7 +124,7 @@ class Gateway:
         self.gate.memory.on_forgotten(self._feed.forget)
         worker = RepositoryWorker(database, broker, self._rpc, probe)
         services = _services(settings, database, jobs, self._feed, clock, self._box, worker, guard)
-        files = Files(database, services.guard, worker)
+        files = Files(database, services.guard, worker, clock)
         hooks = Webhooks(database, jobs, self._box, clock, events)
         self.routes = _routes(services, self.gate, broker, self._rpc, probe, self._box, files, hooks)
         self._server = Server(self.routes, self.gate.authenticator, limits, refusals, Addresses(settings.trusted_proxies), services.guard)
@@ -171,7 +171,7 @@ def _services(
 ) -> Services:
     permitted = tuple(str(path) for path in settings.local_paths)
     admission = AdmissionSettings(permitted, settings.min_refresh, settings.folder_depth)
-    writer = Writer(database, clock, admission, settings.quota_rules, guard, Sealing(box), Edits(database, worker))
+    writer = Writer(database, clock, admission, settings.quota_rules, guard, Sealing(box), Edits(database, worker, clock))
     return Services(settings, database, clock, admission, jobs, feed, guard, Lines(database), writer)
 
 

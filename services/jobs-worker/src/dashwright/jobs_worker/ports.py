@@ -1,6 +1,7 @@
 """What an action needs from outside. Adapters implement these; tests bring small ones of their own."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Protocol
 
 from dashwright.common.errors import Conflict, SourceFailed
@@ -82,13 +83,23 @@ class Checkouts(Protocol):
         """
         ...
 
-    async def commit(self, repository: Repository, base: str, ref: str, edits: Sequence[Edit], by: CommitBy, message: str) -> Checkout:
+    async def commit(
+        self, repository: Repository, base: str, ref: str, edits: Sequence[Edit], by: CommitBy, message: str, at: datetime | None = None
+    ) -> Checkout:
         """All edits in one commit on top of ``base`` (empty: the first of an empty repository), and the state after them.
 
         ``ref`` is the branch that goes there, empty for the repository's own; it is made where there is none. Where nothing differs from
-        ``base``, no commit is made, and the state is its. A folder is written file by file; ``base``, ``by`` and ``message`` have
-        no place there. Raises Conflict where the branch is not at ``base`` any more or a file is not as it was, Forbidden where the token
-        or the system does not let it write, BadRequest where the host refuses the change itself, TooLarge, SourceFailed.
+        ``base``, no commit is made, and the state is its. ``at`` is the time of the author, None for now. A folder is written file by
+        file; ``base``, ``by``, ``message`` and ``at`` have no place there. Raises Conflict where the branch is not at ``base`` any more
+        or a file is not as it was, Forbidden where the token or the system does not let it write, BadRequest where the host refuses the
+        change itself, TooLarge, SourceFailed.
+        """
+        ...
+
+    async def made(self, repository: Repository, ref: str, by: CommitBy, at: datetime) -> Sequence[tuple[Checkout | None, Checkout]]:
+        """Before and after each of the newest commits of a branch that are by somebody and of that second; None before the first of all.
+
+        None of a folder, and of a branch that is none. Raises what its host answers.
         """
         ...
 

@@ -26,6 +26,11 @@ class Request:
     headers: Headers
     deadline: float
 
+    @property
+    def is_repeated(self) -> bool:
+        """Whether a worker took it up before and ended: what that one did is not known."""
+        return count(self.headers, wire.ATTEMPT) > 1
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:

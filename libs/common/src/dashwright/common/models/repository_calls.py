@@ -96,11 +96,15 @@ class ChangeMethod(StrEnum):
 
 
 class CommitAuthor(Shape):
-    """Who a commit is by, and by which name the store knows them (``user:1``): as who they change objects."""
+    """Who a commit is by, and by which name the store knows them (``user:1``): as who they change objects.
+
+    ``at``, Unix seconds, is when they asked for it: the time of the commit, so that it is known again. 0 is any time.
+    """
 
     name: str
     email: str
     uid: str
+    at: int = 0
 
 
 class ChangeRequest(Shape):

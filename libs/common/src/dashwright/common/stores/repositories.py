@@ -82,6 +82,11 @@ async def kept(connection: Connection, repository: uuid.UUID, *, generation: int
     return Kept(**row) if row else Kept()
 
 
+async def look_anew(connection: Connection, namespace: str, name: str) -> None:
+    """What is stored of a repository is that of no commit any more: its next sync looks at everything."""
+    await connection.execute(_sql.look_anew, namespace, name)
+
+
 async def note_commit(
     connection: Connection, repository: uuid.UUID, commit: str, *, generation: int, edition: int, since: str | None = None, entries: int = 0
 ) -> Kept | None:

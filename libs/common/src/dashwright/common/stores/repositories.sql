@@ -20,6 +20,13 @@ where r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories'
 -- No row of what was never written.
 select edition, case when generation = $2 then ref end as commit, entries from repository_commit where uid = $1
 
+-- name: look_anew
+update repository_commit set ref = null, edition = edition + 1
+where uid = (
+    select uid from resource
+    where namespace = $1 and api_group = 'provisioning.grafana.app' and resource = 'repositories' and name = $2
+)
+
 -- name: note_commit
 -- Makes the next edition of $4, if that is what there is; nothing of a repository that has gone meanwhile. What was told by the difference
 -- from a commit ($6) is whole only if that one was, and has $5 entries more.

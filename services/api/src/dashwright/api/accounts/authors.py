@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from dashwright.api.stores import people
+from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import Caller, Identity
 from dashwright.common.models.repository_calls import CommitAuthor
@@ -16,8 +17,8 @@ _NO_PART_OF_A_NAME: Final = re.compile(r"[\x00-\x20\x7f<>]+")
 _LONGEST: Final = 200
 
 
-async def author_of(database: Database, caller: Identity) -> CommitAuthor:
-    """The caller by name and e-mail, neither ever empty.
+async def author_of(database: Database, caller: Identity, clock: Clock) -> CommitAuthor:
+    """The caller by name and e-mail, neither ever empty, who asks now.
 
     A person without a name goes by their login. Programs have no address of their own, and some people have none that git could hold.
     """
@@ -31,6 +32,7 @@ async def author_of(database: Database, caller: Identity) -> CommitAuthor:
         name=("" if person is None else _plain(person.name)) or login,
         email=email if _ADDRESS.fullmatch(email) and len(email) <= _LONGEST else f"{_local(caller.uid)}@{_NOWHERE}",
         uid=caller.uid,
+        at=int(clock.seconds()),
     )
 
 

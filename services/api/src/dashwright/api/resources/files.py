@@ -13,6 +13,7 @@ from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.http.denial import denied
 from dashwright.api.repository_worker import READ, RepositoryWorker, due
 from dashwright.api.resources import rules
+from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.document import read_json, write_json
 from dashwright.common.errors import AlreadyExists, Conflict, Forbidden, NotFound
@@ -49,10 +50,11 @@ class Files:
     says of the path.
     """
 
-    def __init__(self, database: Database, guard: Guard, worker: RepositoryWorker) -> None:
+    def __init__(self, database: Database, guard: Guard, worker: RepositoryWorker, clock: Clock) -> None:
         self._database = database
         self._guard = guard
         self._worker = worker
+        self._clock = clock
 
     async def listed(self, caller: Identity, repository: str, path: str, ref: str) -> bytes:
         """A FileList of everything below a directory, for who may do anything with the repository. Raises Forbidden."""
@@ -92,7 +94,7 @@ class Files:
             original_path=wanted.original_path,
             content=wanted.content,
             message=wanted.message,
-            author=await author_of(self._database, caller),
+            author=await author_of(self._database, caller, self._clock),
         )
         done = await self._done(caller, asked, until)
         self._guard.forget(caller.namespace)  # directories are folders

@@ -31,7 +31,13 @@ async def check_place(connection: Connection, namespace: str, write: resources.W
     if folder not in found:
         raise resources.not_found(FOLDER, folder)
     repository = repository_of(found[folder])
-    if repository and (old is None or repository != repository_of(orjson.loads(old.metadata).get("annotations") or {})):
+    own = repository_of(orjson.loads(old.metadata).get("annotations") or {}) if old is not None else None
+    if repository and own and own != repository:
+        raise Forbidden(
+            f"resource manager (repo:{own}) does not match folder manager (repo:{repository}); "
+            "resources must be managed by the same manager as their containing folder"
+        )
+    if repository and not own:
         raise Forbidden(f'folder "{folder}" is managed by the repository "{repository}"; add a file there instead')
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dashwright.api.domain.fields.managers import MOST_ENTRIES
+from dashwright.api.resources.rules import manager_of
 from dashwright.api.resources.unknown import Validation, unknown_fields
 from dashwright.api.resources.writing.admission import invalid, require_texts
 from dashwright.api.resources.writing.references import owner_references
@@ -13,6 +14,7 @@ from dashwright.api.resources.writing.wanted import MODIFIED, Expect, Wanted, co
 from dashwright.common.document import check_depth, read_json, read_shallow, write_json
 from dashwright.common.errors import BadRequest, Cause, Invalid, TooLarge
 from dashwright.common.kinds import rendering
+from dashwright.common.kinds.annotations import MANAGED_BY
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores.resources import Stored
 
@@ -106,13 +108,13 @@ def _expect(metadata: dict[str, Any], kind: Kind, name: str) -> Expect:
 def patched(patch: Callable[[Any], Any], version: str, validation: Validation, stored: Stored) -> Wanted:
     """What a stored object is to be by a patch of the object as a version shows it.
 
-    Raises BadRequest where that is no object any more, Invalid where it is another one, and Conflict where the patch was made for another
-    version of it.
+    One that takes away who manages it lets go of it; a replacement that does not say is no such wish. Raises BadRequest where that is no
+    object any more, Invalid where it is another one, and Conflict where the patch was made for another version of it.
     """
     tree = _patched(patch, version, stored)
     sent = read(tree, stored.kind, stored.namespace, version, stored.name, validation)
     _check_version(sent.expect, stored)
-    return sent.wanted
+    return replace(sent.wanted, lets_go=manager_of(stored) is not None and MANAGED_BY not in sent.wanted.annotations)
 
 
 def patched_status(patch: Callable[[Any], Any], version: str, stored: Stored) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import base64
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
 from dashwright.common.allowed_hosts import AllowedHosts
@@ -64,13 +65,26 @@ class Checkouts:
             return self._directory(repository)
         return self._checkout(repository, await self._at(repository, ref))
 
-    async def commit(self, repository: Repository, base: str, ref: str, edits: Sequence[Edit], by: CommitBy, message: str) -> Checkout:
+    async def commit(
+        self, repository: Repository, base: str, ref: str, edits: Sequence[Edit], by: CommitBy, message: str, at: datetime | None = None
+    ) -> Checkout:
         """All edits at once. As the port says."""
         settings = self._settings
         check_edits(edits, largest=settings.repository_file_bytes, most_bytes=settings.repository_bytes)
         if repository.spec.type is RepositoryType.LOCAL:
             return await self._edit(repository, ref, edits)
-        return await self._send(repository, base, ref, [Draft(edits, by, message)], _LOOK_SECONDS)
+        return await self._send(repository, base, ref, [Draft(edits, by, message, at)], _LOOK_SECONDS)
+
+    async def made(self, repository: Repository, ref: str, by: CommitBy, at: datetime) -> Sequence[tuple[Checkout | None, Checkout]]:
+        """What somebody made. As the port says."""
+        if repository.spec.type is RepositoryType.LOCAL:
+            return []
+        try:
+            newest = await self._at(repository, ref)
+        except NotFound:
+            return []
+        found = [] if newest is None else await commits.made_by(newest, by, at)
+        return [(self._checkout(repository, before), self._opened(repository, made)) for before, made in found]
 
     async def send(self, repository: Repository, base: str, ref: str, drafts: Sequence[Draft]) -> Checkout:
         """Many files, or commits. As the port says."""

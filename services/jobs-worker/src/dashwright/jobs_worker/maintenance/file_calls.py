@@ -6,8 +6,9 @@ A change is made in the repository first, then in what is stored: whatever fails
 import asyncio
 import secrets
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -15,7 +16,7 @@ import structlog
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
-from dashwright.common.errors import Conflict, DashwrightError, Forbidden, NotFound, SourceFailed, Unavailable, Unhealthy
+from dashwright.common.errors import BadRequest, Conflict, DashwrightError, Forbidden, NotFound, SourceFailed, Unavailable, Unhealthy
 from dashwright.common.jobs.progress import Tally
 from dashwright.common.jobs.workflows import check_write
 from dashwright.common.kinds.registry import REPOSITORY
@@ -35,7 +36,7 @@ from dashwright.common.stores.repositories import Kept
 from dashwright.jobs_worker.actions.files.changing import Decided, decide, message_of
 from dashwright.jobs_worker.actions.files.editing import edits_of, message_of_edit, plan_edits
 from dashwright.jobs_worker.actions.files.looking import list_files, look
-from dashwright.jobs_worker.actions.files.planning import Scene, Silent, plan_files
+from dashwright.jobs_worker.actions.files.planning import Scene, Silent, holds, plan_files
 from dashwright.jobs_worker.actions.sync import Means, Planned, apply_plan
 from dashwright.jobs_worker.domain.files.rules import ref_of
 from dashwright.jobs_worker.domain.files.wrapper import Sight, wrap
@@ -83,20 +84,42 @@ class FileCalls:
         self._opening = opening
         self._changing: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
-    async def tell(self, wanted: AboutFiles) -> Shape:
-        """What the request says that is answered. Raises Unhealthy where the repository cannot be read or written."""
+    async def tell(self, wanted: AboutFiles, *, is_repeated: bool = False) -> Shape:
+        """What the request says that is answered. Raises Unhealthy where the repository cannot be read or written.
+
+        One that ``is_repeated`` was taken up by a worker that ended: what that one has changed is not changed again.
+        """
         try:
-            return await self._told(wanted)
+            return await self._told(wanted, is_repeated=is_repeated)
         except CopyDamaged as error:
             log.warning("copy_damaged", error=error.message)
-            return await self._told(wanted)
+            return await self._told(wanted, is_repeated=is_repeated)
 
-    async def _told(self, wanted: AboutFiles) -> Shape:
+    async def _told(self, wanted: AboutFiles, *, is_repeated: bool) -> Shape:
         if not _writes(wanted):
             return await self._answered(wanted)
         # Many at once would only overtake one another, each time after two requests to the host.
         async with self._changing.setdefault((wanted.namespace, wanted.name), asyncio.Lock()):
-            return await self._answered(wanted)
+            done = await self._done_before(wanted) if is_repeated else None
+            return done or await self._answered(wanted)
+
+    async def _done_before(self, wanted: AboutFiles) -> Shape | None:
+        """The answer to a change whose commit has arrived; None where it has not. A folder tells nothing of who wrote a file."""
+        if not isinstance(wanted, ChangeRequest | EditRequest) or not wanted.author.at:
+            return None
+        known = await self._known(wanted.namespace, wanted.name)
+        ref = ref_of(known.repository.spec, wanted.ref) if isinstance(wanted, ChangeRequest) else ""
+        by = CommitBy(wanted.author.name, wanted.author.email)
+        with self._opening.spool() as spool:
+            scene = self._scene(known, spool, wanted)
+            for before, made in await self._checkouts.made(known.repository, ref, by, _time_of(wanted.author)):
+                if isinstance(wanted, ChangeRequest):
+                    decided = await _decided_before(scene, before, made, wanted, ref)
+                    if decided is not None:
+                        return await self._changed(known, scene, decided, before, made, wanted)
+                elif edits := await _edited_before(scene, before, made, wanted):
+                    return await self._edited(known, scene, *await plan_edits(scene, before, edits), before, made, wanted)
+        return None
 
     async def _answered(self, wanted: AboutFiles) -> Shape:
         known = await self._known(wanted.namespace, wanted.name)
@@ -130,16 +153,22 @@ class FileCalls:
                     raise
                 known = await self._known(wanted.namespace, wanted.name)
                 continue
-            at = self._clock.now().isoformat(timespec="seconds").replace("+00:00", "Z")
-            sight = replace(decided.sight, commit=made.commit, timestamp=at)
-            if not ref and repository.spec.sync.enabled:
-                try:
-                    await self._store(known, scene, decided.planned, decided.difference, checkout, made, wanted)
-                except DashwrightError as error:
-                    log.warning("change_not_stored", repository=repository.name, reason=error.message)
-                    sight.errors.append(f"{_NOT_STORED}: {error.message}")
-            return await _answer(repository, decided, sight)
+            return await self._changed(known, scene, decided, checkout, made, wanted)
         raise AssertionError("the last attempt answers or raises")
+
+    async def _changed(
+        self, known: _Known, scene: Scene, decided: Decided, before: Checkout | None, made: Checkout, wanted: ChangeRequest
+    ) -> ChangeAnswer:
+        """Stores what was committed, where it is of the own branch, and tells of it."""
+        repository, at = known.repository, self._clock.now().isoformat(timespec="seconds").replace("+00:00", "Z")
+        sight = replace(decided.sight, commit=made.commit, timestamp=at)
+        if not ref_of(repository.spec, wanted.ref) and repository.spec.sync.enabled:
+            try:
+                await self._store(known, scene, decided.planned, decided.difference, before, made, wanted)
+            except DashwrightError as error:
+                log.warning("change_not_stored", repository=repository.name, reason=error.message)
+                sight.errors.append(f"{_NOT_STORED}: {error.message}")
+        return await _answer(repository, decided, sight)
 
     async def _edit(self, known: _Known, wanted: EditRequest, spool: Spool) -> EditAnswer:
         check_write(known.repository.spec, "")
@@ -160,12 +189,25 @@ class FileCalls:
                     raise
                 known = await self._known(wanted.namespace, wanted.name)
                 continue
-            try:
-                await self._store(known, scene, planned, difference, checkout, made, wanted)
-            except Conflict as error:
-                raise Unavailable(f"{_NOT_STORED}: {error.message}") from error
-            return EditAnswer(ref=made.commit)
+            return await self._edited(known, scene, planned, difference, checkout, made, wanted)
         raise AssertionError("the last attempt answers or raises")
+
+    async def _edited(
+        self,
+        known: _Known,
+        scene: Scene,
+        planned: Planned,
+        difference: Difference,
+        before: Checkout | None,
+        made: Checkout,
+        wanted: EditRequest,
+    ) -> EditAnswer:
+        """Stores what was committed."""
+        try:
+            await self._store(known, scene, planned, difference, before, made, wanted)
+        except Conflict as error:
+            raise Unavailable(f"{_NOT_STORED}: {error.message}") from error
+        return EditAnswer(ref=made.commit)
 
     async def _store(
         self,
@@ -182,6 +224,8 @@ class FileCalls:
         What is stored is that commit, whole, where it was the one before it; otherwise it is none, and the next sync looks at everything.
         """
         base, newest = before.commit if before is not None else "", made
+        if made.commit and known.kept.commit == made.commit:
+            return
         for _ in range(_ATTEMPTS):
             is_whole = bool(base) and known.kept.commit == base and newest.commit == made.commit
             snapshot = replace(planned.snapshot, commit=newest.commit if is_whole else "", since=base)
@@ -233,7 +277,8 @@ class FileCalls:
     ) -> Checkout:
         base = checkout.commit if checkout is not None else ""
         try:
-            return await self._checkouts.commit(repository, base, ref, edits, CommitBy(author.name, author.email), message)
+            by, at = CommitBy(author.name, author.email), _time_of(author) if author.at else None
+            return await self._checkouts.commit(repository, base, ref, edits, by, message, at)
         except (Forbidden, SourceFailed) as error:
             raise _unhealthy(repository, error) from error
 
@@ -241,6 +286,28 @@ class FileCalls:
 async def _answer(repository: Repository, decided: Decided, sight: Sight) -> ChangeAnswer:
     wrapper = await asyncio.to_thread(wrap, repository, sight)
     return ChangeAnswer(base=decided.base, content=decided.content, wrapper=wrapper, touches=decided.touches)
+
+
+async def _decided_before(scene: Scene, before: Checkout | None, made: Checkout, wanted: ChangeRequest, ref: str) -> Decided | None:
+    """The change by the commit before one that it has made; None where that one is another change."""
+    with suppress(BadRequest, Conflict, NotFound):
+        decided = await decide(scene, before, wanted, ref, _suffix)
+        if await holds(made, decided.edits):
+            return decided
+    return None
+
+
+async def _edited_before(scene: Scene, before: Checkout | None, made: Checkout, wanted: EditRequest) -> list[Edit]:
+    """The same of an edit; none where it is another one."""
+    with suppress(BadRequest, Conflict, NotFound):
+        edits = await edits_of(scene, before, wanted)
+        if await holds(made, edits):
+            return edits
+    return []
+
+
+def _time_of(author: CommitAuthor) -> datetime:
+    return datetime.fromtimestamp(author.at, UTC)
 
 
 def _writes(wanted: AboutFiles) -> bool:

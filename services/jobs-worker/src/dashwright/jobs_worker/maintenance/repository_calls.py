@@ -71,13 +71,13 @@ class RepositoryCalls:
         except ValidationError as error:
             raise BadRequest("the request is none that is answered about repositories") from error
         async with self._turns.taken(wanted.namespace):
-            return await self._answer(wanted)
+            return await self._answer(request, wanted)
 
-    async def _answer(self, wanted: RepositoryRequest) -> Reply:
+    async def _answer(self, request: Request, wanted: RepositoryRequest) -> Reply:
         if isinstance(wanted, TrialRequest):
             return Reply((await self._try(wanted)).to_json())
         if isinstance(wanted, AboutFiles):
-            return Reply(_written(await self._files.tell(wanted)))
+            return Reply(_written(await self._files.tell(wanted, is_repeated=request.is_repeated)))
         try:
             return Reply(_written(await self._tell(wanted)))
         except (Forbidden, SourceFailed) as error:

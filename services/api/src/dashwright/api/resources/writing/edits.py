@@ -1,5 +1,6 @@
 """Direct edits: an object that a repository manages is changed by a change of its file, where the repository takes such."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -10,11 +11,14 @@ from dashwright.api.repository_worker import RepositoryWorker, due
 from dashwright.api.resources import rules
 from dashwright.api.resources.writing.admission import invalid
 from dashwright.api.resources.writing.wanted import By
+from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Cause, Forbidden
 from dashwright.common.kinds.annotations import FOLDER as IN_FOLDER
 from dashwright.common.kinds.annotations import (
     GRANT_PERMISSIONS,
+    MANAGED_BY,
+    MANAGER_ID,
     MESSAGE,
     NUMBER_LABEL,
     SET_BY_MANAGER,
@@ -35,9 +39,10 @@ _NOT_OF_A_FILE: Final = SET_BY_STORE | SET_BY_MANAGER | {IN_FOLDER, MESSAGE, GRA
 class Edits:
     """Changes what repositories manage. Whether the caller may is judged before."""
 
-    def __init__(self, database: Database, worker: RepositoryWorker) -> None:
+    def __init__(self, database: Database, worker: RepositoryWorker, clock: Clock) -> None:
         self._database = database
         self._worker = worker
+        self._clock = clock
 
     async def check(self, stored: Stored, *, instead: str = "change") -> None:
         """Raises Forbidden where the object's repository takes no edits of it, saying what to do ``instead``."""
@@ -61,7 +66,7 @@ class Edits:
             checksum=annotations.get(SOURCE_CHECKSUM, ""),
             edited=None if write is None else _edited(write),
             message="" if write is None else write.annotations.get(MESSAGE, ""),
-            author=await author_of(self._database, by.identity),
+            author=await author_of(self._database, by.identity, self._clock),
             dry_run=by.dry_run,
         )
         await self._worker.ask(request, due=until)
@@ -102,6 +107,24 @@ def of_its_file(stored: Stored, write: Write) -> Write:
     kept = {key: text for key, text in known.items() if key in SET_BY_MANAGER or key == _LAST_APPLIED}
     own = {key: text for key, text in write.annotations.items() if key not in SET_BY_MANAGER and key != _LAST_APPLIED}
     return replace(write, annotations={**own, **kept}, managed_fields=metadata.get("managedFields", []))
+
+
+def check_manager(stored: Stored, given: Mapping[str, str]) -> None:
+    """Raises Forbidden where somebody else is named as who manages the object."""
+    known = rules.annotations_of(stored)
+    if any(given.get(key, known[key]) != known[key] for key in (MANAGED_BY, MANAGER_ID) if key in known):
+        raise Forbidden("Cannot change resource manager identity; remove the existing manager first, then add the new one")
+
+
+def check_letting_go(stored: Stored) -> None:
+    """Raises Forbidden for a folder."""
+    if stored.kind.is_tree:
+        raise Forbidden(f"{rules.managed(stored)}; a folder is let go of with its repository only, or goes with its directory")
+
+
+def unmanaged(write: Write) -> Write:
+    """What is nobody's from then on."""
+    return replace(write, annotations={key: text for key, text in write.annotations.items() if key not in SET_BY_MANAGER})
 
 
 def _edited(write: Write) -> EditedObject:

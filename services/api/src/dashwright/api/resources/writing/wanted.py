@@ -21,7 +21,8 @@ class Wanted:
     ``spec`` is plain JSON data in ``version``, not admitted yet; ``is_body``: it is the body to store, not what the version shows of it.
     ``managed_fields`` are those that were sent, and of an apply those that it leaves; ``title`` None takes the one in the spec, or where
     that is as it was the one that is stored. ``number`` is given to a new object, ``uid`` is that of what was deleted, where it is to be
-    the same again. ``restored_from`` is the generation that the spec was taken from. ``warnings`` are told to the client.
+    the same again. ``lets_go``: no repository is to manage it any more. ``restored_from`` is the generation that the spec was taken from.
+    ``warnings`` are told to the client.
     """
 
     kind: Kind
@@ -38,6 +39,7 @@ class Wanted:
     restored_from: int | None = None
     is_body: bool = False
     uid: str = ""
+    lets_go: bool = False
     warnings: tuple[str, ...] = ()
 
 

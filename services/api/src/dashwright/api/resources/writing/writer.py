@@ -16,6 +16,7 @@ from dashwright.api.access.guard import Guard
 from dashwright.api.domain.access.view import View, deleter_of, demand
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.domain.selectors import Selection
+from dashwright.api.http.denial import denied
 from dashwright.api.resources import rules
 from dashwright.api.resources.writing import admission, edits, owners, selecting
 from dashwright.api.resources.writing.edits import Edits
@@ -31,7 +32,7 @@ from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.models.shape import Shape
-from dashwright.common.stores import audit, histories, resources
+from dashwright.common.stores import audit, histories, repositories, resources
 from dashwright.common.stores.resources import Stored
 
 LARGE: Final = 64 * 1024
@@ -217,11 +218,21 @@ class Writer:
         wanted, write = await aside(max(size, len(stored.spec)), partial(self._changed, change, namespace, stored, by))
         if (folder := write.annotations.get(FOLDER)) != stored.folder:
             _demand(view, by, kind, "update", "", folder)
-        if rules.manager_of(stored):
+        if wanted.lets_go:
+            changed = await self._let_go(namespace, stored, write, by)
+        elif rules.manager_of(stored):
+            edits.check_manager(stored, wanted.annotations)
             changed = await self._edit(namespace, stored, write, by)
-            return None if changed is None else replace(changed, warnings=wanted.warnings)
-        changed = await self._tried(namespace, stored, write, by)
+        else:
+            changed = await self._tried(namespace, stored, write, by)
         return None if changed is None else replace(changed, warnings=wanted.warnings)
+
+    async def _let_go(self, namespace: str, stored: Stored, write: resources.Write, by: By) -> Changed | None:
+        """The same of what a repository is to manage no more. Its file stays as it is."""
+        if not by.identity.may(REPOSITORY.actions["update"]):
+            raise denied(REPOSITORY.actions["update"])
+        edits.check_letting_go(stored)
+        return await self._tried(namespace, stored, edits.unmanaged(write), by, lets_go=rules.manager_of(stored))
 
     async def _edit(self, namespace: str, stored: Stored, write: resources.Write, by: By) -> Changed | None:
         """The same of what a repository manages. It is tried here first: what the store refuses, or has, is not asked of the file."""
@@ -236,12 +247,14 @@ class Writer:
             await _record(connection, by, stored.kind, stored.name, "update")
             return Changed(await resources.get(connection, stored.kind, namespace, stored.name), True)
 
-    async def _tried(self, namespace: str, stored: Stored, write: resources.Write, by: By) -> Changed | None:
-        """None where the object was written since it was read."""
+    async def _tried(self, namespace: str, stored: Stored, write: resources.Write, by: By, *, lets_go: str | None = None) -> Changed | None:
+        """None where the object was written since it was read. ``lets_go`` is the repository that manages it no more."""
         async with self._transaction(by) as connection:
             await resources.lock(connection)
             if await resources.version(connection, stored.kind, namespace, stored.name) != stored.resource_version:
                 return None
+            if lets_go is not None:
+                await repositories.look_anew(connection, namespace, lets_go)
             return await self._put(connection, namespace, stored, write, by)
 
     async def _delete_file(self, stored: Stored, by: By, view: View, expect: Expect) -> Deleted:

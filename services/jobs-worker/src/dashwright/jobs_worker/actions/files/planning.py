@@ -102,6 +102,19 @@ def _reading(checkout: Checkout | None) -> Callable[[str], File]:
     return read
 
 
+async def holds(checkout: Checkout, edits: Sequence[Edit]) -> bool:
+    """Whether the files are as the edits leave them."""
+    read = checkout.reading()
+    return await asyncio.to_thread(lambda: all(_body_at(read, edit.path) == edit.body for edit in edits))
+
+
+def _body_at(read: Callable[[str], File], path: str) -> bytes | None:
+    try:
+        return read(path).body
+    except (NotFound, Forbidden):
+        return None
+
+
 async def plan_files(scene: Scene, checkout: Checkout, difference: Difference) -> Planned:
     """Raises Conflict where the repository's own folder is somebody else's, and what the ports raise."""
     return await plan_sync(scene.job, checkout, scene.objects, Silent(), scene.means, Tally(), difference)

@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -28,6 +29,9 @@ _OURS: Final = CommitBy("Dashwright", "noreply@dashwright.invalid")
 _OUTGOING: Final = "outgoing"
 _NAME: Final = re.compile(r"[0-9a-f]{40}")
 _LONGEST_NAME: Final = 200
+_LOOKED_AT: Final = 1000
+"""Commits that may have come after one that is looked for."""
+
 _LONGEST_MESSAGE: Final = 10_000
 _NO_FILES: Final = frozenset({FileMode.LINK, FileMode.COMMIT})
 
@@ -111,6 +115,28 @@ async def _arrived(mirrors: Mirrors, place: Path, remote: Remote, branch: str, m
     if newest is None or not await asyncio.to_thread(newest.knows, made):
         raise error
     return replace(newest, sha=made)
+
+
+async def made_by(newest: Commit, by: CommitBy, at: datetime) -> Sequence[tuple[Commit | None, Commit]]:
+    """The newest commits of a branch that are by somebody and of that second, each with the one before it."""
+    return await asyncio.to_thread(_made_by, newest, _signature(by, at))
+
+
+def _made_by(newest: Commit, author: pygit2.Signature) -> list[tuple[Commit | None, Commit]]:
+    try:
+        seen = islice(objects.history(pygit2.Repository(str(newest.place)), newest.sha), _LOOKED_AT)
+        own = [commit for commit in seen if _is_by(commit.author, author)]
+    except (pygit2.GitError, KeyError) as error:
+        raise damaged(newest.place, error) from error
+    before = [next(iter(commit.parent_ids), None) for commit in own]
+    return [
+        (replace(newest, sha=str(parent)) if parent else None, replace(newest, sha=str(commit.id)))
+        for parent, commit in zip(before, own, strict=True)
+    ]
+
+
+def _is_by(author: pygit2.Signature, wanted: pygit2.Signature) -> bool:
+    return (author.raw_name, author.raw_email, author.time) == (wanted.raw_name, wanted.raw_email, wanted.time)
 
 
 def _moved(branch: str) -> Conflict:

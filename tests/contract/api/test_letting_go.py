@@ -1,0 +1,88 @@
+"""What a repository manages is let go of by an Admin, and is then changed here; its file stays, and is told as a conflict until it goes."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.contract.api.conftest import Api
+from tests.contract.api.test_direct_edits import DASHBOARDS, managed, patch
+from tests.contract.api.test_files_changed_by_the_worker import make
+from tests.contract.api.test_sync_from_git import dashboard, synced
+from tests.servers.git import GitServer
+
+from dashwright.common.identity import Role
+
+MANAGER = "grafana.app/managedBy"
+LETS_GO = {"metadata": {"annotations": {MANAGER: None}}}
+
+
+def marks(found: dict[str, Any]) -> set[str]:
+    """The annotations that say who manages an object, and from where."""
+    return {key for key in found["metadata"]["annotations"] if "manage" in key or "source" in key}
+
+
+async def test_an_admin_lets_go_of_an_object(api: Api) -> None:
+    """By a patch that takes away who manages it; then it is changed like any other, and nobody asks its repository."""
+    await managed(api)
+    status, found = await patch(api, "merge-patch+json", LETS_GO)
+    assert (status, marks(found)) == (200, set()), found
+    status, found = await patch(api, "merge-patch+json", {"spec": {"title": "Ours"}})
+    assert (status, found["spec"]["title"], marks(found)) == (200, "Ours", set()), found
+
+
+async def test_a_dry_run_lets_go_of_nothing(api: Api) -> None:
+    await managed(api)
+    status, found = await patch(
+        api, "json-patch+json", [{"op": "remove", "path": "/metadata/annotations/grafana.app~1managedBy"}], dryRun="All"
+    )
+    assert (status, marks(found)) == (200, set()), found
+    assert marks((await api("GET", f"{DASHBOARDS}/d"))[1])
+
+
+async def test_who_may_not_change_repositories_lets_go_of_nothing(api: Api) -> None:
+    """Though they may change the object."""
+    await managed(api, "write")
+    editor = await api.person("editor", Role.EDITOR)
+    status, found = await patch(api, "merge-patch+json", LETS_GO, auth=editor)
+    assert (status, "repositories:write" in found["message"]) == (403, True), found
+    assert marks((await api("GET", f"{DASHBOARDS}/d"))[1])
+
+
+async def test_a_replacement_that_does_not_say_is_no_such_wish(api: Api) -> None:
+    """Manifests and tools leave out what they do not know of."""
+    kept = await managed(api)
+    before = marks(kept)
+    kept["metadata"]["annotations"] = {"grafana.app/folder": "f"}
+    assert (await api("PUT", f"{DASHBOARDS}/d", kept))[0] == 403
+    assert marks((await api("GET", f"{DASHBOARDS}/d"))[1]) == before
+
+
+async def test_nobody_else_is_named_in_the_place_of_a_repository(api: Api) -> None:
+    """It is let go of first."""
+    await managed(api, "write")
+    for other in ({MANAGER: "terraform", "grafana.app/managerId": "t"}, {"grafana.app/managerId": "other"}):
+        status, found = await patch(api, "merge-patch+json", {"metadata": {"annotations": other}})
+        told = "Cannot change resource manager identity; remove the existing manager first, then add the new one"
+        assert (status, found["message"]) == (403, told), found
+
+
+async def test_a_folder_goes_with_its_directory_only(api: Api) -> None:
+    await managed(api, "write")
+    folder = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders/f"
+    assert (await patch(api, "merge-patch+json", LETS_GO, path=folder))[0] == 403
+
+
+async def test_the_next_sync_tells_of_the_file(git_api: Api, git_server: GitServer, tmp_path: Path) -> None:
+    """Also of the commit that was synced before: the object is not taken back, and stays when its file goes."""
+    work = git_server.make("team.git")
+    work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
+    team = await make(git_api, tmp_path / "team", work, git_server.url("team.git"))
+    assert (await synced(git_api))["state"] == "success"
+    path = f"{DASHBOARDS}/a"
+    assert (await patch(git_api, "merge-patch+json", {**LETS_GO, "spec": {"title": "Ours"}}, path=path))[0] == 200
+    told = await synced(git_api)
+    assert (told["state"], "resource 'a' already exists and is not managed" in str(told)) == ("error", True), told
+    work.commit({"a.json": None})
+    assert (await synced(git_api))["state"] == "success"
+    _, found = await git_api("GET", path)
+    assert (found["spec"]["title"], marks(found)) == ("Ours", set())
+    assert set(await team.stored()) == {"", "b.json"}
