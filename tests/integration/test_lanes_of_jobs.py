@@ -105,6 +105,21 @@ async def test_a_job_waits_behind_the_other_kind_but_no_pull_request_does(databa
     assert await finish(database, sync, owner) == [export]
 
 
+async def test_a_pull_request_is_looked_at_once_at_a_time(database: Database) -> None:
+    """What is asked for while the same is at work waits for its end, and keeps no other: who began earlier never has the last word."""
+    owner = uuid.uuid4()
+    (first,) = await submit(database, wanted("pr", 7))
+    assert await claim(database, first, owner) is not None
+    again, other = [(await submit(database, wanted("pr", number)))[0] for number in (7, 8)]
+    assert again != first
+    taken = await claim(database, again, owner)
+    assert (taken.uid if taken else None) == other
+    assert await claim(database, other, owner) is None
+    (next_one,) = await finish(database, first, owner)
+    taken = await claim(database, next_one, owner)
+    assert (taken.uid if taken else None) == again
+
+
 async def test_many_jobs_of_one_repository_keep_no_other_waiting(database: Database) -> None:
     """Whoever's wake-up comes, the next job is one of the repository that has the fewest at work, the oldest of these."""
     many = [(await submit(database, wanted("pr", number)))[0] for number in range(6)]

@@ -89,7 +89,13 @@ async def test_a_hold_is_that_of_one_generation(database: Database, uid: uuid.UU
 
 @pytest.mark.parametrize(
     ("askers", "expected"),
-    [([jobs.SCHEDULER, "user:1"], "user:1"), (["user:1", jobs.SCHEDULER], "user:1"), (["user:1", "user:2"], "user:1")],
+    [
+        ([jobs.SCHEDULER, "user:1"], "user:1"),
+        (["user:1", jobs.SCHEDULER], "user:1"),
+        (["user:1", "user:2"], "user:1"),
+        ([jobs.WEBHOOK + "1", "user:1"], "user:1"),
+        (["user:1", jobs.WEBHOOK + "1"], "user:1"),
+    ],
 )
 async def test_a_sync_that_somebody_asks_for_is_theirs(database: Database, uid: uuid.UUID, askers: Sequence[str], expected: str) -> None:
     """Though one that nobody asked for waits already, or comes while it waits: only the latter is held back."""

@@ -40,13 +40,13 @@ async def roll_back(api: Api, body: dict[str, str] | None = None) -> dict[str, A
     return await ended(api, job)
 
 
-async def scheduled(api: Api, broker: MemoryBroker, *, incremental: bool = True) -> dict[str, Any]:
-    """The status of a sync that nobody asks for, submitted as the scheduler does it."""
+async def scheduled(api: Api, broker: MemoryBroker, *, incremental: bool = True, by: str = jobs.SCHEDULER) -> dict[str, Any]:
+    """The status of a sync that no person asks for, submitted as the scheduler does it, or for a host that calls."""
     spec = JobSpec(action=Action.SYNC, repository="team", sync=SyncJobOptions(incremental=incremental))
     async with api.database.transaction() as connection:
         uid = (await resources.get(connection, REPOSITORY, "default", "team")).uid
         wanted = new_job("default", spec, uid=uid, kind=RepositoryType.GITHOST, now=Clock().now())
-        nobody = {"uid": jobs.SCHEDULER, "login": jobs.SCHEDULER}
+        nobody = {"uid": by, "login": by}
         submitted = await jobs.submit(connection, JOB, [wanted], submitted_by=nobody, headers={})
     relay = Relay(api.database, broker)
     relay.publish_soon(submitted.wakeups)
@@ -128,8 +128,8 @@ async def test_it_is_held_against_syncs_that_nobody_asked_for(git_api: Api, git_
     """Until the branch is elsewhere; then what is stored is what a full sync would store."""
     work, _, second, _ = await three(git_api, git_server)
     await roll_back(git_api)
-    for incremental in (True, False):
-        assert (await scheduled(git_api, broker, incremental=incremental))["message"] == "held where it was rolled back to"
+    for incremental, by in ((True, jobs.SCHEDULER), (False, jobs.SCHEDULER), (True, f"{jobs.WEBHOOK}1")):
+        assert (await scheduled(git_api, broker, incremental=incremental, by=by))["message"] == "held where it was rolled back to"
         found = await sync_status(git_api)
         assert (await titles(git_api), found["held"], found["lastRef"]) == ({"a": "2"}, True, second)
     fourth = work.commit({"a.json": dashboard("a", "4"), "d/e.json": dashboard("e", "E")})

@@ -28,6 +28,9 @@ _sql = queries.load(__package__, "jobs.sql")
 SCHEDULER: Final = "access-policy:provisioning"
 """Who asks for the jobs that nobody asks for."""
 
+WEBHOOK: Final = "webhook:"
+"""How the uid of a git host begins that asks for a job by a delivery, which may come late, or again."""
+
 _PENDING = '{"state":"pending"}'
 
 
@@ -124,7 +127,14 @@ async def submit(
         [job.repository_uid for job in once.values()],
         [job.lane_width for job in once.values()],
     ]
-    texts = (_PENDING, orjson.dumps(dict(submitted_by)).decode(), routing.EXCHANGE, orjson.dumps(dict(headers)).decode(), SCHEDULER)
+    texts = (
+        _PENDING,
+        orjson.dumps(dict(submitted_by)).decode(),
+        routing.EXCHANGE,
+        orjson.dumps(dict(headers)).decode(),
+        SCHEDULER,
+        WEBHOOK,
+    )
     try:
         rows = await connection.fetch(_sql.submit, kind.group, kind.plural, *arrays, *texts)
     except asyncpg.UniqueViolationError as error:
@@ -148,8 +158,9 @@ def commit_of(job: StoredJob) -> str:
 
 
 def is_scheduled(job: StoredJob) -> bool:
-    """Whether nobody asked for it."""
-    return job.submitted_by.get("uid") == SCHEDULER
+    """Whether no person asked for it."""
+    asker = str(job.submitted_by.get("uid"))
+    return asker == SCHEDULER or asker.startswith(WEBHOOK)
 
 
 def _sync_options(job: NewJob | StoredJob) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ select pg_advisory_xact_lock(1, 2)
 
 -- name: submit
 -- Records jobs as pending, each with its wake-up; one that equals a pending job becomes that job, made full if either is full, and asked for
--- by whoever did; $20 is nobody.
+-- by whoever did; $20 is nobody, and neither is what begins with $21 a person.
 with input as (
     select * from unnest($3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[],
                          $13::text[], $14::uuid[], $15::smallint[])
@@ -17,7 +17,7 @@ with input as (
     from input
     on conflict (namespace, coalesce_key) where state = 'pending' and coalesce_key is not null do update
         set spec = case when coalesce((excluded.spec::jsonb #>> '{sync,incremental}')::boolean, false) then job.spec else excluded.spec end,
-            submitted_by = case when job.submitted_by ->> 'uid' = $20 then excluded.submitted_by else job.submitted_by end
+            submitted_by = case when job.submitted_by ->> 'uid' = $20 or starts_with(job.submitted_by ->> 'uid', $21) then excluded.submitted_by else job.submitted_by end
     returning *, (xmax = 0) as is_new
 ), woken as (
     insert into outbox (exchange, routing_key, body, headers)
@@ -49,7 +49,8 @@ select count(*) from job where namespace = $1 and api_group = $2 and resource = 
 -- name: claim
 -- pending → working for a job that may be at work: the woken one, or of all those in lanes the oldest of the repository that has the fewest
 -- at work, in the organization that has. So a wake-up is for whoever comes next: many of one repository or organization keep no other
--- waiting, and of two ends close together each counts.
+-- waiting, and of two ends close together each counts. Two that are asked for the same are not at work at once: the earlier one may be slower,
+-- and would have the last word.
 with lanes as materialized (
     select namespace, repository, lane, count(*) as at_work from job where state = 'working' and lane is not null group by 1, 2, 3
 ), repositories as (
@@ -64,6 +65,10 @@ with lanes as materialized (
     left join organizations on organizations.namespace = waiting.namespace
     where woken.uid = $1 and waiting.state = 'pending' and coalesce(waiting.not_before <= now(), true)
       and coalesce(lanes.at_work, 0) < waiting.lane_width
+      and not exists (
+          select from job same
+          where (same.namespace, same.lane, same.coalesce_key) = (waiting.namespace, waiting.lane, waiting.coalesce_key) and same.state = 'working'
+      )
     order by coalesce(organizations.at_work, 0), coalesce(repositories.at_work, 0), waiting.created_at, waiting.uid
     limit 1
 )

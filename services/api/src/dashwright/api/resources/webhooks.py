@@ -32,6 +32,7 @@ from dashwright.common.kinds.repository import hook_place
 from dashwright.common.models.provisioning import RepositorySpec, RepositoryStatus
 from dashwright.common.secrets import SecretBox, SecretUnreadable
 from dashwright.common.stores import resources, statuses
+from dashwright.common.stores.jobs import WEBHOOK
 from dashwright.common.stores.resources import Stored
 
 _FORM: Final = "application/x-www-form-urlencoded"
@@ -156,7 +157,7 @@ class Webhooks:
             raise Unhealthy("The repository configuration is not healthy", details={"name": stored.name})
         if decision.job is None:
             return decision
-        host = replace(by, uid=f"webhook:{stored.uid}", login=f"webhook:{stored.name}", org_id=org_of(stored.namespace) or by.org_id)
+        host = replace(by, uid=f"{WEBHOOK}{stored.uid}", login=f"{WEBHOOK}{stored.name}", org_id=org_of(stored.namespace) or by.org_id)
         once = Idempotency(delivery.id, signed.digest)
         if await self._jobs.accepted_before(host, stored.namespace, once) is not None:
             return Decision(200, "delivery was received before")
