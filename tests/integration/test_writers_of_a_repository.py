@@ -27,9 +27,10 @@ from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.adapters.spool import FileSpool
 from dashwright.jobs_worker.adapters.store import Attempt, StoredResources
 from dashwright.jobs_worker.domain.objects import Change, Difference, Entry, Key, Repository, Snapshot, Write
-from dashwright.jobs_worker.maintenance.prober import Prober, repository_of
+from dashwright.jobs_worker.maintenance.prober import Prober
 from dashwright.jobs_worker.ports import Checkout, Overtaken
-from dashwright.jobs_worker.sync_runner import SyncRunner
+from dashwright.jobs_worker.runners.sync import SyncRunner
+from dashwright.jobs_worker.stored_repositories import repository_of
 
 SPEC = '{"title":"R","workflows":[],"type":"local","sync":{"enabled":true,"target":"instance"}}'
 COUNTER = Key(DASHBOARD.group, DASHBOARD.plural, "counter")

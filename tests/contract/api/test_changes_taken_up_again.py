@@ -13,7 +13,7 @@ from tests.servers.git import GitServer, Work, git
 
 from dashwright.common.errors import AlreadyExists, Unavailable
 from dashwright.common.messaging.memory import MemoryBroker
-from dashwright.jobs_worker.maintenance.file_calls import FileCalls
+from dashwright.jobs_worker.calls.files import FileCalls
 
 NEW = {"uid": "n", "title": "N", "panels": []}
 CHANGES: dict[str, dict[str, Any]] = {

@@ -27,7 +27,7 @@ from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
 from dashwright.jobs_worker.adapters.spool import FileSpool
 from dashwright.jobs_worker.adapters.store import StoredResources
 from dashwright.jobs_worker.domain.objects import Repository
-from dashwright.jobs_worker.maintenance.prober import repository_of
+from dashwright.jobs_worker.stored_repositories import repository_of
 
 REVISIONS = 25
 SPEC = '{"title":"Team","workflows":[],"type":"local","local":{"path":"p"},"sync":{"enabled":true,"target":"folder"}}'

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from dashwright.common.errors import TooManyRequests
-from dashwright.jobs_worker.maintenance.turns import Turns
+from dashwright.jobs_worker.calls.turns import Turns
 
 
 async def test_one_organization_leaves_turns_to_others() -> None:

@@ -39,23 +39,23 @@ from dashwright.jobs_worker.adapters.host.client import HostClient
 from dashwright.jobs_worker.adapters.host.host import RestHost
 from dashwright.jobs_worker.adapters.spool import FileSpool
 from dashwright.jobs_worker.adapters.store import Attempt, StoredResources
+from dashwright.jobs_worker.calls.files import FileCalls, Opening
+from dashwright.jobs_worker.calls.planner import Planner
+from dashwright.jobs_worker.calls.repositories import CALLS_IN_HAND, RepositoryCalls
 from dashwright.jobs_worker.domain.objects import ACTOR, Repository
 from dashwright.jobs_worker.domain.resource import rules
-from dashwright.jobs_worker.export_runner import ExportRunner
 from dashwright.jobs_worker.maintenance.chore import Chore
 from dashwright.jobs_worker.maintenance.cleaner import Cleaner
 from dashwright.jobs_worker.maintenance.dead_letters import DeadLetters
-from dashwright.jobs_worker.maintenance.file_calls import FileCalls, Opening
 from dashwright.jobs_worker.maintenance.hooks import Hooks, called_at
-from dashwright.jobs_worker.maintenance.planner import Planner
 from dashwright.jobs_worker.maintenance.prober import Prober
-from dashwright.jobs_worker.maintenance.repository_calls import CALLS_IN_HAND, RepositoryCalls
 from dashwright.jobs_worker.maintenance.rescuer import Rescuer
 from dashwright.jobs_worker.maintenance.scheduler import Scheduler
 from dashwright.jobs_worker.maintenance.tidier import Tidier
 from dashwright.jobs_worker.ports import Checkout
-from dashwright.jobs_worker.pull_request_runner import PullRequestRunner
-from dashwright.jobs_worker.sync_runner import SyncRunner
+from dashwright.jobs_worker.runners.export import ExportRunner
+from dashwright.jobs_worker.runners.pull_request import PullRequestRunner
+from dashwright.jobs_worker.runners.sync import SyncRunner
 
 log = structlog.get_logger()
 

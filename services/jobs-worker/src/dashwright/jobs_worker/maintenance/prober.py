@@ -8,25 +8,19 @@ from pydantic import ValidationError
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed, TooManyRequests
-from dashwright.common.kinds.registry import DASHBOARD, REPOSITORY
+from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.messaging.rpc import Reply, Request
 from dashwright.common.models.probe import ProbeRequest
-from dashwright.common.models.provisioning import HealthStatus, RepositorySpec, RepositoryStatus
-from dashwright.common.stores import resources, statuses
+from dashwright.common.models.provisioning import HealthStatus, RepositoryStatus
+from dashwright.common.stores import statuses
 from dashwright.common.stores.resources import Stored
 from dashwright.jobs_worker.domain.objects import Repository
+from dashwright.jobs_worker.stored_repositories import load
 
 log = structlog.get_logger()
 
 Look = Callable[[Repository], Awaitable[None]]
 """Returns when a repository can be read; raises SourceFailed, or an error below 500, that says why it cannot."""
-
-
-def repository_of(stored: Stored) -> Repository:
-    spec = RepositorySpec.model_validate_json(stored.spec)
-    status = RepositoryStatus.model_validate_json(stored.status or "{}")
-    has_dashboards = any(counted.count and counted.resource == DASHBOARD.plural for counted in status.stats or ())
-    return Repository(stored.namespace, stored.name, str(stored.uid), stored.generation, spec, status.sync.last_ref or "", has_dashboards)
 
 
 class Prober:
@@ -50,9 +44,9 @@ class Prober:
         Where its host is not asked now it stays as healthy as it was, and tells why it is not looked at.
         """
         async with self._database.connection() as connection:
-            stored = await resources.get(connection, REPOSITORY, namespace, name)
+            repository = await load(connection, namespace, name)
         try:
-            health = await self._health(repository_of(stored))
+            health = await self._health(repository)
         except TooManyRequests as error:
             return await self._record_wait(namespace, name, error)
         return await self._record(namespace, name, health)

@@ -22,8 +22,9 @@ from dashwright.common.stores.resources import Stored
 from dashwright.common.work.execution import Execution
 from dashwright.jobs_worker.actions.sync import Means, SyncJob, sync
 from dashwright.jobs_worker.domain.objects import Difference, Quarantined, Repository
-from dashwright.jobs_worker.maintenance.prober import Prober, repository_of
+from dashwright.jobs_worker.maintenance.prober import Prober
 from dashwright.jobs_worker.ports import Checkout, CopyDamaged, Overtaken, Resources, Revisions, Spool
+from dashwright.jobs_worker.stored_repositories import repository_of
 
 log = structlog.get_logger()
 

@@ -5,15 +5,13 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from dashwright.common.database.pool import Database
-from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.models.provisioning import ExportJobOptions, JobSpec, JobStatus
-from dashwright.common.stores import resources
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.work.execution import Execution
 from dashwright.jobs_worker.actions.export import Bounds, ExportJob, export
 from dashwright.jobs_worker.domain.objects import CommitBy, Repository
-from dashwright.jobs_worker.maintenance.prober import repository_of
 from dashwright.jobs_worker.ports import Checkouts, Exports, Spool
+from dashwright.jobs_worker.stored_repositories import load
 
 
 class AuthoredExports(Exports, Protocol):
@@ -45,7 +43,7 @@ class ExportRunner:
     async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
         assert job.repository is not None
         async with self._database.connection() as connection:
-            repository = repository_of(await resources.get(connection, REPOSITORY, job.namespace, job.repository))
+            repository = await load(connection, job.namespace, job.repository)
         exports = self._open_exports(job, execution, repository)
         by = await exports.author(str(job.submitted_by.get("uid", "")), str(job.submitted_by.get("login", "")))
         options = JobSpec.model_validate_json(job.spec).export or ExportJobOptions()

@@ -11,8 +11,8 @@ from dashwright.common.models.repository_views import SyncPlan
 from dashwright.common.stores import repositories, revisions
 from dashwright.jobs_worker.actions.preview import Preview, preview
 from dashwright.jobs_worker.actions.sync import Means, SyncJob
+from dashwright.jobs_worker.calls.turns import Turns
 from dashwright.jobs_worker.domain.objects import Repository
-from dashwright.jobs_worker.maintenance.turns import Turns
 from dashwright.jobs_worker.ports import Checkouts, Revisions, StoredObjects
 
 _AT_ONCE: Final = 3

@@ -41,8 +41,8 @@ from dashwright.jobs_worker.actions.sync import Means, Planned, apply_plan
 from dashwright.jobs_worker.domain.files.rules import ref_of
 from dashwright.jobs_worker.domain.files.wrapper import Sight, wrap
 from dashwright.jobs_worker.domain.objects import CommitBy, Difference, Edit, Repository
-from dashwright.jobs_worker.maintenance.prober import repository_of
 from dashwright.jobs_worker.ports import Checkout, Checkouts, CopyDamaged, Objects, Overtaken, SizedCheckout, Spool
+from dashwright.jobs_worker.stored_repositories import repository_of
 
 log = structlog.get_logger()
 

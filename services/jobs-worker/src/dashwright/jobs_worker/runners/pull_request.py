@@ -7,16 +7,14 @@ import structlog
 
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest
-from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.models.provisioning import JobSpec, JobStatus, RepositoryType
-from dashwright.common.stores import resources
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.work.execution import Execution
 from dashwright.jobs_worker.actions.pull_request import Reviewing, review
 from dashwright.jobs_worker.actions.sync import Means
 from dashwright.jobs_worker.domain.objects import Repository
-from dashwright.jobs_worker.maintenance.prober import repository_of
 from dashwright.jobs_worker.ports import Artist, CopyDamaged, Host, Proposals, StoredObjects
+from dashwright.jobs_worker.stored_repositories import load
 
 log = structlog.get_logger()
 
@@ -50,7 +48,7 @@ class PullRequestRunner:
         if options is None or not options.pr or options.pr < 0:
             raise BadRequest("which pull request? Give its number in pr.pr")
         async with self._database.connection() as connection:
-            repository = repository_of(await resources.get(connection, REPOSITORY, job.namespace, job.repository))
+            repository = await load(connection, job.namespace, job.repository)
         if repository.spec.type is RepositoryType.LOCAL:
             raise BadRequest("a folder has no pull requests")
         try:

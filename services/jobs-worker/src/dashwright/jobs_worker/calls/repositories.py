@@ -22,12 +22,11 @@ from dashwright.common.models.repository_calls import (
 from dashwright.common.models.repository_views import HistoryItem, HistoryList, RefItem, RefList
 from dashwright.common.models.shape import Shape
 from dashwright.common.secrets import SecretUnreadable
-from dashwright.common.stores import resources
+from dashwright.jobs_worker.calls.files import AboutFiles, FileCalls
+from dashwright.jobs_worker.calls.planner import Planner
+from dashwright.jobs_worker.calls.turns import Turns
 from dashwright.jobs_worker.domain.objects import Repository
-from dashwright.jobs_worker.maintenance.file_calls import AboutFiles, FileCalls
-from dashwright.jobs_worker.maintenance.planner import Planner
-from dashwright.jobs_worker.maintenance.prober import repository_of
-from dashwright.jobs_worker.maintenance.turns import Turns
+from dashwright.jobs_worker.stored_repositories import load
 
 _REQUEST: Final[TypeAdapter[RepositoryRequest]] = TypeAdapter(RepositoryRequest)
 
@@ -96,7 +95,7 @@ class RepositoryCalls:
 
     async def _tell(self, wanted: RefsRequest | HistoryRequest | PlanRequest) -> Shape:
         async with self._database.connection() as connection:
-            repository = repository_of(await resources.get(connection, REPOSITORY, wanted.namespace, wanted.name))
+            repository = await load(connection, wanted.namespace, wanted.name)
         if isinstance(wanted, PlanRequest):
             return await self._planner.plan(repository, wanted.ref, with_items=wanted.with_items)
         version = REPOSITORY.api_version()
