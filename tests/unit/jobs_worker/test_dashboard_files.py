@@ -9,9 +9,19 @@ from dashwright.common.errors import BadRequest, Invalid, TooLarge
 from dashwright.common.jobs.names import object_name
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.yaml import read_yaml
-from dashwright.jobs_worker.domain.resource import Reader, Resource
+from dashwright.jobs_worker.domain.resource import Reader, Resource, unpacked
 
 READER = Reader("default", "team-repo", read_yaml, AdmissionSettings(), largest=2000)
+
+CLASSIC = (
+    r'{"title": "T\n", "uid": "c", "tags": ["a", "é"], "panels": [{"libraryPanel": {"uid": "shared"}}], "z": 1.50, "text": "a\n\u0000"}'
+)
+NATIVE = """{
+    "apiVersion": "dashboard.grafana.app/v2alpha1",
+    "kind": "Dashboard",
+    "metadata": {"name": "n", "labels": {"l": "1"}, "annotations": {"a": "2\\n"}},
+    "spec": {"title": "T", "tags": [], "elements": {}, "layout": {}}
+}"""
 
 
 def read(body: str | bytes, path: str = "a/b.json") -> Resource:
@@ -166,3 +176,10 @@ def test_metadata_is_bounded() -> None:
     reader = Reader("default", "team-repo", read_yaml, AdmissionSettings())
     with pytest.raises(TooLarge, match="keep notes"):
         reader.read("a.json", native(metadata=f'{{"labels": {{"a": "{"x" * 300_000}"}}}}').encode())
+
+
+@pytest.mark.parametrize("body", [CLASSIC, NATIVE], ids=["classic", "native"])
+def test_what_was_packed_is_unpacked(body: str) -> None:
+    """What waits while a plan is made comes back as it was, to the last space of its spec."""
+    resource = read(body)
+    assert unpacked(resource.packed()) == resource

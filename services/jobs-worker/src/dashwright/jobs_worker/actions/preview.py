@@ -17,7 +17,8 @@ from dashwright.jobs_worker.actions.sync import Means, Planned, SyncJob, plan_sy
 from dashwright.jobs_worker.domain.comparison import difference
 from dashwright.jobs_worker.domain.folders import Folders
 from dashwright.jobs_worker.domain.objects import Document, Key, Managed, Write
-from dashwright.jobs_worker.domain.plan import Plan, Prepared
+from dashwright.jobs_worker.domain.plan import Plan, Prepared, write_of
+from dashwright.jobs_worker.domain.resource import unpacked
 from dashwright.jobs_worker.domain.survey import Fault
 from dashwright.jobs_worker.ports import Checkout, Spool, StoredObjects
 
@@ -61,7 +62,7 @@ async def preview(job: SyncJob, checkout: Checkout, stored: StoredObjects, means
     except Conflict as error:
         return Preview([], [], False, [error.message])
     record_written(tally, planned.plan, planned.folders)
-    steps = list(islice(_steps(planned, means.spool), MOST_ITEMS if with_items else 0))
+    steps = await asyncio.to_thread(lambda: list(islice(_steps(planned, means.spool), MOST_ITEMS if with_items else 0)))
     await _compare(job.namespace, steps, stored)
     told = [step.told for step in steps]
     return Preview(tally.summary(), told, len(told) < _length(planned.plan), await refusals(job.namespace, planned.plan, stored))
@@ -80,14 +81,14 @@ def _steps(planned: Planned, spool: Spool) -> Iterator[_Step]:
         folder = folders.write(directory, is_new=folders.key(directory) not in plan.existing)
         yield _written(folder, directory, partial(folders.write, directory, is_new=False))
     for file in plan.writes:
-        bare = file.write(folders, b"", is_new=file.key not in plan.existing)
-        yield _written(bare, file.path, partial(_whole, file, folders, spool))
+        make = partial(_write, file, folders, spool, is_new=file.key not in plan.existing)
+        yield _written(make(), file.path, make)
     for item in plan.removals:
         yield _Step(_removed(item))
 
 
-def _whole(file: Prepared, folders: Folders, spool: Spool) -> Write:
-    return file.write(folders, spool.get(file.ticket), is_new=False)
+def _write(file: Prepared, folders: Folders, spool: Spool, *, is_new: bool) -> Write:
+    return write_of(file.path, file.checksum, unpacked(spool.get(file.ticket)), folders, is_new=is_new)
 
 
 def _refused(fault: Fault) -> PlannedChange:

@@ -27,7 +27,8 @@ from dashwright.jobs_worker.domain.lint.linter import BROKEN, lint
 from dashwright.jobs_worker.domain.objects import Document, Key, Repository
 from dashwright.jobs_worker.domain.panels import Comparison, compare
 from dashwright.jobs_worker.domain.plan import Prepared
-from dashwright.jobs_worker.ports import Artist, Checkout, Host, Progress, Proposals, Spool, StoredObjects
+from dashwright.jobs_worker.domain.resource import Resource, unpacked
+from dashwright.jobs_worker.ports import Artist, Checkout, Host, Progress, Proposals, StoredObjects
 
 log = structlog.get_logger()
 
@@ -156,16 +157,16 @@ class _Looking:
         found = []
         for number, file in enumerate(files):
             is_known = file.key in existing
-            looked = _Looked()
+            resource, looked = await asyncio.to_thread(self._read, file), _Looked()
             if number < MOST_LOOKED_INTO:
                 before = stored.get(file.key) if is_known else None
                 is_compared = number < MOST_IN_DETAIL and (before is not None or not is_known)
-                looked = await asyncio.to_thread(_look_into, file, reviewing.means.spool, before, config, is_compared=is_compared)
+                looked = await asyncio.to_thread(_look_into, resource.spec, before, config, is_compared=is_compared)
             found.append(
                 FileReport(
                     file.path,
                     _made(is_known),
-                    file.resource.extract.title,
+                    resource.extract.title,
                     looked.comparison,
                     looked.problems,
                     [*faults, *looked.issues],
@@ -174,6 +175,9 @@ class _Looking:
                 )
             )
         return found
+
+    def _read(self, file: Prepared) -> Resource:
+        return unpacked(self.reviewing.means.spool.get(file.ticket))
 
     @property
     def _wants_pictures(self) -> bool:
@@ -201,7 +205,8 @@ class _Looking:
     async def _pictures(self, file: Prepared, stored: Mapping[Key, Document]) -> Pictures:
         artist, before = self.reviewing.artist, stored.get(file.key)
         old = await artist.drawn(self.repository, before.spec) if before is not None else ""
-        return Pictures(old, await artist.drawn(self.repository, await asyncio.to_thread(self.reviewing.means.spool.get, file.ticket)))
+        new = await asyncio.to_thread(self._read, file)
+        return Pictures(old, await artist.drawn(self.repository, new.spec))
 
     def _original(self, key: Key) -> str:
         return f"{self.reviewing.address}/d/{quote(key.name)}"
@@ -220,8 +225,8 @@ class _Looked:
     issues: Sequence[LintIssue] = ()
 
 
-def _look_into(file: Prepared, spool: Spool, before: Document | None, config: Config | None, *, is_compared: bool) -> _Looked:
-    spec = _tree(spool.get(file.ticket))
+def _look_into(body: bytes, before: Document | None, config: Config | None, *, is_compared: bool) -> _Looked:
+    spec = _tree(body)
     issues = lint(spec, config)
     problems = [issue.message for issue in issues if issue.rule in BROKEN and issue.severity is LintSeverity.ERROR]
     others = [issue for issue in issues if issue.rule not in BROKEN or issue.severity is not LintSeverity.ERROR]

@@ -1,7 +1,7 @@
 """Bring what is stored to what the repository holds: survey, read what changed, plan, write everything at once.
 
 A bad file is an error in the summary while all others go in. Nothing is written before everything is decided, and nothing at all when
-nothing changed. Bodies are spooled: memory holds names and titles, never the repository.
+nothing changed. What is read is spooled: memory holds paths and names, never the repository.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ from dashwright.common.models.provisioning import SyncTarget
 from dashwright.jobs_worker.domain.folders import Folders
 from dashwright.jobs_worker.domain.identity import folder_names
 from dashwright.jobs_worker.domain.objects import Change, Difference, Key, Managed, Quarantined, Removal, Snapshot
-from dashwright.jobs_worker.domain.plan import Plan, Prepared, make_plan, unknown_keys
-from dashwright.jobs_worker.domain.resource import LARGEST_FILE, Reader, rules
+from dashwright.jobs_worker.domain.plan import Plan, Prepared, make_plan, unknown_keys, write_of
+from dashwright.jobs_worker.domain.resource import LARGEST_FILE, Reader, Resource, rules, unpacked
 from dashwright.jobs_worker.domain.survey import Candidate, Fault, survey
 from dashwright.jobs_worker.ports import Checkout, Progress, Resources, Spool
 
@@ -113,7 +113,7 @@ async def plan_sync(
     await progress.report(tally)
     reader = Reader(job.namespace, job.repository, means.read_yaml, means.admission, means.largest_file)
     prepared: list[Prepared] = []
-    for some in _portions(found.candidates):
+    for some in _taken(found.candidates):
         read, faults = await asyncio.to_thread(_read, some, checkout, reader, means.spool)
         prepared += read
         found.faults += faults
@@ -180,6 +180,15 @@ def _portions(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     return (items[first : first + _AT_ONCE] for first in range(0, len(items), _AT_ONCE))
 
 
+def _taken(items: list[Item]) -> Iterator[Sequence[Item]]:
+    """As ``_portions``, but the list does not keep what was taken."""
+    items.reverse()
+    while items:
+        some = items[: -_AT_ONCE - 1 : -1]
+        del items[-_AT_ONCE:]
+        yield some
+
+
 def _read(candidates: Sequence[Candidate], checkout: Checkout, reader: Reader, spool: Spool) -> tuple[list[Prepared], list[Fault]]:
     """Each file, read once, and the faults of those that cannot be read or understood.
 
@@ -194,7 +203,7 @@ def _read(candidates: Sequence[Candidate], checkout: Checkout, reader: Reader, s
             file = read(candidate.path)
             checksum = candidate.checksum if file.checksum == candidate.checksum else file.checksum
             resource = reader.read(candidate.path, file.body)
-            prepared.append(Prepared(candidate, resource.without_spec(), checksum, spool.put(resource.spec)))
+            prepared.append(Prepared(candidate.path, checksum, resource.key, candidate.stored, spool.put(resource.packed())))
         except DashwrightError as fault:
             # Below 500 is what whoever keeps the repository can mend; anything else is a failure of ours and ends the job.
             if fault.status >= 500:
@@ -215,16 +224,16 @@ async def _changes(plan: Plan, folders: Folders, spool: Spool, tally: Tally, pro
         yield folders.write(directory, is_new=folders.key(directory) not in plan.existing)
         await _advance(tally, progress)
     for files in _portions(plan.writes):
-        for file, spec in zip(files, await asyncio.to_thread(_specs, files, spool), strict=True):
-            yield file.write(folders, spec, is_new=file.key not in plan.existing)
+        for file, resource in zip(files, await asyncio.to_thread(_resources, files, spool), strict=True):
+            yield write_of(file.path, file.checksum, resource, folders, is_new=file.key not in plan.existing)
             await _advance(tally, progress)
     for item in plan.removals:
         yield Removal(item.key)
         await _advance(tally, progress)
 
 
-def _specs(files: Sequence[Prepared], spool: Spool) -> list[bytes]:
-    return [spool.get(file.ticket) for file in files]
+def _resources(files: Sequence[Prepared], spool: Spool) -> list[Resource]:
+    return [unpacked(spool.get(file.ticket)) for file in files]
 
 
 async def _advance(tally: Tally, progress: Progress) -> None:

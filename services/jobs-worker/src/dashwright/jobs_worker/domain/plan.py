@@ -14,39 +14,37 @@ from dashwright.jobs_worker.domain.folders import Folders, shallow_first
 from dashwright.jobs_worker.domain.objects import Key, Managed, Owner, Write
 from dashwright.jobs_worker.domain.ownership import annotations, refusal
 from dashwright.jobs_worker.domain.resource import Resource
-from dashwright.jobs_worker.domain.survey import Candidate, Fault, Survey
+from dashwright.jobs_worker.domain.survey import Fault, Survey
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A file that was read. The body waits elsewhere under ``ticket``: ``resource.spec`` is empty."""
+    """A file that was read, one of very many: the resource in it waits elsewhere under ``ticket``.
 
-    candidate: Candidate
-    resource: Resource
+    ``checksum`` is that of the bytes that were read, ``stored`` what the path stands for so far.
+    """
+
+    path: str
     checksum: str
+    key: Key
+    stored: tuple[Managed, ...]
     ticket: int
 
-    @property
-    def path(self) -> str:
-        return self.candidate.path
 
-    @property
-    def key(self) -> Key:
-        return self.resource.key
-
-    def write(self, folders: Folders, spec: bytes, *, is_new: bool) -> Write:
-        folder = folders.name(paths.parent(self.path))
-        return Write(
-            key=self.key,
-            kind=self.resource.kind,
-            version=self.resource.version,
-            extract=self.resource.extract,
-            folder=folder,
-            spec=spec,
-            is_new=is_new,
-            labels=self.resource.labels,
-            annotations={**self.resource.annotations, **annotations(folders.repository, self.path, self.checksum, folder)},
-        )
+def write_of(path: str, checksum: str, resource: Resource, folders: Folders, *, is_new: bool) -> Write:
+    """What is stored of the resource in a file, in the folder of its directory."""
+    folder = folders.name(paths.parent(path))
+    return Write(
+        key=resource.key,
+        kind=resource.kind,
+        version=resource.version,
+        extract=resource.extract,
+        folder=folder,
+        spec=resource.spec,
+        is_new=is_new,
+        labels=resource.labels,
+        annotations={**resource.annotations, **annotations(folders.repository, path, checksum, folder)},
+    )
 
 
 @dataclass(slots=True)
@@ -133,7 +131,7 @@ def _refuse_foreign(
         reason = refusal(file.key, owners.get(file.key), repository) if file.key not in ours else ""
         reason = reason or blocked.get(paths.parent(file.path), "")
         if reason:
-            faults.append(Fault(file.path, reason, file.candidate.stored, file.key.name))
+            faults.append(Fault(file.path, reason, file.stored, file.key.name))
     return faults
 
 
@@ -152,8 +150,8 @@ def _refuse_duplicates(prepared: Iterable[Prepared], held: Mapping[Key, str]) ->
         for file in files:
             shown = f"duplicate resource name: {file.key.name}"
             message = f"{shown}, {file.path} and {other}"
-            faults.setdefault(file.path, Fault(file.path, message, file.candidate.stored, file.key.name, shown=shown))
-            holding.extend((item.key, file.path) for item in file.candidate.stored)
+            faults.setdefault(file.path, Fault(file.path, message, file.stored, file.key.name, shown=shown))
+            holding.extend((item.key, file.path) for item in file.stored)
 
     def settle_held() -> None:
         while holding:
@@ -162,7 +160,7 @@ def _refuse_duplicates(prepared: Iterable[Prepared], held: Mapping[Key, str]) ->
 
     settle_held()
     for key, files in list(rivals.items()):
-        winner = next((file for file in files if any(item.key == key for item in file.candidate.stored)), files[0])
+        winner = next((file for file in files if any(item.key == key for item in file.stored)), files[0])
         rivals[key] = [winner]
         refuse((file for file in files if file is not winner), winner.path)
     settle_held()

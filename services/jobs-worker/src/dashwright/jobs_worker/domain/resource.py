@@ -4,8 +4,9 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from sys import intern
 from typing import Any
+
+import orjson
 
 from dashwright.common.document import check_depth, check_texts, read_shallow, write_json
 from dashwright.common.errors import Invalid, TooLarge
@@ -27,7 +28,6 @@ _CLASSIC_MARKS = frozenset({"panels", "schemaVersion", "tags"})
 KEPT_BY_THE_STORE = ("id", "uid", "version")
 """Keys of a classic spec that the store has in the metadata."""
 
-_NONE: Mapping[str, str] = {}
 _WHAT_BELONGS_HERE = "a file holds either a dashboard's JSON (title, panels, …) or a resource with apiVersion, kind, metadata and spec"
 
 
@@ -47,11 +47,18 @@ class Resource:
     annotations: Mapping[str, str]
     is_classic: bool = False
 
-    def without_spec(self) -> "Resource":
-        """What is kept of each of thousands of files, while all are read: what many have alike is there once."""
-        extract = self.extract._replace(tags=tuple(intern(tag) for tag in self.extract.tags), refs=tuple(self.extract.refs))
-        labels, annotations = self.labels or _NONE, self.annotations or _NONE
-        return Resource(self.key, self.kind, self.version, extract, b"", labels, annotations, self.is_classic)
+    def packed(self) -> bytes:
+        """For ``unpacked``: all but the spec on one line, and the spec behind it as it is."""
+        told = (self.key.name, self.kind, self.version, tuple(self.extract), self.labels, self.annotations, self.is_classic)
+        return b"\n".join((orjson.dumps(told), self.spec))
+
+
+def unpacked(packed: bytes) -> Resource:
+    """The resource that was ``packed``."""
+    told, _, spec = packed.partition(b"\n")
+    name, kind, version, extract, labels, annotations, is_classic = orjson.loads(told)
+    key = Key(DASHBOARD.group, DASHBOARD.plural, name)
+    return Resource(key, kind, version, Extract(*extract), spec, labels, annotations, is_classic)
 
 
 def rules(admission: AdmissionSettings, largest: int) -> str:

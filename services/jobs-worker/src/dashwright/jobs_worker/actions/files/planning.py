@@ -17,9 +17,9 @@ from dashwright.jobs_worker.domain.files.proposal import checksum_of
 from dashwright.jobs_worker.domain.files.touches import nearest_folder, touch, touches_of
 from dashwright.jobs_worker.domain.files.wrapper import Sight
 from dashwright.jobs_worker.domain.objects import Difference, Edit, Entry, File, Key, Repository
-from dashwright.jobs_worker.domain.plan import Prepared
+from dashwright.jobs_worker.domain.plan import write_of
 from dashwright.jobs_worker.domain.resource import Reader, Resource
-from dashwright.jobs_worker.domain.survey import Candidate, Fault
+from dashwright.jobs_worker.domain.survey import Fault
 from dashwright.jobs_worker.ports import Checkout, Objects
 
 
@@ -158,8 +158,7 @@ async def see(scene: Scene, planned: Planned, checkout: Checkout, path: str, ref
     existing = await scene.objects.shown(scene.repository.namespace, key, version)
     write = None
     if resource is not None:
-        prepared = Prepared(Candidate(path, file.checksum), resource, file.checksum, ticket=0)
-        write = prepared.write(planned.folders, resource.spec, is_new=existing is None)
+        write = write_of(path, file.checksum, resource, planned.folders, is_new=existing is None)
     faults = [fault.shown or fault.message for fault in planned.plan.faults if concerns(fault, path)]
     errors += [message for message in faults if message not in errors]
     dry_run = await scene.objects.tried(scene.repository.namespace, write) if write is not None and is_tried and not errors else None
