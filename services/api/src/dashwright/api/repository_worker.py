@@ -1,11 +1,13 @@
 """What the jobs worker does with a repository while somebody waits: it alone reads folders, talks to git hosts and writes to either."""
 
 import asyncio
-from typing import Final
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeVar
 
+from dashwright.api.http.sharing import Shared
 from dashwright.api.probing import RepositoryProbe
 from dashwright.common.database.pool import Database
-from dashwright.common.errors import Unhealthy
+from dashwright.common.errors import DeadlineExceeded, Unhealthy
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.messaging.broker import Broker
@@ -13,6 +15,8 @@ from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.models.shape import Shape
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import Stored
+
+Done = TypeVar("Done")
 
 READ: Final = REPOSITORY.actions["get"]
 
@@ -26,6 +30,7 @@ class RepositoryWorker:
         self._queue = broker.topology.repositories
         self._rpc = rpc
         self._probe = probe
+        self._under_way: Shared[object, Any] = Shared()
 
     async def ready(self, caller: Identity, namespace: str, name: str) -> Stored:
         """The repository, which can be worked with. Raises NotFound, and Unhealthy for one that failed its probe.
@@ -47,6 +52,24 @@ class RepositoryWorker:
         left = due - asyncio.get_running_loop().time()
         answer = await self._rpc.call(self._queue, request.to_json(), timeout=max(left, 0.001))
         return await answer.read()
+
+    async def see_through(self, work: Callable[[], Coroutine[Any, Any, Done]], *, due: float) -> Done:
+        """Waits until ``due`` for a change to be made and recorded; it goes on after that, and is recorded as what it became.
+
+        Raises DeadlineExceeded, and what the work does.
+        """
+        try:
+            async with asyncio.timeout_at(due):
+                done: Done = await self._under_way.once(object(), work)
+        except TimeoutError as error:
+            text = f"The change took longer than {SECONDS:g} seconds; look whether it has come before you ask for it again"
+            raise DeadlineExceeded(text) from error
+        return done
+
+
+def late(due: float) -> float:
+    """Until when an answer to a change is worth having that was waited for until ``due``: what it became is recorded then."""
+    return due + SECONDS
 
 
 def due() -> float:

@@ -11,7 +11,7 @@ from dashwright.api.domain.access.view import View
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.http.denial import denied
-from dashwright.api.repository_worker import READ, RepositoryWorker, due
+from dashwright.api.repository_worker import READ, RepositoryWorker, due, late
 from dashwright.api.resources import rules
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -96,10 +96,14 @@ class Files:
             message=wanted.message,
             author=await author_of(self._database, caller, self._clock),
         )
-        done = await self._done(caller, asked, until)
-        self._guard.forget(caller.namespace)  # directories are folders
-        await self._record(actor, wanted, done)
-        return await _written(done["wrapper"])
+
+        async def make() -> dict[str, Any]:
+            done = await self._done(caller, asked, until)
+            self._guard.forget(caller.namespace)  # directories are folders
+            await self._record(actor, wanted, done)
+            return done
+
+        return await _written((await self._worker.see_through(make, due=until))["wrapper"])
 
     async def _done(self, caller: Identity, asked: ChangeRequest, until: float) -> dict[str, Any]:
         moved: Conflict | None = None
@@ -108,7 +112,7 @@ class Files:
             await self._judge(caller, asked.path, _touches(planned))
             decided = asked.model_copy(update={"base": planned["base"], "content": planned.get("content")})
             try:
-                return await self._asked(caller, decided, until=until)
+                return await self._asked(caller, decided, until=late(until))
             except AlreadyExists:
                 raise
             except Conflict as error:

@@ -1,13 +1,13 @@
 """Direct edits: an object that a repository manages is changed by a change of its file, where the repository takes such."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 import orjson
 
 from dashwright.api.accounts.authors import author_of
-from dashwright.api.repository_worker import RepositoryWorker, due
+from dashwright.api.repository_worker import RepositoryWorker, due, late
 from dashwright.api.resources import rules
 from dashwright.api.resources.writing.admission import invalid
 from dashwright.api.resources.writing.wanted import By
@@ -51,9 +51,10 @@ class Edits:
         if why is not None:
             raise Forbidden(f"{rules.managed(stored)}{why}; {instead} its {'directory' if stored.kind.is_tree else 'file'} there instead")
 
-    async def make(self, stored: Stored, write: Write | None, by: By) -> None:
+    async def make(self, stored: Stored, write: Write | None, by: By, record: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Changes the object's file, or where ``write`` is None removes it, and by that the object. Not inside a transaction.
 
+        What is done is recorded, also where nobody waits for it any more.
         Raises Conflict where the file is another by now, Unhealthy, DeadlineExceeded, Unavailable, and what the worker says of the content.
         """
         annotations = rules.annotations_of(stored)
@@ -69,7 +70,13 @@ class Edits:
             author=await author_of(self._database, by.identity, self._clock),
             dry_run=by.dry_run,
         )
-        await self._worker.ask(request, due=until)
+
+        async def change() -> None:
+            await self._worker.ask(request, due=until if by.dry_run else late(until))
+            if not by.dry_run:
+                await record()
+
+        await self._worker.see_through(change, due=until)
 
 
 async def refusal(connection: Connection, stored: Stored) -> str | None:

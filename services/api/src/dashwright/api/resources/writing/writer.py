@@ -240,12 +240,15 @@ class Writer:
         tried = await self._tried(namespace, stored, edits.of_its_file(stored, write), replace(by, dry_run=True))
         if tried is None or not tried.is_changed:
             return tried
-        await self._edits.make(stored, write, by)
+        await self._edits.make(stored, write, by, partial(self._record_edit, stored, by, "update"))
         if by.dry_run:
             return tried
-        async with self._database.transaction() as connection:
-            await _record(connection, by, stored.kind, stored.name, "update")
+        async with self._database.connection() as connection:
             return Changed(await resources.get(connection, stored.kind, namespace, stored.name), True)
+
+    async def _record_edit(self, stored: Stored, by: By, verb: str) -> None:
+        async with self._database.transaction() as connection:
+            await _record(connection, by, stored.kind, stored.name, verb)
 
     async def _tried(self, namespace: str, stored: Stored, write: resources.Write, by: By, *, lets_go: str | None = None) -> Changed | None:
         """None where the object was written since it was read. ``lets_go`` is the repository that manages it no more."""
@@ -262,10 +265,7 @@ class Writer:
         _demand(view, by, stored.kind, "delete", stored.name, stored.folder)
         expect.check_delete(stored)
         await self._edits.check(stored, instead="remove")
-        await self._edits.make(stored, None, by)
-        if not by.dry_run:
-            async with self._database.transaction() as connection:
-                await _record(connection, by, stored.kind, stored.name, "delete")
+        await self._edits.make(stored, None, by, partial(self._record_edit, stored, by, "delete"))
         return Deleted(stored, True)
 
     async def _put(self, connection: Connection, namespace: str, stored: Stored, write: resources.Write, by: By) -> Changed:

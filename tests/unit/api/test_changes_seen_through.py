@@ -1,0 +1,73 @@
+"""A change that takes longer than anybody waits for it is recorded as what it became."""
+
+import asyncio
+
+import pytest
+
+from dashwright.api.probing import RepositoryProbe
+from dashwright.api.repository_worker import RepositoryWorker, due, late
+from dashwright.common.clock import Clock
+from dashwright.common.errors import Conflict, DeadlineExceeded
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.messaging.rpc import RpcClient
+
+
+@pytest.fixture
+def worker() -> RepositoryWorker:
+    broker = MemoryBroker()
+    rpc = RpcClient(broker)
+    return RepositoryWorker(None, broker, rpc, RepositoryProbe(broker, rpc, Clock()))  # type: ignore[arg-type]
+
+
+async def test_what_nobody_waits_for_any_more_goes_on(worker: RepositoryWorker) -> None:
+    """Whoever asked is told to look; the record comes when it is done."""
+    may_end, recorded = asyncio.Event(), asyncio.Event()
+
+    async def change() -> None:
+        await may_end.wait()
+        recorded.set()
+
+    with pytest.raises(DeadlineExceeded, match="look whether it has come"):
+        await worker.see_through(change, due=asyncio.get_running_loop().time())
+    may_end.set()
+    async with asyncio.timeout(5):
+        await recorded.wait()
+
+
+async def test_who_goes_ends_no_change(worker: RepositoryWorker) -> None:
+    """A client that breaks off leaves a commit that is on its way, and its record."""
+    begun, may_end, recorded = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def change() -> None:
+        begun.set()
+        await may_end.wait()
+        recorded.set()
+
+    waiting = asyncio.create_task(worker.see_through(change, due=due()))
+    await begun.wait()
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    may_end.set()
+    async with asyncio.timeout(5):
+        await recorded.wait()
+
+
+async def test_in_time_it_is_as_if_it_were_waited_for(worker: RepositoryWorker) -> None:
+    """What it answers, and what it raises."""
+
+    async def change() -> int:
+        return 7
+
+    async def refuse() -> int:
+        raise Conflict("no")
+
+    assert await worker.see_through(change, due=due()) == 7
+    with pytest.raises(Conflict, match="no"):
+        await worker.see_through(refuse, due=due())
+
+
+async def test_an_answer_is_worth_having_longer_than_it_is_waited_for() -> None:
+    """As long again as the worker may take."""
+    until = due()
+    assert late(until) - until == pytest.approx(33)
