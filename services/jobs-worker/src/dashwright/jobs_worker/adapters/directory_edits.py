@@ -64,13 +64,10 @@ def _check(root: int, edit: Edit, largest: int) -> int | None:
 
 
 def _look(root: int, path: str, largest: int) -> tuple[int, str]:
-    directory = _open_parent(root, path)
-    try:
+    with _parent(root, path) as directory:
         name = _name(path)
         mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
         return mode & 0o777, read_at(directory, (name,), largest).checksum
-    finally:
-        os.close(directory)
 
 
 def _write(root: int, edits: Sequence[Edit], modes: dict[str, int | None]) -> None:
@@ -94,20 +91,15 @@ def _write(root: int, edits: Sequence[Edit], modes: dict[str, int | None]) -> No
 
 def _make_directories(root: int, path: str, made: list[str]) -> None:
     for directory in reversed(list(paths.directories(path))):
-        above = _open_parent(root, directory.rstrip("/"))
-        try:
-            with suppress(FileExistsError):
-                os.mkdir(_name(directory.rstrip("/")), dir_fd=above)
-                made.append(directory)
-        finally:
-            os.close(above)
+        with _parent(root, directory.rstrip("/")) as above, suppress(FileExistsError):
+            os.mkdir(_name(directory.rstrip("/")), dir_fd=above)
+            made.append(directory)
 
 
 def _stage(root: int, edit: Edit, mode: int | None) -> None:
-    directory = _open_parent(root, edit.path)
-    try:
+    with _parent(root, edit.path) as directory:
         with suppress(FileNotFoundError):
-            # Of a process that died here.
+            # Left by a process that died here.
             os.unlink(_staged(edit.path), dir_fd=directory)
         with open(os.open(_staged(edit.path), _NEW, 0o666, dir_fd=directory), "wb") as file:  # noqa: PTH123 - a descriptor, not a path
             file.write(edit.body or b"")
@@ -115,27 +107,18 @@ def _stage(root: int, edit: Edit, mode: int | None) -> None:
             if mode is not None:
                 os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
-    finally:
-        os.close(directory)
 
 
 def _put(root: int, path: str) -> None:
-    directory = _open_parent(root, path)
-    try:
+    with _parent(root, path) as directory:
         os.rename(_staged(path), _name(path), src_dir_fd=directory, dst_dir_fd=directory)
-    finally:
-        os.close(directory)
 
 
 def _remove(root: int, gone: Sequence[str]) -> None:
     """Removes files, and the directories that they leave empty."""
     for path in gone:
-        with _told(path):
-            directory = _open_parent(root, path)
-            try:
-                os.unlink(_name(path), dir_fd=directory)
-            finally:
-                os.close(directory)
+        with _told(path), _parent(root, path) as directory:
+            os.unlink(_name(path), dir_fd=directory)
     for path in gone:
         for above in paths.directories(path):
             if not _remove_directory(root, above):
@@ -146,29 +129,20 @@ def _remove(root: int, gone: Sequence[str]) -> None:
 def _remove_directory(root: int, path: str) -> bool:
     """Whether it is gone. It stays where something is in it, or somebody does not let it go."""
     try:
-        above = _open_parent(root, path.rstrip("/"))
-    except FileNotFoundError:
-        return True
-    try:
-        os.rmdir(_name(path.rstrip("/")), dir_fd=above)
+        with _parent(root, path.rstrip("/")) as above:
+            os.rmdir(_name(path.rstrip("/")), dir_fd=above)
     except FileNotFoundError:
         return True
     except OSError:
         return False
-    finally:
-        os.close(above)
     return True
 
 
 def _clear(root: int, staged: Sequence[str], made: Sequence[str]) -> None:
     """Removes what was made for nothing, as far as it can be."""
     for path in staged:
-        with suppress(OSError):
-            directory = _open_parent(root, path)
-            try:
-                os.unlink(_staged(path), dir_fd=directory)
-            finally:
-                os.close(directory)
+        with suppress(OSError), _parent(root, path) as directory:
+            os.unlink(_staged(path), dir_fd=directory)
     for emptied in reversed(made):
         _remove_directory(root, emptied)
 
@@ -176,16 +150,18 @@ def _clear(root: int, staged: Sequence[str], made: Sequence[str]) -> None:
 def _keep(root: int, changed: Sequence[str]) -> None:
     """What was done outlives a failure of the power: the directories that it was done in, and those above them, are on the disk."""
     for directory in {above for path in changed for above in ("", *paths.directories(path))}:
-        with _told(directory or "the folder"), suppress(FileNotFoundError):
-            opened = open_below(os.dup(root), directory.split("/")[:-1], DIRECTORY)
-            try:
-                os.fsync(opened)
-            finally:
-                os.close(opened)
+        with _told(directory or "the folder"), suppress(FileNotFoundError), _parent(root, directory) as opened:
+            os.fsync(opened)
 
 
-def _open_parent(root: int, path: str) -> int:
-    return open_below(os.dup(root), path.split("/")[:-1], DIRECTORY)
+@contextmanager
+def _parent(root: int, path: str) -> Iterator[int]:
+    """The directory that a file lies in; of a path that ends in a slash that directory itself."""
+    directory = open_below(os.dup(root), path.split("/")[:-1], DIRECTORY)
+    try:
+        yield directory
+    finally:
+        os.close(directory)
 
 
 def _name(path: str) -> str:
