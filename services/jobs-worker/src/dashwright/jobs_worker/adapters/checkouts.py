@@ -1,7 +1,6 @@
 """Repositories of every type, as they are looked at and read."""
 
 import asyncio
-import base64
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +11,6 @@ from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.jobs import paths
 from dashwright.common.kinds.branches import is_branch
-from dashwright.common.kinds.repository import token_place
 from dashwright.common.models.provisioning import GitHostRepositoryConfig, RepositoryType
 from dashwright.common.models.repository_views import HistoryItem
 from dashwright.common.reach import Reach
@@ -26,6 +24,7 @@ from dashwright.jobs_worker.adapters.git.command import Program
 from dashwright.jobs_worker.adapters.git.commits import Change
 from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors
 from dashwright.jobs_worker.adapters.git.remote import Budget, Remote
+from dashwright.jobs_worker.adapters.tokens import token_of
 from dashwright.jobs_worker.domain.edits import check_edits
 from dashwright.jobs_worker.domain.objects import CommitBy, Draft, Edit, Repository
 from dashwright.jobs_worker.ports import Checkout, SizedCheckout
@@ -195,12 +194,10 @@ class Checkouts:
 
     def _remote(self, repository: Repository, seconds: float) -> Remote:
         githost = _githost(repository)
-        sealed = githost.encrypted_token
-        token = self._box.open(base64.b64decode(sealed), token_place(repository.namespace, repository.name)) if sealed else ""
         authorities = self._settings.git_authorities
         return Remote(
             (githost.url or "").rstrip("/"),
-            token,
+            token_of(repository, githost, self._box),
             self._reach,
             seconds,
             authorities.absolute() if authorities else None,

@@ -1,17 +1,16 @@
 """The port ``Host`` over the REST API that git hosts have in common."""
 
-import base64
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from dashwright.common.errors import BadRequest, Forbidden, NotFound, SourceFailed
-from dashwright.common.kinds.repository import token_place
 from dashwright.common.secrets import SecretBox
 from dashwright.jobs_worker.adapters.host.addresses import Api, api_of
 from dashwright.jobs_worker.adapters.host.answers import CommentAnswer, FileAnswer, HookAnswer, PullRequestAnswer
 from dashwright.jobs_worker.adapters.host.client import HostClient
+from dashwright.jobs_worker.adapters.tokens import token_of
 from dashwright.jobs_worker.domain.hosting import MOST_FILES, ChangedFile, Hook, Judgement, PullRequest, WantedHook
 from dashwright.jobs_worker.domain.objects import Repository
 
@@ -94,9 +93,7 @@ class RestHost:
         githost = repository.spec.githost
         if githost is None or not githost.url:
             raise BadRequest("a folder has no pull requests and no hooks")
-        sealed = githost.encrypted_token
-        token = self._box.open(base64.b64decode(sealed), token_place(repository.namespace, repository.name)) if sealed else ""
-        return api_of(githost.url, token, self._apis, repository.namespace)
+        return api_of(githost.url, token_of(repository, githost, self._box), self._apis, repository.namespace)
 
 
 def _hook(wanted: WantedHook) -> dict[str, Any]:
