@@ -13,7 +13,7 @@ from dashwright.common.jobs.progress import Tally
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.models.provisioning import JobResourceSummary
 from dashwright.common.models.repository_views import PlannedAction, PlannedChange
-from dashwright.jobs_worker.actions.sync import Means, Planned, SyncJob, plan_sync, record_written
+from dashwright.jobs_worker.actions.sync import Means, Planned, Silent, SyncJob, plan_sync, record_written
 from dashwright.jobs_worker.domain.comparison import difference
 from dashwright.jobs_worker.domain.folders import Folders
 from dashwright.jobs_worker.domain.objects import Document, Key, Managed, Write
@@ -49,16 +49,11 @@ class _Step:
     write: Callable[[], Write] | None = None
 
 
-class _Silence:
-    async def report(self, tally: Tally) -> None:
-        """Nobody follows a plan."""
-
-
 async def preview(job: SyncJob, checkout: Checkout, stored: StoredObjects, means: Means, *, with_items: bool = True) -> Preview:
     """Looks at everything, and without ``with_items`` only counts it. Raises what the ports raise; what fails a sync as a whole is told."""
     tally = Tally()
     try:
-        planned = await plan_sync(job, checkout, stored, _Silence(), means, tally)
+        planned = await plan_sync(job, checkout, stored, Silent(), means, tally)
     except Conflict as error:
         return Preview([], [], False, [error.message])
     record_written(tally, planned.plan, planned.folders)

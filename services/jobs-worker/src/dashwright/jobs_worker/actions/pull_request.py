@@ -90,18 +90,18 @@ async def _say_failed(repository: Repository, commit: str, host: Host, error: Da
 
 async def _report(repository: Repository, request: PullRequest, checkout: Checkout, reviewing: Reviewing, progress: Progress) -> Report:
     changed = await reviewing.host.changed_files(repository, request.number)
-    touched = _touched(changed, _directory(repository))
+    touched, title = _touched(changed, _directory(repository)), repository.spec.title
     if not touched:
-        return Report(repository.spec.title, checkout.commit, [])
-    spec = repository.spec
-    job = SyncJob(repository.namespace, repository.name, spec.title, spec.sync.target, spec.sync.enabled)
+        return Report(title, checkout.commit, [])
     try:
-        planned = await plan_sync(job, checkout, reviewing.stored, progress, reviewing.means, Tally(message=verdicts.REVIEWING))
+        planned = await plan_sync(
+            SyncJob.of(repository), checkout, reviewing.stored, progress, reviewing.means, Tally(message=verdicts.REVIEWING)
+        )
     except Conflict as error:
-        return Report(spec.title, checkout.commit, [], problems=[error.message])
+        return Report(title, checkout.commit, [], problems=[error.message])
     files = await _Looking(repository, request, checkout, reviewing, planned).files(touched)
     problems = await refusals(repository.namespace, planned.plan, reviewing.stored)
-    return Report(spec.title, checkout.commit, files, max(0, request.files - len(changed)), problems)
+    return Report(title, checkout.commit, files, max(0, request.files - len(changed)), problems)
 
 
 def _touched(changed: Sequence[ChangedFile], directory: str) -> frozenset[str]:

@@ -19,7 +19,7 @@ from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import SyncTarget
 from dashwright.jobs_worker.domain.folders import Folders
 from dashwright.jobs_worker.domain.identity import folder_names
-from dashwright.jobs_worker.domain.objects import Change, Difference, Key, Managed, Quarantined, Removal, Snapshot
+from dashwright.jobs_worker.domain.objects import Change, Difference, Key, Managed, Quarantined, Removal, Repository, Snapshot
 from dashwright.jobs_worker.domain.plan import Plan, Prepared, make_plan, unknown_keys, write_of
 from dashwright.jobs_worker.domain.resource import LARGEST_FILE, Reader, Resource, rules, unpacked
 from dashwright.jobs_worker.domain.survey import Candidate, Fault, survey
@@ -41,6 +41,11 @@ class SyncJob:
     target: SyncTarget
     enabled: bool
 
+    @classmethod
+    def of(cls, repository: Repository) -> "SyncJob":
+        spec = repository.spec
+        return cls(repository.namespace, repository.name, spec.title, spec.sync.target, spec.sync.enabled)
+
 
 @dataclass(frozen=True, slots=True)
 class Means:
@@ -56,7 +61,7 @@ class Means:
 class Planned:
     """What a sync does, decided; nothing of it is written yet.
 
-    ``difference`` is what was looked at, None for everything. ``requarantined``: not the same files cannot go in as before.
+    ``difference`` is what was looked at, None for everything. ``requarantined``: the files that cannot go in are others than before.
     """
 
     plan: Plan
@@ -66,13 +71,20 @@ class Planned:
     requarantined: bool
 
 
+class Silent:
+    """Progress that nobody follows."""
+
+    async def report(self, tally: Tally) -> None:
+        return
+
+
 async def sync(
     job: SyncJob, checkout: Checkout, resources: Resources, progress: Progress, means: Means, difference: Difference | None = None
 ) -> Tally:
-    """Looks at everything, or where ``difference`` tells how the checkout differs from what is stored, at that only.
+    """Looks at everything, or only at what ``difference`` names; both leave the same behind.
 
-    Both leave the same behind. Answers verdict, errors and summary; faults of single files are among them. Raises what fails as a whole,
-    and then nothing was written: PreconditionFailed when sync is off, and what the two steps raise.
+    Answers verdict, errors and summary; faults of single files are among the errors. Raises PreconditionFailed when sync is off, and what
+    the two steps raise: then nothing was written.
     """
     if not job.enabled:
         raise PreconditionFailed(verdicts.SYNC_DISABLED)

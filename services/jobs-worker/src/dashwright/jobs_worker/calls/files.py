@@ -36,8 +36,8 @@ from dashwright.common.stores.repositories import Kept
 from dashwright.jobs_worker.actions.files.changing import Decided, decide, message_of
 from dashwright.jobs_worker.actions.files.editing import edits_of, message_of_edit, plan_edits
 from dashwright.jobs_worker.actions.files.looking import list_files, look
-from dashwright.jobs_worker.actions.files.planning import Scene, Silent, holds, plan_files
-from dashwright.jobs_worker.actions.sync import Means, Planned, apply_plan
+from dashwright.jobs_worker.actions.files.planning import Scene, holds, plan_files
+from dashwright.jobs_worker.actions.sync import Means, Planned, Silent, apply_plan
 from dashwright.jobs_worker.domain.files.rules import ref_of
 from dashwright.jobs_worker.domain.files.wrapper import Sight, wrap
 from dashwright.jobs_worker.domain.objects import CommitBy, Difference, Edit, Repository

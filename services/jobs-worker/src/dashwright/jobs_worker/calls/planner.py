@@ -52,10 +52,8 @@ class Planner:
             checkout = await opening(repository, ref)
             if checkout is None:
                 return _told(Preview([], [], False, []), None, kept.commit)
-            spec = repository.spec
-            job = SyncJob(repository.namespace, repository.name, spec.title, spec.sync.target, spec.sync.enabled)
             with self._open_means() as means:
-                found = await preview(job, checkout, self._open_stored(repository), means, with_items=with_items)
+                found = await preview(SyncJob.of(repository), checkout, self._open_stored(repository), means, with_items=with_items)
             return _told(found, checkout.commit, kept.commit)
 
 

@@ -83,8 +83,7 @@ class SyncRunner:
             kept = await repositories.kept(connection, stored.uid, generation=stored.generation)
             held = await revisions.held(connection, stored.uid, generation=stored.generation)
         repository = repository_of(stored)
-        spec = repository.spec
-        if not spec.sync.enabled:
+        if not repository.spec.sync.enabled:
             raise PreconditionFailed(verdicts.SYNC_DISABLED)
         newest = await self._checkout(job, repository)
         if newest is None:
@@ -101,10 +100,9 @@ class SyncRunner:
             await self._note(repository, incremental=jobs.is_incremental(job), held_at=head)
             return execution.ended(Tally(message=verdicts.SYNC_STARTED, final_message=verdicts.SAME_COMMIT))
         difference = await self._difference(job, checkout, kept, quarantined)
-        wanted = SyncJob(job.namespace, job.repository, spec.title, spec.sync.target, spec.sync.enabled)
         with self._open_spool() as spool:
             means = Means(spool, self._read_yaml, self._admission, self._largest_file)
-            tally = await sync(wanted, checkout, objects, execution, means, difference)
+            tally = await sync(SyncJob.of(repository), checkout, objects, execution, means, difference)
         await self._note(repository, incremental=difference is not None, held_at=head)
         if checkout.commit:
             await self._keep(repository)

@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 import orjson
 
@@ -36,8 +35,6 @@ from dashwright.jobs_worker.domain.files.wrapper import Sight
 from dashwright.jobs_worker.domain.objects import Difference, Edit, Entry, Key
 from dashwright.jobs_worker.domain.resource import check_size
 from dashwright.jobs_worker.ports import Checkout
-
-_KEEP: Final = ".keep"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +134,7 @@ class _Files:
         match wanted.method:
             case ChangeMethod.CREATE:
                 self._require_free(path)
-                return [Edit(path + _KEEP, b"", None) if is_directory else Edit(path, body, None)]
+                return [Edit(path + paths.KEEP, b"", None) if is_directory else Edit(path, body, None)]
             case ChangeMethod.UPDATE:
                 if is_directory:
                     raise MethodNotAllowed("a directory is made, moved or removed; what can be updated is a file")

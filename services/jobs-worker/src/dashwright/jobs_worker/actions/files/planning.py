@@ -12,7 +12,7 @@ from dashwright.common.kinds.registry import DASHBOARD, REPOSITORY
 from dashwright.common.models.provisioning import RepositoryType
 from dashwright.common.models.repository_calls import Touch
 from dashwright.common.models.repository_views import ResourceAction
-from dashwright.jobs_worker.actions.sync import Means, Planned, SyncJob, plan_sync
+from dashwright.jobs_worker.actions.sync import Means, Planned, Silent, SyncJob, plan_sync
 from dashwright.jobs_worker.domain.files.proposal import checksum_of
 from dashwright.jobs_worker.domain.files.touches import nearest_folder, touch, touches_of
 from dashwright.jobs_worker.domain.files.wrapper import Sight
@@ -33,8 +33,7 @@ class Scene:
 
     @property
     def job(self) -> SyncJob:
-        spec = self.repository.spec
-        return SyncJob(self.repository.namespace, self.repository.name, spec.title, spec.sync.target, spec.sync.enabled)
+        return SyncJob.of(self.repository)
 
     @property
     def in_git(self) -> bool:
@@ -44,13 +43,6 @@ class Scene:
     def reader(self) -> Reader:
         means = self.means
         return Reader(self.repository.namespace, self.repository.name, means.read_yaml, means.admission, means.largest_file)
-
-
-class Silent:
-    """Progress that nobody is told of."""
-
-    async def report(self, tally: Tally) -> None:
-        return
 
 
 class Proposed:
