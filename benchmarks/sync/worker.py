@@ -13,6 +13,7 @@ import structlog
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
+from dashwright.common.errors import Unavailable
 from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.messaging.broker import Handler
@@ -29,6 +30,7 @@ from dashwright.jobs_worker.main import JobsWorker
 NAMESPACE = "default"
 _FILES = 100_000
 _TICK = 0.005
+_ATTEMPTS = 5
 _WRITTEN = "select count(*), max(resource_version) from resource where resource in ('dashboards', 'folders')"
 _EVENTS = "select count(*) from change where feed = 1 and resource <> 'repositories'"
 _HISTORY = "select count(*) from resource_history"
@@ -88,9 +90,15 @@ class Worker:
         return seconds
 
     async def empty(self) -> None:
-        """As before the first repository."""
-        async with self._database.connection() as connection:
-            await connection.execute("truncate resource, resource_history, change, job, outbox cascade")
+        """As before the first repository. The worker's chores go on: where one is in the way, once more."""
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                async with self._database.connection() as connection:
+                    await connection.execute("truncate resource, resource_history, change, job, outbox cascade")
+                break
+            except Unavailable:
+                if not left:
+                    raise
 
     async def settle(self) -> None:
         """What the server does by itself some minutes after very much was written."""
