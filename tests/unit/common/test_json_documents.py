@@ -54,6 +54,8 @@ def test_a_document_is_the_same_however_it_is_spaced(tree: Any, indent: int | st
         ('{"a":0.1,"b":123456789012345678,"c":-0.0,"d":"\\u0000é"}', '{"a":0.1,"b":123456789012345678,"c":-0.0,"d":"\\u0000é"}'),
         ('{"a b":1,"ab":2}', '{"a b":1,"ab":2}'),
         ('{"a":1e2,"b":18446744073709551616}', '{"a":1e2,"b":18446744073709551616}'),
+        ('{"\\u003c":"a \\u003e b","c":"\\\\u0026 \\u0026"}', '{"<":"a > b","c":"\\\\u0026 &"}'),
+        ('{"a":"\\u003c","b":1.10}', '{"a":"<","b":1.10}'),
         ('{\n  "a": 1.10,\n  "b": [\n    18446744073709551616,\n    " \\u00e9"\n  ]\n}\n', '{"a":1.10,"b":[18446744073709551616," é"]}'),
     ],
 )
@@ -87,6 +89,7 @@ def test_rewritten_document_is_equal(tree: Any) -> None:
     [
         ('{"a": 1, "b": {"c": 1, "c": 2}}', "duplicate key 'c'"),
         ('{\n  "a": {\n    "c": 1,\n    "c": 1\n  }\n}\n', "duplicate key 'c'"),
+        ('{"<":1,"\\u003c":1}', "duplicate key '<'"),
         ('{"a": NaN}', "NaN is not a JSON number"),
         ("-Infinity", "-Infinity is not a JSON number"),
         ('{"a": 1,\n}', "not valid JSON: .* at line"),

@@ -21,6 +21,8 @@ _DEEPER = b"\n" + b"  " * DEEPEST_TREE
 _SPACE = b" \t\n\r"
 _ANY_DIGIT = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = b"0" * (_EXACT_DIGITS + 1)
+_GO_ESCAPES = ((b"\\u003c", b"<"), (b"\\u003e", b">"), (b"\\u0026", b"&"))
+"""What programs in Go write for characters that mean something in HTML."""
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
@@ -72,13 +74,20 @@ def _read(text: str) -> tuple[Any, bytes]:
         tree = orjson.loads(text)
         # Mostly not even space differs: a file is indented by two, a body not at all.
         written = orjson.dumps(tree, option=orjson.OPT_INDENT_2 if text[1:2] == "\n" else None)
-        sent = text.encode().rstrip(_SPACE)
+        sent = _without_go_escapes(text.encode().rstrip(_SPACE))
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return _read_exactly(text), b""
     # What orjson makes of it in half the time is all of it where it differs by space at most: a key that is lost, a number in other digits
     # or a text with other escapes shows in what is written.
     is_all = written == sent or written.translate(None, _SPACE) == sent.translate(None, _SPACE)
     return (tree, written) if is_all else (_read_exactly(text), b"")
+
+
+def _without_go_escapes(sent: bytes) -> bytes:
+    if b"\\u00" in sent:
+        for escape, character in _GO_ESCAPES:
+            sent = sent.replace(escape, character)
+    return sent
 
 
 def _read_exactly(text: str) -> Any:
