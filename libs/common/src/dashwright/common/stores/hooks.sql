@@ -1,11 +1,12 @@
 -- name: claim
--- At most $1 repositories that were changed or are due, which nobody else claims for as long as $2.
+-- At most $1 repositories that were changed or are due, which nobody else claims for as long as $2; none that is being removed.
 with wanted as (
     select r.uid, r.generation
     from resource r left join repository_hook k using (uid)
     where r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories' and r.deletion_timestamp is null
       and (k.uid is null or k.generation <> r.generation or k.due <= now())
     order by k.due nulls first limit $1
+    for key share of r skip locked
 ),
 claimed as (
     insert into repository_hook (uid, generation, due) select uid, generation, now() + $2 from wanted

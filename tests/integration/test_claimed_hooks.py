@@ -1,0 +1,28 @@
+"""Repositories that a worker takes up to see to their hooks, over a real database."""
+
+import asyncio
+from datetime import timedelta
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.kinds.kind import Extract
+from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.stores import hooks, resources
+
+SPEC = '{"title":"R","workflows":[],"type":"local","sync":{"enabled":true,"target":"folder"}}'
+LEASE = timedelta(minutes=1)
+
+
+async def test_what_is_being_removed_is_left_alone(database: Database) -> None:
+    """It keeps neither the others nor whoever takes them up waiting, and fails nobody once it has gone."""
+    async with database.transaction() as connection:
+        for name in ("going", "staying"):
+            write = resources.Write(REPOSITORY, name, SPEC, REPOSITORY.version, extract=Extract("R"))
+            await resources.create(connection, "default", write, actor="user:1", now=Clock().now())
+    async with asyncio.timeout(10), database.transaction() as removing:
+        await resources.delete(removing, REPOSITORY, "default", ["going"], actor="user:1")
+        async with database.connection() as connection:
+            claimed = await hooks.claim(connection, most=10, lease=LEASE)
+    assert [item.name for item in claimed] == ["staying"]
+    async with database.connection() as connection:
+        assert await hooks.claim(connection, most=10, lease=LEASE) == []
