@@ -90,13 +90,14 @@ def test_a_folder_in_no_tree_has_no_directory() -> None:
         ({"apiVersion": "dashboard.grafana.app/v1", "kind": "Dashboard", "metadata": ["a"], "spec": {}}, False),
         ({"uid": "a", "panels": []}, True),
         ({"uid": "b", "panels": []}, False),
-        ({"panels": []}, True),
+        ({"panels": []}, False),
+        ({"apiVersion": "dashboard.grafana.app/v1", "kind": "Dashboard", "metadata": {"labels": {"a": "b"}}, "spec": {}}, False),
         ({"apiVersion": "v1", "kind": "ConfigMap"}, False),
         ({"something": "else"}, False),
         ([], False),
     ],
 )
-def test_what_names_another_object_is_not_replaced(tree: object, *, may: bool) -> None:
-    """Nor what is no dashboard."""
+def test_what_is_of_another_object_is_not_replaced(tree: object, *, may: bool) -> None:
+    """Nor what is no dashboard, nor what names nobody and is not as an export writes it: somebody did, and it is an object by its path."""
     assert may_replace(json.dumps(tree).encode(), "a") is may
     assert not may_replace(b"{", "a")

@@ -142,17 +142,20 @@ def fault_of(path: str) -> str:
 
 
 def may_replace(body: bytes, name: str) -> bool:
-    """Whether a file that is there already is of this object, as far as it says: of others nothing is overwritten."""
+    """Whether a file that is there already is of this object: it says so, or says of nobody and may be an earlier export's.
+
+    These are resources without metadata. Whatever else names nobody somebody wrote, and its path names its object.
+    """
     try:
         tree = read_json(text_of(body))
     except Invalid:
         return False
     if is_classic(tree):
-        return tree.get("uid") in (None, "", name)
+        return bool(tree.get("uid") == name)
     if not is_resource(tree) or tree.get("kind") != DASHBOARD.kind:
         return False
     metadata = tree.get("metadata") or {}
-    return isinstance(metadata, dict) and metadata.get("name") in (None, "", name)
+    return isinstance(metadata, dict) and (not metadata or metadata.get("name") == name)
 
 
 def place(item: Exportable, directory: str, taken: set[str], is_free: Callable[[str], bool]) -> str:
