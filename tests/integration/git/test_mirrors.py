@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from dashwright.jobs_worker.adapters.git import mirrors as mirrors_room
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
 from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
 from dashwright.jobs_worker.adapters.git.remote import Remote, refusal
+from dashwright.jobs_worker.ports import CopyDamaged
 
 TOKEN = "s3cret-token"
 
@@ -283,7 +285,42 @@ async def test_a_branch_may_take_the_name_of_anothers_directory(server: GitServe
     commit = await mirrors.fetch("uid", ask("r.git"), "a/b")
     assert commit is not None
     assert before is not None
-    assert (commit.sha, commit.knows(before.sha)) == (sha, True)
+    assert (commit.sha, await commit.descends_from(before.sha)) == (sha, True)
+
+
+async def test_what_came_before_a_commit_is_known(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+    """Itself, what it was made on, and what that was, over merges, too; neither what came after, nor what only another branch has."""
+    work = server.make("r.git")
+    first, second, third = [work.commit({"a.json": text}) for text in "123"]
+    git(work.folder, "checkout", "--quiet", "-b", "side", second)
+    side = work.commit({"b.json": "side"}, branch="side")
+    assert await mirrors.fetch("uid", ask("r.git"), "side")
+    commit = await mirrors.fetch("uid", ask("r.git"), "main")
+    assert commit is not None
+    answers = {sha: await commit.descends_from(sha) for sha in (first, second, third, side, "0" * 40, "main")}
+    assert answers == {first: True, second: True, third: True, side: False, "0" * 40: False, "main": False}
+    assert not await replace(commit, sha=first).descends_from(third)
+    git(work.folder, "checkout", "--quiet", "main")
+    git(work.folder, "merge", "--quiet", "--no-edit", "side")
+    work.push()
+    merged = await mirrors.fetch("uid", ask("r.git"), "main")
+    assert merged is not None
+    assert await merged.descends_from(side)
+    assert await merged.descends_from(first)
+
+
+async def test_a_commit_lost_between_is_a_damage(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+    """It is no reason to look at everything, and the copy is made anew."""
+    work = server.make("r.git")
+    first, lost, *_ = [work.commit({"a.json": text}) for text in "1234"]
+    commit = await mirrors.fetch("uid", ask("r.git"), "main")
+    assert commit is not None
+    (commit.place / "objects" / lost[:2] / lost[2:]).unlink()
+    with pytest.raises(CopyDamaged, match="damaged"):
+        await commit.descends_from(first)
+    again = await mirrors.fetch("uid", ask("r.git"), "main")
+    assert again is not None
+    assert await again.descends_from(first)
 
 
 async def test_copies_are_tidied(server: GitServer, mirrors: Mirrors, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 """Repositories of every type, as they are looked at and read."""
 
-import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -164,7 +163,7 @@ class Checkouts:
         if not _COMMIT.fullmatch(ref):
             return await self.mirrors.fetch(repository.uid, remote, ref or githost.branch)
         newest = await self.mirrors.fetch(repository.uid, remote, githost.branch)
-        if newest is None or not await asyncio.to_thread(newest.knows, ref):
+        if newest is None or not await newest.descends_from(ref):
             raise NotFound(f"commit not found: {ref}; a commit is found by all 40 digits, on the repository's own branch")
         return replace(newest, sha=ref)
 

@@ -80,7 +80,8 @@ class GitCheckout:
         None also where a link or submodule came or went: it may stand for a directory, and what is stored from below that is not told here.
         And where a path ``besides`` is not found, though it did not go: its name was no UTF-8.
         """
-        return await asyncio.to_thread(self._changed, since, besides)
+        is_after = await Commit(self._place, self._commit).descends_from(since)
+        return await asyncio.to_thread(self._changed, since, besides) if is_after else None
 
     def _entries(self) -> list[Entry]:
         try:
@@ -123,7 +124,7 @@ class GitCheckout:
         try:
             repository = pygit2.Repository(str(self._place))
             old = objects.commit_of(repository, since)
-            if old is None or (since != self._commit and not repository.descendant_of(self._commit, since)):
+            if old is None:
                 return None
             before, root = objects.tree_of(repository, old, self._directory), self._root(repository)
             most = 2 * self._most_entries
@@ -132,8 +133,6 @@ class GitCheckout:
             if len(differing) > most or len(new) > self._most_entries or _special(gone) != _special(new):
                 return None
             return _difference(repository, since, before, root, [path for path, *_ in differing], besides)
-        except ValueError:
-            return None
         except (pygit2.GitError, KeyError) as error:
             raise damaged(self._place, error) from error
 

@@ -45,13 +45,14 @@ _ALWAYS: Final[Mapping[str, str]] = {
 
 
 class GitFailed(Exception):
-    """The program ended with another status than 0; ``answer`` and ``said`` are what it wrote, for whoever makes a sentence of it.
+    """The program ended with another ``status`` than 0; ``answer`` and ``said`` are what it wrote, for whoever makes a sentence of it.
 
     ``retry_after``: seconds for which the host wants to be left alone, where it says so.
     """
 
     def __init__(self, status: int, answer: str, said: str, retry_after: float | None = None) -> None:
         super().__init__(f"git ended with {status}")
+        self.status = status
         self.answer = answer
         self.said = said
         self.retry_after = retry_after

@@ -112,7 +112,7 @@ async def _arrived(mirrors: Mirrors, place: Path, remote: Remote, branch: str, m
         newest = await mirrors.fetch_held(place, remote, branch)
     except DashwrightError:
         raise SourceFailed(f"{error.message}; whether the change has arrived there is not known") from error
-    if newest is None or not await asyncio.to_thread(newest.knows, made):
+    if newest is None or not await newest.descends_from(made):
         raise error
     return replace(newest, sha=made)
 

@@ -27,7 +27,7 @@ _SEEN: Final = "refs/dashwright/"
 _SYNCED: Final = _SEEN + "synced/"
 _DAMAGED: Final = (
     *("not a git repository", "bad object", "object file", "missing blob", "missing tree", "loose object", "packfile", "index-pack"),
-    *("corrupt", "unable to read", "did not send all necessary objects", "inflate"),
+    *("corrupt", "unable to read", "Could not read", "did not send all necessary objects", "inflate"),
     # What a killed program left behind: no other is at work while the copy is held.
     *("Another git process", "cannot lock ref", "local refs could not be updated"),
 )
@@ -44,6 +44,9 @@ _TIDYING: Final = {
 }
 _TIDY_SECONDS: Final = 120.0
 _LOOK_SECONDS: Final = 0.5
+_ANCESTRY_SECONDS: Final = 60.0
+_IS_NO_ANCESTOR: Final = 1
+_LONGEST_SAID: Final = 200
 
 Result = TypeVar("Result")
 
@@ -203,13 +206,41 @@ class Commit:
     place: Path
     sha: str
 
-    def knows(self, sha: str) -> bool:
-        """Whether the copy has a commit of this name, that this one or one before it is."""
+    async def descends_from(self, sha: str) -> bool:
+        """Whether the copy has a commit of this name, and it is this one or came before.
+
+        Raises TooLarge, and SourceFailed where the copy is damaged or git does not end in time.
+        """
+        is_near = await asyncio.to_thread(self._is_near, sha)
+        return await self._is_ancestor(sha) if is_near is None else is_near
+
+    def _is_near(self, sha: str) -> bool | None:
+        """Of itself and what it was made on: mostly that is what is asked for. None where others have to be looked at."""
+        try:
+            oid = pygit2.Oid(hex=sha)
+        except ValueError:
+            return False
         try:
             repository = pygit2.Repository(str(self.place))
-            return objects.commit_of(repository, sha) is not None and (sha == self.sha or repository.descendant_of(self.sha, sha))
+            if sha == self.sha or objects.commit_of(repository, sha) is None:
+                return sha == self.sha
+            own = objects.commit_of(repository, self.sha)
         except pygit2.GitError as error:
             raise damaged(self.place, error) from error
+        return True if own is not None and oid in own.parent_ids else None
+
+    async def _is_ancestor(self, sha: str) -> bool:
+        """By the git program, which has bounds of its own: libgit2 would load all the commits between, of whatever size."""
+        try:
+            await command.run(["merge-base", "--is-ancestor", sha, self.sha], folder=self.place, settings={}, seconds=_ANCESTRY_SECONDS)
+        except GitFailed as failed:
+            error = SourceFailed(f"git cannot tell what came before commit {self.sha}: {failed.said.strip()[:_LONGEST_SAID]}")
+            if _is_damaged(error):
+                raise damaged(self.place, error) from failed
+            if failed.status != _IS_NO_ANCESTOR:
+                raise error from failed
+            return False
+        return True
 
 
 def damaged(place: Path, error: Exception) -> CopyDamaged:
