@@ -59,27 +59,23 @@ from dashwright.api.routes import (
     orgs,
     panels,
     preferences,
-    preview,
-    provisioning,
     query,
     quotas,
     render,
-    repositories,
-    repository_calls,
-    repository_files,
-    rollback,
     service_account_tokens,
     service_accounts,
-    stored_pictures,
     teams,
     user,
     users,
-    webhooks,
 )
 from dashwright.api.routes import data_sources as data_source_routes
 from dashwright.api.routes import evaluations as evaluation_routes
 from dashwright.api.routes import resources as resource_routes
 from dashwright.api.routes.classic import annotations, dashboards, folders, home, library_elements, search, tags, versions
+from dashwright.api.routes.repositories import files as repository_files
+from dashwright.api.routes.repositories import inspection, overview, preview, rollback, webhooks
+from dashwright.api.routes.repositories import jobs as repository_jobs
+from dashwright.api.routes.repositories import pictures as repository_pictures
 from dashwright.api.stores.users import ensure_first_user
 from dashwright.common import process
 from dashwright.common.clock import Clock
@@ -124,9 +120,9 @@ class Gateway:
         self.gate.memory.on_forgotten(self._feed.forget)
         worker = RepositoryWorker(database, broker, self._rpc, probe)
         services = _services(settings, database, jobs, self._feed, clock, self._box, worker, guard)
-        files = Files(database, services.guard, worker, clock)
-        hooks = Webhooks(database, jobs, self._box, clock, events)
-        self.routes = _routes(services, self.gate, broker, self._rpc, probe, self._box, files, hooks)
+        drawings, hooks = Drawings(broker, self._rpc), Webhooks(database, jobs, self._box, clock, events)
+        of_repositories = _repository_routes(services, worker, probe, Sealing(self._box), drawings, hooks)
+        self.routes = _routes(services, self.gate, broker, self._rpc, self._box, drawings, of_repositories)
         self._server = Server(self.routes, self.gate.authenticator, limits, refusals, Addresses(settings.trusted_proxies), services.guard)
         self._tls = tls.context_of(settings, clock.now())
 
@@ -176,15 +172,14 @@ def _services(
 
 
 def _routes(
-    services: Services, gate: Gate, broker: Broker, rpc: RpcClient, probe: RepositoryProbe, box: SecretBox, files: Files, hooks: Webhooks
+    services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box: SecretBox, drawings: Drawings, of_repositories: list[Route]
 ) -> list[Route]:
-    settings, database, clock, jobs = services.settings, services.database, services.clock, services.jobs
+    settings, database, clock = services.settings, services.database, services.clock
     probes = Probes()
     probes.add(health.DATABASE_CHECK, database.check)
     probes.add("broker", broker.check)
     evaluations = query.Evaluations(broker, rpc, seconds=settings.query_seconds)
     use = Dashboards(database, services.guard, services.writer)
-    drawings = Drawings(broker, rpc)
     served = [
         *health.routes(probes, reported_version=settings.reported_version),
         *discovery.routes(KINDS),
@@ -192,17 +187,10 @@ def _routes(
         *openapi_v3.routes(KINDS, product=health.PRODUCT_VERSION),
         *access_review.routes(KINDS, database, services.guard, gate.authenticator),
         *resource_routes.routes(services),
-        *provisioning.routes(jobs, broker, rpc),
-        *rollback.routes(jobs, database, broker, rpc),
-        *repositories.routes(database),
-        *repository_calls.routes(Configurations(database, Sealing(box), services.admission), broker, rpc, probe),
-        *repository_files.routes(files),
-        *webhooks.routes(hooks),
-        *stored_pictures.routes(database),
+        *of_repositories,
         *evaluation_routes.routes(database),
         *query.routes(evaluations, body_limit=settings.max_body_bytes),
         *render.routes(use, drawings),
-        *preview.routes(files, drawings),
         *panels.routes(evaluations, body_limit=settings.max_body_bytes),
         *data_source_routes.routes(database, DataSources(database, box, settings.quota_rules)),
         *data_source_health.routes(database, broker, rpc, seconds=settings.query_seconds),
@@ -223,6 +211,23 @@ def _routes(
         *annotations.routes(Annotations(database, services.guard, clock)),
     ]
     return [*served, *description.routes(served, version=health.PRODUCT_VERSION)]
+
+
+def _repository_routes(
+    services: Services, worker: RepositoryWorker, probe: RepositoryProbe, sealing: Sealing, drawings: Drawings, hooks: Webhooks
+) -> list[Route]:
+    database = services.database
+    files = Files(database, services.guard, worker, services.clock)
+    return [
+        *repository_jobs.routes(services.jobs, worker),
+        *rollback.routes(services.jobs, database, worker),
+        *overview.routes(database),
+        *inspection.routes(Configurations(database, sealing, services.admission), worker, probe),
+        *repository_files.routes(files),
+        *preview.routes(files, drawings),
+        *webhooks.routes(hooks),
+        *repository_pictures.routes(database),
+    ]
 
 
 def _account_routes(settings: Settings, database: Database, gate: Gate, clock: Clock, guard: Guard) -> list[Route]:

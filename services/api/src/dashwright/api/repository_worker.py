@@ -72,6 +72,6 @@ def late(due: float) -> float:
     return due + SECONDS
 
 
-def due() -> float:
+def due(seconds: float = SECONDS) -> float:
     """When an answer that is asked for now has to be there."""
-    return asyncio.get_running_loop().time() + SECONDS
+    return asyncio.get_running_loop().time() + seconds

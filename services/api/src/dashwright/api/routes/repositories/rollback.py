@@ -8,13 +8,13 @@ from dashwright.api.domain.events import event_of
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Permission, Route
+from dashwright.api.repository_worker import RepositoryWorker
 from dashwright.api.resources import described, options
-from dashwright.api.routes.provisioning import planned
+from dashwright.api.routes.repositories.jobs import planned
+from dashwright.api.routes.repositories.place import ONE
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, Cause, Invalid
 from dashwright.common.kinds.registry import JOB, REPOSITORY
-from dashwright.common.messaging.broker import Broker
-from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.models.provisioning import Action, JobSpec, RepositorySpec, RepositoryType, RollbackOptions, SyncJobOptions
 from dashwright.common.models.repository_views import Revision, RevisionList, SyncPlan
 from dashwright.common.stores import resources, revisions
@@ -23,9 +23,7 @@ _TOLD: Final = 10
 """Commits that a refusal names."""
 
 
-def routes(jobs: Jobs, database: Database, broker: Broker, rpc: RpcClient) -> list[Route]:
-    repository = f"/apis/{REPOSITORY.api_version()}/namespaces/{{namespace}}/{REPOSITORY.plural}/{{name}}"
-
+def routes(jobs: Jobs, database: Database, worker: RepositoryWorker) -> list[Route]:
     async def rollback(call: Call) -> Answer:
         namespace, name = call.parameters["namespace"], call.parameters["name"]
         wanted = await call.model(RollbackOptions) if (await call.body()).strip() else RollbackOptions()
@@ -33,7 +31,7 @@ def routes(jobs: Jobs, database: Database, broker: Broker, rpc: RpcClient) -> li
         spec = JobSpec(action=Action.SYNC, repository=name, sync=SyncJobOptions(ref=ref))
         is_dry_run = options.is_dry_run(call)
         (job,) = await jobs.submit(call.actor, call.identity, namespace, [spec], dry_run=is_dry_run)
-        return await planned(call, broker, rpc, ref) if is_dry_run else Answer(202, job.encode())
+        return await planned(call, worker, ref) if is_dry_run else Answer(202, job.encode())
 
     async def listed(call: Call) -> Answer:
         found = await known(call.parameters["namespace"], call.parameters["name"])
@@ -48,8 +46,8 @@ def routes(jobs: Jobs, database: Database, broker: Broker, rpc: RpcClient) -> li
             return await revisions.listed(connection, stored.uid)
 
     return [
-        Route("POST", f"{repository}/rollback", rollback, Permission("repositories:write"), _ROLLBACK, audit=event_of(JOB, "create")),
-        Route("GET", f"{repository}/revisions", listed, Permission("repositories:read"), _REVISIONS),
+        Route("POST", f"{ONE}/rollback", rollback, Permission("repositories:write"), _ROLLBACK, audit=event_of(JOB, "create")),
+        Route("GET", f"{ONE}/revisions", listed, Permission("repositories:read"), _REVISIONS),
     ]
 
 

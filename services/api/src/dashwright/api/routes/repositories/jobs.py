@@ -12,12 +12,12 @@ from dashwright.api.domain.events import event_of
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Permission, Route
+from dashwright.api.repository_worker import RepositoryWorker, due
 from dashwright.api.resources import described, options
 from dashwright.api.resources.jobs import encode, encode_list
+from dashwright.api.routes.repositories.place import ONE
 from dashwright.common.errors import BadRequest
-from dashwright.common.kinds.registry import JOB, REPOSITORY
-from dashwright.common.messaging.broker import Broker
-from dashwright.common.messaging.rpc import RpcClient
+from dashwright.common.kinds.registry import JOB
 from dashwright.common.models.provisioning import Action, ExportJobOptions, JobSpec, SyncJobOptions
 from dashwright.common.models.repository_calls import PlanRequest
 from dashwright.common.models.repository_views import SyncPlan
@@ -28,12 +28,11 @@ _PLAN_SECONDS: Final = 60.0
 """How long the worker may look at everything, fetch included."""
 
 
-def routes(jobs: Jobs, broker: Broker, rpc: RpcClient) -> list[Route]:
+def routes(jobs: Jobs, worker: RepositoryWorker) -> list[Route]:
     """``sync`` and ``export`` take the options of that action; ``jobs`` takes a JobSpec or a list of them. All answer 202.
 
     A dry run of ``sync`` is answered by the worker with what it would do.
     """
-    repository = f"/apis/{REPOSITORY.api_version()}/namespaces/{{namespace}}/{REPOSITORY.plural}/{{name}}"
 
     async def sync(call: Call) -> Answer:
         if options.is_dry_run(call):
@@ -45,7 +44,7 @@ def routes(jobs: Jobs, broker: Broker, rpc: RpcClient) -> list[Route]:
         if ref := call.query.get("ref", ""):
             call.demand("repositories:write")
         await _submit_options(jobs, call, Action.SYNC, dry_run=True)
-        return await planned(call, broker, rpc, ref)
+        return await planned(call, worker, ref)
 
     async def export(call: Call) -> Answer:
         return await _submit_options(jobs, call, Action.EXPORT)
@@ -72,7 +71,7 @@ def routes(jobs: Jobs, broker: Broker, rpc: RpcClient) -> list[Route]:
     return [
         Route(
             "POST",
-            f"{repository}/sync",
+            f"{ONE}/sync",
             sync,
             create,
             replace(
@@ -87,7 +86,7 @@ def routes(jobs: Jobs, broker: Broker, rpc: RpcClient) -> list[Route]:
         ),
         Route(
             "POST",
-            f"{repository}/export",
+            f"{ONE}/export",
             export,
             create,
             _asking("exportRepository", "ask for an export job", ExportJobOptions, job),
@@ -95,24 +94,23 @@ def routes(jobs: Jobs, broker: Broker, rpc: RpcClient) -> list[Route]:
         ),
         Route(
             "POST",
-            f"{repository}/jobs",
+            f"{ONE}/jobs",
             submit,
             create,
             _asking("submitJobs", "ask for jobs", JobSpec | list[JobSpec], job | job_list),
             body_limit=limit,
             audit=asked,
         ),
-        Route("GET", f"{repository}/jobs", recent, read, _telling("listRepositoryJobs", "recent jobs", job_list)),
-        Route("GET", f"{repository}/jobs/{{uid}}", one, read, _telling("getRepositoryJob", "one job, also after it ended", job)),
+        Route("GET", f"{ONE}/jobs", recent, read, _telling("listRepositoryJobs", "recent jobs", job_list)),
+        Route("GET", f"{ONE}/jobs/{{uid}}", one, read, _telling("getRepositoryJob", "one job, also after it ended", job)),
     ]
 
 
-async def planned(call: Call, broker: Broker, rpc: RpcClient, ref: str) -> Answer:
+async def planned(call: Call, worker: RepositoryWorker, ref: str) -> Answer:
     """What a sync of a repository would do, or of that state of it. What it is about only those learn who may see every file."""
     may_see = call.evaluated.may("repositories:write")
     request = PlanRequest(namespace=call.parameters["namespace"], name=call.parameters["name"], ref=ref, with_items=may_see)
-    reply = await rpc.call(broker.topology.repositories, request.to_json(), timeout=_PLAN_SECONDS)
-    return Answer(200, await reply.read(), may_compress=True)
+    return Answer(200, await worker.ask(request, due=due(_PLAN_SECONDS)), may_compress=True)
 
 
 def _asking(identifier: str, summary: str, request: Any, answer: Any) -> Operation:

@@ -8,6 +8,7 @@ from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import PUBLIC, Operation, Route
 from dashwright.api.routes.render import PICTURE, PICTURE_HEADERS
+from dashwright.api.routes.repositories.place import ONE
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.kinds.registry import REPOSITORY
@@ -27,7 +28,6 @@ def routes(database: Database) -> list[Route]:
             raise _unknown()
         return Answer(200, found.body, found.media_type, {**PICTURE_HEADERS, "Cache-Control": "private, max-age=86400, immutable"})
 
-    path = f"/apis/{REPOSITORY.api_version()}/namespaces/{{namespace}}/{REPOSITORY.plural}/{{name}}/render/{{id}}"
     operation = Operation(
         "getRepositoryPicture",
         "a picture that a comment of a pull request points to",
@@ -36,7 +36,7 @@ def routes(database: Database) -> list[Route]:
         errors=(404,),
         description="Without credentials: whoever knows the id may see it. Kept for 30 days, of each repository the newest 100.",
     )
-    return [Route("GET", path, picture, PUBLIC, operation)]
+    return [Route("GET", f"{ONE}/render/{{id}}", picture, PUBLIC, operation)]
 
 
 def _uuid(given: str) -> uuid.UUID:

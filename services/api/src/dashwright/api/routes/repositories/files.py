@@ -6,6 +6,7 @@ from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.api.resources.files import LIST, FileChange, Files, event_of_files
+from dashwright.api.routes.repositories.place import ONE
 from dashwright.common.errors import BadRequest, MethodNotAllowed
 from dashwright.common.jobs import paths
 from dashwright.common.kinds.registry import DASHBOARD, REPOSITORY
@@ -87,7 +88,7 @@ class _Handlers:
 def routes(files: Files) -> list[Route]:
     """Who may list a repository's files may see them all; one file takes the rights on the objects that it stands for."""
     handlers = _Handlers(files)
-    collection = f"/apis/{REPOSITORY.api_version()}/namespaces/{{namespace}}/{REPOSITORY.plural}/{{name}}/files"
+    collection = f"{ONE}/files"
     one = f"{collection}/{{path:rest}}"
     return [
         Route("GET", collection, handlers.list, Permission(LIST), _LIST),

@@ -7,6 +7,7 @@ from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import PUBLIC, Operation, Route
 from dashwright.api.resources.webhooks import LARGEST, Delivery, Webhooks
+from dashwright.api.routes.repositories.place import ONE
 from dashwright.common.errors import Unauthorized
 from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.models.repository_views import WebhookResponse
@@ -16,7 +17,6 @@ _SIGNATURE: Final = "X-Hub-Signature-256"
 
 def routes(webhooks: Webhooks) -> list[Route]:
     """``webhook`` needs no credentials: what is delivered is signed."""
-    path = f"/apis/{REPOSITORY.api_version()}/namespaces/{{namespace}}/{REPOSITORY.plural}/{{name}}/webhook"
 
     async def webhook(call: Call) -> Answer:
         expecting = await webhooks.expecting(call.parameters["namespace"], call.parameters["name"])
@@ -29,7 +29,7 @@ def routes(webhooks: Webhooks) -> list[Route]:
         told = WebhookResponse(api_version=REPOSITORY.api_version(), code=decision.code, message=decision.message, job=decision.job)
         return json_answer(told, decision.code)
 
-    return [Route("POST", path, webhook, PUBLIC, _WEBHOOK, body_limit=LARGEST, audit=event_of(JOB, "create"))]
+    return [Route("POST", f"{ONE}/webhook", webhook, PUBLIC, _WEBHOOK, body_limit=LARGEST, audit=event_of(JOB, "create"))]
 
 
 _WEBHOOK: Final = Operation(

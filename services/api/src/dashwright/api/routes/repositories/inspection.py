@@ -1,4 +1,4 @@
-"""Routes below one repository whose answers the jobs worker gives: it alone reads folders and talks to git hosts."""
+"""Whether a repository can be read, and what its git host has: branches and commits. The jobs worker answers."""
 
 from typing import Final
 
@@ -6,25 +6,20 @@ from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.api.probing import RepositoryProbe
+from dashwright.api.repository_worker import RepositoryWorker, due
 from dashwright.api.resources import described, formats
 from dashwright.api.resources.configurations import Configurations
+from dashwright.api.routes.repositories.place import ONE
 from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.kinds.registry import REPOSITORY
-from dashwright.common.messaging.broker import Broker
-from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.models.provisioning import RepositorySpec, RepositoryType
 from dashwright.common.models.repository_calls import HistoryRequest, RefsRequest, TrialAnswer, TrialRequest
 from dashwright.common.models.repository_views import ErrorDetails, HistoryList, RefList, TestResults
 
-_SECONDS: Final = 33.0
-"""How long the worker may take: the git host has 30 of them to answer it."""
-
 _FAILED: Final = Content({"anyOf": [{"$ref": "#/components/schemas/TestResults"}, {"$ref": "#/components/schemas/Status"}]})
 
 
-def routes(configurations: Configurations, broker: Broker, rpc: RpcClient, probe: RepositoryProbe) -> list[Route]:
-    queue = broker.topology.repositories
-    repository = f"/apis/{REPOSITORY.api_version()}/namespaces/{{namespace}}/{REPOSITORY.plural}/{{name}}"
+def routes(configurations: Configurations, worker: RepositoryWorker, probe: RepositoryProbe) -> list[Route]:
 
     async def test(call: Call) -> Answer:
         namespace, name = call.parameters["namespace"], call.parameters["name"]
@@ -33,8 +28,8 @@ def routes(configurations: Configurations, broker: Broker, rpc: RpcClient, probe
         except Invalid as error:
             causes = [ErrorDetails(type=cause.reason, field=cause.field, detail=cause.message) for cause in error.causes]
             return _results(error.status, causes or [ErrorDetails(type="FieldValueInvalid", detail=error.message)])
-        reply = await rpc.call(queue, TrialRequest(namespace=namespace, name=name, spec=spec).to_json(), timeout=_SECONDS)
-        tested = TrialAnswer.model_validate_json(await reply.read())
+        answer = await worker.ask(TrialRequest(namespace=namespace, name=name, spec=spec), due=due())
+        tested = TrialAnswer.model_validate_json(answer)
         if tested.message is None:
             return _results(200, [])
         return _results(400, [ErrorDetails(type="FieldValueInvalid", field=tested.field, detail=tested.message)])
@@ -52,17 +47,14 @@ def routes(configurations: Configurations, broker: Broker, rpc: RpcClient, probe
         if RepositorySpec.model_validate_json(stored.spec).type is RepositoryType.LOCAL:
             raise BadRequest(f"this repository does not support {request.call}")
         await probe.require_healthy(request.namespace, [stored])
-        reply = await rpc.call(queue, request.to_json(), timeout=_SECONDS)
-        return Answer(200, await reply.read(), may_compress=True)
+        return Answer(200, await worker.ask(request, due=due()), may_compress=True)
 
     read, write = Permission("repositories:read"), Permission("repositories:write")
     return [
-        Route("POST", f"{repository}/test", test, write, _TEST),
-        Route("GET", f"{repository}/refs", refs, read, _REFS),
-        Route("GET", f"{repository}/history", history, write, _history("getRepositoryHistory", "the newest commits")),
-        Route(
-            "GET", f"{repository}/history/{{path:rest}}", history, write, _history("getFileHistory", "the newest commits that touch a path")
-        ),
+        Route("POST", f"{ONE}/test", test, write, _TEST),
+        Route("GET", f"{ONE}/refs", refs, read, _REFS),
+        Route("GET", f"{ONE}/history", history, write, _history("getRepositoryHistory", "the newest commits")),
+        Route("GET", f"{ONE}/history/{{path:rest}}", history, write, _history("getFileHistory", "the newest commits that touch a path")),
     ]
 
 

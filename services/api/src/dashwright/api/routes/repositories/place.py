@@ -1,0 +1,7 @@
+"""Where one repository is."""
+
+from typing import Final
+
+from dashwright.common.kinds.registry import REPOSITORY
+
+ONE: Final = f"/apis/{REPOSITORY.api_version()}/namespaces/{{namespace}}/{REPOSITORY.plural}/{{name}}"
