@@ -9,7 +9,7 @@ import pytest
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import NotFound
 from dashwright.common.kinds.registry import JOB
-from dashwright.common.stores import jobs, outbox
+from dashwright.common.stores import accepted, jobs, outbox
 
 LEASE = timedelta(seconds=30)
 WORKING = b'{"state":"working"}'
@@ -227,7 +227,7 @@ async def test_a_message_is_remembered_once(database: Database) -> None:
     """Of two deliveries of one message id the first is recorded; other submitters may use the same id."""
     uid = (await submit(database, new("1"))).jobs[0].uid
     async with database.connection() as connection:
-        assert await jobs.record_submission(connection, "default", "user:1", "m", b"h", [uid])
-        assert not await jobs.record_submission(connection, "default", "user:1", "m", b"h", [uid])
-        assert await jobs.record_submission(connection, "default", "user:2", "m", b"h", [uid])
-        assert (b"h", [uid]) == await jobs.submission(connection, "default", "user:1", "m")
+        assert await accepted.record(connection, "default", "user:1", "m", b"h", [uid])
+        assert not await accepted.record(connection, "default", "user:1", "m", b"h", [uid])
+        assert await accepted.record(connection, "default", "user:2", "m", b"h", [uid])
+        assert (b"h", [uid]) == await accepted.find(connection, "default", "user:1", "m")

@@ -28,7 +28,7 @@ from dashwright.common.kinds.registry import EVALUATION, FOLDER, JOB, REPOSITORY
 from dashwright.common.models.provisioning import Action, ExportJobOptions, JobSpec, JobStatus, RepositorySpec, State
 from dashwright.common.observability import tracing
 from dashwright.common.relay import Relay
-from dashwright.common.stores import audit, jobs, mirror, resources
+from dashwright.common.stores import accepted, audit, jobs, mirror, resources
 from dashwright.common.stores.outbox import Wakeup
 from dashwright.common.work.new_jobs import created_at, new_job
 
@@ -187,7 +187,7 @@ class Jobs:
         submitted = await jobs.submit(connection, kind, wanted, submitted_by=submitted_by, headers=headers)
         if once is not None:
             uids = [job.uid for job in submitted.jobs]
-            if not await jobs.record_submission(connection, namespace, actor.uid, once.message_id, once.body_hash, uids):
+            if not await accepted.record(connection, namespace, actor.uid, once.message_id, once.body_hash, uids):
                 raise _AcceptedMeanwhile
         await audit.record_all(connection, _events(actor, kind, submitted.jobs))
         return submitted
@@ -195,7 +195,7 @@ class Jobs:
     async def accepted_before(self, actor: Actor, namespace: str, once: Idempotency) -> Sequence[jobs.StoredJob] | None:
         """The jobs an earlier delivery of the message made; Invalid where that one had another body."""
         async with self._database.connection() as connection:
-            before = await jobs.submission(connection, namespace, actor.uid, once.message_id)
+            before = await accepted.find(connection, namespace, actor.uid, once.message_id)
             if before is None:
                 return None
             body_hash, uids = before

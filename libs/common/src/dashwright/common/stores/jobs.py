@@ -18,7 +18,7 @@ from dashwright.common.errors import AlreadyExists
 from dashwright.common.jobs import routing, verdicts
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import JOB, find
-from dashwright.common.stores import changes
+from dashwright.common.stores import accepted, changes
 from dashwright.common.stores.changes import Book
 from dashwright.common.stores.outbox import Wakeup
 from dashwright.common.stores.resources import Stored, not_found
@@ -296,7 +296,7 @@ async def end_all(connection: Connection, kind: Kind, namespace: str, repository
 async def delete_namespace(connection: Connection, namespace: str) -> None:
     """Drops every job of a namespace, under the lock: without its lease a worker writes nothing more."""
     await connection.execute(_sql.delete_namespace, namespace)
-    await connection.execute(_sql.forget_namespace, namespace)
+    await accepted.forget_namespace(connection, namespace)
 
 
 async def recent(connection: Connection, repository: Stored, *, limit: int) -> Sequence[StoredJob]:
@@ -358,24 +358,6 @@ async def wake_stale(connection: Connection, *, older_than: timedelta, limit: in
 async def trim(connection: Connection, *, keep: int) -> int:
     """Drops finished jobs beyond ``keep`` of each action for each repository; answers how many."""
     return len(await connection.fetch(_sql.trim, keep))
-
-
-async def submission(connection: Connection, namespace: str, submitter: str, message_id: str) -> tuple[bytes, Sequence[uuid.UUID]] | None:
-    """(hash of the body, jobs) of a message that was accepted before."""
-    row = await connection.fetchrow(_sql.submission, namespace, submitter, message_id)
-    return None if row is None else (row["body_hash"], row["jobs"])
-
-
-async def record_submission(
-    connection: Connection, namespace: str, submitter: str, message_id: str, body_hash: bytes, uids: Sequence[uuid.UUID]
-) -> bool:
-    """Remembers what a message made; False when another consumer was quicker."""
-    row = await connection.fetchval(_sql.record_submission, namespace, submitter, message_id, body_hash, list(uids))
-    return row is not None
-
-
-async def forget_submissions(connection: Connection, *, older_than: timedelta) -> None:
-    await connection.execute(_sql.forget_submissions, older_than)
 
 
 async def _wake_lane(connection: Connection, row: asyncpg.Record | None) -> Sequence[Wakeup]:

@@ -140,10 +140,6 @@ returning uid
 -- Drops every job of a namespace, whatever its state, and with it its lease.
 delete from job where namespace = $1
 
--- name: forget_namespace
--- What submissions to a namespace have made.
-delete from submission where namespace = $1
-
 -- name: end_leases
 delete from job_lease where uid = any($1::uuid[])
 
@@ -223,17 +219,6 @@ delete from job where uid in (
     ) ranked where rank > $1 limit 1000
 )
 returning uid
-
--- name: submission
-select body_hash, jobs from submission where namespace = $1 and submitter = $2 and message_id = $3
-
--- name: record_submission
-insert into submission (namespace, submitter, message_id, body_hash, jobs) values ($1, $2, $3, $4, $5)
-on conflict do nothing
-returning message_id
-
--- name: forget_submissions
-delete from submission where created_at < now() - $1::interval
 
 -- name: cancel
 -- pending or working → error at the caller's wish. Without its lease the worker notices and writes nothing more.

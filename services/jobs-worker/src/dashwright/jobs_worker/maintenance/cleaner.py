@@ -9,7 +9,7 @@ from datetime import timedelta
 import structlog
 
 from dashwright.common.database.pool import Database
-from dashwright.common.stores import changes, evaluations, histories, jobs, pictures
+from dashwright.common.stores import accepted, changes, evaluations, histories, jobs, pictures
 
 log = structlog.get_logger()
 
@@ -34,7 +34,7 @@ class Cleaner:
         """One round."""
         async with self._database.connection() as connection:
             dropped = await jobs.trim(connection, keep=self._history)
-            await jobs.forget_submissions(connection, older_than=_REMEMBER_SUBMISSIONS)
+            await accepted.forget(connection, older_than=_REMEMBER_SUBMISSIONS)
             expired = await evaluations.expire(connection)
             await pictures.expire(connection, older_than=_KEEP_PICTURES)
         generations, is_more = 0, True
