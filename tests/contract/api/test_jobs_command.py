@@ -145,6 +145,7 @@ async def test_a_job_is_cancelled_and_one_that_ended_is_left_in_history(api: Api
         ({}, '"none" not found'),
         ({"user": "admin:wrong"}, "dashwright jobs: "),
         ({"user": "", "token": "t0p-secret"}, "dashwright jobs: "),
+        ({"user": ""}, "set DASHWRIGHT_TOKEN, or DASHWRIGHT_USER to name:password"),
         ({"user": "t0p-secret"}, "name:password"),
         ({"url": "ftp://x"}, "http:// or https://"),
         ({"url": "http://u:t0p-secret@127.0.0.1"}, "DASHWRIGHT_USER"),

@@ -76,7 +76,7 @@ def test_json_tells_every_dashboard(write: Write, capsys: pytest.CaptureFixture[
         ("{", "", "a.json: not valid JSON"),
         ({"name": "x"}, "", "a.json: holds no dashboard"),
         (GOOD, "warnings: 1", ".dashboard-lint: warnings"),
-        (None, "", "No such file"),
+        (None, "", "dashwright lint: a.json: No such file"),
     ],
 )
 def test_what_cannot_be_read_is_another_status(

@@ -217,7 +217,7 @@ async def test_jobs_that_name_no_pull_request(proposals: Proposals) -> None:
     [none] = await proposals.ended(await proposals.asked(ref="change"))
     assert (none["state"], none["message"]) == ("error", "which pull request? Give its number in pr.pr")
     unknown = await proposals.reviewed(999)
-    assert (unknown["state"], "knows no such thing" in unknown["message"]) == ("error", True)
+    assert (unknown["state"], "knows no pull request 999" in unknown["message"]) == ("error", True)
 
 
 async def test_twenty_at_once(proposals: Proposals) -> None:

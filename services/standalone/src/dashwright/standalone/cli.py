@@ -50,7 +50,8 @@ app.command("dashwright.standalone.lint:check", name="lint", help=_LINT)
 admin = App(name="admin", help="What whoever runs the server needs now and then.")
 admin.command("dashwright.standalone.importing.command:import_grafana", name="import-grafana")
 app.command(admin)
-app.command("dashwright.standalone.jobs.command:app", name="jobs")
+_JOBS = "The jobs of a server: list, follow and cancel them, or ask for a sync."
+app.command("dashwright.standalone.jobs.command:app", name="jobs", help=_JOBS)
 
 
 def main() -> None:

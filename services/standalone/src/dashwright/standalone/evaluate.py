@@ -24,6 +24,7 @@ from dashwright.expressions.sources.directory import BUILT_IN, Found
 from dashwright.expressions.sources.recorded import Recorded
 from dashwright.standalone.panel import panel_of
 from dashwright.standalone.tables import show
+from dashwright.standalone.terminal import told
 
 FAILED, NOT_RUN = 1, 2
 _PIPED_WIDTH = 160
@@ -79,13 +80,13 @@ def evaluate(
         recorded = Recorded({}) if frames is None else Recorded.of_answer(frames.read_bytes())
         settings = answer_settings(load())
     except (DashwrightError, SettingsError, OSError, UnicodeDecodeError) as error:
-        return _told(error, NOT_RUN)
+        return _refused(error, NOT_RUN)
     clock = settings.clock if now is None else _Stopped(now if now.tzinfo else now.replace(tzinfo=UTC))
     settings = replace(settings, clock=clock, sources=_Recordings(recorded))
     try:
         shown = asyncio.run(answer.evaluate(body, Asking(Door.PANEL if strict else Door.QUERY), settings)).shown
     except DashwrightError as error:
-        return _told(error, FAILED)
+        return _refused(error, FAILED)
     finally:
         if settings.sql:
             settings.sql.stop()
@@ -98,8 +99,8 @@ def evaluate(
     return FAILED if any(result.error for result in shown.values()) else 0
 
 
-def _told(error: Exception, status: int) -> int:
-    sys.stderr.write(f"dashwright eval: {error}\n")
+def _refused(error: Exception, status: int) -> int:
+    sys.stderr.write(f"dashwright eval: {told(error)}\n")
     return status
 
 

@@ -19,7 +19,7 @@ from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.domain.lint.config import FILE, Config, read_config
 from dashwright.jobs_worker.domain.lint.linter import lint
 from dashwright.jobs_worker.domain.resource import LARGEST_FILE, check_size, is_classic, is_resource, text_of
-from dashwright.standalone.terminal import plain
+from dashwright.standalone.terminal import plain, told
 
 FOUND, NOT_RUN = 1, 2
 _PIPED_WIDTH = 1000
@@ -56,7 +56,7 @@ def check(
         settings = _config(config)
         linted = [_Linted(str(path), lint(spec, settings)) for path, spec in _dashboards(files)]
     except (DashwrightError, OSError) as error:
-        sys.stderr.write(f"dashwright lint: {error}\n")
+        sys.stderr.write(f"dashwright lint: {told(error)}\n")
         return NOT_RUN
     if as_json:
         _print_json(linted)

@@ -19,7 +19,7 @@ from dashwright.standalone.terminal import plain
 FAILED, NOT_DONE, INTERRUPTED = 1, 2, 130
 _PIPED_WIDTH: Final = 200
 
-app = App(name="jobs", help="The jobs of a server: list, follow and cancel them, or ask for a sync.")
+app = App(name="jobs")
 
 
 @Parameter(name="*")

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -160,6 +161,8 @@ async def _check(response: aiohttp.ClientResponse) -> None:
         said = str(_tree(await _read(response)).get("message") or "")
     except SourceFailed:
         said = ""
+    if response.status == HTTPStatus.UNAUTHORIZED and "Authorization" not in response.request_info.headers:
+        raise Unauthorized("the server wants to know who asks: set DASHWRIGHT_TOKEN, or DASHWRIGHT_USER to name:password")
     kind = _REFUSALS.get(response.status, SourceFailed if response.status >= 500 else BadRequest)
     raise kind(said or f"the server answered {response.status}: is there a Dashwright at that address?")
 

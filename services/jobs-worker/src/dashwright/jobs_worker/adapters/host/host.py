@@ -31,7 +31,11 @@ class RestHost:
         self._apis = apis
 
     async def pull_request(self, repository: Repository, number: int) -> PullRequest:
-        answer = await self._client.ask("GET", self._api(repository), f"pulls/{number}")
+        try:
+            answer = await self._client.ask("GET", self._api(repository), f"pulls/{number}")
+        except NotFound as error:
+            why = "it is gone, the token may not see it, or the API is elsewhere (DASHWRIGHT_GIT_HOST_APIS)"
+            raise NotFound(f"the git host's API knows no pull request {number} of this repository: {why}") from error
         return _read(PullRequestAnswer, answer.data).told()
 
     async def changed_files(self, repository: Repository, number: int) -> Sequence[ChangedFile]:
