@@ -19,7 +19,7 @@ from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import SyncTarget
 from dashwright.jobs_worker.domain.folders import Folders
 from dashwright.jobs_worker.domain.identity import folder_names
-from dashwright.jobs_worker.domain.objects import Change, Difference, Key, Managed, Quarantined, Removal, Repository, Snapshot
+from dashwright.jobs_worker.domain.objects import Change, Difference, Managed, Quarantined, Removal, Repository, Snapshot
 from dashwright.jobs_worker.domain.plan import Plan, Prepared, make_plan, unknown_keys, write_of
 from dashwright.jobs_worker.domain.resource import LARGEST_FILE, Reader, Resource, rules, unpacked
 from dashwright.jobs_worker.domain.survey import Candidate, Fault, survey
@@ -268,14 +268,10 @@ def record_written(tally: Tally, plan: Plan, folders: Folders) -> None:
     """To be called after the commit: only then do they count."""
     tally.underway = 0
     written = [(folders.key(directory), directory) for directory in plan.directories] + [(file.key, file.path) for file in plan.writes]
-    for key, path in written:
-        tally.record(_result(Effect.UPDATE if key in plan.existing else Effect.CREATE, key, path))
-    for item in plan.removals:
-        tally.record(_result(Effect.DELETE, item.key, item.path))
-
-
-def _result(effect: Effect, key: Key, path: str) -> Result:
-    return Result(_counted(effect, is_own=not path), key.group, key.resource, path, key.name)
+    done = [(Effect.UPDATE if key in plan.existing else Effect.CREATE, key, path) for key, path in written]
+    done += [(Effect.DELETE, item.key, item.path) for item in plan.removals]
+    for (effect, group, resource), times in Counter((_counted(effect, is_own=not path), *key[:2]) for effect, key, path in done).items():
+        tally.record(Result(effect, group, resource, path=""), times)
 
 
 def _counted(effect: Effect, *, is_own: bool) -> Effect:
