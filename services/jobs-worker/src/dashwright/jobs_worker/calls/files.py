@@ -224,7 +224,7 @@ class FileCalls:
         What is stored is that commit, whole, where it was the one before it; otherwise it is none, and the next sync looks at everything.
         """
         base, newest = before.commit if before is not None else "", made
-        if made.commit and known.kept.commit == made.commit:
+        if base != made.commit == known.kept.commit:
             return
         for _ in range(_ATTEMPTS):
             is_whole = bool(base) and known.kept.commit == base and newest.commit == made.commit
