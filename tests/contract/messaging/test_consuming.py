@@ -17,7 +17,8 @@ from dashwright.common.messaging.verdict import Dead, Done, Retry, Verdict
 
 async def publish(broker: Broker, *keys: str) -> None:
     for key in keys:
-        await broker.publish(broker.topology.jobs, key, Message(body=key.encode(), headers={"kept": "yes"}, message_id=key))
+        message = Message(body=key.encode(), headers={"kept": "yes"}, message_id=key)
+        await broker.publish(broker.topology.jobs, key, message, timeout=20)
 
 
 async def test_what_is_done_does_not_come_again(broker: Broker) -> None:
