@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.contract.api.calls import Calls
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_files_changed_by_the_worker import Team, make
+from tests.contract.api.test_files_changed_by_the_worker import Team, make, synced_team
 from tests.contract.api.test_sync_from_git import DASHBOARDS, dashboard, synced
 from tests.servers.git import GitServer, git
 
@@ -36,19 +36,7 @@ async def calls(broker: MemoryBroker) -> AsyncIterator[Calls]:
 
 @pytest.fixture(params=["git", "local"])
 async def team(request: pytest.FixtureRequest, git_api: Api, git_server: GitServer, tmp_path: Path) -> Team:
-    """A repository with the files of the tree, synced once."""
-    folder = tmp_path / "team"
-    if request.param == "git":
-        work = git_server.make("team.git")
-        work.commit(dict(TREE))
-        made = await make(git_api, folder, work, git_server.url("team.git"))
-    else:
-        (folder / "deep").mkdir(parents=True)
-        for path, body in TREE.items():
-            (folder / path).write_text(body)
-        made = await make(git_api, folder, None, "")
-    assert (await synced(git_api))["state"] == "success"
-    return made
+    return await synced_team(request.param, TREE, git_api, git_server, tmp_path / "team")
 
 
 async def stored(team: Team, name: str) -> dict[str, Any]:

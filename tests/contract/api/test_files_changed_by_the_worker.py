@@ -84,21 +84,24 @@ def work(git_server: GitServer) -> Work:
     return work
 
 
-@pytest.fixture(params=["git", "local"])
-async def team(request: pytest.FixtureRequest, git_api: Api, git_server: GitServer, tmp_path: Path) -> Team:
-    """A repository with the files of the tree, synced once."""
-    folder = tmp_path / "team"
-    if request.param == "git":
-        work = git_server.make("team.git")
-        work.commit(dict(TREE))
-        made = await make(git_api, folder, work, git_server.url("team.git"))
+async def synced_team(kind: str, tree: dict[str, str], api: Api, server: GitServer, folder: Path) -> Team:
+    """A repository with the files of a tree, synced once; its ``kind`` is git or local."""
+    if kind == "git":
+        work = server.make("team.git")
+        work.commit(dict(tree))
+        made = await make(api, folder, work, server.url("team.git"))
     else:
-        for path, body in TREE.items():
+        for path, body in tree.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(body)
-        made = await make(git_api, folder, None, "")
-    assert (await synced(git_api))["state"] == "success"
+        made = await make(api, folder, None, "")
+    assert (await synced(api))["state"] == "success"
     return made
+
+
+@pytest.fixture(params=["git", "local"])
+async def team(request: pytest.FixtureRequest, git_api: Api, git_server: GitServer, tmp_path: Path) -> Team:
+    return await synced_team(request.param, TREE, git_api, git_server, tmp_path / "team")
 
 
 def written(tree: Any) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from aiohttp import web
 from tests.contract.api.conftest import ADMIN, Api, StartApi
-from tests.servers import git
 from tests.servers.git import GitServer
 
 from dashwright.common.clock import Clock
@@ -20,14 +19,6 @@ from dashwright.jobs_worker.main import JobsWorker
 
 REPOSITORIES = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
 PATIENCE = "asks for fewer requests"
-
-
-@pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[GitServer]:
-    root = tmp_path / "server"
-    root.mkdir()
-    async with git.serving(root) as serving:
-        yield serving
 
 
 @pytest.fixture
@@ -67,13 +58,13 @@ async def until(api: Api, path: str, *told: tuple[str, str, Any]) -> dict[str, A
                 return dict(found)
 
 
-async def test_a_sync_waits_for_a_host_that_asks_for_patience(api: Api, server: GitServer) -> None:
+async def test_a_sync_waits_for_a_host_that_asks_for_patience(api: Api, git_server: GitServer) -> None:
     """Its job is pending and says why and until when, the repository stays healthy; it is done when the time has come, at one attempt."""
-    await repository(api, server)
+    await repository(api, git_server)
     status, done = await api("POST", f"{REPOSITORIES}/team/sync", {"incremental": False})
     assert status == 202
     await until(api, f"{REPOSITORIES}/team/jobs/{done['metadata']['uid']}", ("", "state", "success"))
-    refuse(server, 600)
+    refuse(git_server, 600)
     status, job = await api("POST", f"{REPOSITORIES}/team/sync", {"incremental": False})
     assert status == 202
     path = f"{REPOSITORIES}/team/jobs/{job['metadata']['uid']}"
@@ -82,7 +73,7 @@ async def test_a_sync_waits_for_a_host_that_asks_for_patience(api: Api, server: 
     team = (await until(api, f"{REPOSITORIES}/team", ("sync", "state", "pending"), ("health", "message", PATIENCE)))["status"]
     assert team["health"]["healthy"]
     assert 500_000 < team["sync"]["scheduled"] - Clock().milliseconds() <= 600_000
-    server.fault = None
+    git_server.fault = None
     await api.sql("update git_host_share set paused_until = now() where namespace = 'default' returning 1")
     await api.sql("update job set not_before = now() where not_before is not null returning 1")
     await until(api, path, ("", "state", "success"))
@@ -91,23 +82,23 @@ async def test_a_sync_waits_for_a_host_that_asks_for_patience(api: Api, server: 
     assert await api.sql("select attempts from job where uid::text = $1", job["metadata"]["uid"]) == 1
 
 
-async def test_who_waits_for_an_answer_is_told_when_to_come_back(api: Api, server: GitServer) -> None:
+async def test_who_waits_for_an_answer_is_told_when_to_come_back(api: Api, git_server: GitServer) -> None:
     """429 with Retry-After from what asks the host at once; another repository of the host is not even asked for."""
-    await repository(api, server)
-    refuse(server, 600)
+    await repository(api, git_server)
+    refuse(git_server, 600)
     for path in ("refs", "history"):
         async with api.session.get(f"{REPOSITORIES}/team/{path}", headers={"Authorization": ADMIN}) as answer:
             found = await answer.json()
             assert (answer.status, found["reason"]) == (429, "TooManyRequests")
             assert PATIENCE in found["message"]
             assert 500 < int(answer.headers["Retry-After"]) <= 600
-    assert len(server.requests) == 1
+    assert len(git_server.requests) == 1
 
 
-async def test_a_trial_tells_that_the_host_asks_for_patience(api: Api, server: GitServer) -> None:
+async def test_a_trial_tells_that_the_host_asks_for_patience(api: Api, git_server: GitServer) -> None:
     """A configuration is tried: what its host says is a result like any other."""
-    await repository(api, server)
-    refuse(server, 600)
+    await repository(api, git_server)
+    refuse(git_server, 600)
     status, tested = await api("POST", f"{REPOSITORIES}/team/test")
     assert (status, tested["code"], tested["success"]) == (400, 400, False)
     assert PATIENCE in tested["errors"][0]["detail"]

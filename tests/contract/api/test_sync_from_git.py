@@ -3,23 +3,16 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
-from tests.contract.api.conftest import Api, StartApi
+from tests.contract.api.conftest import Api
 from tests.servers import git
 from tests.servers.git import GitServer
 
-from dashwright.common.clock import Clock
-from dashwright.common.database.pool import Database
 from dashwright.common.jobs import paths
 from dashwright.common.jobs.names import folder_name, object_name
-from dashwright.common.messaging.memory import MemoryBroker
-from dashwright.common.settings import load
-from dashwright.jobs_worker.main import JobsWorker
 
 REPOSITORIES = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
 DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
@@ -27,22 +20,9 @@ TOKEN = "a-token-of-the-host"
 
 
 @pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[GitServer]:
-    root = tmp_path / "server"
-    root.mkdir()
-    async with git.serving(root) as serving:
-        yield serving
-
-
-@pytest.fixture
-async def api(start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path) -> AsyncIterator[Api]:
-    """A gateway and a worker that may reach this machine."""
-    settings = load(data_dir=tmp_path / "data", secret_key="of tests only", allowed_hosts="127.0.0.0/8", scheduling=False)
-    settings.data_dir.mkdir()
-    worker = JobsWorker(settings, database, broker, Clock())
-    await worker.start()
-    yield await start_api()
-    await worker.stop()
+def api(git_api: Api) -> Api:
+    """With a worker that may reach this machine."""
+    return git_api
 
 
 async def repository(api: Api, server: GitServer, **block: Any) -> None:
@@ -80,12 +60,12 @@ def dashboard(name: str, title: str) -> str:
     return json.dumps({"uid": name, "title": title, "panels": []})
 
 
-async def test_what_is_in_the_branch_is_stored(api: Api, server: GitServer) -> None:
+async def test_what_is_in_the_branch_is_stored(api: Api, git_server: GitServer) -> None:
     """Revision by revision: added, changed, moved and removed files; who owns them, and from which commit they are."""
-    server.token = TOKEN
-    work = server.make("team.git")
+    git_server.token = TOKEN
+    work = git_server.make("team.git")
     first = work.commit({"a.json": dashboard("a", "A"), "deep/b.json": dashboard("b", "B"), "notes.md": "none"})
-    await repository(api, server, token=TOKEN)
+    await repository(api, git_server, token=TOKEN)
     status = await synced(api)
     assert status["state"] == "success", status
     assert await titles(api) == {"a": "A", "b": "B"}
@@ -101,10 +81,10 @@ async def test_what_is_in_the_branch_is_stored(api: Api, server: GitServer) -> N
     assert (await api("GET", f"{REPOSITORIES}/team"))[1]["status"]["sync"]["lastRef"] == second
 
 
-async def test_the_same_commit_is_stored_once(api: Api, server: GitServer) -> None:
+async def test_the_same_commit_is_stored_once(api: Api, git_server: GitServer) -> None:
     """The second sync asks the host and writes no object."""
-    server.make("team.git").commit({"a.json": dashboard("a", "A")})
-    await repository(api, server)
+    git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
+    await repository(api, git_server)
     await synced(api)
     before = await api.sql("select count(*) from change where resource in ('dashboards', 'folders')")
     status = await synced(api)
@@ -112,10 +92,10 @@ async def test_the_same_commit_is_stored_once(api: Api, server: GitServer) -> No
     assert await api.sql("select count(*) from change where resource in ('dashboards', 'folders')") == before
 
 
-async def test_a_new_spec_is_synced_though_the_commit_is_the_same(api: Api, server: GitServer) -> None:
+async def test_a_new_spec_is_synced_though_the_commit_is_the_same(api: Api, git_server: GitServer) -> None:
     """The title of the repository is that of its folder."""
-    server.make("team.git").commit({"a.json": dashboard("a", "A")})
-    await repository(api, server)
+    git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
+    await repository(api, git_server)
     await synced(api)
     _, team = await api("GET", f"{REPOSITORIES}/team")
     team["spec"]["title"] = "Renamed"
@@ -124,11 +104,11 @@ async def test_a_new_spec_is_synced_though_the_commit_is_the_same(api: Api, serv
     assert await api.sql("select title from resource where resource = 'folders' and name = 'team'") == "Renamed"
 
 
-async def test_a_bad_file_costs_only_itself(api: Api, server: GitServer) -> None:
+async def test_a_bad_file_costs_only_itself(api: Api, git_server: GitServer) -> None:
     """It is an error of the job, what was stored of it stays, and it is looked at again until it is right."""
-    work = server.make("team.git")
+    work = git_server.make("team.git")
     work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
-    await repository(api, server)
+    await repository(api, git_server)
     await synced(api)
     work.commit({"a.json": "{broken", "b.json": dashboard("b", "B2")})
     status = await synced(api)
@@ -139,10 +119,10 @@ async def test_a_bad_file_costs_only_itself(api: Api, server: GitServer) -> None
     assert await titles(api) == {"a": "A3", "b": "B2"}
 
 
-async def test_an_empty_repository_is_no_error(api: Api, server: GitServer) -> None:
+async def test_an_empty_repository_is_no_error(api: Api, git_server: GitServer) -> None:
     """There is nothing in it yet; once there is, it is stored."""
-    work = server.make("team.git")
-    await repository(api, server)
+    work = git_server.make("team.git")
+    await repository(api, git_server)
     status = await synced(api)
     assert (status["state"], status["message"]) == ("success", "the repository has no commits yet")
     work.commit({"a.json": dashboard("a", "A")})
@@ -150,36 +130,36 @@ async def test_an_empty_repository_is_no_error(api: Api, server: GitServer) -> N
     assert await titles(api) == {"a": "A"}
 
 
-async def test_a_host_that_fails_is_told_and_heals(api: Api, server: GitServer) -> None:
+async def test_a_host_that_fails_is_told_and_heals(api: Api, git_server: GitServer) -> None:
     """Nothing of what is stored is lost; the health says why; the next sync goes on once the host does."""
-    work = server.make("team.git")
+    work = git_server.make("team.git")
     work.commit({"a.json": dashboard("a", "A")})
-    await repository(api, server)
+    await repository(api, git_server)
     await synced(api)
     work.commit({"a.json": dashboard("a", "A2")})
 
     async def refuse(_: web.Request) -> web.StreamResponse:
         return web.Response(status=503)
 
-    server.fault = refuse
+    git_server.fault = refuse
     status = await synced(api)
     assert (status["state"], "503" in status["message"]) == ("error", True)
     _, team = await api("GET", f"{REPOSITORIES}/team")
     assert (team["status"]["health"]["healthy"], "503" in team["status"]["health"]["message"][0]) == (False, True)
     assert await titles(api) == {"a": "A"}
-    server.fault = None
+    git_server.fault = None
     await api.sql("update resource set status = jsonb_set(status::jsonb, '{health,checked}', '1')::text where name = 'team' returning 1")
     assert (await synced(api))["state"] == "success"
     assert await titles(api) == {"a": "A2"}
 
 
-async def test_a_branch_that_is_gone_removes_nothing(api: Api, server: GitServer) -> None:
-    work = server.make("team.git")
+async def test_a_branch_that_is_gone_removes_nothing(api: Api, git_server: GitServer) -> None:
+    work = git_server.make("team.git")
     work.commit({"a.json": dashboard("a", "A")})
     work.commit({"a.json": dashboard("a", "A")}, branch="other")
-    await repository(api, server, branch="other")
+    await repository(api, git_server, branch="other")
     await synced(api)
-    git.git(server.root / "team.git", "branch", "-D", "other")
+    git.git(git_server.root / "team.git", "branch", "-D", "other")
     status = await synced(api)
     assert (status["state"], "branch not found" in status["message"]) == ("error", True)
     assert await titles(api) == {"a": "A"}
@@ -215,15 +195,15 @@ MOVED = {"moved/": "x/", "moved/y/": "x/y/"}
 """Directories that keep the names which they were given elsewhere."""
 
 
-async def test_each_revision_by_its_difference_is_stored_whole(api: Api, server: GitServer) -> None:
+async def test_each_revision_by_its_difference_is_stored_whole(api: Api, git_server: GitServer) -> None:
     """Of every revision the objects, bodies, places and checksums are those of its tree; only the first one is looked at whole."""
-    work = server.make("team.git")
+    work = git_server.make("team.git")
     tree: dict[str, str] = {}
     for number, (what, edits) in enumerate(EDITS):
         commit = work.commit(dict(edits), message=what)
         tree = {path: body for path, body in {**tree, **edits}.items() if body is not None}
         if not number:
-            await repository(api, server)
+            await repository(api, git_server)
         status = await synced(api, incremental=True)
         assert status["state"] == "success", (what, status)
         assert await stored(api) == expected(tree), what
@@ -264,11 +244,11 @@ def named(directory: str) -> str:
     return folder_name("team", MOVED.get(directory, directory)) if directory else "team"
 
 
-async def test_a_folder_moves_with_its_directory(api: Api, server: GitServer) -> None:
+async def test_a_folder_moves_with_its_directory(api: Api, git_server: GitServer) -> None:
     """The same object, and so with its rules, whether the difference tells of the move or the whole is looked at."""
-    work = server.make("team.git")
+    work = git_server.make("team.git")
     work.commit({"a/1.json": dashboard("n1", "1"), "other.json": dashboard("o", "O")})
-    await repository(api, server)
+    await repository(api, git_server)
     await synced(api)
     uid = await api.sql("select uid from resource where resource = 'folders' and source_path = 'a'")
     for old, new, incremental in (("a", "b", True), ("b", "c/d", False), ("c/d", "a", True)):
@@ -278,11 +258,11 @@ async def test_a_folder_moves_with_its_directory(api: Api, server: GitServer) ->
         assert await api.sql("select f.source_path from resource d join resource f on f.name = d.folder where d.name = 'n1'") == new
 
 
-async def test_what_cannot_be_told_by_a_difference_is_looked_at_whole(api: Api, server: GitServer) -> None:
+async def test_what_cannot_be_told_by_a_difference_is_looked_at_whole(api: Api, git_server: GitServer) -> None:
     """A rewritten branch and a new spec: each time the whole is looked at once, and the next time not. A bad file is no reason."""
-    work = server.make("team.git")
+    work = git_server.make("team.git")
     work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
-    await repository(api, server)
+    await repository(api, git_server)
 
     async def was_incremental(state: str = "success") -> bool:
         assert (await synced(api, incremental=True))["state"] == state
@@ -308,11 +288,11 @@ async def test_what_cannot_be_told_by_a_difference_is_looked_at_whole(api: Api, 
     assert await titles(api) == {"a": "A2", "b": "B4"}
 
 
-async def test_a_commit_that_is_stored_in_part_is_not_taken_for_the_one_before(api: Api, server: GitServer) -> None:
+async def test_a_commit_that_is_stored_in_part_is_not_taken_for_the_one_before(api: Api, git_server: GitServer) -> None:
     """After a sync that left a file out, a branch that is set back to the commit before is looked at, and what had changed is undone."""
-    work = server.make("team.git")
+    work = git_server.make("team.git")
     first = work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
-    await repository(api, server)
+    await repository(api, git_server)
     await synced(api)
     work.commit({"a.json": "{", "b.json": dashboard("b", "B2")})
     assert (await synced(api, incremental=True))["state"] == "error"
@@ -321,10 +301,10 @@ async def test_a_commit_that_is_stored_in_part_is_not_taken_for_the_one_before(a
     assert await titles(api) == {"a": "A", "b": "B"}
 
 
-async def test_when_the_next_sync_is_due_is_told(api: Api, server: GitServer) -> None:
+async def test_when_the_next_sync_is_due_is_told(api: Api, git_server: GitServer) -> None:
     """The interval after the end of the last one; not at all where none comes by itself."""
-    server.make("team.git").commit({"a.json": dashboard("a", "A")})
-    await repository(api, server)
+    git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
+    await repository(api, git_server)
     await synced(api)
     assert "scheduled" not in await sync_status(api)
     _, team = await api("GET", f"{REPOSITORIES}/team")
