@@ -23,7 +23,6 @@ from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import jobs, repositories, resources
 from dashwright.common.stores.repositories import Kept
 from dashwright.common.work.execution import Execution
-from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.adapters.spool import FileSpool
 from dashwright.jobs_worker.adapters.store import Attempt, StoredResources
 from dashwright.jobs_worker.domain.objects import Change, Difference, Entry, Key, Repository, Snapshot, Write
@@ -157,7 +156,6 @@ async def run(database: Database, checkout: Tree) -> tuple[State | None, str | N
         commits=NoCommits(),
         open_resources=open_resources,
         open_spool=FileSpool,
-        read_yaml=read_yaml,
         admission=AdmissionSettings(),
         largest_file=1024,
         most_entries=1000,

@@ -15,7 +15,6 @@ from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, sync
 from tests.servers.git import GitServer, git
 
 from dashwright.common.kinds.settings import AdmissionSettings
-from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.domain.resource import Reader
 
 __all__ = ["export"]  # the fixture
@@ -111,7 +110,7 @@ async def test_a_clone_holds_what_is_stored(git_api: Api, git_server: GitServer,
     stored = await read_stored(git_api)
     assert (await export(identifier=True))["state"] == "success"
     git(tmp_path, "clone", "--quiet", str(git_server.root / "team.git"), "clone")
-    reader = Reader("default", "team", read_yaml, AdmissionSettings())
+    reader = Reader("default", "team", AdmissionSettings())
     files = [reader.read(path.name, path.read_bytes()) for path in (tmp_path / "clone").rglob("*.json")]
     assert {file.key.name: (file.version, json.loads(file.spec)) for file in files} == {name: found[:2] for name, found in stored.items()}
     status = await synced(git_api)

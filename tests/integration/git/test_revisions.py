@@ -61,7 +61,7 @@ class Side:
             difference = await checkout.changed(kept.commit, [item.path for item in await objects.quarantined()])
         job = SyncJob(self._namespace, "team", "Team", SyncTarget.FOLDER, enabled=True)
         with FileSpool() as spool:
-            means = Means(spool, read_yaml, AdmissionSettings())
+            means = Means(spool, AdmissionSettings())
             return await sync(job, checkout, objects, Quiet(), means, difference), difference is not None
 
     async def stored(self) -> dict[str, Any]:

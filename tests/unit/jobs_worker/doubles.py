@@ -13,7 +13,6 @@ from dashwright.common.kinds.annotations import FOLDER, MANAGED_BY, MANAGER_ID, 
 from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import SyncTarget
-from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.actions.preview import Preview, preview
 from dashwright.jobs_worker.actions.sync import Means, SyncJob, sync
 from dashwright.jobs_worker.adapters.spool import FileSpool
@@ -228,7 +227,7 @@ class Messages:
 async def run_preview(tree: Tree, store: Store, *, target: SyncTarget = SyncTarget.INSTANCE, with_items: bool = True) -> Preview:
     job = SyncJob("default", REPOSITORY, "The team", target, enabled=True)
     with FileSpool() as spool:
-        return await preview(job, tree, store, Means(spool, read_yaml, AdmissionSettings()), with_items=with_items)
+        return await preview(job, tree, store, Means(spool, AdmissionSettings()), with_items=with_items)
 
 
 async def run_sync(
@@ -246,4 +245,4 @@ async def run_sync(
     job = SyncJob("default", REPOSITORY, title, target, enabled)
     with FileSpool() as spool:
         difference = await tree.changed(since, store.quarantine.keys()) if since else None
-        return await sync(job, tree, store, messages or Messages(), Means(spool, read_yaml, AdmissionSettings()), difference)
+        return await sync(job, tree, store, messages or Messages(), Means(spool, AdmissionSettings()), difference)

@@ -73,7 +73,7 @@ def test_what_was_written_is_read_again(path: str) -> None:
     """Whatever it came as; the name of the file says how it is written."""
     tree = {"uid": "u", "title": "no", "panels": [{"y": 1.5, "é": None}]}
     for sent in (json.dumps(tree), "uid: u\ntitle: 'no'\npanels:\n- y: 1.5\n  é: null\n"):
-        body = write_content(path, read_content(sent, read_yaml), largest=LARGEST_FILE)
+        body = write_content(path, read_content(sent), largest=LARGEST_FILE)
         assert (read_json if path == "a.json" else read_yaml)(body.decode()) == tree
     assert body.startswith(b'{\n  "uid"') == (path == "a.json")
 

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from dashwright.common.errors import BadRequest, Invalid, TooLarge
 from dashwright.common.jobs.names import object_name
 from dashwright.common.kinds.settings import AdmissionSettings
-from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.domain.resource import Reader, Resource, unpacked
 
-READER = Reader("default", "team-repo", read_yaml, AdmissionSettings(), largest=2000)
+READER = Reader("default", "team-repo", AdmissionSettings(), largest=2000)
 
 CLASSIC = (
     r'{"title": "T\n", "uid": "c", "tags": ["a", "é"], "panels": [{"libraryPanel": {"uid": "shared"}}], "z": 1.50, "text": "a\n\u0000"}'
@@ -173,7 +172,7 @@ def test_texts_that_cannot_be_stored_are_a_fault_of_the_file(metadata: str) -> N
 
 def test_metadata_is_bounded() -> None:
     """As at the other doors."""
-    reader = Reader("default", "team-repo", read_yaml, AdmissionSettings())
+    reader = Reader("default", "team-repo", AdmissionSettings())
     with pytest.raises(TooLarge, match="keep notes"):
         reader.read("a.json", native(metadata=f'{{"labels": {{"a": "{"x" * 300_000}"}}}}').encode())
 

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from dashwright.common.errors import DashwrightError, TooLarge
-from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.domain.lint.config import LARGEST, read_config
 from dashwright.jobs_worker.domain.lint.linter import lint
 
@@ -18,7 +17,7 @@ def severities(config: str) -> list[str]:
     targets = [{"refId": name, "datasource": source, "expr": "up"} for name in "AB"]
     panels = [{"title": "One", "type": "text", "targets": targets}, {"title": "Two", "type": "text", "targets": targets[:1]}]
     spec: dict[str, Any] = {"title": "Shop", "panels": panels}
-    return [issue.severity.value for issue in lint(spec, read_config(config.encode(), read_yaml)) if issue.rule == RULE]
+    return [issue.severity.value for issue in lint(spec, read_config(config.encode())) if issue.rule == RULE]
 
 
 @pytest.mark.parametrize(
@@ -57,11 +56,11 @@ def test_an_exclusion_wins_over_a_warning() -> None:
 )
 def test_a_file_that_cannot_be_read_says_what_is_wrong(body: bytes, words: str) -> None:
     with pytest.raises(DashwrightError) as refused:
-        read_config(body, read_yaml)
+        read_config(body)
     assert refused.value.message.startswith(".dashboard-lint: ")
     assert words in refused.value.message
 
 
 def test_a_large_file_is_not_read() -> None:
     with pytest.raises(TooLarge):
-        read_config(b"#" * (LARGEST + 1), read_yaml)
+        read_config(b"#" * (LARGEST + 1))

@@ -5,7 +5,7 @@ import pytest
 from dashwright.common.errors import BadRequest, DashwrightError, PreconditionFailed
 from dashwright.common.jobs.workflows import check_write
 from dashwright.common.models.provisioning import RepositorySpec
-from dashwright.jobs_worker.domain.files.proposal import checksum_of, difference_of, files_below, sight_of
+from dashwright.jobs_worker.domain.files.proposal import checksum_of, difference_at, difference_of, files_below
 from dashwright.jobs_worker.domain.files.rules import check_name, ref_of
 from dashwright.jobs_worker.domain.files.wrapper import Sight, urls_of
 from dashwright.jobs_worker.domain.objects import Edit, Entry
@@ -117,7 +117,7 @@ def test_what_a_change_leaves_behind() -> None:
     assert {entry.path for entry in gone.entries} == {"a/", "c/"}
     moved = difference_of(there, [Edit("a/1.json", None, "1"), Edit("d/e/1.json", b"{}", None), Edit("a/b/2.json", None, "2")], in_git=True)
     assert {entry.path for entry in moved.entries} == {"d/", "d/e/", "d/e/1.json"}
-    seen = sight_of("a/b/2.json", "2")
+    seen = difference_at("a/b/2.json", "2")
     assert seen.paths == {entry.path for entry in seen.entries} == {"a/", "a/b/", "a/b/2.json"}
     assert list(files_below(there, "a/")) == ["a/1.json", "a/b/2.json"]
 

@@ -28,7 +28,6 @@ from dashwright.common.stores import jobs
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.work.consumer import JobConsumer, Runner
 from dashwright.common.work.execution import Execution
-from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.actions.export import Bounds
 from dashwright.jobs_worker.actions.sync import Means
 from dashwright.jobs_worker.adapters.checkouts import Checkouts
@@ -150,7 +149,7 @@ def _file_calls(settings: Settings, database: Database, clock: Clock, checkouts:
         rules = settings.quota_rules
         return StoredResources(database, clock, rules, repository=repository, edition=edition, actor=actor or ACTOR, message=message)
 
-    opening = Opening(open_objects, FileSpool, read_yaml, _admission(settings), settings.repository_file_bytes)
+    opening = Opening(open_objects, FileSpool, _admission(settings), settings.repository_file_bytes)
     return FileCalls(database, clock, checkouts, opening)
 
 
@@ -167,7 +166,7 @@ def _opening_stored(settings: Settings, database: Database, clock: Clock) -> Cal
 @contextmanager
 def _open_means(settings: Settings) -> Iterator[Means]:
     with FileSpool() as spool:
-        yield Means(spool, read_yaml, _admission(settings), settings.repository_file_bytes)
+        yield Means(spool, _admission(settings), settings.repository_file_bytes)
 
 
 def _admission(settings: Settings) -> AdmissionSettings:
@@ -194,7 +193,6 @@ def _sync_runner(
         commits=checkouts,
         open_resources=open_resources,
         open_spool=FileSpool,
-        read_yaml=read_yaml,
         admission=_admission(settings),
         largest_file=settings.repository_file_bytes,
         most_entries=settings.repository_files,

@@ -70,7 +70,7 @@ def _config(given: Path | None) -> Config | None:
     path = given or Path(FILE)
     if given is None and not path.exists():
         return None
-    return read_config(path.read_bytes(), read_yaml)
+    return read_config(path.read_bytes())
 
 
 def _dashboards(files: Iterable[str]) -> Iterator[tuple[Path, dict[str, Any]]]:

@@ -151,7 +151,7 @@ class _Looking:
 
     async def _written(self, files: Sequence[Prepared]) -> list[FileReport]:
         reviewing, existing = self.reviewing, self.planned.plan.existing
-        config, faults = await rules_at(self.checkout, reviewing.means.read_yaml)
+        config, faults = await rules_at(self.checkout)
         updates = [file.key for file in files[:MOST_IN_DETAIL] if file.key in existing]
         stored = await reviewing.stored.documents(self.repository.namespace, updates)
         found = []

@@ -6,10 +6,10 @@ nothing changed. What is read is spooled: memory holds paths and names, never th
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from dashwright.common.errors import BadRequest, DashwrightError, Invalid, PreconditionFailed, TooLarge
 from dashwright.common.jobs import paths, verdicts
@@ -49,10 +49,9 @@ class SyncJob:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What a sync works with beside its ports. ``read_yaml`` turns YAML text into plain JSON data and raises Invalid."""
+    """What a sync works with beside its ports."""
 
     spool: Spool
-    read_yaml: Callable[[str], Any]
     admission: AdmissionSettings
     largest_file: int = LARGEST_FILE
 
@@ -123,7 +122,7 @@ async def plan_sync(
     del entries  # of 50,000 files they are megabytes, while bodies are read
     tally.message = verdicts.READING
     await progress.report(tally)
-    reader = Reader(job.namespace, job.repository, means.read_yaml, means.admission, means.largest_file)
+    reader = Reader(job.namespace, job.repository, means.admission, means.largest_file)
     prepared: list[Prepared] = []
     for some in _taken(found.candidates):
         read, faults = await asyncio.to_thread(_read, some, checkout, reader, means.spool)

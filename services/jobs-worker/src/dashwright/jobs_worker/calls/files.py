@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 from weakref import WeakValueDictionary
 
 import structlog
@@ -63,7 +63,6 @@ class Opening:
 
     objects: Callable[[Repository, int, str, str], Objects]
     spool: Callable[[], AbstractContextManager[Spool]]
-    read_yaml: Callable[[str], Any]
     admission: AdmissionSettings
     largest_file: int
 
@@ -252,7 +251,7 @@ class FileCalls:
 
     def _scene(self, known: _Known, spool: Spool, wanted: ChangeRequest | EditRequest | None = None) -> Scene:
         opening = self._opening
-        means = Means(spool, opening.read_yaml, opening.admission, opening.largest_file)
+        means = Means(spool, opening.admission, opening.largest_file)
         actor, message = (wanted.author.uid, wanted.message) if wanted is not None else ("", "")
         objects = opening.objects(known.repository, known.kept.edition, actor, message)
         return Scene(known.repository, objects, means)

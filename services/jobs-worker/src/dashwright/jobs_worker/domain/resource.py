@@ -1,7 +1,7 @@
 """The bytes of a file to the resource they describe. Only dashboards come from files: folders come from directories."""
 
 from codecs import BOM_UTF8
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -17,6 +17,7 @@ from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.kinds.settings import AdmissionSettings
+from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.domain.objects import Key
 from dashwright.jobs_worker.domain.ownership import SET_BY_US
 
@@ -68,11 +69,10 @@ def rules(admission: AdmissionSettings, largest: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads the files of one repository. ``read_yaml`` turns YAML text into plain JSON data and raises Invalid."""
+    """Reads the files of one repository."""
 
     namespace: str
     repository: str
-    read_yaml: Callable[[str], Any]
     admission: AdmissionSettings
     largest: int = LARGEST_FILE
 
@@ -93,7 +93,7 @@ class Reader:
         text = text_of(body)
         if path.endswith(".json"):
             return read_shallow(text)
-        tree = self.read_yaml(text)
+        tree = read_yaml(text)
         check_depth(tree)
         return tree
 

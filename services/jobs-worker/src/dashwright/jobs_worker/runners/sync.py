@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
@@ -44,7 +44,6 @@ class SyncRunner:
         commits: Revisions,
         open_resources: Callable[[StoredJob, Execution, Repository, int], Resources],
         open_spool: Callable[[], AbstractContextManager[Spool]],
-        read_yaml: Callable[[str], Any],
         admission: AdmissionSettings,
         largest_file: int,
         most_entries: int,
@@ -56,7 +55,6 @@ class SyncRunner:
         self._commits = commits
         self._open_resources = open_resources
         self._open_spool = open_spool
-        self._read_yaml = read_yaml
         self._admission = admission
         self._largest_file = largest_file
         self._most_entries = most_entries
@@ -101,7 +99,7 @@ class SyncRunner:
             return execution.ended(Tally(message=verdicts.SYNC_STARTED, final_message=verdicts.SAME_COMMIT))
         difference = await self._difference(job, checkout, kept, quarantined)
         with self._open_spool() as spool:
-            means = Means(spool, self._read_yaml, self._admission, self._largest_file)
+            means = Means(spool, self._admission, self._largest_file)
             tally = await sync(SyncJob.of(repository), checkout, objects, execution, means, difference)
         await self._note(repository, incremental=difference is not None, held_at=head)
         if checkout.commit:

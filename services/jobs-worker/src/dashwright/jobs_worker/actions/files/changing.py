@@ -122,7 +122,7 @@ class _Files:
         body = wanted.content.encode()
         check_size(len(body), self._scene.means.largest_file)
         if not wanted.base:
-            tree = read_content(wanted.content, self._scene.means.read_yaml)
+            tree = read_content(wanted.content)
             check_depth(tree)
             kept = to_write(tree, self._scene.repository.namespace, suffix)
             body = write_content(wanted.path, kept, largest=self._scene.means.largest_file)

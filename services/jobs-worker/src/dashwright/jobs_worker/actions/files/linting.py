@@ -1,8 +1,7 @@
 """What the rules say of an object in a file, by the configuration that stands beside it at the same commit."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from dashwright.common.errors import DashwrightError, NotFound
 from dashwright.common.kinds.registry import DASHBOARD
@@ -20,14 +19,14 @@ async def lint_object(scene: Scene, checkout: Checkout, write: Write | None) -> 
     if write is None or write.key.group != DASHBOARD.group:
         return []
     spec = await asyncio.to_thread(shown, write.spec)
-    config, faults = await rules_at(checkout, scene.means.read_yaml)
+    config, faults = await rules_at(checkout)
     return [*faults, *await asyncio.to_thread(lint, spec, config)]
 
 
-async def rules_at(checkout: Checkout, read_yaml: Callable[[str], Any]) -> tuple[Config | None, Sequence[LintIssue]]:
+async def rules_at(checkout: Checkout) -> tuple[Config | None, Sequence[LintIssue]]:
     """The configuration of a repository, and what is wrong with it. Raises SourceFailed."""
     try:
-        return read_config((await read_file(checkout, FILE)).body, read_yaml), []
+        return read_config((await read_file(checkout, FILE)).body), []
     except NotFound:
         return None, []
     except DashwrightError as fault:

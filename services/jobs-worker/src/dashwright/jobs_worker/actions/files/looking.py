@@ -11,7 +11,7 @@ from dashwright.common.models.repository_views import FileItem, FileList
 from dashwright.jobs_worker.actions.files.linting import lint_object
 from dashwright.jobs_worker.actions.files.planning import Scene, key_at, plan_files, read_file, see, touches_of_file, touches_of_ref
 from dashwright.jobs_worker.actions.sync import Planned
-from dashwright.jobs_worker.domain.files.proposal import files_below, sight_of
+from dashwright.jobs_worker.domain.files.proposal import difference_at, files_below
 from dashwright.jobs_worker.domain.files.rules import check_name
 from dashwright.jobs_worker.domain.files.wrapper import Sight, wrap
 from dashwright.jobs_worker.domain.objects import Key
@@ -41,7 +41,7 @@ async def look(scene: Scene, checkout: Checkout | None, path: str, ref: str) -> 
         raise BadRequest("a directory is listed, not read: its path ends in a slash")
     file = await read_file(checkout, path)
     assert checkout is not None, "there was a file in it"
-    planned = await plan_files(scene, checkout, sight_of(path, file.checksum))
+    planned = await plan_files(scene, checkout, difference_at(path, file.checksum))
     if paths.is_markdown(path):
         text = await asyncio.to_thread(file.body.decode, errors="replace")
         sight, key = Sight(path, ref, checkout.commit, file.checksum, text=text), key_at(scene, planned, path)

@@ -42,7 +42,7 @@ class Scene:
     @property
     def reader(self) -> Reader:
         means = self.means
-        return Reader(self.repository.namespace, self.repository.name, means.read_yaml, means.admission, means.largest_file)
+        return Reader(self.repository.namespace, self.repository.name, means.admission, means.largest_file)
 
 
 class Proposed:

@@ -11,7 +11,7 @@ from dashwright.common.errors import Invalid
 from dashwright.common.kinds.annotations import MESSAGE, NUMBER_LABEL
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.models.repository_calls import EditedObject
-from dashwright.common.yaml import write_yaml
+from dashwright.common.yaml import read_yaml, write_yaml
 from dashwright.jobs_worker.domain.ownership import SET_BY_US
 from dashwright.jobs_worker.domain.resource import CLASSIC_VERSION, KEPT_BY_THE_STORE, is_classic, is_resource
 
@@ -21,7 +21,7 @@ _METADATA: Final = ("name", "namespace", "generateName", "labels", "annotations"
 _NOT_OF_FILES: Final = SET_BY_US | {MESSAGE}
 
 
-def read_content(text: str, read_yaml: Callable[[str], Any]) -> Any:
+def read_content(text: str) -> Any:
     """The tree of a body that may be JSON or YAML, whatever the file it is for is called."""
     return read_json(text) if text.lstrip().startswith("{") else read_yaml(text)
 

@@ -24,7 +24,7 @@ def difference_of(entries: Collection[Entry], edits: Sequence[Edit], *, in_git: 
     return Difference(frozenset(touched), there, len(there) - len(touched & {entry.path for entry in entries}))
 
 
-def sight_of(path: str, checksum: str) -> Difference:
+def difference_at(path: str, checksum: str) -> Difference:
     """One file that is there, with the directories it lies in."""
     above = [*paths.directories(path)]
     return Difference(frozenset((path, *above)), [Entry(path, checksum), *map(Entry, above)])

@@ -1,12 +1,13 @@
 """The file ``.dashboard-lint`` in the root of a repository: which rules do not apply where, and which only warn there."""
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Final
+from collections.abc import Mapping
+from typing import Annotated, Final
 
 from pydantic import Field, ValidationError
 
 from dashwright.common.errors import Invalid, TooLarge
 from dashwright.common.models.shape import Shape
+from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.domain.lint.finding import Finding
 
 FILE: Final = ".dashboard-lint"
@@ -49,7 +50,7 @@ class Config(Shape):
         return _waived(self.warnings or {}, rule, dashboard, finding)
 
 
-def read_config(body: bytes, read_yaml: Callable[[str], Any]) -> Config:
+def read_config(body: bytes) -> Config:
     """Raises Invalid or TooLarge; the text says what to change in the file."""
     if len(body) > LARGEST:
         raise TooLarge(f"{FILE} has {len(body)} bytes, at most {LARGEST} are read")
