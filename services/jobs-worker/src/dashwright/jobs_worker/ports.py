@@ -58,9 +58,9 @@ class Checkout(Protocol):
         ...
 
     def reading(self) -> Callable[[str], File]:
-        """Reads files, one after the other, in the thread that asked for it; each comes with the checksum of what was read.
+        """Answers a function that reads files by path, one after the other, in the thread that asked for it.
 
-        What it answers raises an error below 500 for a fault of this file alone.
+        Each file comes with the checksum of what was read. An error with a status below 500 is a fault of that file alone.
         """
         ...
 
@@ -88,25 +88,28 @@ class Checkouts(Protocol):
     ) -> Checkout:
         """All edits in one commit on top of ``base`` (empty: the first of an empty repository), and the state after them.
 
-        ``ref`` is the branch that goes there, empty for the repository's own; it is made where there is none. Where nothing differs from
-        ``base``, no commit is made, and the state is its. ``at`` is the time of the author, None for now. A folder is written file by
-        file; ``base``, ``by``, ``message`` and ``at`` have no place there. Raises Conflict where the branch is not at ``base`` any more
-        or a file is not as it was, Forbidden where the token or the system does not let it write, BadRequest where the host refuses the
-        change itself, TooLarge, SourceFailed.
+        ``ref`` is the branch that is moved to the commit, empty for the repository's own; it is made where there is none. Where nothing
+        differs from ``base``, no commit is made and the state at ``base`` is answered. ``at`` is the time of the author, None for now. A
+        folder is written file by file, without regard to ``base``, ``by``, ``message`` and ``at``.
+
+        Raises Conflict where the branch is not at ``base`` any more or a file is not as it was, Forbidden where the token or the system
+        does not let it write, BadRequest where the host refuses the change itself, TooLarge, SourceFailed.
         """
         ...
 
     async def made(self, repository: Repository, ref: str, by: CommitBy, at: datetime) -> Sequence[tuple[Checkout | None, Checkout]]:
-        """Before and after each of the newest commits of a branch that are by somebody and of that second; None before the first of all.
+        """The newest commits of a branch that are ``by`` somebody and of the second ``at``, each as the states before and after it.
 
-        None of a folder, and of a branch that is none. Raises what its host answers.
+        There is no state before the first commit of all. Empty for a folder and for a branch that is not there.
+
+        Raises what the host answers.
         """
         ...
 
     async def send(self, repository: Repository, base: str, ref: str, drafts: Sequence[Draft]) -> Checkout:
-        """As ``commit``, with a commit for each draft, all sent at once; for whoever has checked the paths and bounded the bytes.
+        """As ``commit``, with a commit for each draft, all sent at once. The caller has checked the paths and bounded the bytes.
 
-        Edits are gone through as they are written, perhaps more than once, and from a thread. Of a folder all are in memory.
+        The edits of a draft are iterated in a thread, perhaps more than once. For a folder all of them are in memory together.
         """
         ...
 

@@ -26,11 +26,11 @@ from dashwright.jobs_worker.ports import Checkout, Checkouts, CopyDamaged, Expor
 MESSAGE: Final = "Exported from Dashwright"
 MOST_COMMITS: Final = 10_000
 MOST_BYTES_OF_FOLDER: Final = 64 * 1024 * 1024
-"""What is written into a folder is in memory while it is."""
+"""All that is written into a folder is in memory together."""
 
 _ATTEMPTS: Final = 3
 _AT_ONCE: Final = 16
-"""Bodies in memory: of megabytes each they may be."""
+"""Dashboards whose bodies are in memory together: each may have megabytes."""
 
 _HISTORIES_AT_ONCE: Final = 2
 

@@ -73,7 +73,7 @@ class DirectoryCheckout:
             raise
 
     async def sized(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        """As they are: they were looked at one by one."""
+        """As they are: the walk has told their sizes already."""
         return entries
 
     async def changed(self, since: str, besides: Collection[str] = ()) -> None:

@@ -14,9 +14,10 @@ _TRY_AGAIN_SECONDS: Final = 0.02
 
 @asynccontextmanager
 async def held(lock: Path) -> AsyncIterator[None]:
-    """One at a time, of all tasks and processes, by a file that is made for it. A holder that dies lets go; it may remove the file.
+    """Only one task of all processes at a time gets past, by a lock on a file, which is made if need be.
 
-    It is tried again and again: waiters that sit in threads would leave none for the holder to work with.
+    The lock of a holder that dies is free again; a holder may remove the file. Waiters poll: if they sat in threads, none would be left for
+    the holder to work with.
     """
     await asyncio.to_thread(lock.parent.mkdir, mode=0o700, parents=True, exist_ok=True)
     while True:
@@ -36,7 +37,7 @@ def _take(file: TextIOWrapper) -> bool:
 
 
 def _is_still(lock: Path, file: TextIOWrapper) -> bool:
-    """Whether the file was not removed by the holder before: another may hold the one that came in its place."""
+    """Whether the path still leads to this file: the holder before may have removed it, and another hold the one in its place."""
     try:
         return lock.stat().st_ino == os.fstat(file.fileno()).st_ino
     except FileNotFoundError:

@@ -63,8 +63,10 @@ def _contents(files: Iterable[tuple[str, str]], directories: AbstractSet[str]) -
 
 
 def _moves(old: Contents, new: Contents) -> dict[str, str]:
-    """Where each new directory was: in one that has gone and held the same, else went along with the directory above, else held, of what
-    has come, more than half of its own. Of several that held as much, each goes to one.
+    """Of new directories, which of those that have gone each was.
+
+    That is one which held the same files; else the one of its name below what the directory above was; else one of whose files more than
+    half have come here. Each that has gone is taken once.
     """
     sources: defaultdict[frozenset[tuple[str, str]], list[str]] = defaultdict(list)
     for directory in reversed(shallow_first(old)):

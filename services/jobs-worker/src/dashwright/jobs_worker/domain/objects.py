@@ -71,8 +71,8 @@ class File:
 class Edit:
     """One file of a change: its new bytes, or None where it is removed.
 
-    ``replaces`` is the checksum of what is there before, None where nothing may be there. A folder looks at it; git at the commit that
-    the change is made on.
+    ``replaces`` is the checksum of the file that is there before, None where there must be none. Only a folder on disk is checked against
+    it: in git the commit that the change is made on tells as much.
     """
 
     path: str
@@ -121,8 +121,8 @@ class Managed:
 class Quarantined:
     """A file or directory that cannot go in, and why; ``name`` is that of its object, where it is known.
 
-    ``checksum`` is that of the bytes, where these are refused. ``rules`` are those that the file was refused by, empty where the reason may
-    go away without it (somebody else's object, another file): it is then looked at again by every sync.
+    ``checksum`` is that of the bytes, where these are the reason. ``rules`` are those that the bytes were refused by, empty where something
+    else is the reason (somebody else's object, another file): every sync then looks at the file again.
     """
 
     path: str
@@ -134,10 +134,11 @@ class Quarantined:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What is stored then of a repository, beside the objects.
+    """What is stored of a repository beside its objects, once a plan is written.
 
-    ``commit`` is that of the files, empty of a directory. ``looked_at`` are the paths that were, None for all: others are as at the commit
-    ``since``. Of these, ``quarantined`` cannot go in. ``entries`` are the files and directories that there are, or are more than then.
+    ``commit`` is that of the files, empty of a directory. ``looked_at`` are the paths that were looked at, None for all; the others are as
+    they were at the commit ``since``. ``quarantined`` are those of ``looked_at`` that cannot go in. ``entries`` counts the files and
+    directories, or, with ``since``, how many more there are than at that commit.
     """
 
     commit: str = ""

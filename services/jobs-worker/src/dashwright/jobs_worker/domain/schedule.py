@@ -6,7 +6,7 @@ from typing import Final
 from dashwright.common.models.provisioning import RepositorySpec, RepositoryStatus, State
 
 HEALTHY_FOR: Final = 300_000
-"""How long it is believed, and told, that a repository can be read."""
+"""How long a repository that could be read is taken for healthy without another look."""
 
 UNHEALTHY_FOR: Final = 60_000
 _PATIENCE: Final = 10_000

@@ -96,7 +96,7 @@ class Hooks:
             await self._show(item, error)
 
     async def _show(self, item: Claimed, error: DashwrightError) -> None:
-        """Where whoever can mend it looks."""
+        """Tells it in the repository's status, where whoever can mend it looks."""
 
         def change(status: RepositoryStatus, _: Stored) -> None:
             status.webhook.message = [f"the git host could not be asked to call: {error.message}", _advice(error)]
@@ -196,7 +196,7 @@ class Hooks:
 
 
 def _own(found: Sequence[Hook], url: str, item: Claimed) -> Hook | None:
-    """Ours is where we are found, or was where we were found."""
+    """Our hook: the one that calls our address, or that we made when our address was another."""
     by_url = next((hook for hook in found if hook.url == url), None)
     return by_url or next((hook for hook in found if hook.id == item.hook), None)
 

@@ -178,9 +178,9 @@ class Scheduler:
             await self._ask(item)
 
     async def _ask(self, item: Planned) -> None:
-        """What failed is tried again, though it was of the same commit: the reason may be gone. So is what was made of another spec.
+        """Submits a sync where the host has something new, the last sync failed (the reason may be gone), or the spec has changed since.
 
-        Files that nothing but another commit can mend are no reason.
+        Quarantined files alone are no reason: only another commit can mend them.
         """
         commit, sync = await self._head(_repository(item)), item.status.sync
         if commit is not None and commit == item.held_at:
@@ -211,7 +211,7 @@ class Scheduler:
         await self._change(item, change)
 
     def _is_new(self, item: Planned, commit: str | None) -> bool:
-        """What cannot be stored stays beside what is: that is told once, and then now and then."""
+        """Whether this commit was not submitted a moment ago: one that cannot be stored whole is tried again only now and then."""
         now = self._clock.milliseconds()
         *seen, at = self._seen.get(item.uid, (None, 0, 0))
         if seen == [commit, item.generation] and now - at < _AGAIN:

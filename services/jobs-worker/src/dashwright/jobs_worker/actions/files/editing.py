@@ -19,7 +19,7 @@ from dashwright.jobs_worker.ports import Checkout
 
 
 async def edits_of(scene: Scene, checkout: Checkout | None, wanted: EditRequest) -> list[Edit]:
-    """None where the file says it already.
+    """Empty where the file says it already.
 
     Raises Conflict where the file is not the one that is stored, AlreadyExists where another is in its way, BadRequest for a folder that is
     none of the repository's, and what the Reader raises.

@@ -1,5 +1,7 @@
-"""How often the workers together ask a git host: what is due by itself leaves a share to what people wait for, and each organization to
-others. Who is asked to be patient is the organization that asked: another's token, or abuse, keeps nobody else waiting.
+"""How often all workers together may ask a git host.
+
+Scheduled work leaves a share to what people wait for, and each organization leaves a share to the others. A host that asks for patience is
+left alone by the organization that asked it: nobody waits because of another's token or abuse.
 """
 
 from datetime import timedelta

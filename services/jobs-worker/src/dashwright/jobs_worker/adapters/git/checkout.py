@@ -29,10 +29,10 @@ _SPECIAL: Final = {
 
 
 class GitCheckout:
-    """Those below a directory of it, empty for all; every path is one inside that. Where there is no such directory it has no files.
+    """The files below ``directory`` (empty: all), their paths relative to it.
 
-    ``must_exist``: then it cannot be read, and everything raises Conflict. ``most_entries`` bounds files and directories together,
-    ``largest`` the bytes of a file that is read.
+    Where the commit has no such directory there are no files; with ``must_exist`` every method raises Conflict then. ``most_entries``
+    bounds files and directories together, ``largest`` the bytes of a file that is read.
     """
 
     def __init__(

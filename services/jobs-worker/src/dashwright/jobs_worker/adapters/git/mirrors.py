@@ -85,9 +85,10 @@ class Mirrors:
         return await self.mended(place, lambda: self._fetch(place, remote, branch))
 
     async def mended(self, place: Path, work: Callable[[], Awaitable[Result]]) -> Result:
-        """What is done with a copy by its holder, made where there is none; where that shows a damage, done once more with a new one.
+        """Does ``work`` with a copy that the caller holds, made where there is none.
 
-        A copy that is too large may hold what no branch holds any more: then, too. One that is new and too large does not stay.
+        Where the copy turns out to be damaged, or too large (it may hold what no branch holds any more), it is made anew and the work is
+        done once more. A new copy that is still damaged or too large is dropped, and the error raised.
         """
         is_new = not await asyncio.to_thread((place / "HEAD").exists)
         while True:

@@ -265,7 +265,7 @@ def _commit_of(answer: bytes, reference: str) -> str | None:
 
 
 def rejection(branch: str, reason: str, said: str, secrets: Sequence[str]) -> DashwrightError:
-    """Why a host takes a change not, as one sentence: with the first lines of what its hooks say, where they are what refuses it."""
+    """Why a host does not take a change, as one sentence; where the host's own hooks refuse it, with the first lines of what they say."""
     told = [line.removeprefix("remote:").strip() for line in said.splitlines() if line.startswith("remote:")]
     detail = _plain("; ".join([line for line in told if line][:_SHOWN_LINES]) or reason, secrets)[:_LONGEST_SHOWN]
     if "cannot create" in said:
