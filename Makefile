@@ -14,7 +14,7 @@ setup:  ## install what tests and checks need
 	@requirements/install dev
 
 test: setup  ## run every test against real PostgreSQL and RabbitMQ, found or provided
-	@$(PYTEST) -n auto --dist loadscope -m "not faults and not oracles"
+	@$(PYTEST) -n auto --dist loadscope --no-loadscope-reorder -m "not faults and not oracles"
 
 test-faults: setup  ## run the tests that kill and stop what others share, each with servers of its own
 	@$(PYTEST) -n auto --dist loadscope -m faults
