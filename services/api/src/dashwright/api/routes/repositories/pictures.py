@@ -34,7 +34,7 @@ def routes(database: Database) -> list[Route]:
         REPOSITORY.group,
         answers={200: PICTURE},
         errors=(404,),
-        description="Without credentials: whoever knows the id may see it. Kept for 30 days, of each repository the newest 100.",
+        description=f"Without credentials, for whoever knows the id. The newest {pictures.KEPT} of a repository are kept, for 30 days.",
     )
     return [Route("GET", f"{ONE}/render/{{id}}", picture, PUBLIC, operation)]
 
