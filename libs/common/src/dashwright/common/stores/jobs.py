@@ -187,16 +187,14 @@ async def get_many(connection: Connection, uids: Sequence[uuid.UUID]) -> Sequenc
     return [_job(rows[uid]) for uid in uids if uid in rows]
 
 
-async def list_page(
-    connection: Connection, kind: Kind, namespace: str, *, after: str, limit: int, repository: str | None = None
-) -> JobPage:
+async def list_page(connection: Connection, kind: Kind, namespace: str, *, after: str, limit: int) -> JobPage:
     """A page of jobs in the order of their names, from one snapshot."""
     position = await changes.head(connection, Book.JOBS)
-    rows = await connection.fetch(_sql.list_page, namespace, kind.group, kind.plural, after, limit + 1, repository)
+    rows = await connection.fetch(_sql.list_page, namespace, kind.group, kind.plural, after, limit + 1)
     items = [_job(row) for row in rows[:limit]]
     if len(rows) <= limit:
         return JobPage(items, position, None, 0)
-    remaining = await connection.fetchval(_sql.count_after, namespace, kind.group, kind.plural, items[-1].name, repository)
+    remaining = await connection.fetchval(_sql.count_after, namespace, kind.group, kind.plural, items[-1].name)
     return JobPage(items, position, items[-1].name, remaining)
 
 

@@ -39,12 +39,12 @@ from job where uid = any($1::uuid[])
 -- name: list_page
 select uid, api_group, resource, name, namespace, resource_version, generation, metadata, spec, status, state, action, repository, attempts, submitted_by, coalesce_key
 from job
-where namespace = $1 and api_group = $2 and resource = $3 and name > $4 and ($6::text is null or repository = $6)
+where namespace = $1 and api_group = $2 and resource = $3 and name > $4
 order by name
 limit $5
 
 -- name: count_after
-select count(*) from job where namespace = $1 and api_group = $2 and resource = $3 and name > $4 and ($5::text is null or repository = $5)
+select count(*) from job where namespace = $1 and api_group = $2 and resource = $3 and name > $4
 
 -- name: claim
 -- pending → working for a job that may be at work: the woken one, or of all those in lanes the oldest of the repository that has the fewest

@@ -14,7 +14,7 @@ _NARROW: Final = 480
 _TOP: Final = 36
 _BELOW: Final = 24
 _TITLE: Final = 26
-_INSET: Final = 2
+INSET: Final = 2
 _ALONE_HEIGHT: Final = 500
 _LOWEST_WITH_TITLE: Final = 44
 
@@ -34,14 +34,10 @@ class Box:
         return bool(self.panel.title.strip()) and self.height >= _LOWEST_WITH_TITLE
 
     @property
-    def inset(self) -> int:
-        return _INSET
-
-    @property
     def inside(self) -> tuple[float, float]:
         """Width and height of what is left for the panel's content."""
-        above = _TITLE if self.has_title else _INSET
-        return max(1.0, self.width - 2 * _INSET), max(1.0, self.height - above - _INSET)
+        above = _TITLE if self.has_title else INSET
+        return max(1.0, self.width - 2 * INSET), max(1.0, self.height - above - INSET)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from dashwright.expressions.pictures.dashboard import Panel, read
 from dashwright.expressions.pictures.kinds import words
 from dashwright.expressions.pictures.kinds.drawn import Drawn, Message, Sheet
 from dashwright.expressions.pictures.kinds.registry import KINDS, WITHOUT_QUERIES
-from dashwright.expressions.pictures.layout import Box, Layout, laid_out
+from dashwright.expressions.pictures.layout import INSET, Box, Layout, laid_out
 from dashwright.expressions.pictures.plotter import NotDrawn, Plotter
 from dashwright.expressions.pictures.series import MOST_POINTS
 from dashwright.expressions.pictures.theme import THEMES, Theme
@@ -175,7 +175,7 @@ def _framed(box: Box, content: str, theme: Theme) -> str:
     if box.has_title:
         shown = svg.shortened(title, _TITLE, box.width - 20)
         heading = svg.text(shown, box.x + 10, box.y + 19, size=_TITLE, colour=theme.text, bold=True)
-    return frame + heading + svg.placed([content], box.x + box.inset, box.y + box.height - height - box.inset, width, height)
+    return frame + heading + svg.placed([content], box.x + INSET, box.y + box.height - height - INSET, width, height)
 
 
 def _with_own_ids(told: bytes, prefix: str) -> str:

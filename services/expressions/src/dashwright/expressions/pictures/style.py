@@ -62,13 +62,12 @@ class Style:
             return text_of(self.configured.get("noValue"))[:_LONGEST_NAME] or "No data"
         return self._with_given_unit(self.unit.text(value, self.decimals))
 
-    def colour(self, value: float | None, *, otherwise: str | None = None) -> str:
+    def colour(self, value: float | None) -> str:
         """By a mapping, else the fixed colour, else by the thresholds."""
         if (mapped := self._mapped(value)) and (found := colour_of(mapped.get("color"), self.theme)):
             return found
-        fixed = self.fixed_colour
-        if fixed or otherwise:
-            return fixed or otherwise or self.theme.text
+        if fixed := self.fixed_colour:
+            return fixed
         return threshold_of(self.thresholds(least=self.least or 0, most=100 if self.most is None else self.most), value, self.theme)
 
     @property

@@ -62,18 +62,16 @@ _EDGE: Final = 0.9995
 """Of a step: what would be shown as 1000 is shown as 1 of the next."""
 
 
-def _si(behind: str = "", first: int = 0) -> tuple[tuple[float, str], ...]:
-    """Decimal prefixes, beginning with the one at ``first`` (-3: nano)."""
-    names = {-3: "n", -2: "µ", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T", 5: "P"}
-    return tuple((1000.0**power, f" {name}{behind}") for power, name in names.items() if power >= first)
+def _si(behind: str = "") -> tuple[tuple[float, str], ...]:
+    return tuple((1000.0**power, f" {name}{behind}") for power, name in enumerate(("", "k", "M", "G", "T", "P")))
 
 
-def _counted(behind: str = "", gap: str = " ") -> tuple[tuple[float, str], ...]:
-    return tuple((1000.0**power, f"{gap}{name}".rstrip() + behind) for power, name in enumerate(("", "K", "Mil", "Bil", "Tri")))
+def _counted(behind: str = "") -> tuple[tuple[float, str], ...]:
+    return tuple((1000.0**power, f" {name}".rstrip() + behind) for power, name in enumerate(("", "K", "Mil", "Bil", "Tri")))
 
 
-def _iec(behind: str, names: Sequence[str] = ("", "Ki", "Mi", "Gi", "Ti", "Pi")) -> tuple[tuple[float, str], ...]:
-    return tuple((1024.0**power, f" {name}{behind}") for power, name in enumerate(names))
+def _iec(behind: str) -> tuple[tuple[float, str], ...]:
+    return tuple((1024.0**power, f" {name}{behind}") for power, name in enumerate(("", "Ki", "Mi", "Gi", "Ti", "Pi")))
 
 
 _TIMES: Final = (
@@ -151,10 +149,10 @@ UNITS: Final = {
     "lengthm": Unit(_si("m")),
     "pressurehpa": Unit(((1, " hPa"),)),
     "degree": Unit(((1, "°"),)),
-    "currencyUSD": Unit(_counted(gap=" "), "$"),
-    "currencyEUR": Unit(_counted(gap=" "), "€"),
-    "currencyGBP": Unit(_counted(gap=" "), "£"),
-    "currencyJPY": Unit(_counted(gap=" "), "¥"),
+    "currencyUSD": Unit(_counted(), "$"),
+    "currencyEUR": Unit(_counted(), "€"),
+    "currencyGBP": Unit(_counted(), "£"),
+    "currencyJPY": Unit(_counted(), "¥"),
     "currencyCHF": Unit(_counted(" CHF")),
     "currencyRUB": Unit(_counted(" ₽")),
 }

@@ -43,9 +43,9 @@ class Written(NamedTuple):
 class Lines:
     """Pieces of watches, each of some lines. The newest are kept, up to some bytes of them: many watchers hear the same at once."""
 
-    def __init__(self, database: Database, *, size: int = _BYTES) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._room = size
+        self._room = _BYTES
         self._written: OrderedDict[Piece, Written] = OrderedDict()
         self._under_way: Shared[Piece, Written] = Shared()
         self._reading = asyncio.Semaphore(_AT_ONCE)
