@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from dashwright.common.document import same, write_json
+from dashwright.jobs_worker.domain.trees import object_in, objects_of
 
 POSITION: Final = "position"
 
@@ -106,8 +107,8 @@ def _differences(old: _Sight, new: _Sight) -> tuple[list[Detail], list[str]]:
 
 
 def _dashboard(spec: Mapping[str, Any]) -> _Sight:
-    times = _object(spec, "timeSettings")
-    span = _object(spec, "time") or times
+    times = object_in(spec, "timeSettings")
+    span = object_in(spec, "time") or times
     told = {
         "title": _text(spec.get("title")),
         "description": _text(spec.get("description")),
@@ -115,8 +116,8 @@ def _dashboard(spec: Mapping[str, Any]) -> _Sight:
         "time range": f"{_text(span.get('from'))} to {_text(span.get('to'))}" if span.get("from") or span.get("to") else "",
         "refresh": _text(spec.get("refresh")) or _text(times.get("autoRefresh")),
         "time zone": _text(spec.get("timezone")) or _text(times.get("timezone")),
-        **dict(_named("variable", _object(spec, "templating").get("list") or spec.get("variables"))),
-        **dict(_named("annotation", _object(spec, "annotations").get("list") or spec.get("annotations"))),
+        **dict(_named("variable", object_in(spec, "templating").get("list") or spec.get("variables"))),
+        **dict(_named("annotation", object_in(spec, "annotations").get("list") or spec.get("annotations"))),
     }
     rest = {key: value for key, value in spec.items() if key not in (*_KEPT_ELSEWHERE, *_OF_DASHBOARDS, *_HELD)}
     return _Sight(told["title"], told, rest)
@@ -124,8 +125,8 @@ def _dashboard(spec: Mapping[str, Any]) -> _Sight:
 
 def _named(word: str, items: Any) -> Iterator[tuple[str, str]]:
     """Variables and annotations, each by its name; what they hold is told as JSON, but for the value that was chosen last."""
-    for item in _objects(items):
-        body = _object(item, "spec") or item
+    for item in objects_of(items):
+        body = object_in(item, "spec") or item
         kept = {key: value for key, value in body.items() if key not in ("name", "current", "options")}
         yield f"{word} {_text(body.get('name'))}", write_json(kept).decode()
 
@@ -144,27 +145,27 @@ def _panels(spec: Mapping[str, Any]) -> dict[str, _Sight]:
 
 def _classic_panels(spec: Mapping[str, Any]) -> Iterator[tuple[str, _Sight]]:
     """Also those in closed rows, and those of the rows of old."""
-    rows = [panel for row in _objects(spec.get("rows")) for panel in _objects(row.get("panels"))]
-    for panel in [*_objects(spec.get("panels")), *rows]:
-        for item in (panel, *_objects(panel.get("panels"))):
+    rows = [panel for row in objects_of(spec.get("rows")) for panel in objects_of(row.get("panels"))]
+    for panel in [*objects_of(spec.get("panels")), *rows]:
+        for item in (panel, *objects_of(panel.get("panels"))):
             yield _text(item.get("id")) or _text(item.get("title")), _classic_panel(item)
 
 
 def _classic_panel(item: Mapping[str, Any]) -> _Sight:
     source = item.get("datasource")
-    queries = [(_text(query.get("refId")), query, query.get("datasource")) for query in _objects(item.get("targets"))]
+    queries = [(_text(query.get("refId")), query, query.get("datasource")) for query in objects_of(item.get("targets"))]
     rest = {key: value for key, value in item.items() if key not in _OF_PANELS}
-    return _panel(item, _text(item.get("type")), _place(_object(item, "gridPos"), "w", "h"), source, queries, item, rest)
+    return _panel(item, _text(item.get("type")), _place(object_in(item, "gridPos"), "w", "h"), source, queries, item, rest)
 
 
 def _elements(spec: Mapping[str, Any]) -> Iterator[tuple[str, _Sight]]:
     places = dict(_places(spec.get("layout")))
     for name, element in spec["elements"].items():
-        item = _object(element, "spec") if isinstance(element, dict) else {}
-        shown = _object(item, "vizConfig")
-        queries = [_v2_query(_object(query, "spec")) for query in _objects(_object(_object(item, "data"), "spec").get("queries"))]
-        config = _object(shown, "spec")
-        data = _object(_object(item, "data"), "spec")
+        item = object_in(element, "spec") if isinstance(element, dict) else {}
+        shown = object_in(item, "vizConfig")
+        queries = [_v2_query(object_in(query, "spec")) for query in objects_of(object_in(object_in(item, "data"), "spec").get("queries"))]
+        config = object_in(shown, "spec")
+        data = object_in(object_in(item, "data"), "spec")
         rest = {key: value for key, value in item.items() if key not in (*_OF_PANELS, "data", "vizConfig")}
         rest |= {key: value for key, value in data.items() if key != "queries"}
         rest |= {key: value for key, value in config.items() if key not in _OF_PANELS}
@@ -173,10 +174,10 @@ def _elements(spec: Mapping[str, Any]) -> Iterator[tuple[str, _Sight]]:
 
 
 def _v2_query(query: Mapping[str, Any]) -> tuple[str, Mapping[str, Any], Any]:
-    asked = _object(query, "query")
+    asked = object_in(query, "query")
     source = query.get("datasource") or asked.get("datasource") or asked.get("group") or asked.get("kind")
     hidden = {"hide": True} if query.get("hidden") is True else {}
-    return _text(query.get("refId")), {**_object(asked, "spec"), **hidden}, source
+    return _text(query.get("refId")), {**object_in(asked, "spec"), **hidden}, source
 
 
 def _panel(
@@ -189,9 +190,9 @@ def _panel(
     rest: dict[str, Any],
 ) -> _Sight:
     """``config`` holds fieldConfig; each of the ``queries`` is its refId, what it asks, and the data source it names."""
-    fields = _object(config, "fieldConfig")
-    defaults = _object(fields, "defaults")
-    options = _object(rest, "options")
+    fields = object_in(config, "fieldConfig")
+    defaults = object_in(fields, "defaults")
+    options = object_in(rest, "options")
     told = {
         "title": _text(item.get("title")),
         "description": _text(item.get("description")),
@@ -200,7 +201,7 @@ def _panel(
         "data source": _source(source),
         **{name: text for ref_id, query, own in queries for name, text in _query(ref_id, query, own, source)},
         "unit": _text(defaults.get("unit")),
-        "thresholds": _thresholds(_object(defaults, "thresholds")),
+        "thresholds": _thresholds(object_in(defaults, "thresholds")),
         **{name: _text(defaults.get(name)) for name in ("min", "max", "decimals")},
         "content": _text(options.get("content")),
     }
@@ -222,7 +223,7 @@ def _query(ref_id: str, query: Mapping[str, Any], own: Any, source: Any) -> Iter
 
 
 def _thresholds(thresholds: Mapping[str, Any]) -> str:
-    steps = [f"{_text(step.get('color'))} from {_text(step.get('value')) or 'the start'}" for step in _objects(thresholds.get("steps"))]
+    steps = [f"{_text(step.get('color'))} from {_text(step.get('value')) or 'the start'}" for step in objects_of(thresholds.get("steps"))]
     return ", ".join(steps) + (" (percent)" if thresholds.get("mode") == "percentage" else "")
 
 
@@ -248,7 +249,7 @@ def _places(layout: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, str
             yield from _places(item, above)
     if not isinstance(layout, dict):
         return
-    name = _object(layout, "element").get("name")
+    name = object_in(layout, "element").get("name")
     if isinstance(name, str):
         place = _place(layout, "width", "height") if "x" in layout else ""
         yield name, " in ".join(part for part in (place, *reversed(above)) if part)
@@ -260,17 +261,8 @@ def _places(layout: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, str
             yield from _places(value, inner)
 
 
-def _object(item: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = item.get(name)
-    return value if isinstance(value, dict) else {}
-
-
 def _list(items: Any) -> list[Any]:
     return items if isinstance(items, list) else []
-
-
-def _objects(items: Any) -> list[Mapping[str, Any]]:
-    return [item for item in _list(items) if isinstance(item, dict)]
 
 
 def _text(value: Any) -> str:

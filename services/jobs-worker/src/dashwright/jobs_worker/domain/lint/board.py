@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dashwright.common.models.expressions import EXPRESSION_UIDS
+from dashwright.jobs_worker.domain.trees import object_in, objects_of
 
 EXPRESSION: Final = "__expr__"
 
@@ -83,12 +84,12 @@ class Board:
 def board_of(spec: Mapping[str, Any]) -> Board:
     """What has another shape than it should is as if it were not there."""
     if isinstance(spec.get("elements"), dict):
-        variables = [_variable(_object(item, "spec"), str(item.get("kind"))) for item in _objects(spec.get("variables"))]
+        variables = [_variable(object_in(item, "spec"), str(item.get("kind"))) for item in objects_of(spec.get("variables"))]
         named = _types(variables)
-        found = [_element(_object(item, "spec"), named) for item in spec["elements"].values() if _kind(item) == "Panel"]
+        found = [_element(object_in(item, "spec"), named) for item in spec["elements"].values() if _kind(item) == "Panel"]
         found += [_element({}, named, is_library=True) for item in spec["elements"].values() if _kind(item) == "LibraryPanel"]
     else:
-        listed = _objects(_object(spec, "templating").get("list"))
+        listed = objects_of(object_in(spec, "templating").get("list"))
         variables = [_variable(item, str(item.get("type"))) for item in listed]
         named = _types(variables)
         found = [_panel(item, named) for item in _classic_panels(spec)]
@@ -117,7 +118,7 @@ def _variable(item: Mapping[str, Any], kind: str) -> Variable:
         label=_text(item, "label"),
         asks=kind in _QUERY_VARIABLE,
         source_type=query if kind in _SOURCE_VARIABLE and isinstance(query, str) else "",
-        source=_source(item, _object(item, "query")),
+        source=_source(item, object_in(item, "query")),
         is_multi=item.get("multi") is True,
         all_value=_text(item, "allValue"),
         reloads_on_time_change=item.get("refresh") in _ON_TIME_CHANGE,
@@ -126,42 +127,42 @@ def _variable(item: Mapping[str, Any], kind: str) -> Variable:
 
 def _classic_panels(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Also those in closed rows, and those of the rows of old."""
-    for panel in _objects(spec.get("panels")):
+    for panel in objects_of(spec.get("panels")):
         if panel.get("type") != "row":
             yield panel
-        yield from _objects(panel.get("panels"))
-    for row in _objects(spec.get("rows")):
-        yield from _objects(row.get("panels"))
+        yield from objects_of(panel.get("panels"))
+    for row in objects_of(spec.get("rows")):
+        yield from objects_of(row.get("panels"))
 
 
 def _panel(item: Mapping[str, Any], named: Mapping[str, str]) -> Panel:
     source = _source(item)
-    targets = [_target(index, query, _source(query), source, named) for index, query in enumerate(_objects(item.get("targets")))]
+    targets = [_target(index, query, _source(query), source, named) for index, query in enumerate(objects_of(item.get("targets")))]
     return Panel(
         title=_text(item, "title"),
         description=_text(item, "description"),
         type=_text(item, "type"),
         source=source,
         targets=targets,
-        field_config=_object(item, "fieldConfig"),
-        options=_object(item, "options"),
+        field_config=object_in(item, "fieldConfig"),
+        options=object_in(item, "options"),
         is_library="libraryPanel" in item,
     )
 
 
 def _element(item: Mapping[str, Any], named: Mapping[str, str], *, is_library: bool = False) -> Panel:
-    shown = _object(item, "vizConfig")
+    shown = object_in(item, "vizConfig")
     kind = _text(shown, "group") or _text(shown, "kind")
-    queries = [_object(query, "spec") for query in _objects(_object(_object(item, "data"), "spec").get("queries"))]
+    queries = [object_in(query, "spec") for query in objects_of(object_in(object_in(item, "data"), "spec").get("queries"))]
     targets = []
     for index, query in enumerate(queries):
-        asked = _object(query, "query")
-        body = {**_object(asked, "spec"), "refId": _text(query, "refId")}
+        asked = object_in(query, "query")
+        body = {**object_in(asked, "spec"), "refId": _text(query, "refId")}
         targets.append(_target(index, body, _source(query, asked), Source(), named))
-    source = _source(queries[0], _object(queries[0], "query")) if queries else Source()
-    config = _object(shown, "spec")
+    source = _source(queries[0], object_in(queries[0], "query")) if queries else Source()
+    config = object_in(shown, "spec")
     title, description = _text(item, "title"), _text(item, "description")
-    return Panel(title, description, kind, source, targets, _object(config, "fieldConfig"), _object(config, "options"), is_library)
+    return Panel(title, description, kind, source, targets, object_in(config, "fieldConfig"), object_in(config, "options"), is_library)
 
 
 def _target(index: int, query: Mapping[str, Any], own: Source, of_panel: Source, named: Mapping[str, str]) -> Target:
@@ -184,15 +185,6 @@ def _source(item: Mapping[str, Any], asked: Mapping[str, Any] | None = None) -> 
 
 def _kind(item: Any) -> Any:
     return item.get("kind") if isinstance(item, dict) else None
-
-
-def _object(item: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = item.get(name)
-    return value if isinstance(value, dict) else {}
-
-
-def _objects(items: Any) -> list[Mapping[str, Any]]:
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
 def _text(item: Mapping[str, Any], name: str) -> str:
