@@ -13,7 +13,7 @@ from tests.servers.git import GitServer, Work, git
 from dashwright.common.errors import BadRequest, Conflict, DashwrightError, Forbidden, NotFound, SourceFailed, TooLarge
 from dashwright.jobs_worker.adapters.git import commits, objects
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
-from dashwright.jobs_worker.adapters.git.commits import Change
+from dashwright.jobs_worker.adapters.git.commits import BranchChange
 from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors
 from dashwright.jobs_worker.domain.objects import CommitBy, Draft, Edit
 
@@ -44,7 +44,9 @@ def write(mirrors: Mirrors, ask: Ask) -> Write:
     ) -> Commit:
         edits = [Edit(path, body, None) for path, body in files.items()]
         remote = ask("r.git", token, seconds=seconds)
-        return await commits.commit(mirrors, "uid", remote, Change(own, ref, base, [Draft(edits, EVE, "change of panels")], directory))
+        return await commits.commit(
+            mirrors, "uid", remote, BranchChange(own, ref, base, [Draft(edits, EVE, "change of panels")], directory)
+        )
 
     return write
 
@@ -88,7 +90,7 @@ async def test_a_change_is_one_commit_of_its_author(server: GitServer, work: Wor
 )
 async def test_any_name_can_be_an_author(server: GitServer, mirrors: Mirrors, ask: Ask, work: Work, by: CommitBy, shown: str) -> None:
     """Without what would end it in a commit; who has none is us. The message is taken as it is, but for what would command a terminal."""
-    change = Change(
+    change = BranchChange(
         "main", "", work.commit({"a.json": "{}"}), [Draft([Edit("b.json", b"", None)], by, "übung\x1b\n\nauthor\tz\0 <z>\x9b\n")]
     )
     await commits.commit(mirrors, "uid", ask("r.git"), change)
@@ -311,7 +313,7 @@ async def test_a_branch_that_has_moved_is_a_conflict(server: GitServer, work: Wo
 async def test_of_two_at_once_one_goes_in(server: GitServer, mirrors: Mirrors, tmp_path: Path, ask: Ask, work: Work) -> None:
     """From workers that share no folder, too."""
     base = work.commit({"a.json": "{}"})
-    change = Change("main", "", base, [Draft([Edit("b.json", b"1", None)], EVE, "m")])
+    change = BranchChange("main", "", base, [Draft([Edit("b.json", b"1", None)], EVE, "m")])
     apart = Mirrors(tmp_path / "apart", most_bytes=1 << 26)
     found = await asyncio.gather(
         *(commits.commit(each, "uid", ask("r.git"), change) for each in (mirrors, mirrors, apart)), return_exceptions=True
@@ -390,7 +392,7 @@ async def test_many_drafts_are_as_many_commits_in_one_push(server: GitServer, wo
         Draft([Edit("in/c.json", b"2", None)], CommitBy("Ann", "ann@example.org"), "second", datetime(2021, 1, 2, tzinfo=UTC)),
     ]
     server.requests.clear()
-    made = await commits.commit(mirrors, "uid", ask("r.git", seconds=20), Change("main", "side", base, drafts))
+    made = await commits.commit(mirrors, "uid", ask("r.git", seconds=20), BranchChange("main", "side", base, drafts))
     assert sum(request.endswith("git-receive-pack") and "?" not in request for request in server.requests) == 1
     told = hosted(server, "log", "--format=%an|%as|%s", "-2", "side").splitlines()
     assert told == ["Ann|2021-01-02|second", "Eve Example|2020-01-02|first"]

@@ -14,10 +14,10 @@ _sql = queries.load(__package__, "repositories.sql")
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
-    """A repository, and when its spec last changed (Unix milliseconds). ``refused_by``: rules that keep files of it in quarantine.
+class Scheduled:
+    """A repository as the scheduler sees it. ``changed`` is when its spec last did, in Unix milliseconds.
 
-    ``held_at``: as long as its branch is at that commit, nothing is synced by itself.
+    ``refused_by``: rules that keep files of it in quarantine. ``held_at``: while its branch is at that commit, nothing is synced by itself.
     """
 
     uid: uuid.UUID
@@ -32,10 +32,10 @@ class Planned:
     held_at: str | None = None
 
 
-async def planned(connection: Connection) -> Sequence[Planned]:
-    """All of them, in no order."""
+async def scheduled(connection: Connection) -> Sequence[Scheduled]:
+    """Every repository, in no order."""
     return [
-        Planned(
+        Scheduled(
             row["uid"],
             row["namespace"],
             row["name"],

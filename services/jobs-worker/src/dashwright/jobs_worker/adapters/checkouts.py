@@ -20,7 +20,7 @@ from dashwright.jobs_worker.adapters.directory import DirectoryCheckout
 from dashwright.jobs_worker.adapters.git import commits, log
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
 from dashwright.jobs_worker.adapters.git.command import Program
-from dashwright.jobs_worker.adapters.git.commits import Change
+from dashwright.jobs_worker.adapters.git.commits import BranchChange
 from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors
 from dashwright.jobs_worker.adapters.git.remote import Budget, Remote
 from dashwright.jobs_worker.adapters.tokens import token_of
@@ -101,7 +101,7 @@ class Checkouts:
         githost = _githost(repository)
         if ref and not is_branch(ref):
             raise BadRequest(f"ref {ref[:80]!r} is no name of a branch")
-        change = Change(githost.branch, ref, base, drafts, githost.path or "")
+        change = BranchChange(githost.branch, ref, base, drafts, githost.path or "")
         return self._opened(repository, await commits.commit(self.mirrors, repository.uid, self._remote(repository, seconds), change))
 
     async def synced(self, repository: Repository, commit: str) -> Checkout:

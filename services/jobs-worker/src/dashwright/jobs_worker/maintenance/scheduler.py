@@ -21,7 +21,7 @@ from dashwright.common.kinds.repository import host_of
 from dashwright.common.models.provisioning import Action, HealthStatus, JobSpec, RepositoryStatus, RepositoryType, State, SyncJobOptions
 from dashwright.common.relay import Relay
 from dashwright.common.stores import jobs, repositories, statuses
-from dashwright.common.stores.repositories import Planned
+from dashwright.common.stores.repositories import Scheduled
 from dashwright.common.stores.resources import Stored
 from dashwright.common.work.new_jobs import new_job
 from dashwright.jobs_worker.domain.objects import Repository
@@ -96,7 +96,7 @@ class Scheduler:
     async def plan(self, connection: Connection) -> None:
         """One round: begins everything that is due."""
         now = self._clock.milliseconds()
-        known = await repositories.planned(connection)
+        known = await repositories.scheduled(connection)
         self._asked = {item.uid: at for item in known if (at := self._asked.get(item.uid))}
         self._seen = {item.uid: seen for item in known if (seen := self._seen.get(item.uid))}
         self._left_alone = {asked: until for asked, until in self._left_alone.items() if until > now}
@@ -114,22 +114,22 @@ class Scheduler:
         while self._under_way:
             await asyncio.wait(self._under_way.values())
 
-    def _begin(self, item: Planned, wanted: Need) -> None:
+    def _begin(self, item: Scheduled, wanted: Need) -> None:
         """Beside everything else: a host that says nothing keeps nobody waiting but those of the same host."""
         task = asyncio.create_task(self._see_to(item, wanted), name=f"repository {item.name}")
         self._under_way[item.uid] = task
         task.add_done_callback(lambda _: self._under_way.pop(item.uid, None))
 
-    def _last_seen_to(self, item: Planned) -> int:
+    def _last_seen_to(self, item: Scheduled) -> int:
         return max(item.status.sync.finished or 0, self._asked.get(item.uid, 0))
 
-    def _need(self, item: Planned, now: int) -> Need:
+    def _need(self, item: Scheduled, now: int) -> Need:
         if item.is_deleting:
             return Need.NOTHING
         asked, pause = self._asked.get(item.uid, 0), self._pauses.get(item.uid, UNHEALTHY_FOR)
         return need(item.spec, item.status, changed=item.changed, asked=asked, now=now, pause=pause)
 
-    async def _see_to(self, item: Planned, wanted: Need) -> None:
+    async def _see_to(self, item: Scheduled, wanted: Need) -> None:
         """A repository that cannot be seen to keeps no other waiting; it is asked again when it is due again."""
         async with self._hosts.setdefault(_host(item), asyncio.Semaphore(_AT_ONE_HOST)), self._slots:
             if _asked_by(item) in self._left_alone or (wanted is not Need.LOOK and self._waiting >= MOST_WAITING):
@@ -145,7 +145,7 @@ class Scheduler:
                 log.info("repository_not_seen_to", repository=item.name, error=error.message)
                 await self._prober.note(item.namespace, item.name, error)
 
-    async def _leave_alone(self, item: Planned, error: TooManyRequests) -> None:
+    async def _leave_alone(self, item: Scheduled, error: TooManyRequests) -> None:
         """Nothing that the organization has at the host is seen to for a while; the repository is due again right after, and says so."""
         wait = max(_SHORTEST_WAIT, round((error.retry_after or 0) * 1000))
         until = self._clock.milliseconds() + wait
@@ -160,11 +160,11 @@ class Scheduler:
             await self._prober.note(item.namespace, item.name, error)
             await self._change(item, change)
 
-    async def _change(self, item: Planned, change: Callable[[RepositoryStatus, Stored], None]) -> None:
+    async def _change(self, item: Scheduled, change: Callable[[RepositoryStatus, Stored], None]) -> None:
         async with self._database.transaction() as connection:
             await statuses.change(connection, REPOSITORY, item.namespace, item.name, RepositoryStatus, change)
 
-    async def _do(self, item: Planned, wanted: Need) -> None:
+    async def _do(self, item: Scheduled, wanted: Need) -> None:
         if wanted is Need.LOOK:
             was_healthy = item.status.health.healthy or item.status.health.checked is None
             health = await self._prober.probe(item.namespace, item.name)
@@ -177,7 +177,7 @@ class Scheduler:
             self._pauses.pop(item.uid, None)
             await self._ask(item)
 
-    async def _ask(self, item: Planned) -> None:
+    async def _ask(self, item: Scheduled) -> None:
         """Submits a sync where the host has something new, the last sync failed (the reason may be gone), or the spec has changed since.
 
         Quarantined files alone are no reason: only another commit can mend them.
@@ -196,7 +196,7 @@ class Scheduler:
         elif self._is_new(item, commit):
             await self._submit(item, incremental=True)
 
-    async def _found_nothing(self, item: Planned) -> None:
+    async def _found_nothing(self, item: Scheduled) -> None:
         """It can be read, and is asked again later: told now and then, since each time would be an event for all who watch."""
         now, health = self._clock.milliseconds(), item.status.health
         if now - (health.checked or 0) < HEALTHY_FOR and not health.message:
@@ -210,7 +210,7 @@ class Scheduler:
 
         await self._change(item, change)
 
-    def _is_new(self, item: Planned, commit: str | None) -> bool:
+    def _is_new(self, item: Scheduled, commit: str | None) -> bool:
         """Whether this commit was not submitted a moment ago: one that cannot be stored whole is tried again only now and then."""
         now = self._clock.milliseconds()
         *seen, at = self._seen.get(item.uid, (None, 0, 0))
@@ -219,7 +219,7 @@ class Scheduler:
         self._seen[item.uid] = commit, item.generation, now
         return True
 
-    async def _submit(self, item: Planned, *, incremental: bool) -> None:
+    async def _submit(self, item: Scheduled, *, incremental: bool) -> None:
         spec = JobSpec(action=Action.SYNC, repository=item.name, sync=SyncJobOptions(incremental=incremental))
         job = new_job(item.namespace, spec, uid=item.uid, kind=item.spec.type, now=self._clock.now())
         async with self._database.transaction() as connection:
@@ -229,15 +229,15 @@ class Scheduler:
         log.info("sync_scheduled", repository=item.name, incremental=incremental)
 
 
-def _host(item: Planned) -> str:
+def _host(item: Scheduled) -> str:
     """Empty of a folder."""
     return host_of(item.spec.githost.url) if item.spec.githost is not None else ""
 
 
-def _asked_by(item: Planned) -> tuple[str, str]:
+def _asked_by(item: Scheduled) -> tuple[str, str]:
     """A host, and the organization that asks it: hosts count those who ask apart."""
     return _host(item), item.namespace
 
 
-def _repository(item: Planned) -> Repository:
+def _repository(item: Scheduled) -> Repository:
     return Repository(item.namespace, item.name, str(item.uid), item.generation, item.spec, item.status.sync.last_ref or "")

@@ -37,7 +37,7 @@ _NO_FILES: Final = frozenset({FileMode.LINK, FileMode.COMMIT})
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class BranchChange:
     """``own`` is the repository's own branch (empty: the host's default one), ``ref`` the branch to change (empty: the own one).
 
     ``base`` is the commit that ``ref`` is at, or that of ``own`` where there is no such branch yet; empty in an empty repository.
@@ -56,7 +56,7 @@ _Write: TypeAlias = tuple[Sequence[str], pygit2.Oid | None]
 """The rest of a path, and the blob that goes there; None where what is there goes."""
 
 
-async def commit(mirrors: Mirrors, uid: str, remote: Remote, change: Change) -> Commit:
+async def commit(mirrors: Mirrors, uid: str, remote: Remote, change: BranchChange) -> Commit:
     """The last commit that was made and taken by the host; that of ``base`` where nothing differs from it.
 
     Two requests to the host for the push, and two to four before it where the branch is not the own one by name or the copy lacks
@@ -67,7 +67,7 @@ async def commit(mirrors: Mirrors, uid: str, remote: Remote, change: Change) -> 
         return await mirrors.mended(place, lambda: _commit(mirrors, place, remote, change))
 
 
-async def _commit(mirrors: Mirrors, place: Path, remote: Remote, change: Change) -> Commit:
+async def _commit(mirrors: Mirrors, place: Path, remote: Remote, change: BranchChange) -> Commit:
     branch, expected = await _target(mirrors, place, remote, change)
     if change.base and not await asyncio.to_thread(_knows, place, change.base):
         await mirrors.fetch_held(place, remote, change.ref if expected else change.own)
@@ -88,7 +88,7 @@ async def _commit(mirrors: Mirrors, place: Path, remote: Remote, change: Change)
         await to_end(outgoing.remove)
 
 
-async def _target(mirrors: Mirrors, place: Path, remote: Remote, change: Change) -> tuple[str, str]:
+async def _target(mirrors: Mirrors, place: Path, remote: Remote, change: BranchChange) -> tuple[str, str]:
     """The branch to push to, and the commit that it has to be at; empty where there must be no such branch."""
     if not change.ref or change.ref == change.own:
         return change.own or await _default_branch(mirrors, place, remote), change.base
@@ -163,7 +163,7 @@ class Outgoing:
         (self.folder / "objects" / "info" / "alternates").write_text(f"{place.absolute() / 'objects'}\n")
         self._repository = pygit2.Repository(str(self.folder))
 
-    def make(self, change: Change) -> str:
+    def make(self, change: BranchChange) -> str:
         """The last commit of a change; ``base`` where its tree is that of it. A draft that changes nothing makes none."""
         try:
             newest = self._repository[change.base].peel(pygit2.Commit) if change.base else None
