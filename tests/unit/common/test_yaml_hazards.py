@@ -55,6 +55,47 @@ def test_hazard_is_refused(text: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "opening"),
+    [
+        ("a: ", "["),
+        ("a: ", "{? "),
+        ("a: ", "[#]\n"),
+        ("a: ", '["]", '),
+        ("a: ", '[a" , " ]", '),
+        ("a: ", "[ !<]> , "),
+        ("a: ", "[\u2028"),
+        ("a: ", "[\u00a0"),
+        ("a: 1\na: 1\nb: ", "["),
+        ("a: 1\n---\n", "["),
+        ('a: "' + "[ " * 2000 + '"\nb: ', "["),
+        ("a: |\n" + "  [ [ [\n" * 2000 + "b: ", "["),
+    ],
+    ids=["list", "map", "comments", "texts", "words", "tags", "breaks", "spaces", "key twice", "documents", "in a text", "in a block"],
+)
+def test_what_is_nested_without_end_is_refused_at_once(before: str, opening: str) -> None:
+    """Whoever sends a file must not stop everybody else for hours, however the brackets are hidden that stay open."""
+    with pytest.raises(Invalid, match="not valid YAML"):
+        read_yaml(before + opening * 200_000)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- [a, \"b c\", 'd']\n",
+        "- '{{pod}} [x] [ ['\n",
+        "- {a: 1, b: [x, {y: z}]}\n",
+        "- {a: [\"]\", '#']}\n",
+        '- "[ [ \\" ["\n',
+        "- x # [ [ [\n",
+    ],
+    ids=["list", "text", "map", "quotes", "escapes", "comment"],
+)
+def test_many_brackets_that_are_closed_are_read(line: str) -> None:
+    """Only what is nested is refused, not what is long, nor texts with brackets in them."""
+    assert len(read_yaml(line * 1000)) == 1000
+
+
+@pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("a: .nan", "nan is not a JSON number"),

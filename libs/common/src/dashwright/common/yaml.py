@@ -7,6 +7,7 @@ means the same to readers of YAML 1.1, to whom ``no`` is false and ``12:30`` a n
 import math
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final
 
 import orjson
@@ -19,19 +20,56 @@ _WORDS: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", 
 _ESCAPED: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 """Breaks of lines, and what readers take for no text."""
 
+_ITEM: Final = r"""(?:"[^"\\\[\]{}\n]*+"[ ]*+|'[^'\[\]{}\n]*+'[ ]*+|[\w.:/$+-][\w.:/$+ -]*+)?+"""
+_OPENING: Final = re.compile(
+    r"""(?:^|(?<=[\s\x85\ufeff\[{,:?-]))[\[{]
+    (?![ ]*+ITEM(?:,[ ]*+ITEM)*+[\]}])""".replace("ITEM", _ITEM),
+    re.VERBOSE,
+)
+"""All that may open a list or map in brackets and is not closed at once, and some that stand in texts."""
+
+_OPENED: Final = 250
+"""How many of them are read at once: each token takes as long as brackets around it are open."""
+
+_CUT_OFF: Final = ("did not find", "could not find", "found ", "mapping ", "block ", "while ")
+"""How the faults begin that a text may have where it is cut off. Behind them nothing more is read."""
+
 _LONGEST_KEY: Final = 1000
 """Characters of a key before the mark that says so: readers look no further than 1024 for its colon."""
 
 
 def read_yaml(text: str) -> Any:
     """Plain JSON data: texts as keys, finite numbers, integers of 64 bits. Raises Invalid with the line of the fault."""
+    _check_depth(text)
     try:
-        tree = ryaml.loads(text)  # type: ignore[attr-defined]  # its stub re-exports nothing
+        tree = _parsed(text)
     except ValueError as fault:
         raise Invalid(f"not valid YAML: {fault}") from fault
     for reason in _faults(tree):
         raise Invalid(f"not usable as JSON: {reason}")
     return tree
+
+
+def _check_depth(text: str) -> None:
+    """Raises Invalid for what is nested too deeply, and for other faults that are found on the way.
+
+    ryaml looks at the depth only once it has read everything, and reading what is deep takes hours, in which nothing else of this program
+    runs. So it reads a beginning of the text, and a longer one, in which little more may be open than in the one before.
+    """
+    before = ""
+    for opened in islice(_OPENING.finditer(text), _OPENED, None, _OPENED):
+        try:
+            _parsed(text[: opened.start()])
+        except ValueError as fault:
+            if not str(fault).startswith(_CUT_OFF):
+                raise Invalid(f"not valid YAML: {fault}") from fault
+            if str(fault) == before:
+                return  # It does not lie where the text was cut off.
+            before = str(fault)
+
+
+def _parsed(text: str) -> Any:
+    return ryaml.loads(text)  # type: ignore[attr-defined]  # its stub re-exports nothing
 
 
 def _faults(tree: Any) -> Iterator[str]:
