@@ -123,3 +123,12 @@ async def test_a_host_that_is_just_away_is_not_paused(remote: Remote, tmp_path: 
 def test_a_time_to_come_back_at(text: str, seconds: float | None) -> None:
     """Seconds or a date; what is neither is as if nothing had been said."""
     assert trace.seconds(text) == seconds
+
+
+@pytest.mark.parametrize("wish", ["9" * 60, "Fri, 31 Dec 9999 23:59:59 GMT"], ids=["digits", "date"])
+async def test_a_host_is_not_left_alone_for_longer_than_an_hour(remote: Remote, mirrors: Mirrors, server: GitServer, wish: str) -> None:
+    """Whatever number it writes: the largest are more than any interval holds, and still no failure of ours."""
+    refusing(server, 429, **{"Retry-After": wish})
+    with pytest.raises(TooManyRequests) as refused:
+        await remote.head("main", mirrors.place())
+    assert refused.value.retry_after == pytest.approx(3600, abs=10)

@@ -189,3 +189,13 @@ def test_so_many_issues_are_told_and_that_there_are_more() -> None:
 @pytest.mark.parametrize("expr", ["{" * 20000, "(" * 20000, "rate(" * 20000 + "[" * 20000, '"' * 20001, "$" * 20000, "a[[" * 20000])
 def test_text_that_is_no_query_is_read_to_its_end(expr: str) -> None:
     lint(board(panel(query(expr))))
+
+
+@pytest.mark.parametrize(
+    "expr",
+    ["(" * 20000 + "{}" * 10000, "(" * 20000 + "[]" * 10000, '"' + '\\"' * 20000, "${" * 20000, "up" * 1_000_000],
+    ids=["selectors", "ranges", "quotes", "variables", "length"],
+)
+def test_a_query_of_strangers_takes_no_longer_than_its_length(expr: str) -> None:
+    """Whoever may propose a change has it linted: what is nested, or never closed, is not looked at anew from each place in it."""
+    lint(board(panel(query(expr))))

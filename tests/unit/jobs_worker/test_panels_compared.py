@@ -195,3 +195,20 @@ def test_any_tree_can_be_compared(before: dict[str, Any], after: dict[str, Any])
     """Whatever its shape; with itself it has no difference."""
     compare(before, after)
     assert compare(after, after) == Comparison([], [], [])
+
+
+def test_panels_of_strangers_take_no_longer_than_their_number() -> None:
+    """Whoever may propose a change has it compared: panels that are all called alike are told apart without counting anew for each."""
+    changes = compare({}, board(*[{}] * 10_000)).panels
+    assert [change.id for change in changes[:3]] == ["", " (2)", " (3)"]
+    assert len({change.id for change in changes}) == 10_000
+
+
+def test_a_long_title_is_not_told_whole_of_each_panel_below_it() -> None:
+    """Rows and tabs are told of every panel in them: their titles are cut, or a small file took all memory."""
+    layout = {"title": "x" * 10_000, "items": [{"element": {"name": name}} for name in "ab"]}
+    told = compare({}, {"elements": {"a": element(1), "b": element(2)}, "layout": {}})
+    moved = compare({"elements": {"a": element(1), "b": element(2)}}, {"elements": {"a": element(1), "b": element(2)}, "layout": layout})
+    assert told.panels
+    assert all(len(detail.after) < 200 for change in moved.panels for detail in change.details)
+    assert [change.action for change in moved.panels] == [PanelAction.MOVED] * 2

@@ -3,6 +3,7 @@
 What has another shape than it should is as if it were not there: whether a dashboard is in order is for others to say.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -21,6 +22,9 @@ _OF_PANELS: Final = ("id", "title", "description", "type", "gridPos", "datasourc
 _OF_QUERIES: Final = ("refId", "datasource", "key")
 _OF_FIELDS: Final = ("unit", "thresholds", "min", "max", "decimals")
 _OF_DASHBOARDS: Final = ("title", "description", "tags", "refresh", "time", "timezone", "timeSettings")
+_LONGEST_TITLE: Final = 80
+"""Characters of a row's or tab's title, which is told of each panel in it."""
+
 _HELD: Final = ("panels", "rows", "elements", "layout", "templating", "variables", "annotations")
 
 
@@ -134,11 +138,12 @@ def _named(word: str, items: Any) -> Iterator[tuple[str, str]]:
 def _panels(spec: Mapping[str, Any]) -> dict[str, _Sight]:
     """By their ids; those without one, or with that of another, by how many like them there are."""
     found: dict[str, _Sight] = {}
+    numbers: Counter[str] = Counter()
     for name, sight in _elements(spec) if isinstance(spec.get("elements"), dict) else _classic_panels(spec):
-        key, number = name, 1
+        key = name
         while key in found:
-            number += 1
-            key = f"{name} ({number})"
+            numbers[name] += 1
+            key = f"{name} ({numbers[name] + 1})"
         found[key] = sight
     return found
 
@@ -192,14 +197,15 @@ def _panel(
     """``config`` holds fieldConfig; each of the ``queries`` is its refId, what it asks, and the data source it names."""
     fields = object_in(config, "fieldConfig")
     defaults = object_in(fields, "defaults")
+    shown = _source(source)
     options = object_in(rest, "options")
     told = {
         "title": _text(item.get("title")),
         "description": _text(item.get("description")),
         "type": kind,
         POSITION: place,
-        "data source": _source(source),
-        **{name: text for ref_id, query, own in queries for name, text in _query(ref_id, query, own, source)},
+        "data source": shown,
+        **{name: text for ref_id, query, own in queries for name, text in _query(ref_id, query, own, shown)},
         "unit": _text(defaults.get("unit")),
         "thresholds": _thresholds(object_in(defaults, "thresholds")),
         **{name: _text(defaults.get(name)) for name in ("min", "max", "decimals")},
@@ -211,12 +217,12 @@ def _panel(
     return _Sight(told["title"], told, {key: value for key, value in rest.items() if key != "options"} | more)
 
 
-def _query(ref_id: str, query: Mapping[str, Any], own: Any, source: Any) -> Iterator[tuple[str, str]]:
+def _query(ref_id: str, query: Mapping[str, Any], own: Any, source: str) -> Iterator[tuple[str, str]]:
     name = f"query {ref_id or '?'}"
     main = next((key for key in _QUERIES if isinstance(query.get(key), str)), "")
     others = {key: value for key, value in query.items() if key not in (*_OF_QUERIES, main)}
     yield name, _text(query.get(main)) if main else write_json(others).decode()
-    if own is not None and _source(own) != _source(source):
+    if own is not None and _source(own) != source:
         yield f"{name} data source", _source(own)
     for key, value in others.items() if main else ():
         yield f"{name} {key}", _text(value)
@@ -255,7 +261,7 @@ def _places(layout: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, str
         yield name, " in ".join(part for part in (place, *reversed(above)) if part)
         return
     title = layout.get("title")
-    inner = (*above, repr(title)) if isinstance(title, str) and title else above
+    inner = (*above, repr(title[:_LONGEST_TITLE])) if isinstance(title, str) and title else above
     for value in layout.values():
         if isinstance(value, dict | list):
             yield from _places(value, inner)

@@ -17,6 +17,8 @@ log = structlog.get_logger()
 
 _KEPT: Final = 0.25
 _UNLIMITED: Final = 1e9
+_LONGEST_WISH: Final = git_hosts.LONGEST_WISH.total_seconds()
+"""A host may write any number of digits, and no interval holds them all."""
 
 
 class HostBudget:
@@ -42,7 +44,9 @@ class HostBudget:
     async def pause(self, host: str, namespace: str, wish: float | None) -> TooManyRequests:
         """An organization leaves a host alone that asks for it, for ``wish`` seconds where it says so; the error to raise."""
         async with self._database.connection() as connection:
-            seconds = await git_hosts.pause(connection, host, namespace, None if wish is None else timedelta(seconds=wish))
+            seconds = await git_hosts.pause(
+                connection, host, namespace, None if wish is None else timedelta(seconds=min(wish, _LONGEST_WISH))
+            )
         log.info("git_host_paused", host=host, namespace=namespace, seconds=seconds)
         return _paused(host, seconds)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final
 
-from dashwright.jobs_worker.domain.lint.board import EXPRESSION, Board, Panel, Target
+from dashwright.jobs_worker.domain.lint.board import EXPRESSION, Board, Target
 from dashwright.jobs_worker.domain.lint.finding import Finding
 
 _REFERENCE: Final = re.compile(r"\$(?:\{([^}]+)\}|([A-Za-z_]\w*))")
@@ -56,13 +56,11 @@ def ref_ids_are_unique(board: Board) -> Iterator[Finding]:
 
 def types_are_known(board: Board) -> Iterator[Finding]:
     for panel in board.panels:
+        first = {target.type: target.index for target in reversed(panel.targets)}
         for kind in dict.fromkeys(target.type for target in panel.targets):
             if kind and kind not in _KNOWN_TYPES and not kind.startswith("$"):
-                yield Finding(f"data sources of type {kind[:80]} are not asked here: its queries will have no data", *_first(panel, kind))
-
-
-def _first(panel: Panel, kind: str) -> tuple[str, int]:
-    return panel.title, next(target.index for target in panel.targets if target.type == kind)
+                message = f"data sources of type {kind[:80]} are not asked here: its queries will have no data"
+                yield Finding(message, panel.title, first[kind])
 
 
 def _references(target: Target, variables: set[str]) -> Sequence[str]:
