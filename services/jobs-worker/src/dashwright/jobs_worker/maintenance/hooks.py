@@ -102,7 +102,8 @@ class Hooks:
             status.webhook.message = [f"the git host could not be asked to call: {error.message}", _advice(error)]
 
         with suppress(NotFound):
-            await self._change(item, change)
+            async with self._database.transaction() as connection:
+                await statuses.change(connection, REPOSITORY, item.namespace, item.name, RepositoryStatus, change)
 
     async def _look(self, item: Claimed, url: str) -> None:
         """Nothing is changed at a host that calls already."""
@@ -178,10 +179,6 @@ class Hooks:
         else:
             again = _pause(error, item.failures)
             await self._write(lambda connection: hooks.fail_removal(connection, item.id, again=again))
-
-    async def _change(self, item: Claimed, change: Callable[[RepositoryStatus, Stored], None]) -> None:
-        async with self._database.transaction() as connection:
-            await statuses.change(connection, REPOSITORY, item.namespace, item.name, RepositoryStatus, change)
 
     def _opens(self, item: Claimed) -> bool:
         """Whether what the host signs with can be read with this installation's key."""
