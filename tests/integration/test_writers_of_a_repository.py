@@ -3,8 +3,8 @@
 import asyncio
 import random
 import uuid
-from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 
 import orjson
@@ -23,6 +23,7 @@ from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import jobs, repositories, resources
 from dashwright.common.stores.repositories import Kept
 from dashwright.common.work.execution import Execution
+from dashwright.jobs_worker.actions.sync import Means
 from dashwright.jobs_worker.adapters.spool import FileSpool
 from dashwright.jobs_worker.adapters.store import Attempt, StoredResources
 from dashwright.jobs_worker.domain.objects import Change, Difference, Entry, Key, Repository, Snapshot, Write
@@ -148,6 +149,11 @@ async def run(database: Database, checkout: Tree) -> tuple[State | None, str | N
         attempt = Attempt(uid, execution.owner)
         return StoredResources(database, Clock(), QuotaRules(), repository=repository, edition=edition, attempt=attempt)
 
+    @contextmanager
+    def open_means() -> Iterator[Means]:
+        with FileSpool() as spool:
+            yield Means(spool, AdmissionSettings(), 1024)
+
     runner = SyncRunner(
         database,
         Prober(database, Clock(), look),
@@ -155,9 +161,7 @@ async def run(database: Database, checkout: Tree) -> tuple[State | None, str | N
         open_checkout=open_checkout,
         commits=NoCommits(),
         open_resources=open_resources,
-        open_spool=FileSpool,
-        admission=AdmissionSettings(),
-        largest_file=1024,
+        open_means=open_means,
         most_entries=1000,
     )
     ended = await runner.run(job, Execution(database, job, owner, Clock(), lease=lease))

@@ -192,9 +192,7 @@ def _sync_runner(
         open_checkout=open_checkout,
         commits=checkouts,
         open_resources=open_resources,
-        open_spool=FileSpool,
-        admission=_admission(settings),
-        largest_file=settings.repository_file_bytes,
+        open_means=partial(_open_means, settings),
         most_entries=settings.repository_files,
     )
 

@@ -13,7 +13,6 @@ from dashwright.common.errors import Conflict, DashwrightError, PreconditionFail
 from dashwright.common.jobs import verdicts
 from dashwright.common.jobs.progress import Tally
 from dashwright.common.kinds.registry import REPOSITORY
-from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import JobStatus, RepositoryStatus, RepositoryType
 from dashwright.common.stores import jobs, repositories, resources, revisions, statuses
 from dashwright.common.stores.jobs import StoredJob
@@ -23,7 +22,7 @@ from dashwright.common.work.execution import Execution
 from dashwright.jobs_worker.actions.sync import Means, SyncJob, sync
 from dashwright.jobs_worker.domain.objects import Difference, Quarantined, Repository
 from dashwright.jobs_worker.maintenance.prober import Prober
-from dashwright.jobs_worker.ports import Checkout, CopyDamaged, Overtaken, Resources, Revisions, Spool
+from dashwright.jobs_worker.ports import Checkout, CopyDamaged, Overtaken, Resources, Revisions
 from dashwright.jobs_worker.stored_repositories import repository_of
 
 log = structlog.get_logger()
@@ -32,7 +31,10 @@ _ATTEMPTS: Final = 5
 
 
 class SyncRunner:
-    """``open_…`` are the adapters' constructors, that of the resources by the edition stored; the rest is what a sync works with."""
+    """``open_…`` are the adapters' constructors, that of the resources by the edition stored; ``open_means`` lends what a plan needs.
+
+    ``most_entries`` is how many files and directories a repository may have.
+    """
 
     def __init__(
         self,
@@ -43,9 +45,7 @@ class SyncRunner:
         open_checkout: Callable[[StoredJob, Repository], Awaitable[Checkout | None]],
         commits: Revisions,
         open_resources: Callable[[StoredJob, Execution, Repository, int], Resources],
-        open_spool: Callable[[], AbstractContextManager[Spool]],
-        admission: AdmissionSettings,
-        largest_file: int,
+        open_means: Callable[[], AbstractContextManager[Means]],
         most_entries: int,
     ) -> None:
         self._database = database
@@ -54,9 +54,7 @@ class SyncRunner:
         self._open_checkout = open_checkout
         self._commits = commits
         self._open_resources = open_resources
-        self._open_spool = open_spool
-        self._admission = admission
-        self._largest_file = largest_file
+        self._open_means = open_means
         self._most_entries = most_entries
 
     async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
@@ -98,8 +96,7 @@ class SyncRunner:
             await self._note(repository, incremental=jobs.is_incremental(job), held_at=head)
             return execution.ended(Tally(message=verdicts.SYNC_STARTED, final_message=verdicts.SAME_COMMIT))
         difference = await self._difference(job, checkout, kept, quarantined)
-        with self._open_spool() as spool:
-            means = Means(spool, self._admission, self._largest_file)
+        with self._open_means() as means:
             tally = await sync(SyncJob.of(repository), checkout, objects, execution, means, difference)
         await self._note(repository, incremental=difference is not None, held_at=head)
         if checkout.commit:
