@@ -92,3 +92,36 @@ async def test_a_picture_takes_the_rights_to_view_and_to_query(drawing: Api) -> 
     theirs = await drawing.person("theirs", Role.ADMIN, org_id=other)
     told = {name: (await fetched(drawing, f"{PICTURE}?format=svg", auth))[0] for name, auth in locals().items() if isinstance(auth, str)}
     assert told == {"nobody": 403, "blind": 403, "reader": 200, "theirs": 404}
+
+
+async def test_a_page_shows_a_dashboard(drawing: Api) -> None:
+    """With its title and its picture, light or dark, with or without a slug; the page runs nothing and loads nothing."""
+    told = []
+    for path in ("/d/pictured", "/d/pictured/any-slug?theme=light"):
+        status, kind, body, headers = await fetched(drawing, path)
+        told.append(body)
+        assert (status, kind) == (200, "text/html")
+        assert b"<h1>Pictured</h1>" in body
+        assert b'src="data:image/png;base64,iVBOR' in body
+        assert "default-src 'none'" in headers["Content-Security-Policy"]
+        assert "img-src data:" in headers["Content-Security-Policy"]
+        assert "script" not in headers["Content-Security-Policy"]
+        assert "private" in headers["Cache-Control"]
+    assert told[0] != told[1]
+    assert (await fetched(drawing, "/d/pictured?theme=pink"))[0] == 400
+
+
+async def test_a_page_takes_the_rights_on_its_dashboard(drawing: Api) -> None:
+    """What the reader may not see is not there; without the right to query there is a page that says so, and no picture."""
+    other = await drawing.organization("other")
+    blind = await drawing.person("blind", Role.NONE, ("datasources:query", "datasources:*"))
+    reader = await drawing.person("reader", Role.NONE, ("dashboards:read", "dashboards:uid:pictured"))
+    stranger = await drawing.person("stranger", Role.NONE, ("dashboards:read", "dashboards:uid:another"))
+    theirs = await drawing.person("theirs", Role.ADMIN, org_id=other)
+    told = {name: (await fetched(drawing, "/d/pictured", auth))[0] for name, auth in locals().items() if isinstance(auth, str)}
+    assert told == {"blind": 403, "reader": 200, "stranger": 404, "theirs": 404}
+    assert (await fetched(drawing, "/d/nothing"))[0] == 404
+    body = (await fetched(drawing, "/d/pictured", reader))[2]
+    assert (b"datasources:query" in body, b"<img" in body) == (True, False)
+    async with drawing.session.get("/d/pictured") as answer:
+        assert answer.status == 401

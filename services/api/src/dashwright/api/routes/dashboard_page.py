@@ -1,0 +1,103 @@
+"""``GET /d/{uid}``: a page for people that shows a dashboard, and what every page that shows one is made of."""
+
+import base64
+from collections.abc import Sequence
+from html import escape
+from typing import Final
+
+import structlog
+
+from dashwright.api.drawings import Drawings, Picture
+from dashwright.api.http.answer import Answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.docs_page import HEADERS
+from dashwright.api.http.routing import Content, Operation, Permission, Route
+from dashwright.api.resources.dashboards import Dashboards, not_found
+from dashwright.api.routes.render import asking_of, drawing_of
+from dashwright.common import media
+from dashwright.common.errors import DashwrightError, Forbidden
+from dashwright.common.identity import Identity
+from dashwright.common.kinds.registry import DASHBOARD
+from dashwright.common.models.pictures import Drawing
+
+_log = structlog.get_logger()
+
+CONTENT: Final = Content(str, ("text/html",))
+QUERY: Final = {
+    "from": "where the time range begins; by default the dashboard's own",
+    "to": "where it ends",
+    "theme": "light or dark (the default)",
+}
+
+_HEADERS: Final = {
+    **HEADERS,
+    "Content-Security-Policy": f"{HEADERS['Content-Security-Policy']}; img-src data:",
+    "Cache-Control": "private, no-cache",
+}
+_STYLE: Final = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #1f2430; background: #fff }
+img { max-width: 100%; border: 1px solid #ddd } h1 { margin-bottom: 0 } p { margin-top: 0; color: #62676e } li { margin: .2rem 0 }
+@media (prefers-color-scheme: dark) { body { color: #d8dce4; background: #16181d } img { border-color: #333 } }
+"""
+
+
+def routes(dashboards: Dashboards, drawings: Drawings) -> list[Route]:
+    """Takes the right to read the dashboard, and for the picture that to query data sources."""
+
+    async def show(call: Call) -> Answer:
+        drawing, uid = drawing_of(call), call.parameters["uid"]
+        try:
+            stored = await dashboards.get(call.identity, uid)
+        except Forbidden as error:  # a page for people tells nobody of what they may not see
+            raise not_found() from error
+        drawn = await drawn_for(call.identity, stored.spec, drawing, drawings)
+        return page(stored.title or uid, f"{uid}, version {stored.generation}", drawn)
+
+    def operation(operation_id: str) -> Operation:
+        return Operation(
+            operation_id,
+            "a page that shows a dashboard",
+            "dashboards",
+            answers={200: CONTENT},
+            query=QUERY,
+            errors=(404,),
+            description="Takes dashboards:read on the dashboard, and datasources:query for the picture.",
+        )
+
+    needs, one = Permission(DASHBOARD.actions["get"], by_object=True), "/d/{uid}"
+    return [
+        Route("GET", one, show, needs, operation("showDashboard")),
+        Route("GET", f"{one}/{{slug}}", show, needs, operation("showDashboardWithSlug")),
+    ]
+
+
+async def drawn_for(caller: Identity, spec: str, drawing: Drawing, drawings: Drawings) -> Picture | str:
+    """The picture of the dashboard whose JSON is ``spec``, or why there is none."""
+    try:
+        return await drawings.draw(spec, drawing, asking_of(caller))
+    except DashwrightError as error:
+        _log.info("page_without_picture", reason=error.message)
+        return error.message
+
+
+def page(title: str, where: str, drawn: Picture | str, problems: Sequence[str] = ()) -> Answer:
+    """All are plain texts; ``where`` says which dashboard it is. The page has no script and loads nothing: the picture is in it."""
+    name = escape(title)
+    body = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<title>{name}</title><style>{_STYLE}</style></head><body><h1>{name}</h1><p>{escape(where)}</p>"
+        f"{_listed(problems)}{_shown(drawn, name)}</body></html>"
+    )
+    return Answer(200, body.encode(), "text/html; charset=utf-8", _HEADERS)
+
+
+def _listed(problems: Sequence[str]) -> str:
+    items = "".join(f"<li>{escape(each)}</li>" for each in problems)
+    return f"<h2>Problems</h2><ul>{items}</ul>" if items else ""
+
+
+def _shown(drawn: Picture | str, name: str) -> str:
+    if isinstance(drawn, str):
+        return f"<p>{escape(drawn)}</p>"
+    kind = media.SVG if drawn.media_type == media.SVG else media.PNG
+    return f'<img alt="{name}" src="data:{kind};base64,{base64.b64encode(drawn.body).decode()}">'
