@@ -1,5 +1,6 @@
 """The log of a bare copy: bounded, whatever its commits hold."""
 
+import os
 from pathlib import Path
 
 import pygit2
@@ -11,6 +12,7 @@ from dashwright.jobs_worker.adapters.git.log import MOST_ITEMS, log
 from dashwright.jobs_worker.adapters.git.mirrors import Commit
 
 BRANCH = "refs/heads/main"
+_MEMORY = Path("/proc/self/statm")
 
 
 def commit(repository: pygit2.Repository, message: str, *, at: int, who: str = "A", by: str = "A") -> str:
@@ -65,3 +67,30 @@ async def test_a_commit_too_large_to_be_loaded_ends_the_log(tmp_path: Path, monk
     monkeypatch.setattr(objects, "LARGEST", 1000)
     with pytest.raises(TooLarge, match="a commit of 2"):
         await log(Commit(tmp_path, names[-1]), "")
+
+
+async def test_names_are_of_a_bounded_length(tmp_path: Path) -> None:
+    """A thousand commits are told at once, and a name may be as long as a commit."""
+    repository = pygit2.init_repository(str(tmp_path), bare=True)
+    name = commit(repository, "m", at=1_700_000_000, who="A" * 10_000, by="B" * 10_000)
+    (found,) = await log(Commit(tmp_path, name), "")
+    assert [author.name for author in found.authors] == ["A" * 200, "B" * 200]
+
+
+@pytest.mark.skipif(not _MEMORY.exists(), reason="this system does not tell what a process has in memory")
+def test_commits_that_wait_to_be_told_are_not_held(tmp_path: Path) -> None:
+    """A commit may have thousands before it, each of many megabytes: of those that are not told yet only the names are kept."""
+    repository = pygit2.init_repository(str(tmp_path), bare=True)
+    tree, who = repository.TreeBuilder().write(), pygit2.Signature("A", "a@example.org", 1_700_000_000, 0)
+    before = [repository.create_commit(None, who, who, f"{number}" + "x" * 1_000_000, tree, []) for number in range(200)]
+    merged = repository.create_commit(None, who, who, "merged", tree, before)
+    told = objects.history(pygit2.Repository(str(tmp_path)), str(merged))
+    next(told)
+    held = _resident()
+    next(told)
+    assert _resident() - held < 100_000_000
+
+
+def _resident() -> int:
+    """Bytes that this process has in memory."""
+    return int(_MEMORY.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

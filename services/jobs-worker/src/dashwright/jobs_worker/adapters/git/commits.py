@@ -125,14 +125,10 @@ async def made_by(newest: Commit, by: CommitBy, at: datetime) -> Sequence[tuple[
 def _made_by(newest: Commit, author: pygit2.Signature) -> list[tuple[Commit | None, Commit]]:
     try:
         seen = islice(objects.history(pygit2.Repository(str(newest.place)), newest.sha), _LOOKED_AT)
-        own = [commit for commit in seen if _is_by(commit.author, author)]
+        own = [(commit.id, next(iter(commit.parent_ids), None)) for commit in seen if _is_by(commit.author, author)]
     except (pygit2.GitError, KeyError) as error:
         raise damaged(newest.place, error) from error
-    before = [next(iter(commit.parent_ids), None) for commit in own]
-    return [
-        (replace(newest, sha=str(parent)) if parent else None, replace(newest, sha=str(commit.id)))
-        for parent, commit in zip(before, own, strict=True)
-    ]
+    return [(replace(newest, sha=str(before)) if before else None, replace(newest, sha=str(made))) for made, before in own]
 
 
 def _is_by(author: pygit2.Signature, wanted: pygit2.Signature) -> bool:

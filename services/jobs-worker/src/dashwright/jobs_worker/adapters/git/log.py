@@ -15,6 +15,7 @@ from dashwright.jobs_worker.adapters.git.mirrors import Commit, damaged
 MOST_ITEMS: Final = 1000
 _MOST_SEEN: Final = 100_000
 _LONGEST_MESSAGE: Final = 10_000
+_LONGEST_NAME: Final = 200
 
 
 async def log(commit: Commit, path: str) -> Sequence[HistoryItem]:
@@ -60,7 +61,7 @@ def _at(repository: pygit2.Repository, commit: pygit2.Oid, path: str) -> pygit2.
 
 
 def _item(commit: pygit2.Commit) -> HistoryItem:
-    names = dict.fromkeys(signature.raw_name.decode(errors="replace") for signature in (commit.author, commit.committer))
+    names = dict.fromkeys(signature.raw_name.decode(errors="replace")[:_LONGEST_NAME] for signature in (commit.author, commit.committer))
     return HistoryItem(
         ref=str(commit.id),
         message=commit.raw_message.decode(errors="replace").rstrip("\n")[:_LONGEST_MESSAGE],

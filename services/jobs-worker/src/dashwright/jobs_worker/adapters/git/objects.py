@@ -76,15 +76,15 @@ def history(repository: pygit2.Repository, sha: str) -> Iterator[pygit2.Commit]:
     order = count()
     first = pygit2.Oid(hex=sha)
     seen = {first}
-    waiting = [(0, next(order), _loaded(repository, first))]
+    waiting = [(0, next(order), first)]
     while waiting:
-        newest = heappop(waiting)[2]
+        # Loaded once more: those that wait may be many, and each as large as a commit may be.
+        newest = _loaded(repository, heappop(waiting)[2])
         yield newest
         for oid in newest.parent_ids:
             if oid not in seen:
                 seen.add(oid)
-                commit = _loaded(repository, oid)
-                heappush(waiting, (-commit.commit_time, next(order), commit))
+                heappush(waiting, (-_loaded(repository, oid).commit_time, next(order), oid))
 
 
 def _loaded(repository: pygit2.Repository, oid: pygit2.Oid) -> pygit2.Commit:
