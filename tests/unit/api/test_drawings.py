@@ -1,0 +1,48 @@
+"""Pictures that people ask for: a few are drawn at once, and of one organization not all of them."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from dashwright.api.drawings import Drawings
+from dashwright.common.errors import TooManyRequests
+from dashwright.common.messaging.broker import Broker
+from dashwright.common.messaging.rpc import RpcClient
+from dashwright.common.models.asking import Asking
+from dashwright.common.models.pictures import Drawing
+
+
+class Slow:
+    """Answers nobody until it is let."""
+
+    def __init__(self) -> None:
+        self.let = asyncio.Event()
+        self.headers: dict[str, str] = {}
+
+    async def call(self, *_: Any, **__: Any) -> Any:
+        await self.let.wait()
+        return self
+
+    async def read(self) -> bytes:
+        return b""
+
+
+async def test_one_organization_leaves_room_for_others() -> None:
+    """Whose data sources are slow waits alone; what is done makes room again."""
+    slow = Slow()
+    broker = SimpleNamespace(topology=SimpleNamespace(pictures="pictures"))
+    drawings = Drawings(cast("Broker", broker), cast("RpcClient", slow))
+    async with asyncio.TaskGroup() as group:
+        drawn = [group.create_task(drawings.draw("{}", Drawing(), Asking(org_id=1))) for _ in range(3)]
+        await asyncio.sleep(0)
+        with pytest.raises(TooManyRequests):
+            await drawings.draw("{}", Drawing(), Asking(org_id=1))
+        drawn.append(group.create_task(drawings.draw("{}", Drawing(), Asking(org_id=2))))
+        await asyncio.sleep(0)
+        with pytest.raises(TooManyRequests):
+            await drawings.draw("{}", Drawing(), Asking(org_id=3))
+        slow.let.set()
+    assert len([task.result() for task in drawn]) == 4
+    await drawings.draw("{}", Drawing(), Asking(org_id=1))
