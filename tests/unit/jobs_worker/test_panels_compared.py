@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dashwright.common.document import read_json
 from dashwright.jobs_worker.domain.panels import Comparison, Detail, PanelAction, PanelChange, compare
 
 
@@ -117,6 +118,25 @@ def test_settings_without_words_of_their_own() -> None:
     change = only(compare(board(panel(1)), board(panel(1, **settings))))
     assert change.details == []
     assert change.others == ["fieldConfig.defaults.custom", "fieldConfig.overrides", "options.legend", "transparent"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("4000000.0", "4000000"), ("1.10", "1.1"), ("1e3", "1000"), ("1e20", "100000000000000000000")]
+)
+def test_equal_numbers_are_no_change(before: str, after: str) -> None:
+    """However they are written, wherever they are; numbers that differ in their last digit differ, and texts are never numbers."""
+
+    def shown(number: str) -> dict[str, Any]:
+        query = f'{{"refId": "A", "expr": "up", "interval": {number}, "filter": {{"above": [{number}]}}}}'
+        thresholds = f'{{"steps": [{{"color": "red", "value": {number}}}]}}'
+        field = f'{{"defaults": {{"min": {number}, "thresholds": {thresholds}}}}}'
+        told = f'{{"id": 1, "gridPos": {{"x": {number}}}, "targets": [{query}, {{"refId": "B", "raw": {number}}}], "fieldConfig": {field}}}'
+        tree: dict[str, Any] = read_json(f'{{"panels": [{told}], "templating": {{"list": [{{"name": "v", "step": {number}}}]}}}}')
+        return tree
+
+    assert compare(shown(before), shown(after)) == Comparison([], [], [])
+    assert compare(shown("12345678901234567890"), shown("12345678901234567891")) != Comparison([], [], [])
+    assert compare(shown(f'"{before}"'), shown(f'"{after}"')) != Comparison([], [], [])
 
 
 def test_what_belongs_to_the_whole_dashboard() -> None:

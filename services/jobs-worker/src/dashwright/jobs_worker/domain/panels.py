@@ -17,6 +17,9 @@ POSITION: Final = "position"
 _QUERIES: Final = ("expr", "rawSql", "query", "target", "expression")
 """Where the sources keep what people write: the first of them that is a text is the query."""
 
+_LARGE: Final = 1e15
+"""Whole numbers from here on are written as floats."""
+
 _KEPT_ELSEWHERE: Final = ("id", "uid", "version", "iteration")
 _OF_PANELS: Final = ("id", "title", "description", "type", "gridPos", "datasource", "targets", "fieldConfig", "panels", "pluginVersion")
 _OF_QUERIES: Final = ("refId", "datasource", "key")
@@ -132,7 +135,7 @@ def _named(word: str, items: Any) -> Iterator[tuple[str, str]]:
     for item in objects_of(items):
         body = object_in(item, "spec") or item
         kept = {key: value for key, value in body.items() if key not in ("name", "current", "options")}
-        yield f"{word} {_text(body.get('name'))}", write_json(kept).decode()
+        yield f"{word} {_text(body.get('name'))}", _json(kept)
 
 
 def _panels(spec: Mapping[str, Any]) -> dict[str, _Sight]:
@@ -221,7 +224,7 @@ def _query(ref_id: str, query: Mapping[str, Any], own: Any, source: str) -> Iter
     name = f"query {ref_id or '?'}"
     main = next((key for key in _QUERIES if isinstance(query.get(key), str)), "")
     others = {key: value for key, value in query.items() if key not in (*_OF_QUERIES, main)}
-    yield name, _text(query.get(main)) if main else write_json(others).decode()
+    yield name, _text(query.get(main)) if main else _json(others)
     if own is not None and _source(own) != source:
         yield f"{name} data source", _source(own)
     for key, value in others.items() if main else ():
@@ -275,4 +278,20 @@ def _text(value: Any) -> str:
     """Texts as they are, everything else as JSON; empty for what is not there."""
     if isinstance(value, str):
         return value
-    return "" if value is None else write_json(value).decode()
+    return "" if value is None else _json(value)
+
+
+def _json(tree: Any) -> str:
+    """Equal numbers are the same text, however each was written."""
+    return write_json(_in_short(tree)).decode()
+
+
+def _in_short(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {key: _in_short(value) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_in_short(value) for value in node]
+    if not isinstance(node, float):
+        return node
+    number = int(node) if node.is_integer() and abs(node) < _LARGE else float(node)
+    return number if same(number, node) else node
