@@ -86,7 +86,7 @@ async def test_a_swapped_row_is_refused(database: Database) -> None:
 async def test_another_key_is_noticed(database: Database) -> None:
     """Who asks is told to restore the key; a start counts what it cannot open."""
     other = SecretBox.of("another key")
-    with pytest.raises(SourceFailed, match="another SECRET_KEY"):
+    with pytest.raises(SourceFailed, match="another DASHWRIGHT_SECRET_KEY"):
         await secrets(database, "p", box=other)
     async with database.connection() as connection:
         assert await data_sources.count_foreign(connection, other) == 2
@@ -107,7 +107,7 @@ async def test_secrets_move_with_the_uid(database: Database, use: DataSources, p
     """They are sealed for the new one; without their key the uid cannot change, unless all of them come anew."""
     moved = Fields("Prometheus", "prometheus", uid="q")
     lost = DataSources(database, SecretBox.of("another key"), NO_LIMITS)
-    with pytest.raises(Conflict, match="another SECRET_KEY"):
+    with pytest.raises(Conflict, match="another DASHWRIGHT_SECRET_KEY"):
         await lost.change(ACTOR, prometheus.id, become(moved), {"token": "new"}, version=None)
     await use.change(ACTOR, prometheus.id, become(moved), {"token": "new"}, version=None)
     assert await secrets(database, "q") == {"basicAuthPassword": "hunter22", "token": "new"}

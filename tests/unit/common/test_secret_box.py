@@ -35,7 +35,7 @@ def test_another_key_is_told_from_another_owner() -> None:
     """Who lost the key is told to restore it."""
     other = SecretBox.of("another key")
     assert other.header != BOX.header
-    with pytest.raises(SecretUnreadable, match="another SECRET_KEY; restore that key"):
+    with pytest.raises(SecretUnreadable, match="another DASHWRIGHT_SECRET_KEY; restore that key"):
         other.open(BOX.seal("x", OWNER), OWNER)
 
 

@@ -45,7 +45,9 @@ class SecretBox:
         if sealed[:1] != _VERSION or len(rest) < _NONCE_BYTES + _TAG_BYTES:
             raise SecretUnreadable("A stored secret has a form that this version does not know; update the program, or enter it again")
         if not sealed.startswith(self.header):
-            raise SecretUnreadable("A stored secret was sealed under another SECRET_KEY; restore that key, or enter the secret again")
+            raise SecretUnreadable(
+                "A stored secret was sealed under another DASHWRIGHT_SECRET_KEY; restore that key, or enter the secret again"
+            )
         try:
             return self._cipher.decrypt(rest[:_NONCE_BYTES], rest[_NONCE_BYTES:], self.header + owner.encode()).decode()
         except InvalidTag as error:

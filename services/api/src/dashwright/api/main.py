@@ -135,7 +135,9 @@ class Gateway:
             if await ensure_first_user(connection, settings.admin_user, hashed):
                 log.info("first_user_made", login=settings.admin_user)
             if foreign := await data_sources.count_foreign(connection, self._box):
-                log.warning("secrets_of_another_key", count=foreign, advice="restore the former SECRET_KEY, or enter these secrets again")
+                log.warning(
+                    "secrets_of_another_key", count=foreign, advice="restore the former DASHWRIGHT_SECRET_KEY, or enter these secrets again"
+                )
         await self.gate.start()
         await self._feed.start()
         self._housekeeping.start()

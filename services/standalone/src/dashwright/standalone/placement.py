@@ -115,7 +115,9 @@ def _settle_elsewhere(data_dir: Path) -> Path:
             made.mkdir(mode=0o711)
             made.chmod(0o711)
     if not passable(folder):
-        raise Unavailable(f"The user {_SERVANT} can reach neither {data_dir} nor {folder}. Put DATA_DIR where every user may pass.")
+        raise Unavailable(
+            f"The user {_SERVANT} can reach neither {data_dir} nor {folder}. Put DASHWRIGHT_DATA_DIR where every user may pass."
+        )
     (data_dir / NOTE).write_text(f"{folder}\n", encoding="utf-8")
     log.warning("database_is_elsewhere", folder=str(folder), reason=f"{_SERVANT} cannot reach {data_dir}", noted_in=str(data_dir / NOTE))
     return folder
@@ -147,7 +149,7 @@ def _check_owner(placement: Placement) -> None:
     if owner != placement.account.uid:
         raise Unavailable(
             f"The database in {placement.data} belongs to {_name_of(owner)} and would be run as {placement.account.name}. "
-            f"Start Dashwright as the user who started it first, or give it another DATA_DIR."
+            f"Start Dashwright as the user who started it first, or give it another DASHWRIGHT_DATA_DIR."
         )
 
 

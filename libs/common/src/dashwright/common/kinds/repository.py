@@ -174,7 +174,7 @@ def _check_local(draft: Draft, settings: AdmissionSettings) -> None:
         return
     if resolve_local(path, settings.permitted_paths) is None:
         listed = ", ".join(settings.permitted_paths)
-        draft.invalid("spec.local.path", path, f"the path must lie inside a permitted folder (PERMITTED_PATHS: {listed})")
+        draft.invalid("spec.local.path", path, f"the path must lie inside a permitted folder (DASHWRIGHT_PERMITTED_PATHS: {listed})")
 
 
 def resolve_local(path: str, permitted: tuple[str, ...]) -> str | None:
