@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 from tests.acceptance.waiting import until
-from tests.contract.api.conftest import Api
+from tests.contract.api.conftest import PASSWORD, Api
+from tests.contract.api.repositories import made as with_repository
 from tests.contract.api.stored_jobs import made
 from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, repository
 from tests.servers.git import GitServer
 
 from dashwright.common.errors import NotFound
+from dashwright.common.identity import Role
 from dashwright.standalone.jobs import following
 from dashwright.standalone.jobs.command import Where, cancel, follow, list_, sync
 from dashwright.standalone.jobs.server import Job, Login, Server
@@ -126,6 +128,19 @@ async def test_jobs_are_listed_newest_first_or_those_of_a_repository(api: Api, c
     ]
     assert await run(list_, repository="other", where=where(api)) == 0
     assert [line.split()[0] for line in printed(capsys)] == ["name", "b"]
+
+
+async def test_a_repository_that_is_not_there_is_told(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
+    """One without jobs has none; where the caller may not know whether it is there, there are no jobs."""
+    await with_repository(api, "idle", api.data)
+    await api.sql("delete from job")
+    assert await run(list_, repository="idle", where=where(api)) == 0
+    assert printed(capsys) == ["no jobs"]
+    assert await run(list_, repository="typo", where=where(api)) == 1
+    assert "there is no repository typo" in capsys.readouterr().err
+    await api.person("narrow", Role.NONE, ("jobs:read", "*"))
+    assert await run(list_, repository="typo", where=where(api, user=f"narrow:{PASSWORD}")) == 0
+    assert printed(capsys) == ["no jobs"]
 
 
 async def test_a_job_is_cancelled_and_one_that_ended_is_left_in_history(api: Api, capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,6 +48,8 @@ HERE: Final = Where()
 def list_(*, repository: str = "", where: Where = HERE) -> int:
     """List the jobs that wait, are at work, or have ended.
 
+    The exit status is 0, 1 where there is no such repository, 2 when the jobs cannot be told.
+
     Parameters
     ----------
     repository
@@ -56,6 +58,9 @@ def list_(*, repository: str = "", where: Where = HERE) -> int:
 
     async def run(server: Server, console: Console) -> int:
         found = [job async for job in server.jobs(repository)]
+        if repository and not found and not await server.has_repository(repository):
+            sys.stderr.write(f"dashwright jobs: there is no repository {plain(repository)}\n")
+            return FAILED
         table = Table("name", "repository", "action", "state", "progress", "created", "message", box=None, pad_edge=False)
         for job in sorted(found, key=lambda job: (job.created, job.name), reverse=True):
             table.add_row(*(plain(text) for text in _row(job)))

@@ -80,6 +80,16 @@ class Server:
                 return
             query["continue"] = following
 
+    async def has_repository(self, name: str) -> bool:
+        """Whether there may be one: who is not told, as by a token for jobs alone, takes it to be there."""
+        try:
+            await self._ask("GET", self._api / REPOSITORY.plural / name)
+        except NotFound:
+            return False
+        except Forbidden:
+            pass
+        return True
+
     async def job(self, name: str) -> Job:
         return _job(await self._ask("GET", self._api / JOB.plural / name))
 
