@@ -50,6 +50,14 @@ async def test_a_configuration_that_cannot_be_read_is_an_issue(git_api: Api, tmp
     assert await severities(calls) == [("dashboard-lint", "error"), (RULE, "error")]
 
 
+async def test_a_misspelt_key_of_the_configuration_is_an_issue(git_api: Api, tmp_path: Path, calls: Calls) -> None:
+    """A warning; the rest of the configuration counts."""
+    folder = await local(git_api, tmp_path)
+    (folder / "a.json").write_text(dashboard("a", "A"))
+    (folder / ".dashboard-lint").write_text(f"warnigs: {{}}\nexclusions:\n  {RULE}:\n")
+    assert await severities(calls) == [("dashboard-lint", "warning")]
+
+
 async def test_what_is_no_dashboard_has_no_issues(git_api: Api, tmp_path: Path, calls: Calls) -> None:
     folder = await local(git_api, tmp_path)
     (folder / "a.json").write_text("{")

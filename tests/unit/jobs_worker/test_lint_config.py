@@ -17,7 +17,7 @@ def severities(config: str) -> list[str]:
     targets = [{"refId": name, "datasource": source, "expr": "up"} for name in "AB"]
     panels = [{"title": "One", "type": "text", "targets": targets}, {"title": "Two", "type": "text", "targets": targets[:1]}]
     spec: dict[str, Any] = {"title": "Shop", "panels": panels}
-    return [issue.severity.value for issue in lint(spec, read_config(config.encode())) if issue.rule == RULE]
+    return [issue.severity.value for issue in lint(spec, read_config(config.encode())[0]) if issue.rule == RULE]
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,23 @@ def test_a_file_that_cannot_be_read_says_what_is_wrong(body: bytes, words: str) 
         read_config(body)
     assert refused.value.message.startswith(".dashboard-lint: ")
     assert words in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("config", "unknown"),
+    [
+        ("", []),
+        ("exclusions: {target-job-rule: }\nwarnings:\nverbose: true\nautofix: true\n", []),
+        ("warnigs:\n  target-job-rule:\nexclusions:\n", ["'warnigs'"]),
+        ("warnigs:\nx: a\n", ["'warnigs'", "'x'"]),
+        ("\n".join(f"k{number}: " for number in range(9)), [f"'k{number}'" for number in range(5)]),
+    ],
+)
+def test_a_key_that_nobody_knows_is_told(config: str, unknown: list[str]) -> None:
+    """With those there are; the rest counts, and what other programs read there is known."""
+    _, told = read_config(config.encode())
+    assert [text.partition(" is unknown")[0] for text in told] == [f".dashboard-lint: the key {key}" for key in unknown]
+    assert all("exclusions, warnings" in text for text in told)
 
 
 def test_a_large_file_is_not_read() -> None:

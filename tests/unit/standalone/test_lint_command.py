@@ -89,6 +89,19 @@ def test_what_cannot_be_read_is_another_status(
     assert reason in capsys.readouterr().err
 
 
+def test_a_misspelt_key_is_told_of_the_configuration(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """As a warning about that file, which is counted as no dashboard."""
+    name = write("a.json", GOOD)
+    write(".dashboard-lint", f"warnigs:\n  {RULE}:\n")
+    assert check([name]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == ".dashboard-lint"
+    assert told[1].startswith("  warning  dashboard-lint: .dashboard-lint: the key 'warnigs' is unknown")
+    assert told[2:] == ["0 errors, 1 warning in 1 dashboard"]
+    assert check([name], strict=True, as_json=True) == 1
+    assert [item["path"] for item in json.loads(capsys.readouterr().out)] == [".dashboard-lint", name]
+
+
 def test_it_is_a_command(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     name = write("a.json", BAD)
     with pytest.raises(SystemExit) as ended:

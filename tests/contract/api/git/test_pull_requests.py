@@ -146,13 +146,15 @@ async def test_queries_that_refer_to_none(proposals: Proposals) -> None:
 
 
 async def test_rules_beside_the_files_at_the_same_commit(proposals: Proposals) -> None:
-    """What the repository waives is not told of."""
-    waived = "exclusions:\n  panel-title-description-rule:\n"
+    """What the repository waives is not told of; a misspelt key of its configuration is."""
+    waived = "exclusions:\n  panel-title-description-rule:\nwarnigs:\n  panel-units-rule:\n"
     number = proposals.proposed({"m.json": dashboard("m", "More"), ".dashboard-lint": waived})
     await proposals.reviewed(number)
     text = proposals.comments(number)[0]
     assert "panel-title-description-rule" not in text
     assert "panel-units-rule" in text
+    assert "lint warning, `dashboard-lint`" in text
+    assert "warnigs" in text
 
 
 async def test_a_pull_request_from_a_fork(proposals: Proposals) -> None:

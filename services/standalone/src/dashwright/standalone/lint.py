@@ -17,7 +17,7 @@ from dashwright.common.jobs import paths
 from dashwright.common.models.repository_views import LintIssue, LintSeverity
 from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.domain.lint.config import FILE, Config, read_config
-from dashwright.jobs_worker.domain.lint.linter import lint
+from dashwright.jobs_worker.domain.lint.linter import fault_of_config, lint
 from dashwright.jobs_worker.domain.resource import LARGEST_FILE, check_size, is_classic, is_resource, text_of
 from dashwright.standalone.terminal import plain, told
 
@@ -53,24 +53,27 @@ def check(
         Print what was found as JSON: a list of {path, issues}, issues of {severity, rule, message}.
     """
     try:
-        settings = _config(config)
+        settings, of_config = _config(config)
         linted = [_Linted(str(path), lint(spec, settings)) for path, spec in _dashboards(files)]
     except (DashwrightError, OSError) as error:
         sys.stderr.write(f"dashwright lint: {told(error)}\n")
         return NOT_RUN
+    told_of = [*of_config, *linted]
     if as_json:
-        _print_json(linted)
+        _print_json(told_of)
     else:
-        _print(linted)
+        _print(told_of, dashboards=len(linted))
     failing = (LintSeverity.ERROR, LintSeverity.WARNING) if strict else (LintSeverity.ERROR,)
-    return FOUND if any(item.count(severity) for item in linted for severity in failing) else 0
+    return FOUND if any(item.count(severity) for item in told_of for severity in failing) else 0
 
 
-def _config(given: Path | None) -> Config | None:
+def _config(given: Path | None) -> tuple[Config | None, list[_Linted]]:
+    """The configuration, and what is said of its own file, if anything."""
     path = given or Path(FILE)
     if given is None and not path.exists():
-        return None
-    return read_config(path.read_bytes())
+        return None, []
+    config, unknown = read_config(path.read_bytes())
+    return config, [_Linted(str(path), [fault_of_config(message, LintSeverity.WARNING) for message in unknown])] if unknown else []
 
 
 def _dashboards(files: Iterable[str]) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -111,7 +114,7 @@ def _print_json(linted: Sequence[_Linted]) -> None:
     sys.stdout.write(write_json(shown).decode() + "\n")
 
 
-def _print(linted: Sequence[_Linted]) -> None:
+def _print(linted: Sequence[_Linted], dashboards: int) -> None:
     console = Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH, highlight=False, soft_wrap=True)
     for item in linted:
         if item.issues:
@@ -120,7 +123,7 @@ def _print(linted: Sequence[_Linted]) -> None:
             style = "red" if issue.severity is LintSeverity.ERROR else "yellow"
             console.print(Text.assemble("  ", (f"{issue.severity.value:<7}", style), f"  {issue.rule}: {plain(issue.message)}"))
     errors, warnings = (sum(item.count(severity) for item in linted) for severity in (LintSeverity.ERROR, LintSeverity.WARNING))
-    console.print(f"{_many(errors, 'error')}, {_many(warnings, 'warning')} in {_many(len(linted), 'dashboard')}")
+    console.print(f"{_many(errors, 'error')}, {_many(warnings, 'warning')} in {_many(dashboards, 'dashboard')}")
 
 
 def _many(count: int, what: str) -> str:

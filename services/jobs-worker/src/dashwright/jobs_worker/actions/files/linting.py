@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from dashwright.common.errors import DashwrightError, NotFound
 from dashwright.common.kinds.registry import DASHBOARD
-from dashwright.common.models.repository_views import LintIssue
+from dashwright.common.models.repository_views import LintIssue, LintSeverity
 from dashwright.jobs_worker.actions.files.planning import Scene, read_file
 from dashwright.jobs_worker.domain.files.content import shown
 from dashwright.jobs_worker.domain.lint.config import FILE, Config, read_config
@@ -26,10 +26,11 @@ async def lint_object(scene: Scene, checkout: Checkout, write: Write | None) -> 
 async def rules_at(checkout: Checkout) -> tuple[Config | None, Sequence[LintIssue]]:
     """The configuration of a repository, and what is wrong with it. Raises SourceFailed."""
     try:
-        return read_config((await read_file(checkout, FILE)).body), []
+        config, unknown = read_config((await read_file(checkout, FILE)).body)
     except NotFound:
         return None, []
     except DashwrightError as fault:
         if fault.status >= 500:
             raise
-        return None, [fault_of_config(fault.message)]
+        return None, [fault_of_config(fault.message, LintSeverity.ERROR)]
+    return config, [fault_of_config(message, LintSeverity.WARNING) for message in unknown]

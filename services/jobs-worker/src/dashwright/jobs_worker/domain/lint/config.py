@@ -14,6 +14,12 @@ FILE: Final = ".dashboard-lint"
 LARGEST: Final = 256 * 1024
 """Bytes of it."""
 
+_KEYS: Final = ("exclusions", "warnings")
+_WITHOUT_EFFECT: Final = ("verbose", "autofix")
+"""What other programs read in the file."""
+
+_MOST_TOLD: Final = 5
+
 
 class Entry(Shape):
     """A place; what it does not name may be any. Dashboards and panels are named by their titles."""
@@ -38,7 +44,7 @@ class Waiver(Shape):
 
 
 class Config(Shape):
-    """Waivers by the names of rules. What other programs read beside them (``verbose``, ``autofix``) is without effect."""
+    """Waivers by the names of rules."""
 
     exclusions: dict[str, Waiver | None] | None = None
     warnings: dict[str, Waiver | None] | None = None
@@ -50,13 +56,16 @@ class Config(Shape):
         return _waived(self.warnings or {}, rule, dashboard, finding)
 
 
-def read_config(body: bytes) -> Config:
-    """Raises Invalid or TooLarge; the text says what to change in the file."""
+def read_config(body: bytes) -> tuple[Config, list[str]]:
+    """The configuration, and what is said of keys that nobody knows: they have no effect.
+
+    Raises Invalid or TooLarge; the text says what to change in the file.
+    """
     if len(body) > LARGEST:
         raise TooLarge(f"{FILE} has {len(body)} bytes, at most {LARGEST} are read")
     try:
         tree = read_yaml(body.decode("utf-8-sig"))
-        return Config.model_validate({} if tree is None else tree)
+        config = Config.model_validate({} if tree is None else tree)
     except UnicodeDecodeError as fault:
         raise Invalid(f"{FILE}: not UTF-8 at byte {fault.start}: save it as UTF-8") from fault
     except Invalid as fault:
@@ -65,6 +74,9 @@ def read_config(body: bytes) -> Config:
         first = fault.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the file"
         raise Invalid(f"{FILE}: {place}: {first['msg']}") from fault
+    unknown = [key for key in tree or () if key not in (*_KEYS, *_WITHOUT_EFFECT)]
+    known = f"{', '.join(_KEYS)} (and {', '.join(_WITHOUT_EFFECT)}, without effect)"
+    return config, [f"{FILE}: the key {key!r:.60} is unknown and has no effect; there are {known}" for key in unknown[:_MOST_TOLD]]
 
 
 def _waived(waivers: Mapping[str, Waiver | None], rule: str, dashboard: str, finding: Finding) -> bool:

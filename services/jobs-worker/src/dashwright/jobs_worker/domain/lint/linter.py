@@ -52,9 +52,9 @@ def lint(spec: Mapping[str, Any], config: Config | None = None) -> list[LintIssu
     return found
 
 
-def fault_of_config(message: str) -> LintIssue:
-    """What is told where the configuration cannot be read: the rules are then as without one."""
-    return LintIssue(severity=LintSeverity.ERROR, rule=FILE.removeprefix("."), message=message)
+def fault_of_config(message: str, severity: LintSeverity) -> LintIssue:
+    """What is told of the configuration itself: an error where it cannot be read, and the rules are as without one."""
+    return LintIssue(severity=severity, rule=FILE.removeprefix("."), message=message)
 
 
 def _issues(spec: Mapping[str, Any], config: Config) -> Iterator[LintIssue]:
