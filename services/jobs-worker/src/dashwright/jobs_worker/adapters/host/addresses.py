@@ -37,7 +37,8 @@ class Api:
     @property
     def secrets(self) -> tuple[str, ...]:
         """What must not be told, whatever the host repeats."""
-        return tuple(secret for secret in (self.token, self.token.partition(":")[2]) if secret)
+        sent = self.authorization.partition(" ")[2]
+        return tuple(secret for secret in (sent, self.token, self.token.partition(":")[2]) if secret)
 
 
 def api_of(url: str, token: str, apis: Mapping[str, str], namespace: str = "") -> Api:

@@ -81,8 +81,9 @@ def _message(refused: Refused) -> str:
 
 
 def _plain(text: str, secrets: Sequence[str]) -> str:
-    hidden = reduce(lambda said, secret: said.replace(secret, "***"), secrets, text)
-    return "".join(character for character in hidden if character.isprintable())[:_LONGEST_SHOWN]
+    """What is no letter is left out first: it would show the secret that it stands in."""
+    shown = "".join(character for character in text if character.isprintable())
+    return reduce(lambda said, secret: said.replace(secret, "***"), secrets, shown)[:_LONGEST_SHOWN]
 
 
 def _number(text: str) -> float | None:
