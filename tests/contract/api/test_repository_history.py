@@ -59,7 +59,7 @@ async def test_commits_that_touch_a_path(git_api: Api, git_server: GitServer) ->
     assert await commits(git_api, "/b.json") == [second, first]
     assert await commits(git_api, "/deep/") == await commits(git_api, "/deep") == [third, first]
     assert await commits(git_api, "/b.json", ref=first) == [first]
-    for path in ("none.json", "b.json/below", "../b.json", "deep//d.json"):
+    for path in ("none.json", "b.json/below", "../b.json", "deep//c.json", "deep///c.json"):
         status, found = await git_api("GET", f"{TEAM}/history/{path}")
         assert (status, found["reason"]) == (404, "NotFound"), path
 
