@@ -12,6 +12,7 @@ from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, dash
 from tests.servers.git import GitServer, Work, git
 
 from dashwright.common.identity import Role
+from dashwright.common.jobs.names import folder_name
 
 FILES = f"{REPOSITORIES}/team/files"
 Started = Callable[..., Awaitable[Work]]
@@ -21,10 +22,10 @@ Started = Callable[..., Awaitable[Work]]
 async def started(git_api: Api, git_server: GitServer) -> Started:
     """A repository with two dashboards, synced, under the workflows that are named."""
 
-    async def start(*workflows: str, files: dict[str, str | bytes | None] | None = None) -> Work:
+    async def start(*workflows: str, files: dict[str, str | bytes | None] | None = None, target: str = "folder") -> Work:
         work = git_server.make("team.git")
         work.commit(files or {"a.json": dashboard("a", "A"), "deep/b.json": dashboard("b", "B")})
-        spec = {"title": "Team", "type": "githost", "workflows": list(workflows), "sync": {"enabled": True, "target": "folder"}}
+        spec = {"title": "Team", "type": "githost", "workflows": list(workflows), "sync": {"enabled": True, "target": target}}
         spec |= {"githost": {"url": git_server.url("team.git"), "branch": "main"}}
         assert (await git_api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec}))[0] == 201
         assert (await synced(git_api))["state"] == "success"
@@ -211,6 +212,61 @@ async def test_a_directory_of_another_branch_that_is_not_stored_is_closed(git_ap
     assert (await git_api("GET", f"{FILES}/secret/s.json", params=side))[0] == 200
     assert (await git_api("PUT", f"{FILES}/secret/s.json", body, params=side))[0] == 200
     assert (await git_api("GET", f"{FILES}/deep/c.json", auth=auth, params=side))[0] == 200
+
+
+async def test_a_directory_that_was_not_synced_yet_is_closed(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """Renamed in git, it is as closed as it was: to be read, changed, moved out and added to; the refusal says why, and a sync ends it."""
+    secret = json.dumps({"title": "S", "panels": []})
+    files: dict[str, str | bytes | None] = {"a.json": dashboard("a", "A"), "secret/s.json": secret, "secret/README.md": "secret"}
+    work = await started("write", files=files, target="instance")
+    auth, closed = await editor(git_api), folder_name("team", "secret/")
+    assert (await git_api("POST", f"/api/access-control/folders/{closed}", {"permissions": []}))[0] == 200
+    work.commit({"secret/s.json": None, "secret/README.md": None, "new/s.json": secret, "new/README.md": "secret", "b.json": secret})
+    body = json.loads(dashboard("mine", "Mine"))
+    for method, path, sent, query in (
+        ("GET", "new/s.json", None, {}),
+        ("GET", "new/README.md", None, {}),
+        ("PUT", "new/s.json", body, {}),
+        ("DELETE", "new/s.json", None, {}),
+        ("DELETE", "new/", None, {}),
+        ("POST", "s.json", None, {"originalPath": "new/s.json"}),
+        ("POST", "open/", None, {"originalPath": "new/"}),
+        ("POST", "new/mine.json", body, {}),
+        ("POST", "new/deep/mine.json", body, {}),
+    ):
+        status, refused = await git_api(method, f"{FILES}/{path}", sent, auth=auth, params=query)
+        told = "anna needs repositories:write as long as its directory was not synced"
+        assert (status, told in refused["message"]) == (403, True), (method, path, refused)
+    for path in ("new/s.json", "new/README.md"):
+        assert (await git_api("GET", f"{FILES}/{path}"))[0] == 200
+    assert (await git_api("GET", f"{FILES}/b.json", auth=auth))[0] == 200
+    assert (commits(git_server), (await synced(git_api))["state"]) == (2, "success")
+    for path in ("new/s.json", "new/README.md"):
+        assert "on what it stands for" in (await git_api("GET", f"{FILES}/{path}", auth=auth))[1]["message"]
+
+
+async def test_what_is_pushed_into_an_open_folder_is_open_at_once(git_api: Api, started: Started) -> None:
+    """Rules below a folder only add to its own."""
+    work = await started("write")
+    work.commit({"new/README.md": "text", "new/s.json": dashboard("s", "S")})
+    auth = await editor(git_api)
+    for path in ("new/README.md", "new/s.json"):
+        assert (await git_api("GET", f"{FILES}/{path}", auth=auth))[0] == 200
+    assert (await git_api("POST", f"{FILES}/new/mine.json", json.loads(dashboard("mine", "Mine")), auth=auth))[0] == 200
+
+
+async def test_what_is_pushed_is_open_to_editors_once_it_is_synced(git_api: Api, started: Started) -> None:
+    """A text alone makes a folder, too; directories that only a .keep holds, and those that the change makes, do not stand in the way."""
+    work = await started("write", target="instance")
+    work.commit({"new/README.md": "text", "kept/.keep": ""})
+    auth = await editor(git_api)
+    assert (await git_api("POST", f"{FILES}/kept/k.json", json.loads(dashboard("k", "K")), auth=auth))[0] == 200
+    assert (await git_api("GET", f"{FILES}/kept/k.json", auth=auth))[0] == 200
+    assert (await git_api("GET", f"{FILES}/new/README.md", auth=auth))[0] == 403
+    await synced(git_api)
+    assert (await git_api("GET", f"{FILES}/new/README.md", auth=auth))[0] == 200
+    for new, old in (("far/", "deep/"), ("farther/", "far/")):
+        assert (await git_api("POST", f"{FILES}/{new}", params={"originalPath": old}, auth=auth))[0] == 200
 
 
 async def test_branches_are_named_to_who_may_read_the_repository(git_api: Api, started: Started) -> None:

@@ -56,7 +56,8 @@ async def test_the_files_of_a_repository(git_api: Api, git_server: GitServer, ca
 
 
 async def test_a_file_is_told_with_what_would_become_of_it(git_api: Api, git_server: GitServer, calls: Calls) -> None:
-    """Before a sync it would be made, after it, changed; on another branch it is compared with what is stored."""
+    """Before a sync it would be made, and whom it will be closed to is not known; after it, changed; on another branch it is compared with
+    what is stored."""
     work = git_server.make("team.git")
     first = work.commit({"deep/b.json": json.dumps({"uid": "b", "title": "B", "panels": [], "id": 7, "x": 1.10})})
     await repository(git_api, git_server)
@@ -78,7 +79,7 @@ async def test_a_file_is_told_with_what_would_become_of_it(git_api: Api, git_ser
     }
     assert shown.resource.dry_run is not None
     assert shown.resource.dry_run["metadata"]["annotations"]["grafana.app/managerId"] == "team"
-    assert touched(answer) == [("get", "dashboards", "b", None)]
+    assert touched(answer) == [("get", "dashboards", "b", None), ("update", "repositories", "team", None)]
     assert (await git_api("GET", f"{DASHBOARDS}/b"))[0] == 404
     await synced(git_api)
     after = await calls.file("deep/b.json")

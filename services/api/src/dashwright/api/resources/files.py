@@ -128,7 +128,7 @@ class Files:
             name = "" if touch.verb == "create" else touch.name
             for verb in (touch.verb, *(("get",) if touch.verb in _ANSWERED_WHOLE else ())):
                 if not view.may(kind.actions[verb], kind, name, touch.folder):
-                    raise Forbidden(f"{path!r} is forbidden: {caller.login} needs {kind.actions[verb]} on what it stands for")
+                    raise Forbidden(f"{path!r} is forbidden: {caller.login} needs {kind.actions[verb]} {_why(touch)}")
 
     async def _view(self, caller: Identity, touches: Sequence[Touch]) -> View:
         view = await self._guard.view(caller, caller.namespace)
@@ -167,6 +167,12 @@ def event_of_files(verb: str) -> str:
 
 def _touches(told: dict[str, Any]) -> Sequence[Touch]:
     return [Touch.model_validate(touch) for touch in told["touches"]]
+
+
+def _why(touch: Touch) -> str:
+    if touch.resource == REPOSITORY.plural:
+        return "as long as its directory was not synced, since whom that is closed to is not known before"
+    return "on what it stands for"
 
 
 async def _written(tree: dict[str, Any]) -> bytes:

@@ -114,7 +114,8 @@ _GET: Final = Operation(
     answers={200: ResourceWrapper | FileList},
     query={"ref": _REF, "skipDryRun": _IGNORED},
     errors=(404, 422, 424),
-    description="Takes the right to read the objects in it; of a directory, and of what holds none, repositories:write.",
+    description="Takes the right to read the objects in it, of a text (.md) that to read dashboards beside it; of a directory, and of a "
+    "file in one that was not synced yet, repositories:write.",
 )
 _POST: Final = Operation(
     "createRepositoryFile",

@@ -23,7 +23,7 @@ from dashwright.jobs_worker.actions.files.planning import (
     see,
     touches_of_file,
     touches_of_plan,
-    touches_of_ref,
+    touches_of_unknown,
 )
 from dashwright.jobs_worker.actions.sync import Planned
 from dashwright.jobs_worker.domain.edits import MOST_BYTES, check_number, check_total
@@ -67,7 +67,8 @@ async def decide(scene: Scene, checkout: Checkout | None, wanted: ChangeRequest,
     check_faults(planned, edits)
     sight, own = await _sight(scene, planned, proposed, checkout, wanted, ref)
     touches = _with_all(scene, planned, await touches_of_plan(scene, planned), edits, wanted.path, own)
-    touches += touches_of_ref(scene, planned, ref, (edit.path for edit in edits))
+    there = {entry.path for entry in files.entries if paths.is_directory(entry.path) and not entry.bare}
+    touches += touches_of_unknown(scene, planned, ref, [edit.path for edit in edits], there)
     base = fingerprint(ref, edits, touches)
     return Decided(edits, difference, planned, sight, touches, base, body.decode() if body is not None else None)
 

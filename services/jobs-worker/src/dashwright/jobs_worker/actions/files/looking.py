@@ -9,7 +9,7 @@ from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.models.repository_calls import FileAnswer
 from dashwright.common.models.repository_views import FileItem, FileList
 from dashwright.jobs_worker.actions.files.linting import lint_object
-from dashwright.jobs_worker.actions.files.planning import Scene, key_at, plan_files, read_file, see, touches_of_file, touches_of_ref
+from dashwright.jobs_worker.actions.files.planning import Scene, key_at, plan_files, read_file, see, touches_of_file, touches_of_unknown
 from dashwright.jobs_worker.actions.sync import Planned
 from dashwright.jobs_worker.domain.files.proposal import difference_at, files_below
 from dashwright.jobs_worker.domain.files.rules import check_name
@@ -47,7 +47,8 @@ async def look(scene: Scene, checkout: Checkout | None, path: str, ref: str) -> 
         sight, key = Sight(path, ref, checkout.commit, file.checksum, text=text), key_at(scene, planned, path)
     else:
         sight, key = await _object(scene, planned, checkout, path, ref)
-    touches = [*await touches_of_file(scene, planned, "get", key, path), *touches_of_ref(scene, planned, ref, [path])]
+    touches = await touches_of_file(scene, planned, "get", key, path)
+    touches += touches_of_unknown(scene, planned, ref, [path], {*paths.directories(path)})
     return FileAnswer(wrapper=await asyncio.to_thread(wrap, scene.repository, sight), touches=touches)
 
 

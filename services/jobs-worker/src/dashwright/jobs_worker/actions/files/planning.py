@@ -1,14 +1,15 @@
 """What files mean for what is stored: the ordinary plan of a sync, over a few of them."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, NotFound
 from dashwright.common.jobs import paths
 from dashwright.common.jobs.names import object_name
 from dashwright.common.jobs.progress import Tally
-from dashwright.common.kinds.registry import DASHBOARD, REPOSITORY
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY
 from dashwright.common.models.provisioning import RepositoryType
 from dashwright.common.models.repository_calls import Touch
 from dashwright.common.models.repository_views import ResourceAction
@@ -129,13 +130,28 @@ async def touches_of_file(scene: Scene, planned: Planned, verb: str, key: Key, p
     return [touch(verb, key, there), *([] if there == here else [touch(verb, key._replace(name=""), here)])]
 
 
-def touches_of_ref(scene: Scene, planned: Planned, ref: str, files: Iterable[str]) -> list[Touch]:
-    """The whole repository, where a file of another branch or commit (``ref`` not empty) lies in a directory without a stored folder.
+def touches_of_unknown(scene: Scene, planned: Planned, ref: str, files: Collection[str], there: AbstractSet[str]) -> list[Touch]:
+    """The whole repository, where one of the files lies in a directory without a stored folder: whom it would be closed to is not known.
 
-    Whom its folder would be closed to is not known: the one above may be more open.
+    In the own branch (``ref`` empty) that is a directory which is ``there`` and was not synced yet, with no stored folder above: it will be
+    no more closed than that. Others are made by the change itself.
     """
-    unknown = any(directory and planned.folders.key(directory) not in planned.plan.existing for directory in map(paths.parent, files))
-    return [touch("update", Key(REPOSITORY.group, REPOSITORY.plural, scene.repository.name), None)] if ref and unknown else []
+    if ref:
+        unknown = any(directory and planned.folders.key(directory) not in planned.plan.existing for directory in map(paths.parent, files))
+    else:
+        # Not by the names of a plan: it may take what is there for the directory that the change moves.
+        stored = {item.path.rstrip("/") + "/" for item in planned.plan.ours.values() if item.key.group == FOLDER.group}
+        ways = [] if planned.folders.key("") in planned.plan.existing else [{*paths.directories(file)} for file in files]
+        unknown = any(not way & stored and any(map(_makes_folder, way & there)) for way in ways)
+    return [touch("update", Key(REPOSITORY.group, REPOSITORY.plural, scene.repository.name), None)] if unknown else []
+
+
+def _makes_folder(directory: str) -> bool:
+    try:
+        paths.check_path(directory, spaces=True)
+    except BadRequest:
+        return False
+    return True
 
 
 async def see(scene: Scene, planned: Planned, checkout: Checkout, path: str, ref: str, *, is_tried: bool = True) -> tuple[Sight, Key]:
