@@ -63,7 +63,10 @@ async def follow(watched: Watched) -> None:
     _, found = await watched.api("GET", DASHBOARDS)
     objects = {item["metadata"]["name"]: item for item in found["items"]}
     version = found["metadata"]["resourceVersion"]
-    while not watched.is_over:
+    last: Any = None
+    while last is None or int(version) < int(last["metadata"]["resourceVersion"]):
+        if watched.is_over and last is None:
+            _, last = await watched.api("GET", DASHBOARDS)
         async with watching(watched.api, resourceVersion=version, timeoutSeconds=1, allowWatchBookmarks="true") as watch:
             while (event := await watch.event()) is not None:
                 version = event["object"]["metadata"]["resourceVersion"]
@@ -73,8 +76,9 @@ async def follow(watched: Watched) -> None:
                     del objects[event["object"]["metadata"]["name"]]
                 else:
                     objects[event["object"]["metadata"]["name"]] = event["object"]
-    _, found = await watched.api("GET", DASHBOARDS)
-    assert objects == {item["metadata"]["name"]: item for item in found["items"]}
+    stored = {item["metadata"]["name"]: item for item in last["items"]}
+    assert objects.keys() == stored.keys()
+    assert [name for name in stored if objects[name] != stored[name]] == []
 
 
 async def begin_with_what_is_there(watched: Watched) -> None:
