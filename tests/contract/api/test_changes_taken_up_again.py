@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.contract.api.calls import AUTHOR, Calls
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_files_changed_by_the_worker import TREE, Team, make
+from tests.contract.api.test_files_changed_by_the_worker import TREE, Team, synced_team
 from tests.contract.api.test_sync_from_git import dashboard, synced
 from tests.servers.git import GitServer, Work, git
 
@@ -32,17 +32,14 @@ async def calls(broker: MemoryBroker) -> AsyncIterator[Calls]:
 
 
 @pytest.fixture
-def work(git_server: GitServer) -> Work:
-    work = git_server.make("team.git")
-    work.commit(dict(TREE))
-    return work
+async def team(git_api: Api, git_server: GitServer, tmp_path: Path) -> Team:
+    return await synced_team("git", TREE, git_api, git_server, tmp_path / "team")
 
 
 @pytest.fixture
-async def team(git_api: Api, git_server: GitServer, work: Work, tmp_path: Path) -> Team:
-    made = await make(git_api, tmp_path / "team", work, git_server.url("team.git"))
-    assert (await synced(git_api))["state"] == "success"
-    return made
+def work(team: Team) -> Work:
+    assert team.work is not None
+    return team.work
 
 
 async def ends_after_its_push(*_: Any) -> None:
