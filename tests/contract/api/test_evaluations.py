@@ -22,6 +22,8 @@ from dashwright.expressions.main import ExpressionsWorker
 
 EVALUATIONS = "/apis/expressions.dashwright.io/v0alpha1/namespaces/default/evaluations"
 ARROW = "application/vnd.apache.arrow.stream"
+EVALUATION = {"kind": "Evaluation", "apiVersion": "expressions.dashwright.io/v0alpha1"}
+GOOD = aiohttp.encode_basic_auth("admin", "admin")
 SOURCE = {"type": "grafana-testdata-datasource"}
 
 
@@ -54,6 +56,20 @@ class Desk:
         assert status == 202, body
         made: dict[str, Any] = orjson.loads(body)
         return made
+
+    async def publish(self, body: Any, *, message_id: str | None = None, **headers: str) -> dict[str, Any]:
+        """Publish a submission and return the reply, which carries its correlation id."""
+        answers: asyncio.Queue[Message] = asyncio.Queue()
+        inbox = await self.broker.inbox(answers.put_nowait, lambda: None, confirmed=True)
+        message = Message(
+            body=orjson.dumps(body), reply_to=inbox._address, correlation_id="7", message_id=message_id, headers=dict(headers)
+        )
+        await self.broker.publish(self.broker.topology.jobs, "submit.default", message)
+        reply = await asyncio.wait_for(answers.get(), 10)
+        await inbox.close()
+        assert reply.correlation_id == "7"
+        told: dict[str, Any] = orjson.loads(reply.body)
+        return told
 
     async def ended(self, name: str) -> dict[str, Any]:
         async with asyncio.timeout(30):
@@ -156,21 +172,21 @@ async def test_an_evaluation_comes_through_the_queue_too(desk: Desk) -> None:
 
     It is on record once, however often the message comes.
     """
-    answers: asyncio.Queue[Message] = asyncio.Queue()
-    inbox = await desk.broker.inbox(answers.put_nowait, lambda: None, confirmed=True)
-    body = orjson.dumps({"kind": "Evaluation", "apiVersion": "expressions.dashwright.io/v0alpha1", "spec": spec()})
-    message = Message(body=body, reply_to=inbox._address, correlation_id="7", message_id="once")
     for _ in range(2):
-        await desk.broker.publish(desk.broker.topology.jobs, "submit.default", message)
-        reply = await asyncio.wait_for(answers.get(), 10)
-        assert reply.correlation_id == "7"
-    made = orjson.loads(reply.body)
+        made = await desk.publish({**EVALUATION, "spec": spec()}, message_id="once", authorization=GOOD)
     assert made["kind"] == "Evaluation"
     (event,) = orjson.loads((await desk.call("GET", "/api/audit?requestId=once"))[1])["events"]
     assert (event["action"], event["object"]) == ("evaluation.create", f"evaluation:{made['metadata']['name']}")
-    assert (event["actor"], event["orgId"], event["address"]) == ("queue:default", 1, "")
+    assert (event["actor"], event["orgId"], event["address"]) == ("user:1", 1, "")
     assert (await desk.ended(made["metadata"]["name"]))["status"]["state"] == "success"
-    await inbox.close()
+
+
+async def test_the_queue_identity_submits_no_evaluation(desk: Desk) -> None:
+    """A message without credentials may not query data sources; the refusal says which header is missing."""
+    refusal = await desk.publish({**EVALUATION, "spec": spec()})
+    assert (refusal["kind"], refusal["code"]) == ("Status", 403)
+    assert "queue:default may not submit evaluations" in refusal["message"]
+    assert "header authorization" in refusal["message"]
 
 
 async def test_a_deleted_evaluation_takes_its_result_along(desk: Desk) -> None:

@@ -160,10 +160,10 @@ def test_nobody_hands_on_what_is_above_them() -> None:
 
 
 def test_the_queue_is_no_user() -> None:
-    """What comes by the broker without credentials may ask for jobs and evaluations, and is told apart from people."""
+    """A message without credentials may submit jobs and nothing else, and is distinguished from people."""
     queue = queue_identity(2)
     assert (queue.kind, queue.user_id) == (Caller.QUEUE, 0)
-    assert set(queue.permissions) == {"jobs:create", "evaluations:create", "datasources:query"}
+    assert set(queue.permissions) == {"jobs:create"}
 
 
 def test_what_rules_may_narrow_down_is_handed_on_by_admins_only() -> None:

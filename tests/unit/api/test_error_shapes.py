@@ -5,6 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
+from dashwright.api.domain import submissions
 from dashwright.api.http.denial import denied
 from dashwright.api.http.errors import error_answer
 from dashwright.api.http.shapes import Shape
@@ -157,3 +158,18 @@ def test_a_prescribed_text_covers_every_failure_of_ours(error: DashwrightError) 
 def test_a_prescribed_text_leaves_the_callers_faults_alone() -> None:
     """The caller still learns what they did wrong."""
     assert error_answer(NotFound("none"), CLASSIC, TRACE, failure="Failed").status == 404
+
+
+@pytest.mark.parametrize("count", [1, 20, 21, 1000])
+def test_a_refusal_shows_twenty_causes_and_counts_the_others(count: int) -> None:
+    """A client learns enough to correct its request; the response stays small whatever was sent."""
+    error = submissions.invalid([Cause(f"[{index}].action", "FieldValueRequired", "Required value") for index in range(count)])
+    answer = error_answer(error, STATUS, TRACE)
+    assert isinstance(answer.body, bytes)
+    assert len(answer.body) < 5000
+    status = orjson.loads(answer.body)
+    causes = status["details"]["causes"]
+    assert [cause["field"] for cause in causes[:20]] == [f"[{index}].action" for index in range(min(count, 20))]
+    rest = [cause["message"] for cause in causes[20:]]
+    assert rest == ([f"and {count - 20} more, {count} in all"] if count > 20 else [])
+    assert all(text in status["message"] for text in rest)

@@ -16,7 +16,7 @@ from dashwright.api.http.errors import error_answer
 from dashwright.api.http.shapes import Shape
 from dashwright.api.resources.jobs import encode
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, Unauthorized
-from dashwright.common.identity import Identity, org_of
+from dashwright.common.identity import Caller, Identity, org_of
 from dashwright.common.kinds.registry import EVALUATION, JOB
 from dashwright.common.messaging.broker import Broker, Subscription
 from dashwright.common.messaging.message import Delivery, Message
@@ -70,7 +70,8 @@ class SubmissionDoor:
         wanted = submissions.read(message.body, namespace)
         kind = JOB if isinstance(wanted, submissions.JobSubmission) else EVALUATION
         if lacking := [action for action, scope in kind.creating if not caller.may(action, scope)]:
-            raise Forbidden(f"{caller.login} may not submit this in {namespace}; needed: {', '.join(lacking)}")
+            advice = "; send the header authorization as in HTTP" if caller.kind is Caller.QUEUE else ""
+            raise Forbidden(f"{caller.login} may not submit {kind.plural} in {namespace}; needed: {', '.join(lacking)}{advice}")
         actor = actor_of(caller, "", message.message_id or "", _trace_id())
         is_list = isinstance(wanted, submissions.JobSubmission) and wanted.is_list
         once = Idempotency(message.message_id, hashlib.sha256(message.body).digest()) if message.message_id else None

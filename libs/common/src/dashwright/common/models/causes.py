@@ -1,10 +1,14 @@
-"""Faults that pydantic found, as causes of an error: where, which kind, and what to do."""
+"""Faults that pydantic found, as causes of an error: where, which kind, and what to do; and the causes that a refusal shows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from pydantic import ValidationError
 
 from dashwright.common.errors import Cause
+
+MOST_CAUSES: Final = 20
+"""Causes that one refusal shows; it counts the others."""
 
 _REASONS = {
     "missing": "FieldValueRequired",
@@ -23,6 +27,20 @@ def causes_of(error: ValidationError) -> tuple[Cause, ...] | None:
     if faults and faults[0]["type"] == "json_invalid":
         return None
     return tuple(Cause(_path(fault["loc"]), _reason(fault["type"]), fault["msg"]) for fault in faults)
+
+
+def shown(causes: Sequence[Cause]) -> Sequence[Cause]:
+    """Return the first causes, followed by one that counts the others where there are more."""
+    more = len(causes) - MOST_CAUSES
+    if more <= 0:
+        return causes
+    return [*causes[:MOST_CAUSES], Cause("", "FieldValueTooMany", f"and {more} more, {len(causes)} in all")]
+
+
+def sentence(causes: Sequence[Cause]) -> str:
+    """Return the causes that are shown as one text: a single one alone, several in brackets."""
+    texts = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in shown(causes)]
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def _reason(kind: str) -> str:

@@ -12,7 +12,7 @@ from dashwright.common.kinds.branches import is_branch
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.naming import check_object_name
 from dashwright.common.kinds.registry import EVALUATION, JOB
-from dashwright.common.models.causes import causes_of
+from dashwright.common.models.causes import causes_of, sentence
 from dashwright.common.models.evaluation import EvaluationSpec
 from dashwright.common.models.provisioning import Action, JobSpec
 
@@ -111,10 +111,8 @@ def _evaluation(value: dict[str, Any], namespace: str) -> EvaluationSubmission:
 
 
 def invalid(causes: list[Cause], kind: Kind = JOB, name: str = "") -> Invalid:
-    texts = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in causes]
-    joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     return Invalid(
-        f'{kind.kind}.{kind.group} "{name}" is invalid: {joined}', causes=causes, details={"group": kind.group, "kind": kind.kind}
+        f'{kind.kind}.{kind.group} "{name}" is invalid: {sentence(causes)}', causes=causes, details={"group": kind.group, "kind": kind.kind}
     )
 
 

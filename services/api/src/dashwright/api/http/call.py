@@ -18,7 +18,7 @@ from dashwright.api.http.integers import integer_of
 from dashwright.api.http.shapes import Shape
 from dashwright.common.errors import BadRequest, Forbidden, Invalid, TooLarge, UnsupportedMediaType
 from dashwright.common.identity import Caller, Identity
-from dashwright.common.models.causes import causes_of
+from dashwright.common.models.causes import causes_of, shown
 
 log = structlog.get_logger()
 
@@ -172,7 +172,7 @@ class Call:
             causes = causes_of(error)
             if causes is None:
                 raise BadRequest(f"The body is not JSON: {error.errors(include_url=False)[0]['msg']}") from error
-            text = "; ".join(f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in causes)
+            text = "; ".join(f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in shown(causes))
             kind = Invalid if self.shape is Shape.STATUS else BadRequest
             raise kind(f"The body does not fit: {text}", causes=causes) from error
 

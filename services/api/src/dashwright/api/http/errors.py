@@ -7,6 +7,7 @@ from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.denial import ACCESS_DENIED
 from dashwright.api.http.shapes import Shape
 from dashwright.common.errors import DashwrightError, MethodNotAllowed, TooManyRequests, Unauthorized, Unavailable
+from dashwright.common.models.causes import shown
 
 _INTERNAL: Final = "Internal Server Error"
 _DETAILS: Final = ("name", "group", "kind", "uid")
@@ -54,7 +55,7 @@ def _status(error: DashwrightError, trace_id: str) -> dict[str, Any]:
         message = f"{message}; trace id {trace_id}"
     details: dict[str, Any] = {key: error.details[key] for key in _DETAILS if key in error.details}
     if error.causes:
-        details["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in error.causes]
+        details["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in shown(error.causes)]
     if (seconds := _retry_after(error)) is not None:
         details["retryAfterSeconds"] = seconds
     metadata = {key: error.details[key] for key in _METADATA if key in error.details}

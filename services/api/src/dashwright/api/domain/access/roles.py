@@ -114,7 +114,7 @@ def permissions_of(role: Role, *, is_server_admin: bool = False) -> Mapping[str,
 
 
 def queue_identity(org_id: int) -> Identity:
-    """Who a submission through the queue without credentials acts as: whoever may publish to the broker may ask for jobs, and no more."""
+    """Return the identity of a message without credentials: who may publish to the broker may submit jobs, and nothing else."""
     uid = f"queue:{namespace_of(org_id)}"
     return Identity(
         uid=uid,
@@ -122,5 +122,5 @@ def queue_identity(org_id: int) -> Identity:
         org_id=org_id,
         role=Role.NONE,
         kind=Caller.QUEUE,
-        permissions=MappingProxyType(dict.fromkeys(("jobs:create", "evaluations:create", "datasources:query"), ALL)),
+        permissions=MappingProxyType({"jobs:create": ALL}),
     )

@@ -15,7 +15,7 @@ from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.kind import Extract, Kind
 from dashwright.common.kinds.naming import check_object_name
 from dashwright.common.kinds.settings import AdmissionSettings
-from dashwright.common.models.causes import causes_of
+from dashwright.common.models.causes import causes_of, sentence
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import Stored
 
@@ -107,10 +107,8 @@ def require_texts(tree: Any) -> None:
 
 def invalid(kind: Kind, name: str, causes: list[Cause]) -> Invalid:
     """The text that clients print: ``Repository.provisioning.grafana.app "x" is invalid: …``, several faults in brackets."""
-    texts = [f"{cause.field}: {cause.message}" for cause in causes]
-    joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     return Invalid(
-        f'{kind.kind}.{kind.group} "{name}" is invalid: {joined}',
+        f'{kind.kind}.{kind.group} "{name}" is invalid: {sentence(causes)}',
         causes=causes,
         details={"name": name, "group": kind.group, "kind": kind.kind},
     )
