@@ -166,8 +166,6 @@ SIGNED_IN_ROUTES: Final = frozenset(
         "POST /api/search",
         "GET /api/dashboards/home",
         "GET /api/dashboards/tags",
-        "GET /api",
-        "GET /api/v1",
         "GET /apis",
         "GET /apis/{group}",
         "GET /apis/{group}/{version}",

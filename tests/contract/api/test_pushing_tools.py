@@ -25,14 +25,14 @@ class Tool:
         assert (await self._api("GET", "/bootdata", auth=None))[0] == 200
         _, health = await self._api("GET", "/api/health")
         assert int(health["version"].partition(".")[0]) >= 12
-        for path in ("/api", "/apis"):
-            status, told = await self._api("GET", path, auth=self._auth, headers={"Accept": AGGREGATED})
-            assert (status, told["kind"]) == (200, "APIGroupDiscoveryList")
-            for group in told["items"]:
-                for version in group["versions"]:
-                    for resource in version["resources"]:
-                        name, kind = f"{group['metadata']['name']}/{version['version']}", resource["responseKind"]["kind"]
-                        self._paths[f"{name} {kind}"] = f"/apis/{name}/namespaces/default/{resource['resource']}"
+        assert (await self._api("GET", "/api", auth=self._auth, headers={"Accept": AGGREGATED}))[0] == 404
+        status, told = await self._api("GET", "/apis", auth=self._auth, headers={"Accept": AGGREGATED})
+        assert (status, told["kind"]) == (200, "APIGroupDiscoveryList")
+        for group in told["items"]:
+            for version in group["versions"]:
+                for resource in version["resources"]:
+                    name, kind = f"{group['metadata']['name']}/{version['version']}", resource["responseKind"]["kind"]
+                    self._paths[f"{name} {kind}"] = f"/apis/{name}/namespaces/default/{resource['resource']}"
 
     async def push(self, wanted: dict[str, Any], query: str = "") -> tuple[str, int, Any]:
         """What was sent, and what was answered: a new object, or the one that is there replaced as it was read."""

@@ -197,7 +197,7 @@ def test_selectors(kubectl: Kubectl, name: str) -> None:
 def test_chunks(kubectl: Kubectl, name: str) -> None:
     """A list in pages is the whole list."""
     items = [dashboard(f"{name}-{at}", labels={"case": name}) for at in range(5)]
-    kubectl("create", "-f", "-", sent={"apiVersion": "v1", "kind": "List", "items": items})
+    kubectl("create", "-f", "-", sent={"apiVersion": f"{GROUP}/v2alpha1", "kind": "DashboardList", "items": items})
     ran = kubectl("get", "dashboards", "-l", f"case={name}", "--chunk-size=2", "--output=name")
     assert len(ran.out.split()) == 5
     assert sum(request.path.startswith(f"{ITEMS}?") for request in ran.requests) == 3

@@ -1,7 +1,7 @@
 """What the resource API tells of itself: its groups, their versions, and the resources of each. Made from the registry of kinds."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from dashwright.common.kinds.kind import Kind, SubResource
 
@@ -31,20 +31,6 @@ def below(kind: Kind) -> tuple[SubResource, ...]:
     return (SubResource("status", kind.kind, kind.actions["get"], verbs), *kind.subresources)
 
 
-CORE_VERSION: Final = "v1"
-"""Of the group without a name, Kubernetes' own. It has no resources here, but a ``List``, clients' file of several objects, is of it."""
-
-
-def api_versions() -> Document:
-    """``/api``."""
-    return {"kind": "APIVersions", "versions": [CORE_VERSION], "serverAddressByClientCIDRs": []}
-
-
-def core_resource_list() -> Document:
-    """``/api/v1``."""
-    return {"kind": "APIResourceList", "groupVersion": CORE_VERSION, "resources": []}
-
-
 def api_group_list(kinds: Sequence[Kind]) -> Document:
     """``/apis``."""
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(kinds, group) for group in groups_of(kinds)]}
@@ -63,16 +49,8 @@ def api_resource_list(kinds: Sequence[Kind], group: str, version: str) -> Docume
 
 def aggregated(kinds: Sequence[Kind], meta: str) -> Document:
     """``/apis`` with everything in one document; ``meta`` is the version of the document's own kind."""
-    return _aggregated(meta, [{"metadata": {"name": name}, "versions": _aggregated_versions(kinds, name)} for name in groups_of(kinds)])
-
-
-def aggregated_core(meta: str) -> Document:
-    """``/api`` likewise."""
-    return _aggregated(meta, [{"metadata": {}, "versions": [{"version": CORE_VERSION, "freshness": "Current", "resources": []}]}])
-
-
-def _aggregated(meta: str, items: Sequence[Document]) -> Document:
-    return {"kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{meta}", "metadata": {}, "items": list(items)}
+    items = [{"metadata": {"name": name}, "versions": _aggregated_versions(kinds, name)} for name in groups_of(kinds)]
+    return {"kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{meta}", "metadata": {}, "items": items}
 
 
 def _group(kinds: Sequence[Kind], group: str) -> Document:

@@ -1,4 +1,7 @@
-"""Discovery: which groups, versions and resources there are, for clients that ask before they do anything else."""
+"""Discovery: the groups, versions and resources that are served, for clients that ask before they do anything else.
+
+``/api`` has no route. Grafana returns 404 there, and its command line tools refuse a server that has Kubernetes' core group.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,7 +31,6 @@ _AGGREGATED_TOO: Final = {
     200: Content(dict[str, Any], (JSON, *(_AGGREGATED.format(version) for version in _META_VERSIONS))),
     304: None,
 }
-_CORE: Final = Operation("getCoreResources", "the resources of Kubernetes' own group: none", _TAG, answers=_ANSWERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +50,6 @@ def routes(kinds: Sequence[Kind]) -> list[Route]:
     }
 
     everything = partial(discovery.aggregated, kinds)
-    of_core = _text(discovery.core_resource_list())
-
-    async def core(call: Call) -> Answer:
-        return _answer(call, of_core, "")
 
     async def group(call: Call) -> Answer:
         name = call.parameters["group"]
@@ -63,13 +61,6 @@ def routes(kinds: Sequence[Kind]) -> list[Route]:
         return _answer(call, found, f"there is no API version {name!r}; /apis lists those that are served")
 
     return [
-        _route(
-            "/api",
-            _either(discovery.api_versions(), discovery.aggregated_core),
-            "getApiVersions",
-            "the version of the group without a name",
-        ),
-        Route("GET", f"/api/{discovery.CORE_VERSION}", core, SIGNED_IN, _CORE, shape=Shape.STATUS),
         _route("/apis", _either(discovery.api_group_list(kinds), everything), "getApiGroups", "the groups of the resource API"),
         Route("GET", "/apis/{group}", group, SIGNED_IN, Operation("getApiGroup", "one group", _TAG, answers=_ANSWERS, errors=(404,))),
         Route(
