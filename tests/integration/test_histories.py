@@ -249,7 +249,8 @@ async def test_a_round_of_the_cleaner_keeps_what_was_set(database: Database) -> 
         await connection.execute("update change set changed_at = now() - interval '2 hours'")
         await connection.execute("update trash set deleted_at = now() - interval '2 days'")
     for versions, days, left in ((2, 3, ([3, 2], 1)), (1, 1, ([3, 2], 0))):
-        await Cleaner(database, history=1, versions=versions, changes=timedelta(hours=1), trash=timedelta(days=days)).clean()
+        hour = timedelta(hours=1)
+        await Cleaner(database, history=1, versions=versions, results=hour, changes=hour, trash=timedelta(days=days)).clean()
         async with database.connection() as connection:
             assert (await kept(connection, uid), len(await histories.trashed(connection, DASHBOARD, "default", limit=9))) == left
 

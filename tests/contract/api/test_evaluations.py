@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,17 @@ import aiohttp
 import orjson
 import pyarrow as pa
 import pytest
+from tests.contract.api.conftest import StartApi
 
 from dashwright.api.main import Gateway
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
+from dashwright.common.identity import Role
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.messaging.message import Message
 from dashwright.common.settings import load
 from dashwright.expressions.main import ExpressionsWorker
+from dashwright.jobs_worker.maintenance.cleaner import Cleaner
 
 EVALUATIONS = "/apis/expressions.dashwright.io/v0alpha1/namespaces/default/evaluations"
 ARROW = "application/vnd.apache.arrow.stream"
@@ -37,6 +41,12 @@ def raw(ref_id: str, values: list[float]) -> dict[str, Any]:
 def spec(expression: str = "$A * 2", values: list[float] | None = None) -> dict[str, Any]:
     panel = {"type": "timeseries", "targets": [{"refId": "B", "type": "math", "expression": expression}]}
     return {"panel": panel, "queries": [raw("A", values or [1, 2, 3])]}
+
+
+async def clean(database: Database) -> None:
+    """Run one round of the cleaner, which keeps one job of a history and results for an hour."""
+    hour = timedelta(hours=1)
+    await Cleaner(database, history=1, versions=1, results=hour, changes=hour, trash=hour).clean()
 
 
 class Desk:
@@ -195,3 +205,62 @@ async def test_a_deleted_evaluation_takes_its_result_along(desk: Desk) -> None:
     await desk.ended("brief")
     assert (await desk.call("DELETE", f"{EVALUATIONS}/brief"))[0] == 200
     assert (await desk.call("GET", f"{EVALUATIONS}/brief/result"))[0] == 404
+
+
+async def test_results_are_kept_until_they_expire(desk: Desk, database: Database) -> None:
+    """However many follow and whatever the history of jobs: a result goes when its time is up, with the evaluation, and says so."""
+    names = [(await desk.submit(spec()))["metadata"]["name"] for _ in range(4)]
+    for name in names:
+        await desk.ended(name)
+    await clean(database)
+    assert [(await desk.call("GET", f"{EVALUATIONS}/{name}/result"))[0] for name in names] == [200] * 4
+    expire = """update evaluation set expires_at = now() - interval '1 minute'
+        from job where job.uid = evaluation.uid and job.name = $1 returning expires_at"""
+    async with database.connection() as connection:
+        expired_at = await connection.fetchval(expire, names[0])
+    for _ in range(2):  # before the cleaner comes, and after it
+        status, body = await desk.call("GET", f"{EVALUATIONS}/{names[0]}/result")
+        assert (status, orjson.loads(body)["reason"]) == (410, "Expired")
+        assert f"expired at {expired_at:%Y-%m-%dT%H:%M:%SZ}" in orjson.loads(body)["message"]
+        await clean(database)
+    assert (await desk.call("GET", f"{EVALUATIONS}/{names[0]}"))[0] == 404
+    assert (await desk.call("GET", f"{EVALUATIONS}/{names[1]}/result"))[0] == 200
+    assert (await desk.call("GET", f"{EVALUATIONS}/never/result"))[0] == 404
+
+
+async def test_an_evaluation_without_a_result_is_kept_as_long(desk: Desk, database: Database) -> None:
+    """One that was cancelled or failed goes as long after its end; its name is remembered for a week."""
+    await desk.submit(spec(), name="failed")
+    await desk.ended("failed")
+    async with database.connection() as connection:
+        await connection.execute("delete from evaluation")
+        await clean(database)
+        assert (await desk.call("GET", f"{EVALUATIONS}/failed/result"))[0] == 410
+        assert (await desk.call("GET", f"{EVALUATIONS}/failed"))[0] == 200
+        await connection.execute("update job set finished_at = now() - interval '2 hours'")
+    await clean(database)
+    assert (await desk.call("GET", f"{EVALUATIONS}/failed"))[0] == 404
+    assert "expired at" in orjson.loads((await desk.call("GET", f"{EVALUATIONS}/failed/result"))[1])["message"]
+    async with database.connection() as connection:
+        await connection.execute("update expired_evaluation set expired_at = now() - interval '8 days'")
+    await clean(database)
+    assert (await desk.call("GET", f"{EVALUATIONS}/failed/result"))[0] == 404
+
+
+async def test_an_organization_keeps_a_number_of_evaluations(start_api: StartApi) -> None:
+    """One more is refused and names the setting, a dry run too; what is deleted makes room, and others are not concerned."""
+    api = await start_api(evaluations_kept=2)
+    body = {"spec": spec()}
+    for name in ("a", "b"):
+        assert (await api("POST", EVALUATIONS, {"metadata": {"name": name}, **body}))[0] == 202
+    for path in (EVALUATIONS, f"{EVALUATIONS}?dryRun=All"):
+        status, refusal = await api("POST", path, body)
+        assert (status, refusal["reason"]) == (403, "Forbidden")
+        assert "DASHWRIGHT_EVALUATIONS_KEPT" in refusal["message"]
+    await api("DELETE", f"{EVALUATIONS}/a")  # ends it
+    assert (await api("POST", EVALUATIONS, body))[0] == 403
+    await api("DELETE", f"{EVALUATIONS}/a")  # drops it
+    assert (await api("POST", EVALUATIONS, body))[0] == 202
+    other = await api.organization("other")
+    member = await api.person("member", Role.VIEWER, org_id=other)
+    assert (await api("POST", EVALUATIONS.replace("default", f"org-{other}"), body, auth=member))[0] == 202

@@ -96,6 +96,7 @@ class Settings(BaseSettings):
     resample_buckets: Positive = 500_000
     math_bytes: Annotated[int, Field(ge=0)] = 1 << 30
     evaluation_result_seconds: Positive = 86_400
+    evaluations_kept: Positive = 100_000
     evaluation_seconds: Seconds = 25
     sql_slots: Positive = 4
     sql_seconds: Seconds = 10

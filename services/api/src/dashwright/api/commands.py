@@ -19,7 +19,7 @@ from dashwright.api.probing import RepositoryProbe
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.database.trial import trial
-from dashwright.common.errors import BadRequest, Cause, Conflict, PreconditionFailed
+from dashwright.common.errors import BadRequest, Cause, Conflict, Forbidden, PreconditionFailed
 from dashwright.common.identity import Identity
 from dashwright.common.jobs import routing, verdicts
 from dashwright.common.jobs.workflows import check_export
@@ -69,12 +69,15 @@ class _AcceptedMeanwhile(Exception):
 class Jobs:
     """Submits and cancels jobs. The row and the wish to publish are written together; publishing comes after."""
 
-    def __init__(self, database: Database, relay: Relay, probe: RepositoryProbe, clock: Clock, views: Views) -> None:
+    def __init__(
+        self, database: Database, relay: Relay, probe: RepositoryProbe, clock: Clock, views: Views, *, evaluations_kept: int
+    ) -> None:
         self._database = database
         self._relay = relay
         self._probe = probe
         self._clock = clock
         self._views = views
+        self._evaluations_kept = evaluations_kept
 
     async def submit(
         self,
@@ -125,7 +128,10 @@ class Jobs:
         once: Idempotency | None = None,
         dry_run: bool = False,
     ) -> Sequence[jobs.StoredJob]:
-        """Records an evaluation as pending; a dry run records nothing. AlreadyExists when its name is taken."""
+        """Record an evaluation as pending; a dry run records nothing.
+
+        Raises AlreadyExists when its name is taken, Forbidden where the organization keeps as many evaluations as it may.
+        """
         job = jobs.NewJob(
             name=wanted.name or f"evaluation-{secrets.token_hex(8)}",
             namespace=namespace,
@@ -185,12 +191,23 @@ class Jobs:
         headers = {tracing.HEADER: trace.header} if trace is not None else {}
         submitted_by = {"uid": actor.uid, "login": actor.login}
         submitted = await jobs.submit(connection, kind, wanted, submitted_by=submitted_by, headers=headers)
+        if kind is EVALUATION:
+            await self._check_kept(connection, namespace)
         if once is not None:
             uids = [job.uid for job in submitted.jobs]
             if not await accepted.record(connection, namespace, actor.uid, once.message_id, once.body_hash, uids):
                 raise _AcceptedMeanwhile
         await audit.record_all(connection, _events(actor, kind, submitted.jobs))
         return submitted
+
+    async def _check_kept(self, connection: Connection, namespace: str) -> None:
+        """Raises Forbidden where a namespace has more evaluations than are kept; to be called behind their insertion, which locks."""
+        if await jobs.count(connection, EVALUATION, namespace) > self._evaluations_kept:
+            text = (
+                f"the organization keeps {self._evaluations_kept} evaluations already, the most there may be "
+                "(DASHWRIGHT_EVALUATIONS_KEPT); delete those whose results you have read, or wait until some expire"
+            )
+            raise Forbidden(text, causes=[Cause("quota.evaluations", "QuotaReached", f"limit {self._evaluations_kept}")])
 
     async def accepted_before(self, actor: Actor, namespace: str, once: Idempotency) -> Sequence[jobs.StoredJob] | None:
         """The jobs an earlier delivery of the message made; Invalid where that one had another body."""

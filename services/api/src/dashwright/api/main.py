@@ -115,7 +115,7 @@ class Gateway:
         self._housekeeping = Housekeeping(flushes, cleaning.clean, flush_seconds=settings.last_used_seconds)
         self._feed = Feed(database)
         guard = Guard(database, self._feed)
-        jobs = Jobs(database, self._relay, probe, clock, guard)
+        jobs = Jobs(database, self._relay, probe, clock, guard, evaluations_kept=settings.evaluations_kept)
         self._door = SubmissionDoor(broker, jobs, self.gate.authenticator, queue_identity=settings.queue_identity)
         limits = Limits(request_seconds=settings.query_seconds + 5, drain_seconds=settings.shutdown_seconds)
         self.gate.memory.on_forgotten(self._feed.forget)

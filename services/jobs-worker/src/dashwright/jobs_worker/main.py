@@ -102,6 +102,7 @@ class JobsWorker:
             database,
             history=settings.job_history,
             versions=settings.versions_kept,
+            results=timedelta(seconds=settings.evaluation_result_seconds),
             changes=timedelta(seconds=settings.change_seconds),
             trash=timedelta(days=settings.trash_days),
         )

@@ -18,7 +18,7 @@ from dashwright.common.errors import AlreadyExists
 from dashwright.common.jobs import routing, verdicts
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import JOB, find
-from dashwright.common.stores import accepted, changes
+from dashwright.common.stores import accepted, changes, evaluations
 from dashwright.common.stores.changes import Book
 from dashwright.common.stores.outbox import Wakeup
 from dashwright.common.stores.resources import Stored, not_found
@@ -295,6 +295,7 @@ async def delete_namespace(connection: Connection, namespace: str) -> None:
     """Drops every job of a namespace, under the lock: without its lease a worker writes nothing more."""
     await connection.execute(_sql.delete_namespace, namespace)
     await accepted.forget_namespace(connection, namespace)
+    await evaluations.forget_namespace(connection, namespace)
 
 
 async def recent(connection: Connection, repository: Stored, *, limit: int) -> Sequence[StoredJob]:
@@ -354,8 +355,13 @@ async def wake_stale(connection: Connection, *, older_than: timedelta, limit: in
 
 
 async def trim(connection: Connection, *, keep: int) -> int:
-    """Drops finished jobs beyond ``keep`` of each action for each repository; answers how many."""
-    return len(await connection.fetch(_sql.trim, keep))
+    """Drop finished jobs on repositories beyond ``keep`` of each action for each repository; return how many."""
+    return len(await connection.fetch(_sql.trim, keep, JOB.group, JOB.plural))
+
+
+async def count(connection: Connection, kind: Kind, namespace: str) -> int:
+    """Return how many jobs of a kind a namespace has, whatever their state."""
+    return await connection.fetchval(_sql.count, namespace, kind.group, kind.plural) or 0
 
 
 async def _wake_lane(connection: Connection, row: asyncpg.Record | None) -> Sequence[Wakeup]:

@@ -211,14 +211,17 @@ with stale as (
 select * from woken order by id
 
 -- name: trim
--- Drops the oldest finished jobs beyond a number of each action for each repository: many of one leave the others theirs.
+-- Drops the oldest finished jobs of a kind beyond a number of each action for each repository: many of one leave the others theirs.
 delete from job where uid in (
     select uid from (
-        select uid, row_number() over (partition by namespace, resource, repository, action order by finished_at desc) as rank
-        from job where state in ('success', 'error')
+        select uid, row_number() over (partition by namespace, repository, action order by finished_at desc) as rank
+        from job where api_group = $2 and resource = $3 and state in ('success', 'error')
     ) ranked where rank > $1 limit 1000
 )
 returning uid
+
+-- name: count
+select count from job_count where namespace = $1 and api_group = $2 and resource = $3
 
 -- name: cancel
 -- pending or working → error at the caller's wish. Without its lease the worker notices and writes nothing more.

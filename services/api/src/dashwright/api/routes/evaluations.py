@@ -2,17 +2,19 @@
 
 import uuid
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 
 from dashwright.api.http.answer import JSON, Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Content, Operation, Permission, Route
-from dashwright.common.database.pool import Database
-from dashwright.common.errors import Conflict, Gone
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.errors import Conflict, Gone, NotFound
 from dashwright.common.kinds.registry import EVALUATION
 from dashwright.common.media import ARROW, wants_arrow
 from dashwright.common.models.provisioning import State
 from dashwright.common.stores import evaluations, jobs
 from dashwright.common.stores.evaluations import Format
+from dashwright.common.stores.jobs import StoredJob
 
 
 def routes(database: Database) -> list[Route]:
@@ -22,20 +24,41 @@ def routes(database: Database) -> list[Route]:
     async def result(call: Call) -> Answer:
         name = call.parameters["name"]
         async with database.connection() as connection:
-            job = await jobs.get(connection, EVALUATION, call.parameters["namespace"], name)
-            status = await evaluations.find(connection, job.uid)
+            job = await _kept(connection, call.parameters["namespace"], name)
+            outcome = await evaluations.find(connection, job.uid)
         if job.state in (State.PENDING, State.WORKING):
             raise Conflict(f'{EVALUATION.key} "{name}" is {job.state}; its result is here when it has ended', retry_after=1)
-        if status is None:
-            raise Gone(f'{EVALUATION.key} "{name}" has no result: it failed as its status says, or the result has expired')
+        if outcome is None:
+            raise Gone(f'{EVALUATION.key} "{name}" has no result: it failed as its status says')
+        if outcome.is_expired:
+            raise _expired(name, outcome.expires_at)
         as_arrow = wants_arrow(call.accept)
         pieces = _pieces(database, job.uid, "arrow" if as_arrow else "json")
-        return Answer(status, pieces, ARROW if as_arrow else JSON)
+        return Answer(outcome.status, pieces, ARROW if as_arrow else JSON)
 
     frames = Content(None, (JSON, ARROW))
     answers = {200: frames, 400: frames}
     operation = Operation("getEvaluationResult", "the frames of an evaluation", EVALUATION.group, answers=answers, errors=(404, 409, 410))
     return [Route("GET", path, result, Permission(EVALUATION.actions["get"]), operation)]
+
+
+async def _kept(connection: Connection, namespace: str, name: str) -> StoredJob:
+    """Return an evaluation. Raises Gone for one that has expired, NotFound where there never was one, or too long ago."""
+    try:
+        return await jobs.get(connection, EVALUATION, namespace, name)
+    except NotFound as error:
+        expired_at = await evaluations.expired_at(connection, namespace, name)
+        if expired_at is None:
+            raise
+        raise _expired(name, expired_at) from error
+
+
+def _expired(name: str, at: datetime) -> Gone:
+    time = at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return Gone(
+        f'{EVALUATION.key} "{name}" expired at {time} with its result; submit it again. '
+        "DASHWRIGHT_EVALUATION_RESULT_SECONDS is how long results are kept"
+    )
 
 
 async def _pieces(database: Database, uid: uuid.UUID, form: Format) -> AsyncIterator[bytes]:

@@ -1,7 +1,7 @@
 """Drops what has served its time.
 
-That is finished jobs beyond the history's length, remembered message ids, old changes of the feed, old generations that neither the
-feed nor anybody's history of versions holds, what has lain in the trash too long, and old pictures.
+That is finished jobs beyond the history's length, expired evaluations, remembered message ids, old changes of the feed, old generations
+that neither the feed nor anybody's history of versions holds, what has lain in the trash too long, and old pictures.
 """
 
 from datetime import timedelta
@@ -14,19 +14,24 @@ from dashwright.common.stores import accepted, changes, evaluations, histories, 
 log = structlog.get_logger()
 
 _REMEMBER_SUBMISSIONS = timedelta(days=1)
+_REMEMBER_EXPIRED = timedelta(days=7)
 _KEEP_PICTURES = timedelta(days=30)
 
 
 class Cleaner:
     """``history``: finished jobs of each action kept for each repository; ``versions``: newest generations kept of each object.
 
+    ``results``: how long an evaluation without a result is kept; the others go when their results expire.
     ``changes``: how long the feed tells of a change; ``trash``: how long what was deleted can be made again.
     """
 
-    def __init__(self, database: Database, *, history: int, versions: int, changes: timedelta, trash: timedelta) -> None:
+    def __init__(
+        self, database: Database, *, history: int, versions: int, results: timedelta, changes: timedelta, trash: timedelta
+    ) -> None:
         self._database = database
         self._history = history
         self._versions = versions
+        self._results = results
         self._changes = changes
         self._trash = trash
 
@@ -35,7 +40,8 @@ class Cleaner:
         async with self._database.connection() as connection:
             dropped = await jobs.trim(connection, keep=self._history)
             await accepted.forget(connection, older_than=_REMEMBER_SUBMISSIONS)
-            expired = await evaluations.expire(connection)
+            expired = await evaluations.expire(connection, keep=self._results)
+            await evaluations.forget_expired(connection, older_than=_REMEMBER_EXPIRED)
             await pictures.expire(connection, older_than=_KEEP_PICTURES)
         generations, is_more = 0, True
         while is_more:
@@ -45,4 +51,4 @@ class Cleaner:
         async with self._database.transaction() as connection:
             generations += await histories.empty_trash(connection, older_than=self._trash)
         if dropped or expired or generations:
-            log.info("history_trimmed", jobs=dropped, results=expired, generations=generations)
+            log.info("history_trimmed", jobs=dropped, evaluations=expired, generations=generations)
