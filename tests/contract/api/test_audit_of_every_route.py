@@ -415,15 +415,34 @@ async def events_of(api: Api, request: str) -> list[tuple[str, str, int]]:
     return [(row["action"], row["outcome"], row["status"]) for row in rows]
 
 
-async def done(api: Api, route: Route, chosen: Ask, request: str) -> tuple[int, Any]:
+@dataclass(frozen=True)
+class Prepared:
+    """A call whose objects were made. ``headers`` are those that it takes beside its credentials."""
+
+    method: str
+    path: str
+    body: Any
+    auth: str | None
+    headers: Mapping[str, str]
+
+    async def send(self, api: Api, *, query: str = "", headers: Mapping[str, str] | None = None) -> tuple[int, Any]:
+        path = f"{self.path}{'&' if '?' in self.path else '?'}{query}" if query else self.path
+        return await api(self.method, path, self.body, auth=self.auth, headers={**self.headers, **(headers or {})})
+
+
+async def prepared(api: Api, route: Route, chosen: Ask) -> Prepared:
+    """Make what the call is about."""
     made: Made = {"namespace": "default", "data": api.data}
     for parameter, maker in chosen.made.items():
         made[parameter] = await maker(api, made) if callable(maker) else maker
     path = re.sub(r"\{(\w+)(?::rest)?\}", lambda match: str(made[match[1]]), route.path + chosen.query)
     body = chosen.body(made) if callable(chosen.body) else chosen.body
     auth = basic(made["login"], PASSWORD) if chosen.own else ADMIN
-    headers = {"X-Request-Id": request, **({"Content-Type": "application/merge-patch+json"} if is_patch(route) else {})}
-    return await api(route.method, path, body, auth=auth, headers=headers)
+    return Prepared(route.method, path, body, auth, {"Content-Type": "application/merge-patch+json"} if is_patch(route) else {})
+
+
+async def done(api: Api, route: Route, chosen: Ask, request: str) -> tuple[int, Any]:
+    return await (await prepared(api, route, chosen)).send(api, headers={"X-Request-Id": request})
 
 
 def is_patch(route: Route) -> bool:

@@ -3,10 +3,12 @@
 from typing import Any
 
 import pytest
+from tests.contract.api import repositories
 from tests.contract.api.conftest import Api, StartApi
 from tests.contract.api.test_resource_writes import DASHBOARDS, FOLDERS, REPOSITORIES, dashboard, made, rows
 
 TRIED = "dryRun=All"
+PROVISIONING = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default"
 EVALUATIONS = "/apis/expressions.dashwright.io/v0alpha1/namespaces/default/evaluations"
 EVALUATION = {"panel": {"type": "timeseries", "targets": [{"refId": "A", "type": "math", "expression": "1"}]}}
 
@@ -90,6 +92,36 @@ async def test_a_tried_evaluation_never_runs(api: Api) -> None:
     assert (await api("DELETE", f"{EVALUATIONS}/e?{TRIED}"))[0] == 200
     assert await rows(api) == before
     assert await api.sql("select state from job") == "pending"
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("jobs", {"spec": {"action": "export", "repository": "team", "export": {}}}), ("repositories/team/export", {})]
+    + [("repositories/team/jobs", [{"action": "export", "export": {}}])],
+    ids=["a Job", "options", "a list"],
+)
+async def test_a_tried_job_is_shown_with_its_name(api: Api, path: str, body: Any) -> None:
+    """It is the Job that the request would make: pending, under a name of its own."""
+    await team_of(api, enabled=True)
+    status, found = await api("POST", f"{PROVISIONING}/{path}?{TRIED}", body)
+    job = found["items"][0] if found["kind"] == "JobList" else found
+    assert (status, job["kind"], job["status"]["state"]) == (202, "Job", "pending")
+    assert job["metadata"]["name"].startswith("team-export-")
+    assert [await api.sql(f"select count(*) from {table}") for table in ("job", "outbox")] == [0, 0]
+
+
+@pytest.mark.parametrize("path", ["jobs", "repositories/team/jobs"])
+async def test_a_tried_sync_job_needs_syncs_to_be_enabled(api: Api, path: str) -> None:
+    """As the job itself does; only a plan of a sync may be asked for before."""
+    await team_of(api, enabled=False)
+    body = {"spec": {"action": "sync", "repository": "team", "sync": {}}}
+    for query in ("", f"?{TRIED}"):
+        status, refused = await api("POST", f"{PROVISIONING}/{path}{query}", body)
+        assert (status, "sync is not enabled" in refused["message"]) == (422, True)
+
+
+async def team_of(api: Api, *, enabled: bool) -> None:
+    await repositories.made(api, "team", api.data, "write", enabled=enabled)
 
 
 @pytest.mark.parametrize("value", ["all", "None", "true", "All&dryRun=some"])

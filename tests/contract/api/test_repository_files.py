@@ -122,6 +122,18 @@ async def test_nothing_is_done_without_every_right(api: Api, worker: StandIn, me
     assert worker.asked == []
 
 
+@pytest.mark.parametrize(("method", "verb"), [("POST", "create"), ("PUT", "update"), ("DELETE", "delete")])
+async def test_a_dry_run_of_a_change_is_judged_and_returns_the_plan(api: Api, worker: StandIn, method: str, verb: str) -> None:
+    """The worker is asked what it would do, and never to do it; the rights are those of the change."""
+    inside, body = await folder_for(api, "closed", "ina"), None if method == "DELETE" else DASHBOARD
+    worker.touches = [touch(verb, "a", "closed"), touch(verb, "b")]
+    assert (await api(method, f"{FILES}/a.json?dryRun=All", body, auth=inside))[0] == 403
+    worker.touches.pop()
+    status, found = await api(method, f"{FILES}/a.json?dryRun=All", body, auth=inside)
+    assert (status, found["kind"], found["ref"]) == (200, "ResourceWrapper", "c")
+    assert (len(worker.asked), worker.done, await events(api)) == (2, [], [])
+
+
 async def test_who_may_write_but_not_read_is_answered_nothing(api: Api, worker: StandIn) -> None:
     """An answer shows the whole object, so a change takes the right to read it, too."""
     blind = await api.person("blind", Role.NONE, ("dashboards:write", "*"), ("dashboards:delete", "*"))

@@ -96,21 +96,33 @@ class Jobs:
         failed its probe, Forbidden for an export of what the caller may not read, or not write where that is needed.
         """
         repositories = await self._repositories(namespace, specs)
-        _check(specs, repositories, is_list=is_list, dry_run=dry_run)
+        _check(specs, repositories, is_list=is_list)
         for spec in specs:
             if spec.export is not None and spec.action is Action.EXPORT:
                 await self._demand_export(caller, namespace, repositories[spec.repository], spec.export)
         await self._probe.require_healthy(namespace, [repository.stored for repository in repositories.values()])
         return await self._submit(actor, namespace, JOB, self._wanted(namespace, specs, repositories), once, dry_run=dry_run)
 
-    async def submit_delivered(self, actor: Actor, repository: resources.Stored, spec: JobSpec, once: Idempotency) -> None:
-        """Records the job that a git host asks for, as pending. Nobody is asked whether the repository is healthy.
+    async def check_plan(self, namespace: str, specs: Sequence[JobSpec]) -> None:
+        """Check what ``submit`` does before it records syncs, except that they are enabled: a plan is for the time before that.
+
+        Raises NotFound, Conflict for a repository that is being deleted, and Unhealthy.
+        """
+        repositories = await self._repositories(namespace, specs)
+        _check(specs, repositories, is_list=False, is_plan=True)
+        await self._probe.require_healthy(namespace, [repository.stored for repository in repositories.values()])
+
+    async def submit_delivered(
+        self, actor: Actor, repository: resources.Stored, spec: JobSpec, once: Idempotency, *, dry_run: bool = False
+    ) -> None:
+        """Record the job that a git host asks for as pending; a dry run records nothing. The repository's health is not checked.
 
         Raises Conflict for one that is being deleted, Invalid where it takes no such job.
         """
         repositories = {repository.name: _Repository(repository, RepositorySpec.model_validate_json(repository.spec))}
         _check([spec], repositories, is_list=False)
-        await self._submit(actor, repository.namespace, JOB, self._wanted(repository.namespace, [spec], repositories), once, dry_run=False)
+        wanted = self._wanted(repository.namespace, [spec], repositories)
+        await self._submit(actor, repository.namespace, JOB, wanted, once, dry_run=dry_run)
 
     def _wanted(self, namespace: str, specs: Sequence[JobSpec], repositories: Mapping[str, _Repository]) -> Sequence[jobs.NewJob]:
         now, known = self._clock.now(), [repositories[spec.repository] for spec in specs]
@@ -308,10 +320,10 @@ def _told(job: jobs.StoredJob) -> Mapping[str, str]:
     return {} if job.repository is None else {"repository": job.repository, "action": job.action}
 
 
-def _check(specs: Sequence[JobSpec], repositories: Mapping[str, _Repository], *, is_list: bool, dry_run: bool = False) -> None:
-    """Raises Invalid unless every spec names a repository that takes its action; NotFound where a single one names none.
+def _check(specs: Sequence[JobSpec], repositories: Mapping[str, _Repository], *, is_list: bool, is_plan: bool = False) -> None:
+    """Raise Invalid unless every spec names a repository that takes its action; NotFound where a single one names none.
 
-    What a sync would do may be asked before syncs are enabled.
+    A plan of a sync is allowed before syncs are enabled.
     """
     causes: list[Cause] = []
     for index, spec in enumerate(specs):
@@ -324,7 +336,7 @@ def _check(specs: Sequence[JobSpec], repositories: Mapping[str, _Repository], *,
             causes.append(Cause(f"{prefix}repository", "FieldValueNotFound", text))
         elif "deletionTimestamp" in orjson.loads(repository.stored.metadata):
             raise Conflict(f'cannot create jobs for a repository marked for deletion: "{spec.repository}"')
-        elif spec.action is Action.SYNC and not repository.spec.sync.enabled and not dry_run:
+        elif spec.action is Action.SYNC and not repository.spec.sync.enabled and not is_plan:
             text = f'Forbidden: sync is not enabled for the repository "{spec.repository}"; its spec.sync.enabled is false'
             causes.append(Cause(f"{prefix}sync", "FieldValueForbidden", text))
         elif spec.action is Action.EXPORT and spec.export is not None:

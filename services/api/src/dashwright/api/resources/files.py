@@ -31,7 +31,10 @@ _ANSWERED_WHOLE: Final = frozenset({"update", "delete"})
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What becomes of a file or directory. ``event`` is what the audit calls it; the rest is as in a ChangeRequest."""
+    """What becomes of a file or directory. ``event`` is what the audit calls it; the rest is as in a ChangeRequest.
+
+    A ``dry_run`` is planned and judged, and not done.
+    """
 
     repository: str
     method: ChangeMethod
@@ -41,6 +44,7 @@ class FileChange:
     content: str | None
     message: str
     event: str
+    dry_run: bool = False
 
 
 class Files:
@@ -77,10 +81,10 @@ class Files:
         return await _written(told["wrapper"])
 
     async def change(self, actor: Actor, caller: Identity, wanted: FileChange) -> bytes:
-        """The ResourceWrapper of what was done. Raises Forbidden where the caller lacks a right on any of it, and Conflict where others
-        change the repository faster than it can be done, or it is being deleted.
+        """Return the ResourceWrapper of what was done, or of a dry run of what would be.
 
-        The worker says first what would be done, and to which objects; it does that only while the repository is as it was then.
+        Raises Forbidden where the caller lacks a right on any of it, and Conflict where others change the repository faster than it can
+        be done, or it is being deleted. The worker says first what would be done, and to which objects; it does that only while the repository is as it was then.
         """
         name, until = wanted.repository, due()
         if rules.is_deleting(await self._worker.ready(caller, caller.namespace, name)):
@@ -96,6 +100,8 @@ class Files:
             message=wanted.message,
             author=await author_of(self._database, caller, self._clock),
         )
+        if wanted.dry_run:
+            return await _written((await self._planned(caller, asked, until))["wrapper"])
 
         async def make() -> dict[str, Any]:
             done = await self._done(caller, asked, until)
@@ -108,8 +114,7 @@ class Files:
     async def _done(self, caller: Identity, asked: ChangeRequest, until: float) -> dict[str, Any]:
         moved: Conflict | None = None
         for _ in range(_TRIES):
-            planned = await self._asked(caller, asked, until=until)
-            await self._judge(caller, asked.path, _touches(planned))
+            planned = await self._planned(caller, asked, until)
             decided = asked.model_copy(update={"base": planned["base"], "content": planned.get("content")})
             try:
                 return await self._asked(caller, decided, until=late(until))
@@ -118,6 +123,12 @@ class Files:
             except Conflict as error:
                 moved = error
         raise Conflict(f"{asked.path!r} could not be changed, since others change the repository all the time; try again") from moved
+
+    async def _planned(self, caller: Identity, asked: ChangeRequest, until: float) -> dict[str, Any]:
+        """Return the ChangeAnswer that says what would be done. Raises Forbidden where the caller may not do all of it."""
+        planned = await self._asked(caller, asked, until=until)
+        await self._judge(caller, asked.path, _touches(planned))
+        return planned
 
     async def _judge(self, caller: Identity, path: str, touches: Sequence[Touch]) -> None:
         """Raises Forbidden, which names no object: the caller named a path only."""

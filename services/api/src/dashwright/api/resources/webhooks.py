@@ -137,8 +137,10 @@ class Webhooks:
             raise unexpected from error
         return Expecting(stored, status, secret)
 
-    async def take(self, expecting: Expecting, delivery: Delivery, by: Actor) -> Decision:
-        """Queues what a delivery asks for, and answers what the host is told; what was taken before is not queued again.
+    async def take(self, expecting: Expecting, delivery: Delivery, by: Actor, *, dry_run: bool = False) -> Decision:
+        """Queue what a delivery asks for, and return the host's response; a delivery that was taken before is not queued again.
+
+        A dry run checks all this and queues nothing.
 
         Raises Unauthorized without the right signature, BadRequest for what cannot be read or comes too slowly, TooManyRequests where too
         much comes at once, Unhealthy of a repository that was seen not to be healthy, and what asking for a job raises.
@@ -150,7 +152,8 @@ class Webhooks:
         decision = decide(
             delivery.event, _payload(delivery.media_type, signed.body), stored.name, RepositorySpec.model_validate_json(stored.spec)
         )
-        self._events.note(stored.namespace, stored.name, self._clock.milliseconds())
+        if not dry_run:
+            self._events.note(stored.namespace, stored.name, self._clock.milliseconds())
         if delivery.event == PING:
             return decision
         if health.checked is not None and not health.healthy:
@@ -161,7 +164,7 @@ class Webhooks:
         once = Idempotency(delivery.id, signed.digest)
         if await self._jobs.accepted_before(host, stored.namespace, once) is not None:
             return Decision(200, "delivery was received before")
-        await self._jobs.submit_delivered(host, stored, decision.job, once)
+        await self._jobs.submit_delivered(host, stored, decision.job, once, dry_run=dry_run)
         return decision
 
     async def _signed(self, secret: str, delivery: Delivery) -> Signed:

@@ -8,7 +8,7 @@ from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.authentication import Views
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import SIGNED_IN, Operation, Route
-from dashwright.api.resources import formats
+from dashwright.api.resources import formats, options
 from dashwright.common.database.pool import Database
 from dashwright.common.document import check_texts
 from dashwright.common.errors import BadRequest, Invalid
@@ -24,12 +24,14 @@ _OPERATION: Final = Operation(
     "discovery",
     request=dict[str, Any],
     answers={201: dict[str, Any]},
+    query={"dryRun": "All: accepted; a review keeps nothing in any case"},
     description="A SelfSubjectAccessReview of authorization.k8s.io/v1; `spec.resourceAttributes` says what. Nothing is stored.",
 )
 
 
 def routes(kinds: Sequence[Kind], database: Database, guard: Guard, views: Views) -> list[Route]:
     async def review(call: Call) -> Answer:
+        options.is_dry_run(call)
         asked = _spec(await formats.read_body(call))
         reason = await _refusal(asked.get("resourceAttributes"), call.identity)
         status = {"allowed": True} if reason is None else {"allowed": False, "reason": reason}

@@ -5,6 +5,7 @@ from typing import Final
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Content, Operation, Permission, Route
+from dashwright.api.resources import described, options
 from dashwright.api.resources.files import LIST, FileChange, Files, event_of_files
 from dashwright.api.routes.repositories.place import ONE
 from dashwright.common.errors import BadRequest, MethodNotAllowed
@@ -81,6 +82,7 @@ class _Handlers:
             content=content,
             message=message,
             event=_EVENTS[call.method],
+            dry_run=options.is_dry_run(call),
         )
         return Answer(200, await self._files.change(call.actor, call.identity, wanted), may_compress=True)
 
@@ -101,7 +103,7 @@ def routes(files: Files) -> list[Route]:
 
 _EVENTS: Final = {"POST": event_of_files("create"), "PUT": event_of_files("update"), "DELETE": event_of_files("delete")}
 _BODY: Final = Content(None, (JSON, YAML))
-_WRITING: Final = {"ref": _REF, "message": _MESSAGE, "skipDryRun": _IGNORED}
+_WRITING: Final = {"ref": _REF, "message": _MESSAGE, **described.DRY_RUN, "skipDryRun": _IGNORED}
 _ERRORS: Final = (404, 405, 409, 412, 422, 424)
 
 _LIST: Final = Operation(

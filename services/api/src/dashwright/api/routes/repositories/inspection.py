@@ -7,7 +7,7 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.api.probing import RepositoryProbe
 from dashwright.api.repository_worker import RepositoryWorker, due
-from dashwright.api.resources import described, formats
+from dashwright.api.resources import described, formats, options
 from dashwright.api.resources.configurations import Configurations
 from dashwright.api.routes.repositories.place import ONE
 from dashwright.common.errors import BadRequest, Invalid
@@ -22,6 +22,7 @@ _FAILED: Final = Content({"anyOf": [{"$ref": "#/components/schemas/TestResults"}
 def routes(configurations: Configurations, worker: RepositoryWorker, probe: RepositoryProbe) -> list[Route]:
 
     async def test(call: Call) -> Answer:
+        options.is_dry_run(call)
         namespace, name = call.parameters["namespace"], call.parameters["name"]
         try:
             spec = await _configuration(configurations, call, namespace, name)
@@ -72,6 +73,7 @@ _TEST: Final = Operation(
     REPOSITORY.group,
     described.sent(REPOSITORY),
     {200: TestResults, 400: _FAILED, 422: _FAILED},
+    query={"dryRun": "All: accepted; a test keeps nothing in any case"},
     errors=(404,),
     description="Without a body, or with {}, the stored configuration is tried, else the one that is sent, which is not saved. "
     "The name new stands for a repository that is not stored.",

@@ -37,20 +37,21 @@ def routes(jobs: Jobs, worker: RepositoryWorker) -> list[Route]:
     async def sync(call: Call) -> Answer:
         if options.is_dry_run(call):
             return await plan(call)
-        return await _submit_options(jobs, call, Action.SYNC)
+        return await _submit(jobs, call, await _options_of(call, Action.SYNC))
 
     async def plan(call: Call) -> Answer:
         """Other branches are for those who may see every file."""
         if ref := call.query.get("ref", ""):
             call.demand("repositories:write")
-        await _submit_options(jobs, call, Action.SYNC, dry_run=True)
+        wanted = await _options_of(call, Action.SYNC)
+        await jobs.check_plan(call.parameters["namespace"], wanted.specs)
         return await planned(call, worker, ref)
 
     async def export(call: Call) -> Answer:
-        return await _submit_options(jobs, call, Action.EXPORT)
+        return await _submit(jobs, call, await _options_of(call, Action.EXPORT))
 
     async def submit(call: Call) -> Answer:
-        return await _submit(jobs, call, await call.body())
+        return await _submit(jobs, call, _jobs_of(call, await call.body()))
 
     async def recent(call: Call) -> Answer:
         found = await jobs.of_repository(call.parameters["namespace"], call.parameters["name"], limit=_LISTED)
@@ -114,25 +115,29 @@ async def planned(call: Call, worker: RepositoryWorker, ref: str) -> Answer:
 
 
 def _asking(identifier: str, summary: str, request: Any, answer: Any) -> Operation:
-    return Operation(identifier, summary, JOB.group, request, {202: answer}, errors=(404, 409, 422, 424))
+    return Operation(identifier, summary, JOB.group, request, {202: answer}, query=described.DRY_RUN, errors=(404, 409, 422, 424))
 
 
 def _telling(identifier: str, summary: str, answer: Any) -> Operation:
     return Operation(identifier, summary, JOB.group, answers={200: answer}, errors=(404,))
 
 
-async def _submit_options(jobs: Jobs, call: Call, action: Action, *, dry_run: bool = False) -> Answer:
-    """A body without anything takes the defaults of the action."""
+async def _options_of(call: Call, action: Action) -> submissions.JobSubmission:
+    """Return the job that the options of an action ask for; an empty body stands for the defaults."""
     body = await call.body()
     try:
         asked = orjson.loads(body) if body.strip() else {}
     except orjson.JSONDecodeError as error:
         raise BadRequest(f"the body is not JSON: {error}") from error
-    return await _submit(jobs, call, orjson.dumps({"action": action.value, action.value: asked}), dry_run=dry_run)
+    return _jobs_of(call, orjson.dumps({"action": action.value, action.value: asked}))
 
 
-async def _submit(jobs: Jobs, call: Call, body: bytes, *, dry_run: bool = False) -> Answer:
-    namespace = call.parameters["namespace"]
-    wanted = submissions.read_jobs(body, namespace, repository=call.parameters["name"])
+def _jobs_of(call: Call, body: bytes) -> submissions.JobSubmission:
+    return submissions.read_jobs(body, call.parameters["namespace"], repository=call.parameters["name"])
+
+
+async def _submit(jobs: Jobs, call: Call, wanted: submissions.JobSubmission) -> Answer:
+    """Record the jobs, or return them as they would be recorded."""
+    namespace, dry_run = call.parameters["namespace"], options.is_dry_run(call)
     submitted = await jobs.submit(call.actor, call.identity, namespace, wanted.specs, is_list=wanted.is_list, dry_run=dry_run)
     return Answer(202, encode(submitted, is_list=wanted.is_list))

@@ -6,6 +6,7 @@ from dashwright.api.domain.events import event_of
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import PUBLIC, Operation, Route
+from dashwright.api.resources import described, options
 from dashwright.api.resources.webhooks import LARGEST, Delivery, Webhooks
 from dashwright.api.routes.repositories.place import ONE
 from dashwright.common.errors import Unauthorized
@@ -19,13 +20,15 @@ def routes(webhooks: Webhooks) -> list[Route]:
     """``webhook`` needs no credentials: what is delivered is signed."""
 
     async def webhook(call: Call) -> Answer:
+        dry_run = options.is_dry_run(call)
         expecting = await webhooks.expecting(call.parameters["namespace"], call.parameters["name"])
         headers = call.headers
         if _SIGNATURE not in headers:
             raise Unauthorized("missing signature")
         media_type = headers.get("Content-Type", "").partition(";")[0].strip().lower()
         names = headers.get("X-GitHub-Event", ""), headers.get("X-GitHub-Delivery", ""), headers[_SIGNATURE]
-        decision = await webhooks.take(expecting, Delivery(*names, media_type, call.address, call.pieces()), call.actor)
+        delivery = Delivery(*names, media_type, call.address, call.pieces())
+        decision = await webhooks.take(expecting, delivery, call.actor, dry_run=dry_run)
         told = WebhookResponse(api_version=REPOSITORY.api_version(), code=decision.code, message=decision.message, job=decision.job)
         return json_answer(told, decision.code)
 
@@ -37,6 +40,7 @@ _WEBHOOK: Final = Operation(
     "what a git host delivers when something is pushed or a pull request changes",
     REPOSITORY.group,
     answers={200: WebhookResponse, 202: WebhookResponse, 501: WebhookResponse},
+    query=described.DRY_RUN,
     errors=(401, 409, 413, 422, 424),
     description="Signed by X-Hub-Signature-256 with the secret that the git host was given. JSON, or a form whose payload is JSON. "
     "Only queues a job: sync after a push to the repository's branch, pr after a pull request to it was opened or changed.",
