@@ -96,8 +96,11 @@ async def test_a_tried_evaluation_never_runs(api: Api) -> None:
 
 @pytest.mark.parametrize(
     ("path", "body"),
-    [("jobs", {"spec": {"action": "export", "repository": "team", "export": {}}}), ("repositories/team/export", {})]
-    + [("repositories/team/jobs", [{"action": "export", "export": {}}])],
+    [
+        ("jobs", {"spec": {"action": "export", "repository": "team", "export": {}}}),
+        ("repositories/team/export", {}),
+        ("repositories/team/jobs", [{"action": "export", "export": {}}]),
+    ],
     ids=["a Job", "options", "a list"],
 )
 async def test_a_tried_job_is_shown_with_its_name(api: Api, path: str, body: Any) -> None:

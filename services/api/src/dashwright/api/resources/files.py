@@ -84,7 +84,8 @@ class Files:
         """Return the ResourceWrapper of what was done, or of a dry run of what would be.
 
         Raises Forbidden where the caller lacks a right on any of it, and Conflict where others change the repository faster than it can
-        be done, or it is being deleted. The worker says first what would be done, and to which objects; it does that only while the repository is as it was then.
+        be done, or it is being deleted. The worker says first what would be done, and to which objects; it does that only while the
+        repository is as it was then.
         """
         name, until = wanted.repository, due()
         if rules.is_deleting(await self._worker.ready(caller, caller.namespace, name)):
