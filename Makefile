@@ -16,7 +16,7 @@ setup:  ## install what tests and checks need
 test: setup  ## run every test against real PostgreSQL and RabbitMQ, found or provided
 	@$(PYTEST) -n auto --dist loadscope --no-loadscope-reorder -m "not faults and not oracles"
 
-test-faults: setup  ## run the tests that kill and stop what others share, each with servers of its own
+test-faults: setup  ## run the tests that kill, fill or attack processes, each with servers of its own (installs Chromium)
 	@$(PYTEST) -n auto --dist loadscope -m faults
 
 test-oracles: setup  ## compare with MariaDB, Prometheus and the API of git hosts, which it installs where it may

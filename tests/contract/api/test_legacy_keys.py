@@ -183,7 +183,7 @@ async def test_a_throttled_caller_hears_that_keys_are_gone(start_api: StartApi) 
 async def test_the_body_of_a_key_is_never_read(api: Api, headers: dict[str, Any]) -> None:
     """The answer comes though not one byte of the body has been sent, and nobody is asked to send it."""
     reader, writer = await asyncio.open_connection(api.address.host, api.address.port)
-    head = "".join(f"{name}: {value}\r\n" for name, value in {"Host": "x", **headers}.items())
+    head = "".join(f"{name}: {value}\r\n" for name, value in {"Host": "localhost", **headers}.items())
     writer.write(f"POST {LIST} HTTP/1.1\r\n{head}\r\n".encode())
     try:
         async with asyncio.timeout(10):
@@ -196,7 +196,7 @@ async def test_the_body_of_a_key_is_never_read(api: Api, headers: dict[str, Any]
 async def test_a_large_body_of_a_key_changes_nothing(api: Api, coding: str) -> None:
     """A client that sends all of its 20 MB first finds the answer behind them, and may go on asking on the same connection."""
     reader, writer = await asyncio.open_connection(api.address.host, api.address.port)
-    head = f"POST {LIST} HTTP/1.1\r\nHost: x\r\nContent-Encoding: {coding}\r\nContent-Length: {{}}\r\n\r\n"
+    head = f"POST {LIST} HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: {coding}\r\nContent-Length: {{}}\r\n\r\n"
     try:
         async with asyncio.timeout(30):
             for size in (20 * 1024 * 1024, 0):

@@ -224,7 +224,9 @@ async def raw(api: Api, method: str, path: str) -> tuple[int, Any]:
     """One request by hand: programs for HTTP tidy paths up before they send them."""
     reader, writer = await asyncio.open_connection(api.address.host, api.address.port)
     body = "" if method == "GET" else "{}"
-    head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {ADMIN}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    head = (
+        f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {ADMIN}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
     writer.write(head.encode() + body.encode())
     answer = await reader.read()
     writer.close()

@@ -13,6 +13,7 @@ from aiohttp import ClientSession, DummyCookieJar
 from dashwright.api.domain.access import permissions_of
 from dashwright.api.http.basic import BasicAuthenticator
 from dashwright.api.http.memory import Memory
+from dashwright.api.http.origins import OWN, OriginPolicy
 from dashwright.api.http.passwords import Passwords
 from dashwright.api.http.routing import Route
 from dashwright.api.http.schemes import Schemes
@@ -120,8 +121,8 @@ async def serve(authenticator: Schemes) -> AsyncIterator[Serve]:
     """Starts a gateway over routes, with limits of the test's own."""
     async with AsyncExitStack() as stack:
 
-        async def start(routes: Sequence[Route], limits: Limits | None = None, **options: Any) -> Gateway:
-            server = Server(routes, authenticator, limits or Limits(drain_seconds=2.0, linger_seconds=0.2))
+        async def start(routes: Sequence[Route], limits: Limits | None = None, origins: OriginPolicy = OWN, **options: Any) -> Gateway:
+            server = Server(routes, authenticator, limits or Limits(drain_seconds=2.0, linger_seconds=0.2), origins=origins)
             port = await server.start("127.0.0.1", 0, **options)
             stack.push_async_callback(server.stop)
             client = ClientSession(f"http://127.0.0.1:{port}", cookie_jar=DummyCookieJar())

@@ -395,23 +395,6 @@ async def test_a_stop_takes_in_a_body_that_is_on_its_way(serve: Serve) -> None:
     await stopping
 
 
-async def test_a_page_of_another_site_changes_nothing(serve: Serve) -> None:
-    """The browser says where a request comes from; programs say nothing, and reading is no change."""
-
-    async def done(_: Call) -> Answer:
-        return json_answer({"done": True})
-
-    routes = [Route("POST", "/api/things", done, SIGNED_IN), Route("GET", "/api/things", done, SIGNED_IN)]
-    client = (await serve(routes)).client
-    headers = {"Authorization": ANN}
-    for site, status in (("cross-site", 403), ("same-origin", 200), (None, 200)):
-        told = headers if site is None else {**headers, "Sec-Fetch-Site": site}
-        async with client.post("/api/things", headers=told) as response:
-            assert response.status == status
-        async with client.get("/api/things", headers=told) as response:
-            assert response.status == 200
-
-
 async def test_a_stop_waits_for_no_idle_connection(serve: Serve) -> None:
     """One that is kept open between requests, or has not sent any, is closed at once."""
     gateway = await serve(ROUTES, Limits(drain_seconds=60))

@@ -52,11 +52,11 @@ async def port(serve: Serve) -> int:
     "raw",
     [
         b"nonsense\r\n\r\n",
-        b"GET /api/fine HTTP/1.1\r\nHost: x\r\nBroken\r\n\r\n",
-        b"GET /api/fine HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 20_000 + b"\r\n\r\n",
-        b"GET /" + b"y" * 20_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
-        b"POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        b"GET /api/fine HTTP/1.1\r\nHost: x\r\n" + b"".join(b"X%d: y\r\n" % n for n in range(200)) + b"\r\n",
+        b"GET /api/fine HTTP/1.1\r\nHost: localhost\r\nBroken\r\n\r\n",
+        b"GET /api/fine HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 20_000 + b"\r\n\r\n",
+        b"GET /" + b"y" * 20_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"POST /api/echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"GET /api/fine HTTP/1.1\r\nHost: localhost\r\n" + b"".join(b"X%d: y\r\n" % n for n in range(200)) + b"\r\n",
     ],
 )
 async def test_an_unreadable_head_is_400_that_every_client_reads(port: int, raw: bytes) -> None:
@@ -85,7 +85,7 @@ async def test_an_unreadable_head_is_400_that_every_client_reads(port: int, raw:
 )
 async def test_an_odd_target_is_answered_in_shape(port: int, target: bytes, status: int) -> None:
     """Absolute targets work, encoded letters are letters, and dots and doubled slashes are not resolved."""
-    answered, body = await exchange(port, b"GET " + target + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    answered, body = await exchange(port, b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     assert answered == status
     assert status == 200 or "message" in orjson.loads(body)
 
@@ -102,7 +102,7 @@ async def test_no_header_makes_a_failure_of_ours(port: int, headers: list[tuple[
     """Headers are the caller's fault at most."""
     lines = b"".join(name + b": " + value.translate(None, b"\r\n") + b"\r\n" for name, value in headers)
     method = b"POST" if path == b"/api/echo" else b"GET"
-    raw = method + b" " + path + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 2\r\n" + lines + b"\r\n{}"
+    raw = method + b" " + path + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 2\r\n" + lines + b"\r\n{}"
     status, body = await exchange(port, raw)
     assert status in (200, 400, 401, 404, 415)
     assert isinstance(orjson.loads(body), dict)
@@ -113,7 +113,7 @@ async def test_no_header_makes_a_failure_of_ours(port: int, headers: list[tuple[
 async def test_no_body_or_query_makes_a_failure_of_ours(port: int, body: bytes, chunked: bool, query: bytes) -> None:
     """Any bytes as body and query are answered with 200 or with the caller's fault."""
     target = b"/api/echo?" + bytes(byte for byte in query if byte > 32 and byte != 127)
-    head = b"POST " + target + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+    head = b"POST " + target + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
     if chunked:
         head += b"Transfer-Encoding: chunked\r\n\r\n"
         body = (b"%x\r\n" % len(body) + body + b"\r\n" if body else b"") + b"0\r\n\r\n"
@@ -137,7 +137,7 @@ async def test_a_body_that_breaks_off_ends_its_handler(serve: Serve) -> None:
 
     port = (await serve([Route("POST", "/api/read", read, PUBLIC)])).port
     _, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(b"POST /api/read HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc")
+    writer.write(b"POST /api/read HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nabc")
     await writer.drain()
     writer.close()
     async with asyncio.timeout(2):

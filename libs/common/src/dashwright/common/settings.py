@@ -24,6 +24,8 @@ from dashwright.common.models.quotas import QuotaRules, read_defaults
 PREFIX = "DASHWRIGHT_"
 _SECRETS_DIR = f"{PREFIX}SECRETS_DIR"
 DEFAULT_PASSWORD = "admin"  # noqa: S105
+ANY_HOST = "*"
+"""The entry of ``TRUSTED_HOSTS`` that trusts every name."""
 _FOR_TESTS = f"{PREFIX}TEST_"
 _FOR_CLIENTS = frozenset({"DASHWRIGHT_URL", "DASHWRIGHT_TOKEN", "DASHWRIGHT_USER", "DASHWRIGHT_NAMESPACE"})
 """Where the command line finds a server, and who it asks as."""
@@ -62,6 +64,7 @@ class Settings(BaseSettings):
     login_attempts: Positive = 5
     login_window_seconds: Seconds = 300
     trusted_proxies: Annotated[tuple[Network, ...], NoDecode] = ()
+    trusted_hosts: Annotated[tuple[str, ...], NoDecode] = ()
     api_key_max_seconds_to_live: Positive | None = None
     token_expiration_day_limit: Annotated[int, Field(gt=0, le=36_500)] | None = None
     expired_token_days: Days = 30
@@ -157,7 +160,7 @@ class Settings(BaseSettings):
         except ValueError as error:
             raise ValueError(f"{error}; give addresses or networks like 10.0.0.0/8, separated by commas") from error
 
-    @field_validator("allowed_hosts", mode="before")
+    @field_validator("allowed_hosts", "trusted_hosts", mode="before")
     @classmethod
     def _split_hosts(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
@@ -166,6 +169,12 @@ class Settings(BaseSettings):
     @classmethod
     def _know_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         AllowedHosts.of(value)
+        return value
+
+    @field_validator("trusted_hosts")
+    @classmethod
+    def _know_names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        AllowedHosts.of(name for name in value if name != ANY_HOST)
         return value
 
     @field_validator("git_host_apis", mode="before")

@@ -22,6 +22,7 @@ from dashwright.api.feed.feed import Feed
 from dashwright.api.gate import Gate
 from dashwright.api.housekeeping import Cleaning, Housekeeping
 from dashwright.api.http.addresses import Addresses
+from dashwright.api.http.origins import OriginPolicy
 from dashwright.api.http.routing import Route
 from dashwright.api.http.server import Limits, Server
 from dashwright.api.probing import RepositoryProbe
@@ -124,7 +125,8 @@ class Gateway:
         drawings, hooks = Drawings(broker, self._rpc), Webhooks(database, jobs, self._box, clock, events)
         of_repositories = _repository_routes(services, worker, probe, Sealing(self._box), drawings, hooks)
         self.routes = _routes(services, self.gate, broker, self._rpc, self._box, drawings, of_repositories)
-        self._server = Server(self.routes, self.gate.authenticator, limits, refusals, Addresses(settings.trusted_proxies), services.guard)
+        addresses, origins = Addresses(settings.trusted_proxies), OriginPolicy.of(settings)
+        self._server = Server(self.routes, self.gate.authenticator, limits, refusals, addresses, services.guard, origins)
         self._tls = tls.context_of(settings, clock.now())
 
     async def start(self) -> str:

@@ -22,6 +22,7 @@ from dashwright.api.http.denial import ACCESS_DENIED, denied
 from dashwright.api.http.dispatch import Dispatcher, Match
 from dashwright.api.http.errors import error_answer
 from dashwright.api.http.measures import Measures
+from dashwright.api.http.origins import OWN, OriginPolicy
 from dashwright.api.http.routing import Access, InPath, Permission, Where
 from dashwright.api.http.running import Running
 from dashwright.api.http.shapes import shape_of
@@ -36,7 +37,6 @@ SERVER: Final = f"Dashwright/{version('dashwright-api')}"
 ANONYMOUS: Final = Identity(uid="anonymous", login="", org_id=1, role=Role.NONE, kind=Caller.ANONYMOUS)
 _REQUEST_ID: Final = re.compile(r"\A[A-Za-z0-9._:-]{1,64}\Z")
 _UNMATCHED: Final = "unmatched"
-_SAFE: Final = frozenset({"GET", "HEAD"})
 _FOREIGN: Final = frozenset({NOT_A_MEMBER, ORGANIZATION_MISMATCH})
 
 
@@ -79,8 +79,10 @@ class Exchange:
         refusals: Refusals | None = None,
         addresses: Addresses = PEERS,
         objects: Objects | None = None,
+        origins: OriginPolicy = OWN,
     ) -> None:
         self._refusals = refusals
+        self._origins = origins
         self._objects = objects
         self._addresses = addresses
         self._running = running
@@ -163,7 +165,7 @@ class Exchange:
         address = self._address(request)
         identity = evaluated = ANONYMOUS
         if route.needs is not Access.PUBLIC:
-            _refuse_other_sites(request)
+            self._origins.check(request.method, request.scheme, request.headers)
             identity = outcome.caller = await self._identify(request, match, address)
             evaluated = await self._evaluate(identity, match)
         call = Call(
@@ -242,12 +244,6 @@ def _concerned(match: Match, caller: Identity) -> int:
     if where is Where.GLOBAL or caller.kind is Caller.ANONYMOUS:
         return 0
     return where.org_of(match.parameters) if isinstance(where, InPath) else caller.org_id
-
-
-def _refuse_other_sites(request: web.BaseRequest) -> None:
-    """A browser that knows a password sends it along with whatever another site's page asks it to send."""
-    if request.method not in _SAFE and request.headers.get("Sec-Fetch-Site") == "cross-site":
-        raise Forbidden("A page of another site may not change anything here; send the request from a program or a page of this address")
 
 
 def _path(request: web.BaseRequest) -> str:

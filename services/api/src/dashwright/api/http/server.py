@@ -16,6 +16,7 @@ from dashwright.api.http.deadlines import Deadlines
 from dashwright.api.http.dispatch import Dispatcher
 from dashwright.api.http.errors import error_answer
 from dashwright.api.http.exchange import SERVER, Exchange, Objects, Refusals
+from dashwright.api.http.origins import OWN, OriginPolicy
 from dashwright.api.http.routing import Route
 from dashwright.api.http.running import Running
 from dashwright.api.http.shapes import Shape
@@ -58,13 +59,14 @@ class Server:
         refusals: Refusals | None = None,
         addresses: Addresses = PEERS,
         objects: Objects | None = None,
+        origins: OriginPolicy = OWN,
     ) -> None:
         self._limits = limits
         self._streams = Streams()
         self._deadlines = Deadlines(limits.request_seconds)
         self._running = Running()
         self._exchange = Exchange(
-            Dispatcher(routes), authenticator, self._streams, self._deadlines, self._running, refusals, addresses, objects
+            Dispatcher(routes), authenticator, self._streams, self._deadlines, self._running, refusals, addresses, objects, origins
         )
         self._runner: web.ServerRunner | None = None
 

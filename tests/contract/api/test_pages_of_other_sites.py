@@ -1,0 +1,66 @@
+"""What pages of other sites reach with the password that a browser keeps for this server, in a real browser."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+from aiohttp import web
+from tests.servers.chromium import browsing
+
+from .conftest import StartApi
+
+pytestmark = pytest.mark.faults
+
+RULES = "MAP dash.corp 127.0.0.1, MAP apps.dash.corp 127.0.0.1, MAP evil.example 127.0.0.1"
+FORM = """<form method=post enctype="text/plain" action="{victim}/api/orgs">
+<input name='{{"name":"forged","x":"' value='"}}'></form><script>document.forms[0].submit()</script>"""
+CREATE = "fetch('/api/orgs', {{method: 'POST', headers: {{'Content-Type': 'application/json'{more}}}, body: '{{\"name\": \"{name}\"}}'}})"
+
+
+@pytest.fixture
+async def attacker() -> AsyncIterator[int]:
+    """The port of a server whose page submits a form to the victim in its query."""
+
+    async def page(request: web.Request) -> web.Response:
+        return web.Response(text=FORM.format(victim=request.query["victim"]), content_type="text/html")
+
+    application = web.Application()
+    application.router.add_get("/", page)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    yield site.port
+    await runner.cleanup()
+
+
+@pytest.mark.parametrize(
+    ("victim", "page"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("dash.corp", "evil.example"),
+        ("dash.corp", "apps.dash.corp"),
+        ("127.0.0.1", "evil.example"),
+    ],
+)
+async def test_a_page_of_another_site_creates_nothing(start_api: StartApi, attacker: int, victim: str, page: str) -> None:
+    """A page of this server uses the kept password; the form of another site's page, which carries it as well, is refused."""
+    api = await start_api(trusted_hosts="dash.corp")
+    here = f"http://{victim}:{api.address.port}"
+    async with browsing(hosts=RULES) as tab:
+        assert await tab.open(f"http://admin:admin@{victim}:{api.address.port}/api/org") == 200
+        assert await tab.open(f"{here}/api/user") == 200
+        assert await tab.evaluate(f"{CREATE.format(name='own', more='')}.then(response => response.status)") == 200
+        await tab.open(f"http://{page}:{attacker}/?victim={here}")
+        assert await tab.status("/api/orgs") == 403
+    assert await api.sql("select array_agg(name order by name) from org") == ["Main Org.", "own"]
+
+
+async def test_a_name_that_was_pointed_here_reads_and_changes_nothing(start_api: StartApi) -> None:
+    """A page that knows the password, and whose name an attacker has let point to this server, is refused (DNS rebinding)."""
+    api = await start_api()
+    known = ", 'Authorization': 'Basic ' + btoa('admin:admin')"
+    async with browsing(hosts=RULES) as tab:
+        await tab.open(f"http://evil.example:{api.address.port}/api/health")
+        assert await tab.evaluate(f"{CREATE.format(name='forged', more=known)}.then(response => response.status)") == 403
+        assert await tab.evaluate(f"fetch('/api/org', {{headers: {{'X': ''{known}}}}}).then(response => response.status)") == 403
+    assert await api.sql("select count(*) from org") == 1

@@ -1,0 +1,108 @@
+"""Which requests a browser can be made to send for a page of another site, and that they change and read nothing."""
+
+import asyncio
+from collections.abc import Mapping
+
+import pytest
+
+from dashwright.api.http.answer import Answer, json_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.origins import OriginPolicy
+from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Route
+from dashwright.common.settings import load
+
+from .conftest import Gateway, Serve, basic
+
+ANN = basic("ann", "pw")
+JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
+FIREFOX_OF_2018 = "Mozilla/5.0 (X11; Linux x86_64; rv:60.0) Gecko/20100101 Firefox/60.0"
+
+
+async def done(_: Call) -> Answer:
+    return json_answer({"done": True})
+
+
+ROUTES = [Route(method, "/api/things", done, SIGNED_IN) for method in ("POST", "GET", "PUT", "PATCH", "DELETE")]
+PROXIED = {"public_url": "https://dash.example.com", "trusted_hosts": "gateway,*.internal.example.com"}
+
+
+async def sent(serve: Serve, method: str, headers: Mapping[str, str], **settings: str) -> int:
+    gateway: Gateway = await serve(ROUTES, origins=OriginPolicy.of(load(**settings)))
+    own = f"127.0.0.1:{gateway.port}"
+    filled = {name: value.replace("SELF", own) for name, value in headers.items()}
+    async with gateway.client.request(method, "/api/things", headers={"Authorization": ANN, "Host": own, **filled}, data=b"{}") as response:
+        return response.status
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        pytest.param({"Content-Type": JSON}, 200, id="a program"),
+        pytest.param({"Content-Type": FORM, "User-Agent": "curl/8.5.0"}, 200, id="curl -d"),
+        pytest.param({"Content-Type": JSON, "Origin": "http://SELF", "Sec-Fetch-Site": "same-origin"}, 200, id="a page of this server"),
+        pytest.param({"Content-Type": JSON, "Sec-Fetch-Site": "none"}, 200, id="a user's own doing"),
+        pytest.param({"Sec-Fetch-Site": "cross-site"}, 403, id="another site"),
+        pytest.param({"Sec-Fetch-Site": "same-site"}, 403, id="another port of this machine"),
+        pytest.param({"Origin": "http://127.0.0.1:8099"}, 403, id="another port, without Sec-Fetch-Site"),
+        pytest.param({"Origin": "http://evil.example:8099"}, 403, id="another host, without Sec-Fetch-Site"),
+        pytest.param({"Origin": "null"}, 403, id="a sandboxed frame"),
+        pytest.param({"Content-Type": FORM, "Origin": "http://SELF"}, 415, id="a form of this server"),
+        pytest.param({"Content-Type": "text/plain", "User-Agent": FIREFOX_OF_2018}, 415, id="a form in an old browser"),
+        pytest.param({"Content-Type": "multipart/form-data; boundary=x", "User-Agent": FIREFOX_OF_2018}, 415, id="an upload in one"),
+    ],
+)
+async def test_only_a_page_of_this_server_changes_anything(serve: Serve, method: str, headers: dict[str, str], status: int) -> None:
+    """Programs send neither an origin nor a site; a browser always sends one, names itself, or both."""
+    assert await sent(serve, method, {"Content-Type": JSON, "User-Agent": "client", **headers}) == status
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "status"),
+    [
+        ("127.0.0.1", None, 200),
+        ("[::1]:3000", None, 200),
+        ("10.1.2.3", None, 200),
+        ("localhost:3000", "http://localhost:3000", 200),
+        ("LocalHost.", None, 200),
+        ("dash.example.com", "https://dash.example.com", 200),
+        ("dash.example.com", "http://dash.example.com", 403),
+        ("127.0.0.1:3000", "https://dash.example.com", 200),
+        ("gateway:3000", "http://gateway:3000", 200),
+        ("a.internal.example.com", None, 200),
+        ("apps.example.com", None, 403),
+        ("dash.example.com.evil.example", None, 403),
+        ("evil.example", "http://evil.example", 403),
+        ("user@127.0.0.1", None, 400),
+        ("127.0.0.1:3000:4", None, 400),
+        ("", None, 400),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_name_that_is_not_this_servers_is_refused(serve: Serve, method: str, host: str, origin: str | None, status: int) -> None:
+    """A name that points here without being listed may be an attacker's (DNS rebinding), who could read answers, too."""
+    headers = {"Host": host, "Content-Type": JSON} | ({} if origin is None else {"Origin": origin})
+    expected = 200 if method == "GET" and origin == "http://dash.example.com" else status
+    assert await sent(serve, method, headers, **PROXIED) == expected
+
+
+async def test_every_name_is_trusted_where_the_setting_says_so(serve: Serve) -> None:
+    """``*`` leaves the check to a proxy."""
+    assert await sent(serve, "POST", {"Host": "any.example", "Content-Type": JSON}, trusted_hosts="*") == 200
+
+
+async def test_two_names_are_no_name(serve: Serve) -> None:
+    """A proxy and this server could read a different one of them."""
+    port = (await serve(ROUTES)).port
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET /api/things HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n")
+    assert b" 400 " in (await reader.read()).partition(b"\r\n")[0]
+    writer.close()
+
+
+async def test_probes_come_by_any_name(serve: Serve) -> None:
+    """What needs no credentials tells everyone the same, and a prober may use a name that nobody has listed."""
+    client = (await serve([Route("GET", "/readyz", done, PUBLIC)])).client
+    async with client.get("/readyz", headers={"Host": "pod-17.cluster.local"}) as response:
+        assert response.status == 200
