@@ -425,6 +425,6 @@ async def test_the_feature_makes_the_engine() -> None:
         assert isinstance(answered.pieces, list)
         assert columns(json.loads(b"".join(answered.pieces))["results"]["S"]) == {"a": [1, 2]}
     finally:
-        settings.sql.stop()
+        settings.close()
     with pytest.raises(DashwrightError, match="stopping"):
         Sql.of("S", "SELECT 1", "", settings.sql).select({}, replace(settings.limits))

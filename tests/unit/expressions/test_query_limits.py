@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -198,14 +199,15 @@ def test_a_node_asks_for_the_time_between_its_steps(expression: Expression) -> N
 
 async def test_a_cancelled_request_ends_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread cannot be stopped: the deadline it asks for is brought forward when the caller goes away."""
-    begun, go_on, seen = asyncio.Event(), asyncio.Event(), list[Limits]()
+    begun, go_on, seen = asyncio.Event(), threading.Event(), list[Limits]()
+    loop = asyncio.get_running_loop()
 
-    async def wait(work: Any) -> Any:
-        seen.extend(argument for argument in work.args if isinstance(argument, Limits))
-        begun.set()
-        await go_on.wait()
+    def wait(*arguments: Any) -> Any:
+        seen.extend(argument for argument in arguments if isinstance(argument, Limits))
+        loop.call_soon_threadsafe(begun.set)
+        go_on.wait()
 
-    monkeypatch.setattr("dashwright.expressions.answer.asyncio.to_thread", wait)
+    monkeypatch.setattr("dashwright.expressions.answer.read", wait)
     monkeypatch.setattr("dashwright.expressions.answer._SMALL", 0)
     asking = asyncio.create_task(ask(Limits(), source("A", {"h": "a"})))
     await begun.wait()
@@ -213,5 +215,6 @@ async def test_a_cancelled_request_ends_its_thread(monkeypatch: pytest.MonkeyPat
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
+    go_on.set()
     with pytest.raises(DeadlineExceeded):
         seen[0].deadline.check()

@@ -239,7 +239,7 @@ async def test_no_source_is_waited_for_beyond_the_requests_deadline(world: World
     """Which is told then, whatever time the source itself has."""
     world.does = lambda uid: asyncio.Event().wait()
     world.settings = Settings(seconds=0.3, sources=world.settings.sources)
-    status, body = await world.ask(query("A", datasource, scenarioId="slow_query", stringInput="1h"))
+    status, body = await world.ask(query("A", datasource, scenarioId="slow_query", stringInput="20s"))
     assert status == 400
     assert body["results"]["A"]["status"] == 504
     assert "DASHWRIGHT_EVALUATION_SECONDS" in body["results"]["A"]["error"]

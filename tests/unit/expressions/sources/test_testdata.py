@@ -11,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashwright.common.errors import BadRequest, SourceFailed, TooLarge
+from dashwright.common.models.asking import Asking
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.convert import values_of
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.engine.values import NoData, Series
+from dashwright.expressions.sources.directory import Directory
 from dashwright.expressions.sources.testdata import source as testdata
 from dashwright.expressions.sources.testdata.columns import field_of, table
 from dashwright.expressions.sources.testdata.source import TYPE
@@ -134,6 +136,20 @@ async def test_no_data_and_slow_data() -> None:
     assert len(await ask("slow_query")) == 1
     with pytest.raises(BadRequest, match="soon"):
         await ask("slow_query", stringInput="soon")
+
+
+async def test_slow_data_is_not_slower_than_allowed() -> None:
+    """The refusal is immediate and names the setting."""
+    with pytest.raises(TooLarge, match=r"3600 s, more than the 30 allowed \(setting DASHWRIGHT_TESTDATA_SECONDS\)"):
+        await ask("slow_query", stringInput="1h")
+
+
+async def test_testdata_can_be_switched_off() -> None:
+    """By a setting that the error names."""
+    query = SourceQuery.model_validate({"refId": "A", "datasource": {"type": TYPE}})
+    (refused,) = await Directory(testdata=False).find([query], Asking())
+    assert isinstance(refused, BadRequest)
+    assert "DASHWRIGHT_TESTDATA" in refused.message
 
 
 async def test_a_server_error_is_one_unless_told_otherwise() -> None:

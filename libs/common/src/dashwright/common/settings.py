@@ -87,6 +87,7 @@ class Settings(BaseSettings):
     shutdown_seconds: Seconds = 20
     query_seconds: Seconds = 30
     query_slots: Positive = 8
+    query_waiting: Positive = 512
     query_targets: Positive = 500
     query_depth: Positive = 100
     query_series: Positive = 100_000
@@ -112,6 +113,8 @@ class Settings(BaseSettings):
     source_connections: Positive = 4
     query_cache_bytes: Annotated[int, Field(ge=0)] = 64 * 1024 * 1024
     query_cache_seconds: Seconds = 10
+    testdata: bool = True
+    testdata_seconds: Seconds = 30
     job_slots: Positive = 4
     job_lease_seconds: Seconds = 30
     job_attempts: Positive = 5

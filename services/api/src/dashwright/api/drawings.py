@@ -1,10 +1,9 @@
 """Asks the expressions service for pictures of dashboards, a few at a time."""
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from dashwright.common.errors import TooManyRequests
+from dashwright.common.fair_limiter import FairLimiter
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.models.asking import Asking
@@ -13,9 +12,7 @@ from dashwright.common.models.pictures import Drawing, request_of
 SECONDS: Final = 30.0
 """How long a picture may take, its queries included."""
 
-_AT_ONCE: Final = 4
-_OF_ONE: Final = 3
-"""Of one organization: its slow data sources leave room for others."""
+_SLOTS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,21 +25,14 @@ class Drawings:
     def __init__(self, broker: Broker, rpc: RpcClient) -> None:
         self._queue = broker.topology.pictures
         self._rpc = rpc
-        self._under_way: Counter[int] = Counter()
+        self._limiter = FairLimiter(_SLOTS, subject="pictures")
 
     async def draw(self, spec: str, drawing: Drawing, asking: Asking) -> Picture:
         """A picture of the dashboard whose JSON is ``spec``; ``asking`` says whose data sources it may query, and which.
 
         Raises TooManyRequests where enough are being drawn, DeadlineExceeded, Unavailable, and what is wrong with the request.
         """
-        if self._under_way.total() >= _AT_ONCE or self._under_way[asking.org_id] >= _OF_ONE:
-            raise TooManyRequests("enough pictures are being drawn already; ask again in a moment")
-        self._under_way[asking.org_id] += 1
-        try:
+        async with self._limiter.slot(asking.org_id):
             body = request_of(spec.encode(), drawing)
             answer = await self._rpc.call(self._queue, body, timeout=SECONDS, headers=asking.headers())
             return Picture(await answer.read(), str(answer.headers.get("content_type", "")))
-        finally:
-            self._under_way[asking.org_id] -= 1
-            if not self._under_way[asking.org_id]:
-                del self._under_way[asking.org_id]

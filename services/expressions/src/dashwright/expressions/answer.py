@@ -3,7 +3,8 @@
 import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from concurrent.futures import Executor
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,7 +23,7 @@ from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.evaluation import Evaluation, evaluated
-from dashwright.expressions.fetching import Fetched, fetch
+from dashwright.expressions.fetching import Fetched, fetch, within
 from dashwright.expressions.health import health
 from dashwright.expressions.request import Request, read
 from dashwright.expressions.sources.answers import Answers
@@ -61,6 +62,7 @@ class Settings:
     """What an answer may cost, how many ``seconds`` its evaluation may take, and what time it is.
 
     ``sources`` finds the data sources, ``answers`` holds what they answered a moment ago; ``sql`` runs statements where that is served.
+    ``threads`` are those of large evaluations, so that these keep no thread from the work that all share.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -69,6 +71,14 @@ class Settings:
     sources: Sources = field(default_factory=Directory)
     answers: Answers = field(default_factory=Answers)
     sql: SqlEngine | None = None
+    threads: ThreadPoolExecutor | None = None
+
+    def close(self) -> None:
+        """End statements at work with an error, and wait for large evaluations. No process and no thread is left."""
+        if self.sql:
+            self.sql.stop()
+        if self.threads:
+            self.threads.shutdown()
 
 
 _DEFAULTS = Settings()
@@ -107,24 +117,23 @@ async def _evaluate(body: bytes, asking: Asking, settings: Settings, limits: Lim
     request = await _run(large, limits, partial(read, body, asking, settings.clock.now(), limits, settings.sql))
     fetched = await fetch(request, asking, limits, settings.sources, settings.answers)
     large = large or not _is_brief(request, fetched)
-    threads = settings.sql.threads if settings.sql and "sql" in request.kinds.values() else None
-    evaluation = await _run(large, limits, partial(evaluated, request, fetched, limits, explain=asking.explain), threads)
+    async with AsyncExitStack() as held:
+        if settings.sql and "sql" in request.kinds.values():
+            async with within(limits.deadline):
+                await held.enter_async_context(settings.sql.limiter.slot(asking.org_id))
+        work = partial(evaluated, request, fetched, limits, explain=asking.explain)
+        evaluation = await _run(large, limits, work, settings.threads)
     for ref_id, result in evaluation.shown.items():
         if result.error and result.error.status == response.OURS:
             _log.error("ref_id_failed", ref_id=ref_id, exc_info=result.error)
     return evaluation
 
 
-async def _run(large: bool, limits: Limits, work: Callable[[], Outcome], threads: Executor | None = None) -> Outcome:
-    """The outcome of the work; what is large is done in a thread, which ends by its deadline when nobody waits any more.
-
-    ``threads`` are those of work that mostly waits, and would keep others from threads that all share.
-    """
+async def _run(large: bool, limits: Limits, work: Callable[[], Outcome], threads: ThreadPoolExecutor | None = None) -> Outcome:
+    """Return the outcome of the work. Large work is done in a thread, which ends by its deadline when its caller is gone."""
     if not large:
         return work()
     try:
-        if threads is None:
-            return await asyncio.to_thread(work)
         return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, work)
     except asyncio.CancelledError:
         limits.deadline.end()

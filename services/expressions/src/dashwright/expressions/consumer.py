@@ -1,15 +1,19 @@
 """Takes queries from the queue and sends their answers back, in pieces where they are large."""
 
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from dataclasses import fields
 from time import perf_counter
+from typing import Final
 
 import structlog
 
 from dashwright.common.errors import BadRequest, DeadlineExceeded
+from dashwright.common.fair_limiter import FairLimiter
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import Reply, Request, RpcServer
-from dashwright.common.models.asking import Asking
+from dashwright.common.models.asking import Asking, Door
 from dashwright.common.settings import SQL_FEATURE, Settings
 from dashwright.expressions import answer
 from dashwright.expressions.engine.limits import Limits
@@ -19,13 +23,33 @@ from dashwright.expressions.sql.engine import SqlEngine
 
 log = structlog.get_logger()
 
+_WAITING: Final = 512
+_HEALTH_SLOTS: Final = 8
+_VALIDATION_SLOTS: Final = 2
+_BESIDE_WAITING: Final = 64
+"""Checks of health, and validations, that wait. Both are brief and small."""
+
+_THREADS: Final = 64
+"""More than there are queries, jobs and panels of pictures at work at once; each is made when it is needed."""
+
 
 class QueryConsumer:
-    """``slots``: queries evaluated at once. ``settings``: what each may cost, and where its data sources are found."""
+    """Takes requests from the queue and shares its slots between organizations.
 
-    def __init__(self, broker: Broker, *, slots: int, settings: answer.Settings | None = None) -> None:
+    ``slots`` queries are evaluated concurrently, and ``waiting`` more are taken from the queue, so that the next one is
+    chosen fairly and not by its place in the queue. Health checks and validations have slots of their own.
+    """
+
+    def __init__(self, broker: Broker, *, slots: int, waiting: int = _WAITING, settings: answer.Settings | None = None) -> None:
         self._settings = settings or answer.Settings()
-        self._server = RpcServer(broker, broker.topology.query, self._answer, prefetch=slots)
+        advice = "ask again in a moment (settings DASHWRIGHT_QUERY_SLOTS and DASHWRIGHT_QUERY_WAITING)"
+        seconds = self._settings.seconds
+        queries = FairLimiter(slots, waiting=waiting, seconds=seconds, subject="queries", advice=advice)
+        health = FairLimiter(_HEALTH_SLOTS, waiting=_BESIDE_WAITING, seconds=seconds, subject="health checks of data sources")
+        validations = FairLimiter(_VALIDATION_SLOTS, waiting=_BESIDE_WAITING, seconds=seconds, subject="validations")
+        self._limiters = {Door.QUERY: queries, Door.PANEL: queries, Door.HEALTH: health, Door.VALIDATION: validations}
+        prefetch = sum(limiter.capacity for limiter in (queries, health, validations))
+        self._server = RpcServer(broker, broker.topology.query, self._answer, prefetch=prefetch)
 
     async def start(self) -> None:
         await self._server.start()
@@ -39,13 +63,28 @@ class QueryConsumer:
             asking = Asking.of(request.headers)
         except ValueError as error:
             raise BadRequest(f"the message names a door that this worker does not know: {error}; update the worker") from error
-        left = request.deadline - self._settings.clock.seconds()
-        if left <= 0:
-            raise DeadlineExceeded("the caller's deadline passed before the query was begun; ask again, or with a longer deadline")
-        answered = await answer.answer(request.body, asking, self._settings, left)
-        body: bytes | AsyncIterator[bytes] = b"".join(answered.pieces) if isinstance(answered.pieces, list) else answered.pieces
-        log.info("query_answered", status=answered.status, ms=round((perf_counter() - started) * 1000, 3))
+        async with AsyncExitStack() as held:
+            await held.enter_async_context(self._limiters[asking.door].slot(asking.org_id))
+            waited = perf_counter() - started
+            left = request.deadline - self._settings.clock.seconds()
+            if left <= 0:
+                raise DeadlineExceeded("the caller's deadline passed before the query was begun; ask again, or with a longer deadline")
+            answered = await answer.answer(request.body, asking, self._settings, left)
+            pieces = answered.pieces
+            body = b"".join(pieces) if isinstance(pieces, list) else _sent(pieces, held.pop_all())
+        log.info("query_answered", status=answered.status, ms=_milliseconds(perf_counter() - started), waited=_milliseconds(waited))
         return Reply(body, {"status": answered.status, "content_type": answered.content_type})
+
+
+async def _sent(pieces: AsyncIterator[bytes], held: AsyncExitStack) -> AsyncIterator[bytes]:
+    """Yield the pieces, and give up what was ``held`` for them when the last is sent or its reader is gone."""
+    async with held:
+        async for piece in pieces:
+            yield piece
+
+
+def _milliseconds(seconds: float) -> float:
+    return round(seconds * 1000, 3)
 
 
 def answer_settings(settings: Settings, sources: Sources | None = None) -> answer.Settings:
@@ -57,4 +96,11 @@ def answer_settings(settings: Settings, sources: Sources | None = None) -> answe
     limits = Limits(**named)
     answers = Answers(max_bytes=settings.query_cache_bytes, seconds=settings.query_cache_seconds)
     sql = SqlEngine(limits, slots=settings.sql_slots) if SQL_FEATURE in settings.features else None
-    return answer.Settings(limits, settings.evaluation_seconds, sources=sources or Directory(), answers=answers, sql=sql)
+    return answer.Settings(
+        limits,
+        settings.evaluation_seconds,
+        sources=sources or Directory(),
+        answers=answers,
+        sql=sql,
+        threads=ThreadPoolExecutor(_THREADS, thread_name_prefix="evaluation"),
+    )

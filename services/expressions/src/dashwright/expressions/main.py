@@ -54,8 +54,9 @@ class ExpressionsWorker:
             **dict.fromkeys(postgres.TYPES, partial(Postgres, connections=self._connections)),
         }
         records = StoredRecords(database, SecretBox.of(require(settings.secret_key, "SECRET_KEY")))
-        self._settings = answer_settings(settings, Directory(kinds, records, seconds=settings.source_seconds))
-        self._queries = QueryConsumer(broker, slots=settings.query_slots, settings=self._settings)
+        sources = Directory(kinds, records, seconds=settings.source_seconds, testdata=settings.testdata)
+        self._settings = answer_settings(settings, sources)
+        self._queries = QueryConsumer(broker, slots=settings.query_slots, waiting=settings.query_waiting, settings=self._settings)
         self._pictures = PictureConsumer(broker, self._settings, seconds=settings.evaluation_seconds)
         keep = timedelta(seconds=settings.evaluation_result_seconds)
         self._jobs = JobConsumer(
@@ -83,8 +84,7 @@ class ExpressionsWorker:
         await self._relay.stop()
         await self._http.close()
         await self._connections.close()
-        if self._settings.sql:
-            await asyncio.to_thread(self._settings.sql.stop)
+        await asyncio.to_thread(self._settings.close)
 
     async def _warm(self) -> None:
         """Without a first child statements are tried all the same, and everything else is served."""

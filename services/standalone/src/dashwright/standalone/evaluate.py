@@ -88,8 +88,7 @@ def evaluate(
     except DashwrightError as error:
         return _refused(error, FAILED)
     finally:
-        if settings.sql:
-            settings.sql.stop()
+        settings.close()
     if form == "json":
         sys.stdout.write(b"".join(part for part, _ in response.fragments(shown)).decode() + "\n")
     else:

@@ -24,6 +24,7 @@ class Limits:
     the result of one binary operator may take; 0 turns that check off. ``source_bytes``: bytes of one answer of a data source, unpacked;
     ``source_rows``: rows of one that answers tables, the others are left out. ``sql_seconds``, ``sql_bytes``: of one sql statement, and as
     many bytes again for the tables it reads; ``sql_output_cells``: rows times columns that it answers before it is cut.
+    ``testdata_seconds``: how long a ``slow_query`` of testdata waits.
     """
 
     query_targets: int = 500
@@ -42,6 +43,7 @@ class Limits:
     sql_seconds: float = 10
     sql_bytes: int = 512 * 1024 * 1024
     sql_output_cells: int = 1_000_000
+    testdata_seconds: float = 30
     deadline: Deadline = field(default_factory=Deadline)
 
     def refusal(self, name: str, found: str, advice: str) -> TooLarge:

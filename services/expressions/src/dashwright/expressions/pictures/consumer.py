@@ -7,6 +7,7 @@ import structlog
 from pydantic import ValidationError
 
 from dashwright.common.errors import BadRequest
+from dashwright.common.fair_limiter import FairLimiter
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import Reply, Request, RpcServer
 from dashwright.common.models.asking import Asking
@@ -17,8 +18,10 @@ from dashwright.expressions.pictures.plotter import Plotter
 
 _log = structlog.get_logger()
 
-_AT_ONCE: Final = 2
-"""Pictures whose queries run at the same time; they are drawn one after another."""
+_SLOTS: Final = 2
+"""Pictures whose queries run concurrently; they are drawn one after another."""
+
+_WAITING: Final = 16
 
 
 class PictureConsumer:
@@ -28,7 +31,8 @@ class PictureConsumer:
         self._settings = settings
         self._seconds = seconds
         self._plotter = Plotter()
-        self._server = RpcServer(broker, broker.topology.pictures, self._answer, prefetch=_AT_ONCE)
+        self._limiter = FairLimiter(_SLOTS, waiting=_WAITING, subject="pictures")
+        self._server = RpcServer(broker, broker.topology.pictures, self._answer, prefetch=self._limiter.capacity)
 
     async def start(self) -> None:
         await self._server.start()
@@ -43,7 +47,9 @@ class PictureConsumer:
             wanted = DrawRequest.model_validate_json(request.body)
         except ValidationError as error:
             raise BadRequest(f"the request for a picture cannot be read: {error.errors(include_url=False)[0]['msg']}") from error
-        until = monotonic() + min(self._seconds, request.deadline - self._settings.clock.seconds())
-        picture = await draw(wanted, Asking.of(request.headers), self._settings, self._plotter, until)
+        asking = Asking.of(request.headers)
+        async with self._limiter.slot(asking.org_id):
+            until = monotonic() + min(self._seconds, request.deadline - self._settings.clock.seconds())
+            picture = await draw(wanted, asking, self._settings, self._plotter, until)
         _log.info("picture_drawn", bytes=len(picture.body), ms=round((perf_counter() - started) * 1000, 3))
         return Reply(picture.body, {"content_type": picture.media_type})

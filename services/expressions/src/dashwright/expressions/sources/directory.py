@@ -55,10 +55,13 @@ class Sources(Protocol):
 class Directory:
     """The sources that are built in, and those that the caller's organization has on record.
 
-    ``seconds``: how long a source may take where its record does not say.
+    ``seconds``: how long a source may take where its record does not say. Without ``testdata`` that source is refused.
     """
 
-    def __init__(self, kinds: Kinds | None = None, records: Records | None = None, *, seconds: float = SECONDS) -> None:
+    def __init__(
+        self, kinds: Kinds | None = None, records: Records | None = None, *, seconds: float = SECONDS, testdata: bool = True
+    ) -> None:
+        self._has_testdata = testdata
         self._kinds = kinds or {}
         self._records = records
         self._seconds = seconds
@@ -71,7 +74,7 @@ class Directory:
 
     async def _find(self, kind: str, uid: str, asking: Asking) -> Found | DashwrightError:
         if kind in BUILT_IN:
-            return Found(kind, BUILT_IN[kind])
+            return self._built_in(kind)
         if not uid:
             return BadRequest(f"the query names no data source but the type {kind!r:.80}; name its uid as datasource.uid")
         try:
@@ -81,12 +84,17 @@ class Directory:
         if record is None:
             return self._unknown(uid, asking)
         if record.type in BUILT_IN:
-            return Found(record.type, BUILT_IN[record.type])
+            return self._built_in(record.type)
         make = self._kinds.get(record.type)
         if make is None:
             served = ", ".join([*BUILT_IN, *self._kinds])
             return BadRequest(f"the data source {uid!r:.80} has the type {record.type!r:.80}, which is not served; served are {served}")
         return Found(record.type, make(record), _seconds(record, self._seconds), record)
+
+    def _built_in(self, kind: str) -> Found | DashwrightError:
+        if not self._has_testdata:
+            return BadRequest(f"{kind} is switched off on this server (setting DASHWRIGHT_TESTDATA); query another data source")
+        return Found(kind, BUILT_IN[kind])
 
     async def _record(self, uid: str, asking: Asking) -> SourceRecord | None:
         """By uid; saved panels of old name it by its name. What the caller may not query is not there, its secrets stay sealed."""

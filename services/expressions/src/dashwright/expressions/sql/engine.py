@@ -3,13 +3,13 @@
 import re
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import structlog
 
 from dashwright.common.errors import BadRequest, DashwrightError, DeadlineExceeded, TooLarge, Unavailable
+from dashwright.common.fair_limiter import FairLimiter
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.sql import statement
@@ -26,8 +26,8 @@ _UNKNOWN_COLUMN = re.compile(r'(?:Referenced column|does not have a column named
 _OUT_OF_MEMORY = ("OutOfMemoryException", "MemoryError")
 _SHOWN_COLUMNS = 50
 
-_THREADS = 64
-"""More than there are queries and jobs at work at once; each is made when it is needed."""
+_WAITING = 256
+"""More than there are queries, jobs and panels of pictures at work at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,12 @@ class Selected:
 
 
 class SqlEngine:
-    """``slots``: statements at once. ``limits`` hold for each. ``threads`` are there to wait for them in."""
+    """Runs ``slots`` statements concurrently, each within ``limits``. A request takes a slot of ``limiter`` before it selects."""
 
     def __init__(self, limits: Limits, *, slots: int) -> None:
         self.sandbox = Sandbox(Fence(limits.sql_bytes, limits.sql_seconds, MACROS), slots)
-        self.threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="sql")
+        advice = "ask again in a moment (setting DASHWRIGHT_SQL_SLOTS)"
+        self.limiter = FairLimiter(slots, waiting=_WAITING, subject="queries with sql expressions", advice=advice)
 
     def warm(self, seconds: float) -> None:
         """Starts the first child and reads a first statement, so that no caller waits for it. Raises Unavailable."""
@@ -63,7 +64,6 @@ class SqlEngine:
     def stop(self) -> None:
         """Statements at work end with an error; no process is left."""
         self.sandbox.stop()
-        self.threads.shutdown()
 
     def select(self, ref_id: str, sql: str, relations: Mapping[str, Relation], limits: Limits) -> Selected:
         """Runs in the caller's thread until there is an answer, or the time is over. ``sql`` is in DuckDB's words.

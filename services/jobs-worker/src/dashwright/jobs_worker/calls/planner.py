@@ -6,17 +6,17 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from dashwright.common.database.pool import Database
+from dashwright.common.fair_limiter import FairLimiter
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.models.repository_views import SyncPlan
 from dashwright.common.stores import repositories, revisions
 from dashwright.jobs_worker.actions.preview import Preview, preview
 from dashwright.jobs_worker.actions.sync import Means, SyncJob
-from dashwright.jobs_worker.calls.turns import Turns
 from dashwright.jobs_worker.domain.objects import Repository
 from dashwright.jobs_worker.ports import Checkouts, Revisions, StoredObjects
 
-_AT_ONCE: Final = 3
-_OF_ONE: Final = 2
+_SLOTS: Final = 3
+_WAITING: Final = 3
 
 
 class Planner:
@@ -36,7 +36,7 @@ class Planner:
         self._commits = commits
         self._open_stored = open_stored
         self._open_means = open_means
-        self._turns = Turns(at_once=_AT_ONCE, of_one=_OF_ONE, in_hand=_OF_ONE)
+        self._limiter = FairLimiter(_SLOTS, waiting=_WAITING, subject="plans")
 
     async def plan(self, repository: Repository, ref: str = "", *, with_items: bool = True) -> SyncPlan:
         """``ref`` is a branch or a commit, empty for the repository's own branch. Without ``with_items`` it is only counted.
@@ -44,7 +44,7 @@ class Planner:
         Whether syncs are enabled does not matter. Raises what ``at``, ``synced`` and their checkouts do, and TooManyRequests where others
         of the organization are looking already.
         """
-        async with self._turns.taken(repository.namespace):
+        async with self._limiter.slot(repository.namespace):
             async with self._database.connection() as connection:
                 kept = await repositories.kept(connection, uuid.UUID(repository.uid), generation=repository.generation)
                 known = {revision.ref for revision in await revisions.listed(connection, uuid.UUID(repository.uid))}

@@ -8,6 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 from dashwright.common.database.pool import Database
 from dashwright.common.document import write_json
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, SourceFailed, Unhealthy
+from dashwright.common.fair_limiter import FairLimiter
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.messaging.rpc import Reply, Request
 from dashwright.common.models.provisioning import RepositoryType
@@ -24,18 +25,17 @@ from dashwright.common.models.shape import Shape
 from dashwright.common.secrets import SecretUnreadable
 from dashwright.jobs_worker.calls.files import AboutFiles, FileCalls
 from dashwright.jobs_worker.calls.planner import Planner
-from dashwright.jobs_worker.calls.turns import Turns
 from dashwright.jobs_worker.domain.objects import Repository
 from dashwright.jobs_worker.stored_repositories import load
 
 _REQUEST: Final[TypeAdapter[RepositoryRequest]] = TypeAdapter(RepositoryRequest)
 
-CALLS_IN_HAND: Final = 32
-"""Of all organizations. Each may have a body of some megabytes."""
+_SLOTS: Final = 8
+_WAITING: Final = 24
+"""Each may have a body of some megabytes."""
 
-_AT_ONCE: Final = 8
-_OF_ONE: Final = 6
-_IN_HAND: Final = 24
+CALLS_IN_HAND: Final = _SLOTS + _WAITING
+"""Calls of all organizations that a worker takes from the queue."""
 
 
 class Repositories(Protocol):
@@ -58,7 +58,7 @@ class RepositoryCalls:
         self._repositories = repositories
         self._planner = planner
         self._files = files
-        self._turns = Turns(at_once=_AT_ONCE, of_one=_OF_ONE, in_hand=_IN_HAND)
+        self._limiter = FairLimiter(_SLOTS, waiting=_WAITING, subject="requests for repositories")
 
     async def answer(self, request: Request) -> Reply:
         """The RPC: a RepositoryRequest in, out what it says there.
@@ -69,7 +69,7 @@ class RepositoryCalls:
             wanted = _REQUEST.validate_json(request.body)
         except ValidationError as error:
             raise BadRequest("the request is none that is answered about repositories") from error
-        async with self._turns.taken(wanted.namespace):
+        async with self._limiter.slot(wanted.namespace):
             return await self._answer(request, wanted)
 
     async def _answer(self, request: Request, wanted: RepositoryRequest) -> Reply:

@@ -69,9 +69,12 @@ async def _random_walk(query: Properties, limits: Limits) -> Sequence[Frame]:
 
 
 async def _slow_query(query: Properties, limits: Limits) -> Sequence[Frame]:
-    """Waits for ``stringInput``, a length of time, before it walks."""
+    """Return a random walk after ``stringInput``, a length of time. Raises TooLarge for a longer one than is allowed."""
     wait = query.text("stringInput").strip()
-    await asyncio.sleep(max(0, nanoseconds(wait)) / 1e9 if wait else 0)
+    seconds = max(0, nanoseconds(wait)) / 1e9 if wait else 0
+    if seconds > limits.testdata_seconds:
+        raise limits.refusal("testdata_seconds", f"slow_query is to wait {seconds:g} s", "give a shorter stringInput")
+    await asyncio.sleep(seconds)
     return await asyncio.to_thread(random_walks, query, 1, limits)
 
 

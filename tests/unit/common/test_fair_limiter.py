@@ -1,0 +1,154 @@
+"""The laws of fair shares, for any order of arrivals, ends and departures."""
+
+import asyncio
+from collections import Counter
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashwright.common.errors import TooManyRequests
+from dashwright.common.fair_limiter import FairLimiter
+
+ORGANIZATIONS = range(5)
+
+
+class World:
+    """A limiter under test, with every request that came to it."""
+
+    def __init__(self, limiter: FairLimiter) -> None:
+        self.limiter = limiter
+        self.waiting: list[tuple[int, asyncio.Task[None]]] = []
+        self.working: list[tuple[int, asyncio.Task[None], asyncio.Event]] = []
+        self.refused = 0
+
+    async def arrive(self, organization: int) -> None:
+        task = asyncio.create_task(self._request(organization))
+        self.waiting.append((organization, task))
+        await self.settle()
+
+    async def end(self, number: int) -> None:
+        if self.working:
+            self.working[number % len(self.working)][2].set()
+            await self.settle()
+
+    async def leave(self, number: int) -> None:
+        """Cancel a request that waits."""
+        if self.waiting:
+            self.waiting[number % len(self.waiting)][1].cancel()
+            await self.settle()
+
+    async def leave_as_another_ends(self, number: int) -> None:
+        """Cancel a request in the moment in which it may be given a slot."""
+        if self.waiting and self.working:
+            self.working[number % len(self.working)][2].set()
+            if number % 2:
+                await asyncio.sleep(0)
+            self.waiting[0][1].cancel()
+            await self.settle()
+
+    async def close(self) -> None:
+        for task in [*(task for _, task in self.waiting), *(task for _, task, _ in self.working)]:
+            task.cancel()
+        await self.settle()
+
+    async def settle(self) -> None:
+        for _ in range(6):
+            await asyncio.sleep(0)
+        self.waiting = [(organization, task) for organization, task in self.waiting if not task.done()]
+
+    def holds(self) -> Counter[int]:
+        return Counter(organization for organization, *_ in self.working)
+
+    async def _request(self, organization: int) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        with suppress(asyncio.CancelledError):
+            try:
+                async with self.limiter.slot(organization):
+                    ended = asyncio.Event()
+                    self.waiting = [each for each in self.waiting if each[1] is not task]
+                    self.working.append((organization, task, ended))
+                    try:
+                        await ended.wait()
+                    finally:
+                        self.working = [each for each in self.working if each[1] is not task]
+            except TooManyRequests:
+                self.refused += 1
+
+
+def check(world: World) -> None:
+    limiter, holds = world.limiter, world.holds()
+    free = limiter.slots - holds.total()
+    waiting = Counter(organization for organization, _ in world.waiting)
+    assert free >= 0
+    assert waiting.total() <= limiter.capacity - limiter.slots
+    for organization in waiting:
+        if holds[organization]:
+            assert free <= limiter.reserve, "a slot beyond the reserve is free while a request waits"
+        else:
+            assert free == 0, "a slot is free while an organization without one waits"
+            assert len(holds) > limiter.reserve, "organizations hold what is reserved for others"
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["arrive"] * 4 + ["end"] * 2 + ["leave", "leave_as_another_ends"]), st.integers(0, 50)),
+    min_size=20,
+    max_size=80,
+)
+
+
+@given(slots=st.integers(1, 8), waiting=st.integers(0, 6), steps=STEPS)
+def test_no_organization_waits_for_the_backlog_of_another(slots: int, waiting: int, steps: list[tuple[str, int]]) -> None:
+    """And no slot is lost, whoever leaves when."""
+
+    async def run() -> None:
+        world = World(FairLimiter(slots, waiting=waiting))
+        for step, number in steps:
+            await getattr(world, step)(number % len(ORGANIZATIONS) if step == "arrive" else number)
+            check(world)
+        await world.close()
+        assert not world.working
+        for organization in range(slots):
+            await world.arrive(organization)
+        assert world.holds().total() == slots
+        await world.close()
+
+    asyncio.run(run())
+
+
+async def test_waiting_organizations_take_turns() -> None:
+    """A long backlog of one and a short one of another are served alternately, each in its own order."""
+    limiter, served = FairLimiter(1, waiting=20), []
+
+    async def ask(organization: str, number: int) -> None:
+        async with limiter.slot(organization):
+            served.append(f"{organization}{number}")
+            await asyncio.sleep(0)
+
+    asked = [("a", 1), ("a", 2), ("a", 3), ("a", 4), ("b", 1), ("b", 2)]
+    await asyncio.gather(*(ask(*each) for each in asked))
+    assert served == ["a1", "b1", "a2", "b2", "a3", "a4"]
+
+
+async def test_a_place_to_wait_remains_for_others() -> None:
+    """An organization that asks for very much is refused before it takes the last place."""
+    world = World(FairLimiter(2, waiting=8))
+    for _ in range(20):
+        await world.arrive(1)
+    assert (len(world.working), len(world.waiting), world.refused) == (1, 4, 15)
+    for organization in (2, 3, 4):
+        await world.arrive(organization)
+    assert world.refused == 15
+    await world.close()
+
+
+async def test_waiting_is_bounded_and_its_refusal_is_clear() -> None:
+    limiter = FairLimiter(1, waiting=3, seconds=0.001, subject="queries", advice="ask later")
+    async with limiter.slot("a"):
+        with pytest.raises(TooManyRequests, match=r"no slot became free for queries of your organization in 0.001 s; ask later"):
+            async with limiter.slot("a"):
+                pass
+    async with limiter.slot("b"):
+        pass

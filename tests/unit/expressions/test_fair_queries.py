@@ -1,0 +1,151 @@
+"""Slow queries of one organization keep no other organization waiting, whatever they wait for."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import orjson
+import pytest
+
+from dashwright.common.errors import DashwrightError, TooManyRequests
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.messaging.rpc import RpcClient
+from dashwright.common.models.asking import Asking, Door
+from dashwright.common.models.expressions import SourceQuery
+from dashwright.common.settings import load
+from dashwright.expressions.answer import Settings
+from dashwright.expressions.consumer import QueryConsumer, answer_settings
+from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.sources.directory import Directory, Found
+from dashwright.expressions.sources.source import Source
+
+GREEDY, OTHER, THIRD = 2, 1, 3
+SLOTS = 8
+SLOW = {"queries": [{"refId": "A", "datasource": {"type": "slow", "uid": "slow"}}]}
+SMALL = {"queries": [{"refId": "A", "type": "math", "expression": "1"}]}
+
+
+class Slow(Source):
+    """A data source that is silent."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.busy = asyncio.Event()
+        self.another = asyncio.Event()
+        self.released = asyncio.Event()
+
+    async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
+        return await self._wait()
+
+    async def health(self) -> str:
+        await self._wait()
+        return ""
+
+    async def _wait(self) -> Sequence[Frame]:
+        self.asked += 1
+        if self.asked == SLOTS - SLOTS // 4:
+            self.busy.set()
+        elif self.busy.is_set():
+            self.another.set()
+        await self.released.wait()
+        return []
+
+
+class Sources:
+    """The slow source for every query that names it."""
+
+    def __init__(self, slow: Slow) -> None:
+        self._slow = slow
+
+    async def find(self, queries: Sequence[SourceQuery], asking: Asking) -> list[Found | DashwrightError]:
+        if queries[0].datasource.uid == "slow":
+            return [Found("slow", self._slow) for _ in queries]
+        return await Directory().find(queries, asking)
+
+
+@asynccontextmanager
+async def worker(settings: Settings, *, waiting: int = 64) -> AsyncIterator[Any]:
+    """Run a worker; yield what asks it for an organization."""
+    broker = MemoryBroker()
+    await broker.start()
+    consumer, client = QueryConsumer(broker, slots=SLOTS, waiting=waiting, settings=settings), RpcClient(broker)
+    await consumer.start()
+    await client.start()
+
+    async def ask(org_id: int, body: dict[str, Any], door: Door = Door.QUERY) -> dict[str, Any]:
+        headers = Asking(door, org_id=org_id).headers()
+        answer = await client.call(broker.topology.query, orjson.dumps(body), timeout=20, headers=headers)
+        return {"status": answer.headers["status"], **orjson.loads(await answer.read())}
+
+    try:
+        yield ask
+    finally:
+        await client.close()
+        await consumer.stop(drain=0)
+        await broker.close()
+
+
+async def test_slow_queries_of_one_organization_delay_no_other() -> None:
+    """Neither its small queries, nor health, nor validation; and what waited is served when the slow ones end."""
+    slow = Slow()
+    async with worker(Settings(sources=Sources(slow))) as ask, asyncio.TaskGroup() as group:
+        backlog = [group.create_task(ask(GREEDY, SLOW)) for _ in range(2 * SLOTS)]
+        await slow.busy.wait()
+        for org_id in (OTHER, THIRD):
+            assert (await ask(org_id, SMALL))["status"] == 200
+        assert (await ask(GREEDY, {"targets": SMALL["queries"]}, Door.VALIDATION))["status"] == 200
+        assert slow.asked == SLOTS - SLOTS // 4
+        slow.released.set()
+    assert [task.result()["status"] for task in backlog] == [200] * (2 * SLOTS)
+
+
+async def test_slow_health_checks_delay_neither_queries_nor_other_organizations() -> None:
+    slow = Slow()
+    check = {"uid": "slow"}
+    async with worker(Settings(sources=Sources(slow))) as ask, asyncio.TaskGroup() as group:
+        for _ in range(2 * SLOTS):
+            group.create_task(ask(GREEDY, check, Door.HEALTH))
+        await slow.busy.wait()
+        assert (await ask(GREEDY, SMALL))["status"] == 200
+        other = group.create_task(ask(OTHER, check, Door.HEALTH))
+        await slow.another.wait()
+        slow.released.set()
+    assert other.result()["status"] == "OK"
+
+
+async def test_a_backlog_is_refused_before_it_fills_the_worker() -> None:
+    """Its organization is refused at the bound; another one finds a place and a slot."""
+    slow = Slow()
+    async with worker(Settings(sources=Sources(slow)), waiting=4) as ask, asyncio.TaskGroup() as group:
+        for _ in range(SLOTS - SLOTS // 4 + 2):
+            group.create_task(ask(GREEDY, SLOW))
+        await slow.busy.wait()
+        with pytest.raises(TooManyRequests, match=r"8 queries of your organization.*DASHWRIGHT_QUERY_SLOTS"):
+            await ask(GREEDY, SLOW)
+        assert (await ask(OTHER, SMALL))["status"] == 200
+        slow.released.set()
+
+
+async def test_endless_statements_of_one_organization_delay_no_other() -> None:
+    """Of two processes it has one at most; its other statements wait, and end by their time."""
+    settings = answer_settings(load(features="sqlExpression", sql_slots=2, sql_seconds=600, evaluation_seconds=600))
+    assert settings.sql is not None
+    endless = "with recursive t as (select 1 as n union all select n + 1 from t) select sum(n) from t"
+    try:
+        async with worker(settings) as ask:
+            backlog = [asyncio.create_task(ask(GREEDY, _sql(endless))) for _ in range(4)]
+            answered = await ask(OTHER, _sql("select 1"))
+            assert answered["status"] == 200
+            assert not any(task.done() for task in backlog)
+            for task in backlog:
+                task.cancel()
+            await asyncio.gather(*backlog, return_exceptions=True)
+    finally:
+        await asyncio.to_thread(settings.close)
+
+
+def _sql(statement: str) -> dict[str, Any]:
+    return {"queries": [{"refId": "A", "type": "sql", "expression": statement}]}
