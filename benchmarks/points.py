@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import uvloop
+from tests.signer import SIGNER
 
 from benchmarks import series
 from benchmarks.bare_query import cut
@@ -63,7 +64,11 @@ async def work(amqp_url: str, ready: bytes | None) -> None:
     register()
     broker = AmqpBroker(amqp_url)
     await broker.start()
-    server = QueryConsumer(broker, slots=8) if ready is None else RpcServer(broker, broker.topology.query, _answering(ready), prefetch=8)
+    server = (
+        QueryConsumer(broker, SIGNER, slots=8)
+        if ready is None
+        else RpcServer(broker, broker.topology.query, _answering(ready), SIGNER, prefetch=8)
+    )
     await server.start()
     print("ready", flush=True)
     await asyncio.Future()

@@ -8,14 +8,18 @@ from datetime import timedelta
 import orjson
 import pytest
 import structlog
+from tests.signer import SIGNER
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Forbidden, TooManyRequests, Unavailable
 from dashwright.common.jobs.progress import Tally
+from dashwright.common.jobs.routing import EVALUATE
 from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.messaging.memory import MemoryBroker
-from dashwright.common.messaging.message import Message
+from dashwright.common.messaging.message import Delivery, Message
+from dashwright.common.messaging.signing import SIGNATURE, Purpose, Signer
+from dashwright.common.messaging.verdict import Done
 from dashwright.common.models.provisioning import JobStatus
 from dashwright.common.observability import metrics
 from dashwright.common.relay import Relay
@@ -47,7 +51,7 @@ class Floor:
         self.database = database
         self.broker = broker
         self.runner = runner
-        self.relay = Relay(database, broker)
+        self.relay = Relay(database, broker, SIGNER)
         queue = broker.topology.work
         self.consumer = JobConsumer(database, broker, self.relay, {"sync": runner}, Clock(), queue=queue, slots=4, lease=lease)
 
@@ -300,16 +304,40 @@ async def test_where_an_equal_job_waits_the_lapsed_one_ends(database: Database, 
 async def test_a_dead_wakeup_ends_its_job(database: Database, broker: MemoryBroker, key: str) -> None:
     """A dead wake-up ends its pending job with the reason, whether it was of a job on a repository or of an evaluation."""
     floor = Floor(database, broker, Scripted(succeed))
-    dead_letters = DeadLetters(database, broker, floor.relay, Clock())
+    dead_letters = DeadLetters(database, broker, floor.relay, SIGNER, Clock())
     await dead_letters.start()
     uid = await floor.submit("a")
     body = orjson.dumps({"uid": str(uid)})
-    message = Message(body=body, headers={"dashwright-reason": "delivered too often"})
+    signature = SIGNER.sign(Purpose.WAKE_UP, [key], body)
+    message = Message(body=body, headers={"dashwright-reason": "delivered too often", SIGNATURE: signature})
     await broker.publish(broker.topology.dead, key, message)
     job = await floor.until(uid, "error")
     await dead_letters.stop(drain=5)
     await floor.relay.stop()
     assert "delivered too often" in orjson.loads(job.status)["message"]
+
+
+async def test_a_forged_wakeup_changes_no_job(database: Database, broker: MemoryBroker) -> None:
+    """Neither as a dead one, nor by the queue of workers that run other jobs: signature and row decide."""
+    runner = Scripted(succeed)
+    floor = Floor(database, broker, runner)
+    worker = JobConsumer(database, broker, floor.relay, {"other": runner}, Clock(), queue=broker.topology.evaluate, slots=1, lease=LEASE)
+    dead_letters = DeadLetters(database, broker, floor.relay, SIGNER, Clock())
+    uid = await floor.submit("a")
+    body = orjson.dumps({"uid": str(uid)})
+    stranger = Signer("another key").sign(Purpose.WAKE_UP, ["work.sync"], body)
+    handled = []
+    for headers in ({}, {SIGNATURE: stranger}, {SIGNATURE: SIGNER.sign(Purpose.ANSWER, ["work.sync"], body)}):
+        message = Message(body=body, headers={"dashwright-reason": "forged", **headers})
+        delivery = Delivery(message=message, exchange=broker.topology.dead, routing_key="work.sync", redelivered=False, attempt=1)
+        handled.append(await dead_letters.handle(delivery))
+    by_evaluate = Delivery(message=Message(body=body), exchange=broker.topology.jobs, routing_key=EVALUATE, redelivered=False, attempt=1)
+    handled.append(await worker.handle(by_evaluate))
+    assert handled == [Done()] * 4
+    async with database.connection() as connection:
+        (job,) = await jobs.get_many(connection, [uid])
+    assert (job.state, job.attempts) == ("pending", 0)
+    await floor.relay.stop()
 
 
 async def test_the_repository_shows_what_becomes_of_its_sync(database: Database, broker: MemoryBroker) -> None:

@@ -9,6 +9,7 @@ from datetime import timedelta
 import orjson
 import pytest
 from tests.integration import syncing
+from tests.signer import SIGNER
 
 from dashwright.api.access.guard import Guard
 from dashwright.api.domain.access import permissions_of
@@ -53,7 +54,7 @@ async def limited(database: Database) -> Database:
 
 def door(database: Database, rules: QuotaRules = NONE) -> Writer:
     broker, clock = MemoryBroker(), Clock()
-    rpc = RpcClient(broker)
+    rpc = RpcClient(broker, SIGNER)
     edits = Edits(database, RepositoryWorker(database, broker, rpc, RepositoryProbe(broker, rpc, clock)), clock)
     settings = AdmissionSettings(permitted_paths=("/srv",))
     return Writer(database, clock, settings, rules, Guard(database, Feed(database)), SEALING, edits)

@@ -3,6 +3,8 @@
 import json
 from typing import Any, Self
 
+from tests.signer import SIGNER
+
 from dashwright.common.messaging import rpc_wire
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.messaging.rpc import RpcClient
@@ -28,7 +30,7 @@ class Calls:
     """Those about one repository of the default namespace. ``author`` asks for changes; ``is_repeated``: another worker ended over them."""
 
     def __init__(self, broker: MemoryBroker, name: str) -> None:
-        self._rpc = RpcClient(broker)
+        self._rpc = RpcClient(broker, SIGNER)
         self._queue = broker.topology.repositories
         self._name = name
         self.author = AUTHOR

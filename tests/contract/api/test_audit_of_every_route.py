@@ -13,6 +13,7 @@ import pytest
 from tests.contract.api.conftest import ADMIN, PASSWORD, Api, StartApi, basic
 from tests.contract.api.repositories import StandIn
 from tests.contract.api.test_authorization_matrix import address
+from tests.signer import SIGNER
 
 from dashwright.api.http.routing import PUBLIC, Route
 from dashwright.common.identity import Role
@@ -452,7 +453,7 @@ def is_patch(route: Route) -> bool:
 @pytest.fixture
 async def files(broker: MemoryBroker) -> AsyncIterator[None]:
     """A worker that says of every file that it is done."""
-    server = RpcServer(broker, broker.topology.repositories, StandIn().answer, prefetch=1)
+    server = RpcServer(broker, broker.topology.repositories, StandIn().answer, SIGNER, prefetch=1)
     await server.start()
     yield
     await server.stop(drain=0)

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import orjson
 import pytest
 from tests.contract.api.conftest import Api, StartApi
+from tests.signer import SIGNER
 
 from dashwright.common.identity import Role
 from dashwright.common.messaging.memory import MemoryBroker
@@ -31,7 +32,7 @@ class Worker:
 @pytest.fixture
 async def worker(broker: MemoryBroker) -> AsyncIterator[Worker]:
     worker = Worker()
-    server = RpcServer(broker, broker.topology.query, worker.answer, prefetch=4)
+    server = RpcServer(broker, broker.topology.query, worker.answer, SIGNER, prefetch=4)
     await server.start()
     yield worker
     await server.stop(drain=1)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.contract.api.conftest import ADMIN, Api
 from tests.contract.api.repositories import REPOSITORIES, StandIn, made
+from tests.signer import SIGNER
 
 from dashwright.common.errors import Conflict
 from dashwright.common.identity import Role
@@ -22,7 +23,7 @@ SPEC = {"title": "CPU", "panels": []}
 @pytest.fixture
 async def worker(api: Api, broker: MemoryBroker) -> AsyncIterator[StandIn]:
     stand_in = StandIn()
-    server = RpcServer(broker, broker.topology.repositories, stand_in.answer, prefetch=8)
+    server = RpcServer(broker, broker.topology.repositories, stand_in.answer, SIGNER, prefetch=8)
     await server.start()
     yield stand_in
     await server.stop(drain=0)

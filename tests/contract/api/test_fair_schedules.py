@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from tests.contract.api.conftest import Api, StartApi
+from tests.signer import SIGNER
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -72,7 +73,7 @@ async def plan(database: Database, broker: MemoryBroker, hosts: Hosts) -> Plan:
         if not made:
             made.append(
                 scheduler.Scheduler(
-                    database, Relay(database, broker), Prober(database, clock, hosts.look), clock, hosts.head, rules="these"
+                    database, Relay(database, broker, SIGNER), Prober(database, clock, hosts.look), clock, hosts.head, rules="these"
                 )
             )
         async with database.connection() as connection:

@@ -8,6 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 from prometheus_client import REGISTRY
+from tests.signer import SIGNER
 
 from dashwright.api.main import Gateway
 from dashwright.common.clock import Clock
@@ -45,7 +46,7 @@ async def session(tmp_path: Path, database: Database) -> AsyncIterator[aiohttp.C
     settings = load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), query_targets=5, secret_key="of tests only")
     broker = MemoryBroker()
     await broker.start()
-    worker = QueryConsumer(broker, slots=2, settings=answer_settings(settings))
+    worker = QueryConsumer(broker, SIGNER, slots=2, settings=answer_settings(settings))
     await worker.start()
     gateway = Gateway(settings, database, broker, Clock())
     address = await gateway.start()

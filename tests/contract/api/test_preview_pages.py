@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 from tests.contract.api.conftest import ADMIN, Api
 from tests.contract.api.repositories import StandIn, made, touch
+from tests.signer import SIGNER
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -21,7 +22,7 @@ PAGE = "/preview/team/deep/a.json"
 async def files(api: Api, broker: MemoryBroker, database: Database) -> AsyncIterator[StandIn]:
     await made(api, "team", api.data, "write")
     stand_in = StandIn()
-    server = RpcServer(broker, broker.topology.repositories, stand_in.answer, prefetch=8)
+    server = RpcServer(broker, broker.topology.repositories, stand_in.answer, SIGNER, prefetch=8)
     worker = ExpressionsWorker(load(secret_key="of tests only"), database, broker, Clock())
     await server.start()
     await worker.start()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.contract.api.conftest import Api
 from tests.contract.api.repositories import REPOSITORIES, judged, made
+from tests.signer import SIGNER
 
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.messaging.rpc import Reply, Request, RpcServer
@@ -27,7 +28,7 @@ class Prober:
 @pytest.fixture
 async def prober(broker: MemoryBroker) -> AsyncIterator[Prober]:
     prober = Prober()
-    server = RpcServer(broker, broker.topology.probe, prober.answer, prefetch=8)
+    server = RpcServer(broker, broker.topology.probe, prober.answer, SIGNER, prefetch=8)
     await server.start()
     yield prober
     await server.stop(drain=0)

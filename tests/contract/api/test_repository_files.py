@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.contract.api.conftest import ADMIN, Api
 from tests.contract.api.repositories import REPOSITORIES, StandIn, judged, made, touch
+from tests.signer import SIGNER
 
 from dashwright.api import repository_worker
 from dashwright.common.errors import AlreadyExists, Conflict
@@ -26,7 +27,7 @@ async def worker(api: Api, broker: MemoryBroker) -> AsyncIterator[StandIn]:
     """Of a repository named team."""
     await made(api, "team", api.data, "write")
     stand_in = StandIn()
-    server = RpcServer(broker, broker.topology.repositories, stand_in.answer, prefetch=8)
+    server = RpcServer(broker, broker.topology.repositories, stand_in.answer, SIGNER, prefetch=8)
     await server.start()
     yield stand_in
     await server.stop(drain=0)

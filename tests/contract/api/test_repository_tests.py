@@ -9,6 +9,7 @@ from tests.contract.api.conftest import Api
 from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, repository
 from tests.servers import git
 from tests.servers.git import GitServer
+from tests.signer import SIGNER
 
 from dashwright.common.identity import Role
 from dashwright.common.messaging.memory import MemoryBroker
@@ -155,7 +156,7 @@ async def test_a_token_travels_sealed(api: Api, broker: MemoryBroker) -> None:
         asked.append(request.body)
         return Reply(TrialAnswer().to_json())
 
-    worker = RpcServer(broker, broker.topology.repositories, answer, prefetch=1)
+    worker = RpcServer(broker, broker.topology.repositories, answer, SIGNER, prefetch=1)
     await worker.start()
     body = hosted(GitServer(api.data), token=TOKEN)
     assert await api("POST", f"{REPOSITORIES}/new/test", body) == GOOD

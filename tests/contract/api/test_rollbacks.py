@@ -9,6 +9,7 @@ import pytest
 from tests.contract.api.conftest import Api
 from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, repository, sync_status, synced, titles
 from tests.servers.git import GitServer, Work, git
+from tests.signer import SIGNER
 
 from dashwright.common.clock import Clock
 from dashwright.common.identity import Role
@@ -48,7 +49,7 @@ async def scheduled(api: Api, broker: MemoryBroker, *, incremental: bool = True,
         wanted = new_job("default", spec, uid=uid, kind=RepositoryType.GITHOST, now=Clock().now())
         nobody = {"uid": by, "login": by}
         submitted = await jobs.submit(connection, JOB, [wanted], submitted_by=nobody, headers={})
-    relay = Relay(api.database, broker)
+    relay = Relay(api.database, broker, SIGNER)
     relay.publish_soon(submitted.wakeups)
     await relay.stop()
     return await ended(api, {"metadata": {"uid": str(submitted.jobs[0].uid)}})

@@ -11,6 +11,7 @@ from aiohttp import web
 from tests.contract.api.conftest import Api, StartApi
 from tests.servers import git
 from tests.servers.git import GitServer
+from tests.signer import SIGNER
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -60,7 +61,9 @@ def plan(database: Database, broker: MemoryBroker, clock: Later, tmp_path: Path)
     """One round of the scheduler."""
     settings = load(data_dir=tmp_path, secret_key="of tests only", allowed_hosts="127.0.0.0/8")
     checkouts = Checkouts(settings, SecretBox.of("of tests only"))
-    scheduler = Scheduler(database, Relay(database, broker), Prober(database, clock, checkouts.look), clock, checkouts.head, rules="these")
+    scheduler = Scheduler(
+        database, Relay(database, broker, SIGNER), Prober(database, clock, checkouts.look), clock, checkouts.head, rules="these"
+    )
 
     async def plan() -> None:
         async with database.connection() as connection:

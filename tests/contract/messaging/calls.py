@@ -4,10 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
+from tests.signer import SIGNER
+
 from dashwright.common.clock import Clock
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import Reply, Request, RpcClient, RpcServer
 from dashwright.common.messaging.rpc_server import Answering
+from dashwright.common.messaging.signing import Signer
 
 
 async def pause(seconds: float) -> None:
@@ -73,17 +76,27 @@ class Calls:
         self._clock = clock
         self._stack = stack
 
-    async def client(self) -> RpcClient:
-        client = RpcClient(self.broker, clock=self._clock, reconnecting=60)
+    async def client(self, signer: Signer = SIGNER) -> RpcClient:
+        client = RpcClient(self.broker, signer, clock=self._clock, reconnecting=60)
         await client.start()
         self._stack.push_async_callback(client.close)
         return client
 
-    async def server(self, handler: Answering, *, window: int = 8, chunk: int = 2**20, prefetch: int = 4, **options: float) -> RpcServer:
+    async def server(
+        self,
+        handler: Answering,
+        *,
+        signer: Signer = SIGNER,
+        window: int = 8,
+        chunk: int = 2**20,
+        prefetch: int = 4,
+        **options: float,
+    ) -> RpcServer:
         server = RpcServer(
             self.broker,
             self.broker.topology.query,
             handler,
+            signer,
             prefetch=prefetch,
             window=window,
             chunk=chunk,

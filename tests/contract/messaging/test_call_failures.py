@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 from tests.contract.messaging.calls import Calls, Pieces, Stuck, echo
-from tests.contract.messaging.handlers import Received
 
 from dashwright.common.errors import (
     Cause,
@@ -15,7 +14,6 @@ from dashwright.common.errors import (
     Unavailable,
     Unroutable,
 )
-from dashwright.common.messaging.message import REASON, Message
 from dashwright.common.messaging.rpc import Reply, Request
 from dashwright.common.observability import tracing
 
@@ -133,16 +131,6 @@ async def test_stopping_lets_answers_finish(calls: Calls) -> None:
     stopping = asyncio.ensure_future(server.stop(drain=20))
     assert len(await answer.read()) == 200
     await stopping
-
-
-async def test_what_is_no_request_is_a_dead_letter(calls: Calls) -> None:
-    """A stranger's message in the queue of a worker neither stops it nor circulates."""
-    dead, client = Received(), await calls.client()
-    await calls.broker.consume(calls.broker.topology.dead, dead, prefetch=1)
-    await calls.server(echo)
-    await calls.broker.publish("", calls.broker.topology.query, Message(body=b"hello?"))
-    assert "reply_to" in str((await dead.next()).message.headers[REASON])
-    assert (await client.call(calls.broker.topology.query, b"x", timeout=5)).complete == b"x"
 
 
 async def test_a_closed_client_fails_its_calls(calls: Calls) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from tests.signer import SIGNER
 
 from dashwright.api.probing import RepositoryProbe
 from dashwright.api.repository_worker import RepositoryWorker, due, late
@@ -15,7 +16,7 @@ from dashwright.common.messaging.rpc import RpcClient
 @pytest.fixture
 def worker() -> RepositoryWorker:
     broker = MemoryBroker()
-    rpc = RpcClient(broker)
+    rpc = RpcClient(broker, SIGNER)
     return RepositoryWorker(None, broker, rpc, RepositoryProbe(broker, rpc, Clock()))  # type: ignore[arg-type]
 
 

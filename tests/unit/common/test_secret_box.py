@@ -35,8 +35,15 @@ def test_another_key_is_told_from_another_owner() -> None:
     """Who lost the key is told to restore it."""
     other = SecretBox.of("another key")
     assert other.header != BOX.header
-    with pytest.raises(SecretUnreadable, match="another DASHWRIGHT_SECRET_KEY; restore that key"):
+    with pytest.raises(SecretUnreadable, match="another DASHWRIGHT_SECRET_KEY; put that key into DASHWRIGHT_SECRET_KEYS_ACCEPTED"):
         other.open(BOX.seal("x", OWNER), OWNER)
+
+
+def test_a_box_opens_under_every_accepted_key_and_seals_under_the_first() -> None:
+    """While keys are exchanged, secrets of both are stored."""
+    both = SecretBox.of("another key", "a key")
+    assert both.open(BOX.seal("x", OWNER), OWNER) == "x"
+    assert SecretBox.of("another key").open(both.seal("x", OWNER), OWNER) == "x"
 
 
 @given(st.data())

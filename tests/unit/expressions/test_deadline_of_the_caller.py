@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.signer import SIGNER
 
 from dashwright.common.clock import Clock
 from dashwright.common.errors import DeadlineExceeded
@@ -37,9 +38,9 @@ async def asked(broker: MemoryBroker, timeout: float, clock: Clock) -> list[floa
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dashwright.expressions.consumer.answer.answer", told)
-        worker = QueryConsumer(broker, slots=1)
+        worker = QueryConsumer(broker, SIGNER, slots=1)
         worker._settings = answer.Settings(clock=clock)
-        client = RpcClient(broker)
+        client = RpcClient(broker, SIGNER)
         await worker.start()
         await client.start()
         try:

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.signer import SIGNER
 
 from dashwright.common.errors import DashwrightError, TooManyRequests
 from dashwright.common.messaging.memory import MemoryBroker
@@ -71,7 +72,8 @@ async def worker(settings: Settings, *, waiting: int = 64) -> AsyncIterator[Any]
     """Run a worker; yield what asks it for an organization."""
     broker = MemoryBroker()
     await broker.start()
-    consumer, client = QueryConsumer(broker, slots=SLOTS, waiting=waiting, settings=settings), RpcClient(broker)
+    consumer = QueryConsumer(broker, SIGNER, slots=SLOTS, waiting=waiting, settings=settings)
+    client = RpcClient(broker, SIGNER)
     await consumer.start()
     await client.start()
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from tests.contract.api.conftest import Api
 from tests.servers.git import GitServer, Work
+from tests.signer import SIGNER
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -62,7 +63,7 @@ class Trial:
         await self.worker.start()
         checkouts = Checkouts(loaded, SecretBox.of(SECRET))
         prober = Prober(database, self.clock, checkouts.look)
-        self.scheduler = Scheduler(database, Relay(database, self.broker), prober, self.clock, checkouts.head, rules="these")
+        self.scheduler = Scheduler(database, Relay(database, self.broker, SIGNER), prober, self.clock, checkouts.head, rules="these")
 
     async def stop(self) -> None:
         if self.worker is not None:

@@ -12,7 +12,8 @@ import structlog
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import Unavailable
 from dashwright.common.messaging.broker import Broker
-from dashwright.common.messaging.message import Message
+from dashwright.common.messaging.message import Delivery, Message
+from dashwright.common.messaging.signing import SIGNATURE, Purpose, Signer
 from dashwright.common.observability import metrics
 from dashwright.common.stores import outbox
 from dashwright.common.stores.outbox import Wakeup
@@ -30,6 +31,7 @@ class Relay:
         self,
         database: Database,
         broker: Broker,
+        signer: Signer,
         *,
         overdue_after: timedelta = timedelta(seconds=2),
         every: float = 1.0,
@@ -38,6 +40,7 @@ class Relay:
     ) -> None:
         self._database = database
         self._broker = broker
+        self._signer = signer
         self._overdue_after = overdue_after
         self._every = every
         self._batch = batch
@@ -78,7 +81,9 @@ class Relay:
             self._forgetting = asyncio.create_task(self._forget_confirmed(), name="forget-published")
 
     async def _publish(self, wakeup: Wakeup) -> None:
-        message = Message(body=wakeup.body.encode(), headers=dict(wakeup.headers), message_id=str(wakeup.id))
+        body = wakeup.body.encode()
+        signature = self._signer.sign(Purpose.WAKE_UP, [wakeup.routing_key], body)
+        message = Message(body=body, headers={**wakeup.headers, SIGNATURE: signature}, message_id=str(wakeup.id))
         await self._broker.publish(wakeup.exchange, wakeup.routing_key, message)
 
     async def _forget_confirmed(self) -> None:
@@ -129,3 +134,9 @@ class Relay:
         if failure is not None:
             raise failure
         return len(done)
+
+
+def is_genuine(signer: Signer, wakeup: Delivery) -> bool:
+    """Return whether a relay published this wake-up. Retries and death add headers, which the signature does not cover."""
+    message = wakeup.message
+    return signer.is_genuine(message.headers.get(SIGNATURE), Purpose.WAKE_UP, [wakeup.routing_key], message.body)

@@ -73,6 +73,7 @@ class Settings(BaseSettings):
     quotas_enabled: bool = True
     quota_defaults: Annotated[Mapping[str, int], NoDecode] = Field(default_factory=dict)
     secret_key: SecretStr | None = None
+    secret_keys_accepted: Annotated[tuple[SecretStr, ...], NoDecode] = ()
     secrets_dir: Path | None = None
     features: Annotated[frozenset[str], NoDecode] = frozenset()
     permitted_paths: Annotated[tuple[Path, ...], NoDecode] = ()
@@ -166,6 +167,11 @@ class Settings(BaseSettings):
     @field_validator("allowed_hosts", "trusted_hosts", mode="before")
     @classmethod
     def _split_hosts(cls, value: object) -> object:
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("secret_keys_accepted", mode="before")
+    @classmethod
+    def _split_keys(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
     @field_validator("allowed_hosts")
@@ -316,3 +322,9 @@ def require(value: SecretStr | None, name: str) -> str:
     if value is None or not value.get_secret_value():
         raise SettingsError(f"{PREFIX}{name} must be set for this service")
     return value.get_secret_value()
+
+
+def secret_keys(settings: Settings) -> tuple[str, ...]:
+    """Return SECRET_KEY, which seals and signs, and after it the keys that only open and verify."""
+    accepted = (key.get_secret_value() for key in settings.secret_keys_accepted)
+    return (require(settings.secret_key, "SECRET_KEY"), *accepted)

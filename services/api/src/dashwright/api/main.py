@@ -87,10 +87,11 @@ from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient
+from dashwright.common.messaging.signing import Signer
 from dashwright.common.observability.probes import Probes
 from dashwright.common.relay import Relay
 from dashwright.common.secrets import SecretBox
-from dashwright.common.settings import Settings, listening_at, require
+from dashwright.common.settings import Settings, listening_at, require, secret_keys
 from dashwright.common.stores import data_sources
 
 log = structlog.get_logger()
@@ -104,10 +105,11 @@ class Gateway:
     def __init__(self, settings: Settings, database: Database, broker: Broker, clock: Clock) -> None:
         self._settings = settings
         self._database = database
-        self._box = SecretBox.of(require(settings.secret_key, "SECRET_KEY"))
+        keys = secret_keys(settings)
+        self._box, signer = SecretBox.of(*keys), Signer(*keys)
         self.gate = Gate(settings, database, clock)
-        self._rpc = RpcClient(broker)
-        self._relay = Relay(database, broker)
+        self._rpc = RpcClient(broker, signer)
+        self._relay = Relay(database, broker, signer)
         probe = RepositoryProbe(broker, self._rpc, clock)
         refusals = RefusalBuffer(database)
         cleaning = Cleaning(database, clock, expired_token_days=settings.expired_token_days, audit_days=settings.audit_days)
@@ -266,7 +268,7 @@ def _key_routes(settings: Settings, database: Database, gate: Gate, clock: Clock
 async def serve(settings: Settings) -> None:
     """One gateway process, until a signal stops it."""
     url = require(settings.database_url, "DATABASE_URL")
-    require(settings.secret_key, "SECRET_KEY")
+    secret_keys(settings)
     process.allow_connections(settings.watches)
     stopped = process.stop_signal()
     broker = AmqpBroker(require(settings.amqp_url, "AMQP_URL"), connect_timeout=settings.start_seconds)

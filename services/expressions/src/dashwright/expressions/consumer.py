@@ -13,6 +13,7 @@ from dashwright.common.errors import BadRequest, DeadlineExceeded
 from dashwright.common.fair_limiter import FairLimiter
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import Reply, Request, RpcServer
+from dashwright.common.messaging.signing import Signer
 from dashwright.common.models.asking import Asking, Door
 from dashwright.common.settings import SQL_FEATURE, Settings
 from dashwright.expressions import answer
@@ -40,7 +41,9 @@ class QueryConsumer:
     chosen fairly and not by its place in the queue. Health checks and validations have slots of their own.
     """
 
-    def __init__(self, broker: Broker, *, slots: int, waiting: int = _WAITING, settings: answer.Settings | None = None) -> None:
+    def __init__(
+        self, broker: Broker, signer: Signer, *, slots: int, waiting: int = _WAITING, settings: answer.Settings | None = None
+    ) -> None:
         self._settings = settings or answer.Settings()
         advice = "ask again in a moment (settings DASHWRIGHT_QUERY_SLOTS and DASHWRIGHT_QUERY_WAITING)"
         seconds = self._settings.seconds
@@ -49,7 +52,7 @@ class QueryConsumer:
         validations = FairLimiter(_VALIDATION_SLOTS, waiting=_BESIDE_WAITING, seconds=seconds, subject="validations")
         self._limiters = {Door.QUERY: queries, Door.PANEL: queries, Door.HEALTH: health, Door.VALIDATION: validations}
         prefetch = sum(limiter.capacity for limiter in (queries, health, validations))
-        self._server = RpcServer(broker, broker.topology.query, self._answer, prefetch=prefetch)
+        self._server = RpcServer(broker, broker.topology.query, self._answer, signer, prefetch=prefetch)
 
     async def start(self) -> None:
         await self._server.start()

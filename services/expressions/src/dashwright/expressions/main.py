@@ -16,11 +16,12 @@ from dashwright.common.errors import Unavailable
 from dashwright.common.jobs.routing import EVALUATE
 from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.broker import Broker
+from dashwright.common.messaging.signing import Signer
 from dashwright.common.observability.probes import Probes, ProbeServer
 from dashwright.common.reach import Reach
 from dashwright.common.relay import Relay
 from dashwright.common.secrets import SecretBox
-from dashwright.common.settings import Settings, listening_at, require
+from dashwright.common.settings import Settings, listening_at, require, secret_keys
 from dashwright.common.work.consumer import JobConsumer
 from dashwright.expressions.consumer import QueryConsumer, answer_settings
 from dashwright.expressions.jobs import EvaluationRunner
@@ -44,7 +45,9 @@ class ExpressionsWorker:
 
     def __init__(self, settings: Settings, database: Database, broker: Broker, clock: Clock) -> None:
         self._drain = settings.shutdown_seconds
-        self._relay = Relay(database, broker)
+        keys = secret_keys(settings)
+        signer = Signer(*keys)
+        self._relay = Relay(database, broker, signer)
         self._start_seconds = settings.start_seconds
         reach = Reach(AllowedHosts.of(settings.allowed_hosts))
         self._http = HttpClient(reach, connections=settings.source_connections)
@@ -53,11 +56,11 @@ class ExpressionsWorker:
             prometheus.TYPE: partial(Prometheus, http=self._http),
             **dict.fromkeys(postgres.TYPES, partial(Postgres, connections=self._connections)),
         }
-        records = StoredRecords(database, SecretBox.of(require(settings.secret_key, "SECRET_KEY")))
+        records = StoredRecords(database, SecretBox.of(*keys))
         sources = Directory(kinds, records, seconds=settings.source_seconds, testdata=settings.testdata)
         self._settings = answer_settings(settings, sources)
-        self._queries = QueryConsumer(broker, slots=settings.query_slots, waiting=settings.query_waiting, settings=self._settings)
-        self._pictures = PictureConsumer(broker, self._settings, seconds=settings.evaluation_seconds)
+        self._queries = QueryConsumer(broker, signer, slots=settings.query_slots, waiting=settings.query_waiting, settings=self._settings)
+        self._pictures = PictureConsumer(broker, signer, self._settings, seconds=settings.evaluation_seconds)
         keep = timedelta(seconds=settings.evaluation_result_seconds)
         self._jobs = JobConsumer(
             database,
@@ -99,7 +102,7 @@ class ExpressionsWorker:
 async def serve(settings: Settings) -> None:
     """One worker process, until a signal stops it."""
     url = require(settings.database_url, "DATABASE_URL")
-    require(settings.secret_key, "SECRET_KEY")
+    secret_keys(settings)
     stopped = process.stop_signal()
     broker = AmqpBroker(require(settings.amqp_url, "AMQP_URL"), connect_timeout=settings.start_seconds)
     database = await process.patiently(

@@ -18,12 +18,13 @@ from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcServer
+from dashwright.common.messaging.signing import Signer
 from dashwright.common.models.provisioning import Action
 from dashwright.common.observability.probes import Probes, ProbeServer
 from dashwright.common.reach import Reach
 from dashwright.common.relay import Relay
 from dashwright.common.secrets import SecretBox
-from dashwright.common.settings import Settings, listening_at, require
+from dashwright.common.settings import Settings, listening_at, require, secret_keys
 from dashwright.common.stores import jobs
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.work.consumer import JobConsumer, Runner
@@ -72,13 +73,14 @@ class JobsWorker:
     def __init__(self, settings: Settings, database: Database, broker: Broker, clock: Clock) -> None:
         self._drain = settings.shutdown_seconds
         lease = timedelta(seconds=settings.job_lease_seconds)
-        self._relay = Relay(database, broker)
-        box = SecretBox.of(require(settings.secret_key, "SECRET_KEY"))
+        keys = secret_keys(settings)
+        box, signer = SecretBox.of(*keys), Signer(*keys)
+        self._relay = Relay(database, broker, signer)
         checkouts = Checkouts(settings, box, HostBudget(database, settings.host_requests))
         unhurried = Checkouts(settings, box, HostBudget(database, settings.host_requests, yields=True))
         prober = Prober(database, clock, checkouts.look)
         self.host_client = _host_client(settings, database)
-        self._drawings = Drawings(database, broker, settings.public_address)
+        self._drawings = Drawings(database, broker, signer, settings.public_address)
         host = RestHost(self.host_client, box, settings.git_host_apis)
         runners: Mapping[str, Runner] = {
             Action.SYNC.value: _sync_runner(settings, database, prober, clock, checkouts, unhurried),
@@ -87,11 +89,11 @@ class JobsWorker:
         }
         queue = broker.topology.work
         self._consumer = JobConsumer(database, broker, self._relay, runners, clock, queue=queue, slots=settings.job_slots, lease=lease)
-        self._dead_letters = DeadLetters(database, broker, self._relay, clock)
-        self._probes = RpcServer(broker, broker.topology.probe, prober.answer, prefetch=_PROBE_SLOTS)
+        self._dead_letters = DeadLetters(database, broker, self._relay, signer, clock)
+        self._probes = RpcServer(broker, broker.topology.probe, prober.answer, signer, prefetch=_PROBE_SLOTS)
         planner, files = _planner(settings, database, clock, checkouts), _file_calls(settings, database, clock, checkouts)
         calls = RepositoryCalls(database, checkouts, planner, files)
-        self._calls = RpcServer(broker, broker.topology.repositories, calls.answer, prefetch=CALLS_IN_HAND)
+        self._calls = RpcServer(broker, broker.topology.repositories, calls.answer, signer, prefetch=CALLS_IN_HAND)
         self._rescuer = Rescuer(database, self._relay, clock, attempts=settings.job_attempts, stale=_STALE)
         by_itself = Prober(database, clock, unhurried.look)
         judged_by = rules(_admission(settings), settings.repository_file_bytes)
@@ -229,7 +231,7 @@ def _export_runner(settings: Settings, database: Database, checkouts: Checkouts)
 async def serve(settings: Settings) -> None:
     """One worker process, until a signal stops it."""
     url = require(settings.database_url, "DATABASE_URL")
-    require(settings.secret_key, "SECRET_KEY")
+    secret_keys(settings)
     stopped = process.stop_signal()
     broker = AmqpBroker(require(settings.amqp_url, "AMQP_URL"), connect_timeout=settings.start_seconds)
     database = await process.patiently(

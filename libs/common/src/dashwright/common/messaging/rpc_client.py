@@ -14,6 +14,7 @@ from dashwright.common.errors import DashwrightError, DeadlineExceeded, Unavaila
 from dashwright.common.messaging import rpc_wire as wire
 from dashwright.common.messaging.broker import Broker, Inbox
 from dashwright.common.messaging.message import Header, Headers, Message, count
+from dashwright.common.messaging.signing import SIGNATURE, Purpose, Signer
 from dashwright.common.observability import metrics
 
 _log = structlog.get_logger()
@@ -25,9 +26,10 @@ _RECONNECTING = 3.0
 class RpcClient:
     """Calls workers. One for a process: all calls share an inbox. ``reconnecting``: seconds a call waits for a lost broker."""
 
-    def __init__(self, broker: Broker, *, clock: Clock | None = None, reconnecting: float = _RECONNECTING) -> None:
+    def __init__(self, broker: Broker, signer: Signer, *, clock: Clock | None = None, reconnecting: float = _RECONNECTING) -> None:
         self._reconnecting = reconnecting
         self._broker = broker
+        self._signer = signer
         self._clock = clock or Clock()
         self._inbox: Inbox | None = None
         # Weak: an answer that its reader dropped is nobody's, and its worker is told so at the next piece.
@@ -55,7 +57,7 @@ class RpcClient:
             raise Unavailable("Calls to workers have not started or have ended; try again later")
         loop = asyncio.get_running_loop()
         deadline, patience = loop.time() + timeout, int(timeout * 1000)
-        answer = Answer(self._broker, queue, timeout)
+        answer = Answer(self._broker, self._signer, queue, timeout)
         self._answers[answer.call_id] = answer
         request = Message(
             body=body,
@@ -64,6 +66,7 @@ class RpcClient:
             persistent=False,
             expiration=timeout,
         )
+        request = wire.signed(self._signer, Purpose.REQUEST, queue, request)
         try:
             await self._inbox.send(queue, request, mandatory=True, timeout=min(timeout, self._reconnecting))
             async with asyncio.timeout_at(deadline):
@@ -80,11 +83,18 @@ class RpcClient:
         return answer
 
     def _receive(self, message: Message) -> None:
+        """Passes over what no service signed: the call goes on waiting for its worker."""
+        if not wire.is_genuine(self._signer, Purpose.ANSWER, "", message):
+            metrics.messages_refused.labels("answers", "signature").inc()
+            _log.warning("rpc_answer_refused", call_id=message.correlation_id, reason="no service with this SECRET_KEY signed it")
+            return
         answer = self._answers.get(message.correlation_id or "")
         if answer is not None and answer.take(message):
             return
         if message.reply_to and not message.headers.get(wire.LAST):
-            task = asyncio.get_running_loop().create_task(cancel(self._broker, message.reply_to, message.correlation_id or ""))
+            task = asyncio.get_running_loop().create_task(
+                cancel(self._broker, self._signer, message.reply_to, message.correlation_id or "")
+            )
             self._cancels.add(task)
             task.add_done_callback(self._cancels.discard)
 
@@ -102,10 +112,12 @@ def _too_late(seconds: float, *, is_taken: bool) -> str:
 class Answer:
     """An answer, whole or still coming. Read it once: by ``complete``, ``read`` or ``chunks``. Whoever stops early calls ``aclose``."""
 
-    def __init__(self, broker: Broker, queue: str, patience: float) -> None:
+    def __init__(self, broker: Broker, signer: Signer, queue: str, patience: float) -> None:
+        #: The nonce of the request, too: an answer is signed for this call and fits no other.
         self.call_id = uuid4().hex
         self.headers: Mapping[str, Header] = {}
         self._broker = broker
+        self._signer = signer
         self._queue = queue
         self._patience = patience
         self._started = perf_counter()
@@ -165,7 +177,7 @@ class Answer:
             return
         self._end(outcome)
         if self._worker is not None:
-            await cancel(self._broker, self._worker, self.call_id)
+            await cancel(self._broker, self._signer, self._worker, self.call_id)
 
     async def begun(self) -> None:
         """Waits for the first piece. Raises the worker's error."""
@@ -204,7 +216,7 @@ class Answer:
             self.fail(wire.decode_error(message.body))
             return
         if self._received == 0:
-            self.headers = {name: value for name, value in headers.items() if not name.startswith(wire.PREFIX)}
+            self.headers = {name: value for name, value in headers.items() if not name.startswith(wire.PREFIX) and name != SIGNATURE}
             self._window = max(1, count(headers, wire.WINDOW))
         self._received += 1
         self._pieces.append(message.body)
@@ -217,7 +229,7 @@ class Answer:
             return
         self._reported = self._taken
         message = Message(body=b"", headers={wire.TAKEN: self._taken}, correlation_id=self.call_id, persistent=False)
-        await self._broker.reply(self._worker, message)
+        await self._broker.reply(self._worker, wire.signed(self._signer, Purpose.CONTROL, "", message))
 
     def _end(self, outcome: str) -> None:
         self._ended = True
@@ -225,9 +237,10 @@ class Answer:
         metrics.rpc_seconds.labels(self._queue, outcome).observe(perf_counter() - self._started)
 
 
-async def cancel(broker: Broker, worker: str, call_id: str) -> None:
+async def cancel(broker: Broker, signer: Signer, worker: str, call_id: str) -> None:
     """Tells a worker to stop. Failing that it stops by itself, at the end of its patience."""
+    message = Message(body=b"", headers={wire.CANCEL: True}, correlation_id=call_id, persistent=False)
     try:
-        await broker.reply(worker, Message(body=b"", headers={wire.CANCEL: True}, correlation_id=call_id, persistent=False))
+        await broker.reply(worker, wire.signed(signer, Purpose.CONTROL, "", message))
     except Unavailable as error:
         _log.info("rpc_cancel_not_sent", call_id=call_id, error=error.message)

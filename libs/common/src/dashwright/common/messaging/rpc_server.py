@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import structlog
 
@@ -12,8 +13,10 @@ from dashwright.common.errors import DashwrightError, DeadlineExceeded, Unavaila
 from dashwright.common.messaging import rpc_wire as wire
 from dashwright.common.messaging.broker import Broker, Inbox, Subscription
 from dashwright.common.messaging.message import Delivery, Header, Headers, Message, count
-from dashwright.common.messaging.verdict import Dead, Done, Verdict
-from dashwright.common.observability import tracing
+from dashwright.common.messaging.nonces import NonceCache
+from dashwright.common.messaging.signing import Purpose, Signer
+from dashwright.common.messaging.verdict import Done, Verdict
+from dashwright.common.observability import metrics, tracing
 
 _log = structlog.get_logger()
 
@@ -54,6 +57,7 @@ class RpcServer:
         broker: Broker,
         queue: str,
         handler: Answering,
+        signer: Signer,
         *,
         prefetch: int,
         window: int = 8,
@@ -63,6 +67,7 @@ class RpcServer:
         clock: Clock | None = None,
     ) -> None:
         self.handler = handler
+        self.signer = signer
         self.window = window
         self.chunk = chunk
         self.announce_after = announce_after
@@ -74,6 +79,7 @@ class RpcServer:
         self._inbox: Inbox | None = None
         self._subscription: Subscription | None = None
         self._calls: dict[str, _Call] = {}
+        self._nonces = NonceCache()
 
     async def start(self) -> None:
         self._inbox = await self._broker.inbox(self._receive, self._lost, confirmed=False)
@@ -88,10 +94,12 @@ class RpcServer:
 
     async def _serve(self, delivery: Delivery) -> Verdict:
         request = delivery.message
+        call_id, reply_to = request.correlation_id, request.reply_to
+        if not call_id or not reply_to or not wire.is_genuine(self.signer, Purpose.REQUEST, self._queue, request):
+            return self._refuse("signature")
+        now = self._clock.seconds()
         deadline, patience = count(request.headers, wire.DEADLINE) / 1000, count(request.headers, wire.PATIENCE) / 1000
-        if not (request.reply_to and request.correlation_id and deadline and patience):
-            return Dead("A request needs reply_to, correlation_id and the headers rpc-deadline and rpc-patience")
-        remaining = deadline - self._clock.seconds()
+        remaining = deadline - now
         if remaining <= 0 or self._inbox is None:
             _log.info("rpc_request_expired")
             return Done()
@@ -100,17 +108,27 @@ class RpcServer:
         if delivery.redelivered:
             await self._take_up_again(call, request, attempt, remaining)
             return Done()
-        self._calls[request.correlation_id] = call
+        if not self._nonces.add(f"{call_id}/{attempt}", now=now, until=deadline):
+            return self._refuse("replay")
+        self._calls[call_id] = call
         try:
             await call.run(remaining)
         finally:
-            del self._calls[request.correlation_id]
+            del self._calls[call_id]
+        return Done()
+
+    def _refuse(self, reason: Literal["signature", "replay"]) -> Verdict:
+        """Drops a message: the sender is unknown, and the dead letters are for what should have been carried out."""
+        metrics.messages_refused.labels(self._queue, reason).inc()
+        advice = "services with another DASHWRIGHT_SECRET_KEY, or programs that may write to this queue and should not"
+        _log.warning("rpc_request_refused", reason=reason, look_for=advice)
         return Done()
 
     async def _take_up_again(self, call: "_Call", request: Message, attempt: int, remaining: float) -> None:
         """The broker tells only that a request was delivered before, not how often: the count is in the second attempt's header."""
         if attempt == 1:
             again = replace(request, headers={**request.headers, wire.ATTEMPT: 2}, expiration=remaining)
+            again = wire.signed(self.signer, Purpose.REQUEST, self._queue, again)
             await self._broker.publish("", self._queue, again)
             return
         _log.error("rpc_request_given_up")
@@ -118,7 +136,7 @@ class RpcServer:
 
     def _receive(self, message: Message) -> None:
         call = self._calls.get(message.correlation_id or "")
-        if call is None:
+        if call is None or not wire.is_genuine(self.signer, Purpose.CONTROL, "", message):
             return
         if message.headers.get(wire.CANCEL):
             call.stop(None)
@@ -251,7 +269,7 @@ class _Call:
         headers[wire.ATTEMPT] = self._attempt
         message = Message(body=body, headers=headers, correlation_id=self._request.correlation_id, persistent=False)
         assert self._request.reply_to is not None
-        await self._inbox.send(self._request.reply_to, message, mandatory=False)
+        await self._inbox.send(self._request.reply_to, wire.signed(self._server.signer, Purpose.ANSWER, "", message), mandatory=False)
 
     def _end_in(self, seconds: float) -> None:
         now = asyncio.get_running_loop().time()

@@ -1,10 +1,14 @@
 """How a call and its answer look on the wire: the headers of both sides, and errors that keep their class."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import orjson
 
 from dashwright.common.errors import Cause, DashwrightError
+from dashwright.common.messaging.message import Message
+from dashwright.common.messaging.signing import SIGNATURE, Meaning, Purpose, Signer
+from dashwright.common.observability import tracing
 
 DEADLINE = "rpc-deadline"
 """On a request: Unix milliseconds after which nobody waits for the first piece of the answer."""
@@ -25,6 +29,24 @@ TAKEN = "rpc-taken"
 CANCEL = "rpc-cancel"
 """From the caller: nobody wants the answer any more."""
 PREFIX = "rpc-"
+
+_UNSIGNED = frozenset({SIGNATURE, tracing.HEADER})
+"""The trace is added while a message is sent."""
+
+
+def signed(signer: Signer, purpose: Purpose, place: str, message: Message) -> Message:
+    """Return the message with a signature over its call, headers and body. ``place`` is the queue of a request, else empty."""
+    signature = signer.sign(purpose, _meaning(place, message), message.body)
+    return replace(message, headers={**message.headers, SIGNATURE: signature})
+
+
+def is_genuine(signer: Signer, purpose: Purpose, place: str, message: Message) -> bool:
+    """Return whether a service signed the message as ``signed`` does. ``reply_to`` is not covered: the broker writes it."""
+    return signer.is_genuine(message.headers.get(SIGNATURE), purpose, _meaning(place, message), message.body)
+
+
+def _meaning(place: str, message: Message) -> Meaning:
+    return [place, message.correlation_id, sorted([name, value] for name, value in message.headers.items() if name not in _UNSIGNED)]
 
 
 def encode_error(error: DashwrightError) -> bytes:

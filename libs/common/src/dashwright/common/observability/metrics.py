@@ -18,6 +18,7 @@ jobs_seconds = Histogram(
 jobs_taken_up_again = Counter("dashwright_jobs_taken_up_again_total", "Jobs whose lease lapsed and that were queued again")
 outbox_published = Counter("dashwright_outbox_published_total", "Messages published from the outbox", ["by"])
 messages_handled = Counter("dashwright_messages_handled_total", "Messages a consumer finished with", ["queue", "verdict"])
+messages_refused = Counter("dashwright_messages_refused_total", "Messages between services that no service sent", ["queue", "reason"])
 rpc_seconds = Histogram("dashwright_rpc_seconds", "Time of one call to a worker, first request to last chunk", ["queue", "outcome"])
 broker_connected = Gauge("dashwright_broker_connected", "1 while the broker takes messages")
 queries_evaluated = Counter("dashwright_queries_total", "Expression requests evaluated", ["status"])

@@ -121,8 +121,8 @@ async def move_secrets(
 
 
 async def count_foreign(connection: Connection, box: SecretBox) -> int:
-    """How many stored secrets were sealed under another key."""
-    return int(await connection.fetchval(_sql.count_foreign, box.header))
+    """Return how many stored secrets were sealed under a key that the box does not have."""
+    return int(await connection.fetchval(_sql.count_foreign, list(box.headers)))
 
 
 def owner_of(org_id: int, uid: str, name: str) -> str:

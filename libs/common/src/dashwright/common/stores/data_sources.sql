@@ -66,5 +66,5 @@ delete from data_source_secret where data_source_id = $1 and name = any($2::text
 select name, sealed from data_source_secret where data_source_id = $1 order by name
 
 -- name: count_foreign
--- How many secrets do not begin as the key in use seals them.
-select count(*) from data_source_secret where substr(sealed, 1, length($1::bytea)) <> $1
+-- How many secrets do not begin as any of the accepted keys seals them.
+select count(*) from data_source_secret where substr(sealed, 1, 5) <> all($1::bytea[])

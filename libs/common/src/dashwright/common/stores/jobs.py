@@ -203,13 +203,15 @@ async def lock(connection: Connection) -> None:
     await connection.execute(_sql.lock)
 
 
-async def claim(connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID, lease: timedelta, status: bytes) -> StoredJob | None:
+async def claim(
+    connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID, lease: timedelta, status: bytes, wake_key: str | None = None
+) -> StoredJob | None:
     """pending → working under a lease: the job that was woken, or of those in lanes the oldest of the repository with the fewest at work.
 
-    None where none may be at work now.
+    None where none may be at work now, or the wake-up did not come by the job's ``wake_key``, so perhaps to a worker of others.
     """
     await connection.execute(_sql.lock)
-    row = await connection.fetchrow(_sql.claim, uid, status.decode())
+    row = await connection.fetchrow(_sql.claim, uid, status.decode(), wake_key)
     if row is None:
         return None
     await connection.execute(_sql.lease, row["uid"], owner, lease)

@@ -63,7 +63,7 @@ with lanes as materialized (
     left join lanes on (lanes.namespace, lanes.lane) = (waiting.namespace, waiting.lane)
     left join repositories on (repositories.namespace, repositories.repository) = (waiting.namespace, waiting.repository)
     left join organizations on organizations.namespace = waiting.namespace
-    where woken.uid = $1 and waiting.state = 'pending' and coalesce(waiting.not_before <= now(), true)
+    where woken.uid = $1 and woken.wake_key = coalesce($3, woken.wake_key) and waiting.state = 'pending' and coalesce(waiting.not_before <= now(), true)
       and coalesce(lanes.at_work, 0) < waiting.lane_width
       and not exists (
           select from job same

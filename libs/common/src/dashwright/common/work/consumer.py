@@ -83,7 +83,7 @@ class JobConsumer:
             return Dead('the message is no wake-up of a job: its body must be {"uid": …}')
         owner = uuid.uuid4()
         try:
-            job = await self._claim(uid, owner)
+            job = await self._claim(uid, owner, delivery.routing_key)
         except Unavailable as error:
             return Retry(_SOON, error.message)
         if job is None:
@@ -92,10 +92,10 @@ class JobConsumer:
             await self._work(job, owner)
         return Done()
 
-    async def _claim(self, uid: uuid.UUID, owner: uuid.UUID) -> StoredJob | None:
+    async def _claim(self, uid: uuid.UUID, owner: uuid.UUID, wake_key: str) -> StoredJob | None:
         started = JobStatus(state=State.WORKING, started=self._clock.milliseconds(), message=verdicts.STARTED)
         async with self._database.transaction() as connection:
-            job = await jobs.claim(connection, uid, owner=owner, lease=self._lease, status=started.to_json())
+            job = await jobs.claim(connection, uid, owner=owner, lease=self._lease, status=started.to_json(), wake_key=wake_key)
         if job is not None:
             await self._show(job, started)
         return job

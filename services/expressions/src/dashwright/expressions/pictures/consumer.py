@@ -10,6 +10,7 @@ from dashwright.common.errors import BadRequest
 from dashwright.common.fair_limiter import FairLimiter
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import Reply, Request, RpcServer
+from dashwright.common.messaging.signing import Signer
 from dashwright.common.models.asking import Asking
 from dashwright.common.models.pictures import DrawRequest
 from dashwright.expressions import answer
@@ -27,12 +28,12 @@ _WAITING: Final = 16
 class PictureConsumer:
     """``seconds``: how long a picture may take."""
 
-    def __init__(self, broker: Broker, settings: answer.Settings, *, seconds: float) -> None:
+    def __init__(self, broker: Broker, signer: Signer, settings: answer.Settings, *, seconds: float) -> None:
         self._settings = settings
         self._seconds = seconds
         self._plotter = Plotter()
         self._limiter = FairLimiter(_SLOTS, waiting=_WAITING, subject="pictures")
-        self._server = RpcServer(broker, broker.topology.pictures, self._answer, prefetch=self._limiter.capacity)
+        self._server = RpcServer(broker, broker.topology.pictures, self._answer, signer, prefetch=self._limiter.capacity)
 
     async def start(self) -> None:
         await self._server.start()

@@ -9,6 +9,7 @@ from dashwright.common.identity import org_of
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient
+from dashwright.common.messaging.signing import Signer
 from dashwright.common.models.asking import Asking
 from dashwright.common.models.pictures import Drawing, request_of
 from dashwright.common.stores import pictures
@@ -22,10 +23,10 @@ _DRAWING: Final = Drawing(width=800, theme="light")
 class Drawings:
     """``address`` is ours, as people and git hosts find us."""
 
-    def __init__(self, database: Database, broker: Broker, address: str) -> None:
+    def __init__(self, database: Database, broker: Broker, signer: Signer, address: str) -> None:
         self._database = database
         self._queue = broker.topology.pictures
-        self._rpc = RpcClient(broker)
+        self._rpc = RpcClient(broker, signer)
         self._address = address
 
     async def start(self) -> None:

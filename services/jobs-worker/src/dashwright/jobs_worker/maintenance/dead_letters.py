@@ -1,4 +1,7 @@
-"""Reads dead wake-ups: a job or evaluation whose wake-up died ends as ``error`` with the reason, so that nobody waits for it."""
+"""Reads dead wake-ups: a job or evaluation whose wake-up died ends as ``error`` with the reason, so that no caller waits for it.
+
+Any program that may write to the broker could send one, or let one expire: only those that a relay signed end jobs.
+"""
 
 import uuid
 
@@ -10,19 +13,22 @@ from dashwright.common.database.pool import Database
 from dashwright.common.errors import DashwrightError
 from dashwright.common.messaging.broker import Broker, Subscription
 from dashwright.common.messaging.message import REASON, Delivery
+from dashwright.common.messaging.signing import Signer
 from dashwright.common.messaging.verdict import Done, Verdict
 from dashwright.common.models.provisioning import JobStatus, State
-from dashwright.common.relay import Relay
+from dashwright.common.observability import metrics
+from dashwright.common.relay import Relay, is_genuine
 from dashwright.common.stores import jobs, mirror, resources
 
 log = structlog.get_logger()
 
 
 class DeadLetters:
-    def __init__(self, database: Database, broker: Broker, relay: Relay, clock: Clock) -> None:
+    def __init__(self, database: Database, broker: Broker, relay: Relay, signer: Signer, clock: Clock) -> None:
         self._database = database
         self._broker = broker
         self._relay = relay
+        self._signer = signer
         self._clock = clock
         self._subscription: Subscription | None = None
 
@@ -34,6 +40,10 @@ class DeadLetters:
             await self._subscription.cancel(drain=drain)
 
     async def handle(self, delivery: Delivery) -> Verdict:
+        if not is_genuine(self._signer, delivery):
+            metrics.messages_refused.labels(self._broker.topology.dead_work, "signature").inc()
+            log.warning("dead_letter_refused", routing_key=delivery.routing_key, reason="no service with this SECRET_KEY signed it")
+            return Done()
         reason = str(delivery.message.headers.get(REASON, "delivered too often"))
         log.error("dead_letter", routing_key=delivery.routing_key, reason=reason)
         try:

@@ -1,0 +1,54 @@
+"""Signatures on messages between services: a program that reaches the broker without SECRET_KEY cannot speak for a service.
+
+A signature covers its purpose, the place and headers that give a message its meaning, and the body. It hides nothing.
+"""
+
+import hmac
+from collections.abc import Sequence
+from enum import StrEnum
+
+import orjson
+
+from dashwright.common.key_derivation import derive, key_id
+from dashwright.common.messaging.message import Header
+
+SIGNATURE = "dashwright-signature"
+"""The header: the id of the key and the HMAC-SHA256, both in hexadecimal."""
+
+Meaning = Sequence[Header | Sequence[Sequence[Header]] | None]
+
+
+class Purpose(StrEnum):
+    """The kind of a signed message, so that none passes for one of another kind."""
+
+    REQUEST = "request"
+    ANSWER = "answer"
+    CONTROL = "control"
+    WAKE_UP = "wake-up"
+
+
+class Signer:
+    """Signs with the first key and accepts every key. Safe to share; holds no state of a message."""
+
+    def __init__(self, *secret_keys: str) -> None:
+        keys = {key_id(key).hex(): hmac.new(derive(key, b"dashwright message signatures"), digestmod="sha256") for key in secret_keys}
+        self._current = key_id(secret_keys[0]).hex()
+        self._keys = keys
+
+    def sign(self, purpose: Purpose, meaning: Meaning, body: bytes) -> str:
+        """Return the value of the header ``SIGNATURE``."""
+        return self._current + self._digest(self._current, purpose, meaning, body)
+
+    def is_genuine(self, signature: Header | None, purpose: Purpose, meaning: Meaning, body: bytes) -> bool:
+        """Return whether a holder of an accepted key signed exactly this."""
+        if not isinstance(signature, str) or not signature.isascii():
+            return False
+        key, digest = signature[: len(self._current)], signature[len(self._current) :]
+        return key in self._keys and hmac.compare_digest(digest, self._digest(key, purpose, meaning, body))
+
+    def _digest(self, key: str, purpose: Purpose, meaning: Meaning, body: bytes) -> str:
+        digest = self._keys[key].copy()
+        # JSON of a list ends where it ends: no body continues the meaning.
+        digest.update(orjson.dumps([purpose.value, meaning]))
+        digest.update(body)
+        return digest.hexdigest()

@@ -1,0 +1,134 @@
+"""Messages of programs that reach the broker without SECRET_KEY: workers do not carry them out, callers do not believe them."""
+
+import asyncio
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+from tests.contract.messaging.calls import Calls, Stuck, echo
+from tests.contract.messaging.handlers import Received
+from tests.signer import SECRET_KEY, SIGNER
+
+from dashwright.common.clock import Clock
+from dashwright.common.messaging import rpc_wire as wire
+from dashwright.common.messaging.message import Header, Message
+from dashwright.common.messaging.rpc import Reply, Request
+from dashwright.common.messaging.signing import SIGNATURE, Purpose, Signer
+
+STRANGER = Signer("another key")
+
+
+class Worker:
+    """A handler that notes the bodies it was given."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+
+    async def __call__(self, request: Request) -> Reply:
+        self.bodies.append(request.body)
+        return Reply(request.body)
+
+
+def genuine(queue: str, clock: Clock) -> Message:
+    """Return a request as the gateway signs it."""
+    headers = {wire.DEADLINE: clock.milliseconds() + 60_000, wire.PATIENCE: 60_000, "org_id": 1}
+    message = Message(body=b"asked", headers=headers, correlation_id=uuid4().hex, reply_to="nowhere", persistent=False)
+    return wire.signed(SIGNER, Purpose.REQUEST, queue, message)
+
+
+def forgeries(queue: str, clock: Clock) -> list[Message]:
+    """Return what an attacker can make of a genuine request, and without one."""
+    message = genuine(queue, clock)
+    unsigned = replace(message, headers={name: value for name, value in message.headers.items() if name != SIGNATURE})
+
+    def altered(**headers: Header) -> Message:
+        return replace(message, headers={**message.headers, **headers})
+
+    return [
+        Message(body=b"hello?"),
+        unsigned,
+        altered(**{SIGNATURE: "\N{SNOWMAN}"}),
+        altered(**{SIGNATURE: ""}),
+        wire.signed(STRANGER, Purpose.REQUEST, queue, unsigned),
+        wire.signed(SIGNER, Purpose.ANSWER, queue, unsigned),
+        wire.signed(SIGNER, Purpose.REQUEST, "test.jobs.repositories", unsigned),
+        altered(org_id=2),
+        altered(org_id=True),
+        altered(uids="[]"),
+        altered(**{wire.DEADLINE: clock.milliseconds() + 90_000}),
+        altered(**{wire.ATTEMPT: 2}),
+        replace(message, headers={name: value for name, value in message.headers.items() if name != "org_id"}),
+        replace(message, body=b"other"),
+        replace(message, correlation_id=uuid4().hex),
+    ]
+
+
+async def test_a_worker_carries_out_what_a_service_signed_and_nothing_else(calls: Calls, clock: Clock) -> None:
+    """Each part that gives a request its meaning is covered; what is refused neither circulates nor stops the worker."""
+    worker, dead, queue = Worker(), Received(), calls.broker.topology.query
+    await calls.broker.consume(calls.broker.topology.dead, dead, prefetch=1)
+    await calls.server(worker, prefetch=1)
+    for message in forgeries(queue, clock):
+        await calls.broker.publish("", queue, message)
+    client = await calls.client()
+    assert (await client.call(queue, b"from the gateway", timeout=10)).complete == b"from the gateway"
+    assert worker.bodies == [b"from the gateway"]
+    assert dead.empty
+
+
+async def test_a_copy_of_a_request_is_not_carried_out_again(calls: Calls, clock: Clock) -> None:
+    """The broker writes the address for the answer, so a copy may have another one."""
+    worker, queue = Worker(), calls.broker.topology.query
+    await calls.server(worker, prefetch=1)
+    message = genuine(queue, clock)
+    for copy in (message, message, replace(message, reply_to="elsewhere")):
+        await calls.broker.publish("", queue, copy)
+    await (await calls.client()).call(queue, b"last", timeout=10)
+    assert worker.bodies == [b"asked", b"last"]
+
+
+@pytest.mark.parametrize("signer", [None, STRANGER], ids=["unsigned", "another key"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {wire.ATTEMPT: 1, wire.SEQUENCE: 0, wire.LAST: True},
+        {wire.ATTEMPT: 1, wire.SEQUENCE: 0, wire.LAST: True, wire.FAILED: "unavailable"},
+        {wire.ATTEMPT: 99},
+    ],
+    ids=["result", "error", "announcement of a later attempt"],
+)
+async def test_a_caller_goes_on_waiting_whatever_strangers_say(calls: Calls, headers: dict[str, Header], signer: Signer | None) -> None:
+    """A consumer that takes a request off the queue cannot answer it."""
+    client, queue = await calls.client(), calls.broker.topology.query
+    thief = Received()
+    stealing = await calls.broker.consume(queue, thief, prefetch=1)
+    call = asyncio.ensure_future(client.call(queue, b"asked", timeout=20))
+    request = (await thief.next()).message
+    await stealing.cancel(drain=1)
+    assert request.reply_to is not None
+    forged = Message(body=b"{}", headers=headers, correlation_id=request.correlation_id, reply_to="nowhere", persistent=False)
+    await calls.broker.reply(request.reply_to, forged if signer is None else wire.signed(signer, Purpose.ANSWER, "", forged))
+    await calls.server(echo)
+    await calls.broker.publish("", queue, request)
+    assert (await call).complete == b"asked"
+
+
+async def test_a_genuine_answer_fits_its_own_call_only(calls: Calls) -> None:
+    """Sent for another call it is passed over."""
+    client, handler = await calls.client(), Stuck()
+    await calls.server(handler)
+    call = asyncio.ensure_future(client.call(calls.broker.topology.query, b"asked", timeout=20))
+    await asyncio.wait_for(handler.begun.get(), 5)
+    other = Message(body=b"other", headers={wire.ATTEMPT: 1, wire.SEQUENCE: 0, wire.LAST: True}, correlation_id=uuid4().hex)
+    (asked,) = client._answers
+    client._receive(replace(wire.signed(SIGNER, Purpose.ANSWER, "", other), correlation_id=asked))
+    assert not client._answers[asked]._ended
+    call.cancel()
+    await asyncio.gather(call, return_exceptions=True)
+
+
+async def test_services_with_an_accepted_key_understand_one_another(calls: Calls) -> None:
+    """While keys are exchanged, some services sign with the former one and some with the next."""
+    client = await calls.client(Signer("the next key", SECRET_KEY))
+    await calls.server(echo, signer=Signer(SECRET_KEY, "the next key"))
+    assert (await client.call(calls.broker.topology.query, b"x", timeout=5)).complete == b"x"

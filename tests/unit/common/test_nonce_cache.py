@@ -1,0 +1,20 @@
+"""Nonces are known until their end, and never more of them than the limit."""
+
+from dashwright.common.messaging.nonces import NonceCache
+
+
+def test_a_nonce_is_new_once_until_its_end() -> None:
+    """After its end it may be forgotten: what carries it is too old by then."""
+    cache = NonceCache()
+    assert cache.add("a", now=0, until=10)
+    assert cache.add("b", now=0, until=5)
+    assert not cache.add("a", now=10, until=20)
+    assert cache.add("b", now=6, until=20)
+
+
+def test_a_full_cache_takes_no_nonce_until_one_ends() -> None:
+    """Forgetting one early would let a copy of it pass."""
+    cache = NonceCache(limit=2)
+    assert [cache.add(nonce, now=0, until=end) for nonce, end in (("a", 10), ("b", 20), ("c", 30))] == [True, True, False]
+    assert not cache.add("a", now=9, until=40)
+    assert cache.add("c", now=11, until=30)
