@@ -1,14 +1,16 @@
 """What a submitter may send, whichever door it comes through."""
 
 import json
+import re
 from contextlib import suppress
+from time import perf_counter
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.api.domain.submissions import read_jobs as read
+from dashwright.api.domain.submissions import NO_METADATA, JobSubmission, read, read_jobs, tree_of
 from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.models.provisioning import Action
 
@@ -16,7 +18,7 @@ SYNC = {"action": "sync", "repository": "r", "sync": {}}
 
 
 def submit(value: Any, **options: Any) -> Any:
-    return read(json.dumps(value).encode(), "default", **options)
+    return read_jobs(tree_of(json.dumps(value).encode()), "default", **options)
 
 
 def test_a_spec_a_list_and_an_object_are_read() -> None:
@@ -50,6 +52,18 @@ def test_the_repository_of_the_path_wins() -> None:
         ({"action": "sync", "repository": "r"}, "spec.sync", "Required value"),
         ({"action": "push", "repository": "r"}, "spec.export", "Required value"),
         ({"repository": "r", "push": {}, "pull": {}}, "spec.action", "multiple job types found"),
+        ({**SYNC, "pull": {}}, "spec.pull", "pull and sync are the same"),
+        ({**SYNC, "export": {}}, "spec.export", "a job with action sync takes no options of export"),
+        ({**SYNC, "pr": {"pr": 1}}, "spec.pr", "takes no options of pr"),
+        ({"action": "pr", "repository": "r", "pr": {"pr": 1}, "push": {}}, "spec.push", "takes no options of export"),
+        ({"repository": "r", "export": {"path": "p", "prefix": "q"}}, "spec.export.path", "path and prefix are the same"),
+        ({"repository": "r", "pr": {"pr": -1}}, "spec.pr.pr", "1 or more"),
+        ({"repository": "r", "pr": {}}, "spec.pr.pr", "which pull request?"),
+        ({"repository": "r", "pr": {"pr": 0, "hash": "4f2c", "ref": ""}}, "spec.pr.pr", "which pull request?"),
+        ({"repository": "r", "action": "pr"}, "spec.pr", "needs its options"),
+        ({**SYNC, "priority": 9}, "spec.priority", "unknown field; leave it out; known: action, repository"),
+        ({"spec": SYNC, "metadata": {"labelz": {}}}, "metadata.labelz", 'did you mean "labels"?'),
+        ({"repository": "r", "sync": {"incrementel": True}}, "spec.sync.incrementel", 'did you mean "incremental"?'),
         ({"action": "sync", "sync": {}}, "spec.repository", "required"),
         ({"action": "sync", "sync": {"incremental": "yes"}, "repository": "r"}, "spec.sync.incremental", "boolean"),
         ({"action": "push", "repository": "r", "push": {"branch": "feature..branch"}}, "spec.export.branch", "invalid git branch name"),
@@ -66,10 +80,46 @@ def test_a_fault_is_named_by_its_field(value: Any, field: str, text: str) -> Non
 
 
 def test_a_list_is_checked_whole() -> None:
-    """Every bad item of a list is told, by its place; good ones do not help."""
+    """Every bad item of a list is told, by its place, unknown fields too; good ones do not help."""
     with pytest.raises(Invalid) as caught:
-        submit([SYNC, {"action": "sync", "repository": "r"}, 5, {"repository": "r", "action": "fly"}])
-    assert [cause.field for cause in caught.value.causes] == ["[1].sync", "[2]", "[3].action"]
+        submit([SYNC, {"action": "sync", "repository": "r"}, 5, {"repository": "r", "action": "fly"}, {**SYNC, "sink": {}}])
+    assert [cause.field for cause in caught.value.causes] == ["[1].sync", "[2]", "[3].action", "[4].sink"]
+
+
+def test_a_pull_request_is_named_by_number_branch_or_address() -> None:
+    """One of them is enough; a zero and an empty text are as missing."""
+    for pull in ({"pr": 7}, {"ref": "change"}, {"url": "https://git.example/pull/7"}, {"pr": 0, "ref": "change", "hash": ""}):
+        assert submit({"repository": "r", "pr": pull}).specs[0].action is Action.PR
+
+
+def test_labels_annotations_and_a_generated_name_are_kept() -> None:
+    """What a whole Job says of itself is read; a bare spec says nothing."""
+    metadata = {"generateName": "nightly-", "labels": {"ci": "42"}, "annotations": {"why": "because"}}
+    read_ = submit({"metadata": metadata, "spec": SYNC}).metadata
+    assert (read_.labels, read_.annotations) == ({"ci": "42"}, {"why": "because"})
+    assert re.fullmatch(r"nightly-[a-z0-9]{8}", read_.name)
+    assert submit(SYNC).metadata == NO_METADATA
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [{"generateName": "Nightly-"}, {"generateName": 7}, {"generateName": "x" * 60}, {"labels": {"ci": 42}}, {"annotations": ["a"]}],
+    ids=str,
+)
+def test_metadata_that_cannot_be_kept_is_refused(metadata: dict[str, Any]) -> None:
+    """Nothing of it is dropped silently."""
+    with pytest.raises(BadRequest, match=r"metadata\."):
+        submit({"metadata": metadata, "spec": SYNC})
+
+
+def test_a_message_with_unknown_fields_is_refused() -> None:
+    """Of an Evaluation, too: no header of a reply could warn of them."""
+    evaluation = {"kind": "Evaluation", "spec": {"panel": {"type": "t", "targets": []}, "querys": []}, "metadata": {"name": "e"}}
+    with pytest.raises(Invalid) as caught:
+        read(json.dumps(evaluation).encode(), "default")
+    (cause,) = caught.value.causes
+    assert (cause.field, 'did you mean "queries"?' in cause.message) == ("spec.querys", True)
+    assert isinstance(read(json.dumps(SYNC).encode(), "default"), JobSubmission)
 
 
 @pytest.mark.parametrize(
@@ -113,3 +163,13 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
     """The same for what is no JSON."""
     with suppress(BadRequest, Invalid):
         read(body, "default")
+
+
+def test_many_and_long_unknown_fields_are_refused_quickly_and_in_few_words() -> None:
+    """Whatever fits into one submission takes less than two seconds, and little of it is repeated."""
+    started = perf_counter()
+    for value in ([{**SYNC, **{f"f{index}": 1 for index in range(180)}}] * 1000, {**SYNC, "x" * 1_000_000: 1}):
+        with pytest.raises(Invalid) as caught:
+            submit(value)
+        assert len(caught.value.message) < 5000
+    assert perf_counter() - started < 4

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from dashwright.api.resources.unknown import Validation, headers_of, unknown_fields
+from dashwright.api.domain.unknown_fields import of_object
+from dashwright.api.resources.unknown import Validation, headers_of
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB, REPOSITORY
@@ -27,22 +28,47 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB, REPOSITORY
             ["status.stats[1].groups", "status.sync.x"],
         ),
         (JOB, {"spec": {"export": {"path": "p", "prefix": "p", "postfix": "p"}}}, ["spec.export.postfix"]),
+        (JOB, {"spec": {"pull": {"incremental": True}, "push": {"fast": 1}}}, ["spec.push.fast"]),
+        (
+            JOB,
+            {"metadata": {"finalizers": ["f"], "ownerReferences": [], "labels": {}}},
+            ["metadata.finalizers", "metadata.ownerReferences"],
+        ),
+        (FOLDER, {"metadata": {"finalizers": ["f"], "ownerReferences": []}}, []),
     ],
     ids=lambda value: value.kind if isinstance(value, Kind) else str(value),
 )
 def test_a_field_is_known_by_any_of_its_names(kind: Kind, tree: dict[str, Any], unknown: list[str]) -> None:
     """At any depth, in lists too; in an open spec everything is known."""
-    assert list(unknown_fields(tree, kind)) == unknown
+    assert [field.path for field in of_object(tree, kind)] == unknown
+
+
+@pytest.mark.parametrize(
+    ("tree", "advice"),
+    [
+        ({"spec": {"sync": {"incrementel": True}}}, 'did you mean "incremental"?'),
+        ({"spec": {"repo": "r"}}, 'did you mean "repository"?'),
+        ({"spec": {"when": "r"}}, "leave it out; known: action, repository, pr, export, sync"),
+        ({"spec": {"reposytory": "r"}}, 'did you mean "repository"?'),
+        ({"metadata": {"label": {}}}, 'did you mean "labels"?'),
+        ({"specs": {}}, 'did you mean "spec"?'),
+    ],
+    ids=str,
+)
+def test_an_unknown_field_comes_with_advice(tree: dict[str, Any], advice: str) -> None:
+    """The name that was probably meant, or the names that there are."""
+    (field,) = of_object(tree, JOB)
+    assert field.advice == advice
 
 
 def test_not_more_is_told_than_can_be_read() -> None:
     """Of many unknown fields some are named, in an answer as in its headers."""
     many = {f"field{number}": 1 for number in range(1000)}
-    told = Validation.WARN.judge(unknown_fields(many, FOLDER))
+    told = Validation.WARN.judge(of_object(many, FOLDER))
     assert len(told) == 20
     with pytest.raises(BadRequest, match='strict decoding error: unknown field "field0", unknown field'):
-        Validation.STRICT.judge(unknown_fields(many, FOLDER))
-    assert Validation.IGNORE.judge(unknown_fields(many, FOLDER)) == ()
+        Validation.STRICT.judge(of_object(many, FOLDER))
+    assert Validation.IGNORE.judge(of_object(many, FOLDER)) == ()
 
 
 def test_warnings_fit_into_a_header() -> None:

@@ -90,6 +90,8 @@ def test_reserved_names_are_refused(name: str) -> None:
     ("changes", "field", "text"),
     [
         ({"title": ""}, "spec.title", "a repository title must be given"),
+        ({"title": " \t"}, "spec.title", "a repository title must be given"),
+        ({"workflows": ["write", "write"]}, "spec.workflows[1]", 'Duplicate value: "write"'),
         ({"sync": {"enabled": True, "target": "folder", "intervalSeconds": 5}}, "spec.sync.intervalSeconds", "at least 10 seconds"),
         ({"sync": {"enabled": False, "target": "folder", "intervalSeconds": -1}}, "spec.sync.intervalSeconds", "not be negative"),
         ({"workflows": ["branch"]}, "spec.workflow", "branch is only supported on git repositories"),

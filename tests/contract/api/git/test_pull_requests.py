@@ -216,8 +216,6 @@ async def test_one_that_is_no_business_of_this_repository_ends_quietly(proposals
 
 async def test_jobs_that_name_no_pull_request(proposals: Proposals) -> None:
     """Each says what is wanted."""
-    [none] = await proposals.ended(await proposals.asked(ref="change"))
-    assert (none["state"], none["message"]) == ("error", "which pull request? Give its number in pr.pr")
     unknown = await proposals.reviewed(999)
     assert (unknown["state"], "knows no pull request 999" in unknown["message"]) == ("error", True)
 
@@ -319,15 +317,3 @@ async def test_a_host_without_an_api(proposals: Proposals) -> None:
     status = await proposals.reviewed(number)
     assert (status["state"], "no JSON" in status["message"]) == ("error", True)
     assert (await proposals.synced())["state"] == "success"
-
-
-async def test_folders_have_no_pull_requests(proposals: Proposals, tmp_path: Path) -> None:
-    """A job of one says so."""
-    folder = tmp_path / "data" / "repositories" / "team"
-    folder.mkdir(parents=True)
-    spec = {"title": "L", "type": "local", "workflows": [], "sync": {"enabled": False, "target": "folder"}, "local": {"path": str(folder)}}
-    status, found = await proposals.api("POST", REPOSITORIES, {"metadata": {"name": "local"}, "spec": spec})
-    assert status == 201, found
-    asked = await proposals.asked("local", pr=1)
-    [ended] = await proposals.ended(asked, repository="local")
-    assert (ended["state"], ended["message"]) == ("error", "a folder has no pull requests")

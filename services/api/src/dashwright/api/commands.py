@@ -4,7 +4,7 @@ import asyncio
 import secrets
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 import orjson
@@ -25,7 +25,7 @@ from dashwright.common.jobs import routing, verdicts
 from dashwright.common.jobs.workflows import check_export
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import EVALUATION, FOLDER, JOB, REPOSITORY
-from dashwright.common.models.provisioning import Action, ExportJobOptions, JobSpec, JobStatus, RepositorySpec, State
+from dashwright.common.models.provisioning import Action, ExportJobOptions, JobSpec, JobStatus, RepositorySpec, RepositoryType, State
 from dashwright.common.observability import tracing
 from dashwright.common.relay import Relay
 from dashwright.common.stores import accepted, audit, jobs, mirror, resources
@@ -86,11 +86,12 @@ class Jobs:
         namespace: str,
         specs: Sequence[JobSpec],
         *,
+        metadata: submissions.Metadata = submissions.NO_METADATA,
         is_list: bool = False,
         once: Idempotency | None = None,
         dry_run: bool = False,
     ) -> Sequence[jobs.StoredJob]:
-        """Records jobs as pending and answers them in the order asked for; a dry run records nothing.
+        """Record jobs as pending and return them in the order asked for; a dry run records nothing. ``metadata`` is that of a single one.
 
         All or none: Invalid (of a list, with causes ``[i].field``), NotFound for an unknown repository, Unhealthy for one that
         failed its probe, Forbidden for an export of what the caller may not read, or not write where that is needed.
@@ -101,7 +102,8 @@ class Jobs:
             if spec.export is not None and spec.action is Action.EXPORT:
                 await self._demand_export(caller, namespace, repositories[spec.repository], spec.export)
         await self._probe.require_healthy(namespace, [repository.stored for repository in repositories.values()])
-        return await self._submit(actor, namespace, JOB, self._wanted(namespace, specs, repositories), once, dry_run=dry_run)
+        wanted = [_told_of(job, metadata) for job in self._wanted(namespace, specs, repositories)]
+        return await self._submit(actor, namespace, JOB, wanted, once, dry_run=dry_run)
 
     async def check_plan(self, namespace: str, specs: Sequence[JobSpec]) -> None:
         """Check what ``submit`` does before it records syncs, except that they are enabled: a plan is for the time before that.
@@ -145,12 +147,13 @@ class Jobs:
         Raises AlreadyExists when its name is taken, Forbidden where the organization keeps as many evaluations as it may.
         """
         job = jobs.NewJob(
-            name=wanted.name or f"evaluation-{secrets.token_hex(8)}",
+            name=wanted.metadata.name or f"evaluation-{secrets.token_hex(8)}",
             namespace=namespace,
             spec=wanted.spec.model_dump_json(by_alias=True, exclude_none=True),
             repository=None,
             action=routing.EVALUATE,
-            labels=wanted.labels,
+            labels=wanted.metadata.labels,
+            annotations=wanted.metadata.annotations,
             created=created_at(self._clock.now()),
             coalesce_key=None,
             lane=None,
@@ -316,6 +319,12 @@ def _events(actor: Actor, kind: Kind, submitted: Sequence[jobs.StoredJob]) -> Se
     ]
 
 
+def _told_of(job: jobs.NewJob, metadata: submissions.Metadata) -> jobs.NewJob:
+    """Return the job with what its submitter says of it. The labels that name its repository are the server's own."""
+    labels = {**metadata.labels, **job.labels}
+    return replace(job, name=metadata.name or job.name, labels=labels, annotations=metadata.annotations)
+
+
 def _told(job: jobs.StoredJob) -> Mapping[str, str]:
     return {} if job.repository is None else {"repository": job.repository, "action": job.action}
 
@@ -336,6 +345,9 @@ def _check(specs: Sequence[JobSpec], repositories: Mapping[str, _Repository], *,
             causes.append(Cause(f"{prefix}repository", "FieldValueNotFound", text))
         elif "deletionTimestamp" in orjson.loads(repository.stored.metadata):
             raise Conflict(f'cannot create jobs for a repository marked for deletion: "{spec.repository}"')
+        elif spec.action is Action.PR and repository.spec.type is RepositoryType.LOCAL:
+            text = f'Forbidden: the repository "{spec.repository}" is a folder, which has no pull requests'
+            causes.append(Cause(f"{prefix}action", "FieldValueForbidden", text))
         elif spec.action is Action.SYNC and not repository.spec.sync.enabled and not is_plan:
             text = f'Forbidden: sync is not enabled for the repository "{spec.repository}"; its spec.sync.enabled is false'
             causes.append(Cause(f"{prefix}sync", "FieldValueForbidden", text))

@@ -84,7 +84,9 @@ class SubmissionDoor:
         if isinstance(wanted, submissions.EvaluationSubmission):
             submitted = await self._jobs.evaluate(actor, namespace, wanted, once=once)
         else:
-            submitted = await self._jobs.submit(actor, caller, namespace, wanted.specs, is_list=is_list, once=once)
+            submitted = await self._jobs.submit(
+                actor, caller, namespace, wanted.specs, metadata=wanted.metadata, is_list=is_list, once=once
+            )
         return encode(submitted, is_list=is_list)
 
     async def _identify(self, message: Message, namespace: str) -> Identity:

@@ -33,5 +33,8 @@ class Draft:
         listed = ", ".join(f'"{item}"' for item in supported)
         self.causes.append(Cause(path, "FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {listed}'))
 
+    def duplicate(self, path: str, value: object) -> None:
+        self.causes.append(Cause(path, "FieldValueDuplicate", f'Duplicate value: "{value}": leave it out'))
+
     def forbidden(self, path: str, message: str) -> None:
         self.causes.append(Cause(path, "FieldValueForbidden", f"Forbidden: {message}"))

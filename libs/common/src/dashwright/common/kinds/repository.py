@@ -78,17 +78,25 @@ def admit_repository(draft: Draft, settings: AdmissionSettings) -> None:
     spec = draft.spec
     if draft.name in RESERVED_NAMES:
         draft.invalid("metadata.name", draft.name, "Name is reserved, choose a different identifier")
-    if not spec.get("title"):
+    if not spec.get("title", "").strip():
         draft.required("spec.title", "a repository title must be given")
+    _check_workflows(draft)
     _check_sync(draft)
-    if "branch" in spec.get("workflows", ()) and spec["type"] == RepositoryType.LOCAL:
-        draft.invalid("spec.workflow", "branch", "branch is only supported on git repositories")
     if spec["type"] == RepositoryType.LOCAL:
         _check_local(draft, settings)
     else:
         _check_githost(draft)
     if draft.old_spec is not None and draft.old_spec.get("type") != spec["type"]:
         draft.forbidden("spec.type", "Changing the repository type is not supported; delete the repository and create it anew")
+
+
+def _check_workflows(draft: Draft) -> None:
+    workflows = draft.spec.get("workflows", [])
+    for index, workflow in enumerate(workflows):
+        if workflow in workflows[:index]:
+            draft.duplicate(f"spec.workflows[{index}]", workflow)
+    if "branch" in workflows and draft.spec["type"] == RepositoryType.LOCAL:
+        draft.invalid("spec.workflow", "branch", "branch is only supported on git repositories")
 
 
 def _check_sync(draft: Draft) -> None:

@@ -2,15 +2,13 @@
 
 from typing import Any
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from dashwright.common.models.shape import Shape
 
 
 class EvaluationSpec(Shape):
     """``panel`` as ``/api/panels/query`` takes it, with the ordinary queries beside its targets and the time range."""
-
-    model_config = ConfigDict(extra="forbid")
 
     panel: dict[str, Any]
     queries: list[dict[str, Any]] | None = None

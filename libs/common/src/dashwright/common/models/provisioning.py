@@ -160,18 +160,15 @@ class JobSpec(Shape):
     action: Annotated[Action, Field(strict=False)]
     repository: str = Field(min_length=1, max_length=253)
     pr: PullRequestJobOptions | None = None
-    export: ExportJobOptions | None = None
-    sync: SyncJobOptions | None = None
+    export: ExportJobOptions | None = Field(default=None, validation_alias=AliasChoices("export", "push"))
+    sync: SyncJobOptions | None = Field(default=None, validation_alias=AliasChoices("sync", "pull"))
 
     @model_validator(mode="before")
     @classmethod
     def _accept_later_words(cls, value: Any) -> Any:
-        if not isinstance(value, dict):
+        if not isinstance(value, dict) or not isinstance(value.get("action"), str):
             return value
-        value = {_LATER_WORDS.get(key, key): item for key, item in value.items()}
-        if isinstance(value.get("action"), str):
-            value["action"] = _LATER_WORDS.get(value["action"], value["action"])
-        return value
+        return {**value, "action": _LATER_WORDS.get(value["action"], value["action"])}
 
 
 class JobResourceSummary(Shape):

@@ -5,7 +5,7 @@ A message is only a wake-up; these rows are the truth.
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
@@ -52,6 +52,7 @@ class NewJob:
     wake_key: str
     repository_uid: uuid.UUID | None = None
     lane_width: int = 1
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +169,8 @@ def _sync_options(job: NewJob | StoredJob) -> Mapping[str, Any]:
 
 
 def _metadata(job: NewJob, uid: uuid.UUID) -> str:
-    return orjson.dumps(
-        {"name": job.name, "namespace": job.namespace, "uid": str(uid), "creationTimestamp": job.created, "labels": dict(job.labels)}
-    ).decode()
+    metadata = {"name": job.name, "namespace": job.namespace, "uid": str(uid), "creationTimestamp": job.created, "labels": dict(job.labels)}
+    return orjson.dumps({**metadata, "annotations": dict(job.annotations)} if job.annotations else metadata).decode()
 
 
 async def get(connection: Connection, kind: Kind, namespace: str, name: str) -> StoredJob:

@@ -4,7 +4,8 @@ select pg_advisory_xact_lock(1, 2)
 
 -- name: submit
 -- Records jobs as pending, each with its wake-up; one that equals a pending job becomes that job, made full if either is full, and asked for
--- by whoever did; $20 is nobody, and neither is what begins with $21 a person.
+-- by whoever did; $20 is nobody, and neither is what begins with $21 a person. It gets the labels and annotations of both, so that each
+-- submitter finds it by their own.
 with input as (
     select * from unnest($3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[],
                          $13::text[], $14::uuid[], $15::smallint[])
@@ -17,6 +18,11 @@ with input as (
     from input
     on conflict (namespace, coalesce_key) where state = 'pending' and coalesce_key is not null do update
         set spec = case when coalesce((excluded.spec::jsonb #>> '{sync,incremental}')::boolean, false) then job.spec else excluded.spec end,
+            labels = excluded.labels || job.labels,
+            metadata = (job.metadata::jsonb || jsonb_strip_nulls(jsonb_build_object(
+                'labels', excluded.labels || job.labels,
+                'annotations', nullif(coalesce(excluded.metadata::jsonb -> 'annotations', '{}') || coalesce(job.metadata::jsonb -> 'annotations', '{}'), '{}')
+            )))::text,
             submitted_by = case when job.submitted_by ->> 'uid' = $20 or starts_with(job.submitted_by ->> 'uid', $21) then excluded.submitted_by else job.submitted_by end
     returning *, (xmax = 0) as is_new
 ), woken as (

@@ -48,5 +48,5 @@ def _target(spec: JobSpec) -> str:
     if spec.action is Action.SYNC and spec.sync is not None:
         return spec.sync.ref or ""
     if spec.action is Action.PR and spec.pr is not None:
-        return str(spec.pr.pr or spec.pr.ref or "")
+        return str(spec.pr.pr or spec.pr.ref or spec.pr.url or "")
     return ""

@@ -1,6 +1,7 @@
 """How the resource API makes and ends jobs, and what a submitter gets to see of them."""
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 import orjson
@@ -10,22 +11,38 @@ from dashwright.api.domain import submissions
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.selectors import Selection, matches
 from dashwright.api.resources.options import DeleteOptions
-from dashwright.common.errors import BadRequest
+from dashwright.api.resources.unknown import Validation
+from dashwright.common.document import check_texts
+from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import EVALUATION, JOB
 from dashwright.common.stores.jobs import StoredJob
 
 
-async def create(commands: Jobs, kind: Kind, namespace: str, body: bytes, actor: Actor, caller: Identity, *, dry_run: bool) -> StoredJob:
-    """Submits one job or evaluation."""
-    if kind is EVALUATION:
-        (job,) = await commands.evaluate(actor, namespace, submissions.read_evaluation(body, namespace), dry_run=dry_run)
-        return job
-    wanted = submissions.read_jobs(body, namespace)
-    if wanted.is_list:
+def read(tree: Any, kind: Kind, namespace: str, validation: Validation) -> tuple[submissions.Submission, tuple[str, ...]]:
+    """Return the job or evaluation that is to be created, and the warnings about its unknown fields.
+
+    Raises BadRequest, also for unknown fields where they are refused, and Invalid.
+    """
+    try:
+        check_texts(tree)
+    except Invalid as error:
+        raise BadRequest(error.message) from error
+    if isinstance(tree, list) and kind is JOB:
         raise BadRequest("one Job is created here; send lists to the jobs of their repository, or through the queue")
-    (job,) = await commands.submit(actor, caller, namespace, wanted.specs, dry_run=dry_run)
+    wanted = submissions.read_evaluation(tree, namespace) if kind is EVALUATION else submissions.read_job(tree, namespace)
+    return wanted, validation.judge(wanted.unknown)
+
+
+async def create(
+    commands: Jobs, wanted: submissions.Submission, namespace: str, actor: Actor, caller: Identity, *, dry_run: bool
+) -> StoredJob:
+    """Submit one job or evaluation."""
+    if isinstance(wanted, submissions.EvaluationSubmission):
+        (job,) = await commands.evaluate(actor, namespace, wanted, dry_run=dry_run)
+    else:
+        (job,) = await commands.submit(actor, caller, namespace, wanted.specs, metadata=wanted.metadata, dry_run=dry_run)
     return job
 
 

@@ -1,30 +1,25 @@
 """From what a client sends to an object that is wanted: envelope, name and metadata. What its spec may say, admission knows."""
 
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dashwright.api.domain import new_metadata, unknown_fields
 from dashwright.api.domain.fields.managers import MOST_ENTRIES
 from dashwright.api.resources.rules import manager_of
-from dashwright.api.resources.unknown import Validation, unknown_fields
+from dashwright.api.resources.unknown import Validation
 from dashwright.api.resources.writing.admission import invalid, require_texts
 from dashwright.api.resources.writing.references import owner_references
 from dashwright.api.resources.writing.wanted import MODIFIED, Expect, Wanted, conflict
 from dashwright.common.document import check_depth, read_json, read_shallow, write_json
-from dashwright.common.errors import BadRequest, Cause, Invalid, TooLarge
+from dashwright.common.errors import BadRequest, Cause, Invalid
 from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import MANAGED_BY
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores.resources import Stored
 
-LARGEST_METADATA = 256 * 1024
-"""Characters of all labels, or all annotations, as Kubernetes has it."""
-
 _FIXED = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"), ("metadata", "uid"))
 """What no change of an object changes."""
-
-_SUFFIX = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +86,8 @@ def read_config(tree: Any, kind: Kind, namespace: str, version: str, name: str, 
         raise BadRequest("spec must be an object")
     require_texts(metadata)
     for field in ("labels", "annotations"):
-        _texts(metadata, field)
-    return Config(tree, expect, validation.judge(unknown_fields(tree, kind)))
+        new_metadata.texts(metadata, field)
+    return Config(tree, expect, validation.judge(unknown_fields.of_object(tree, kind)))
 
 
 def _expect(metadata: dict[str, Any], kind: Kind, name: str) -> Expect:
@@ -179,12 +174,12 @@ def _wanted(tree: dict[str, Any], metadata: dict[str, Any], kind: Kind, name: st
         name,
         version,
         spec,
-        _texts(metadata, "labels"),
-        _texts(metadata, "annotations"),
+        new_metadata.texts(metadata, "labels"),
+        new_metadata.texts(metadata, "annotations"),
         list(dict.fromkeys(finalizers)),
         owner_references(metadata, kind, name),
         _managed_fields(metadata),
-        warnings=(*(kind.remarks(spec) if kind.remarks else ()), *validation.judge(unknown_fields(tree, kind))),
+        warnings=(*(kind.remarks(spec) if kind.remarks else ()), *validation.judge(unknown_fields.of_object(tree, kind))),
     )
 
 
@@ -213,15 +208,6 @@ def _object(value: dict[str, Any], field: str) -> dict[str, Any]:
     return found
 
 
-def _texts(metadata: dict[str, Any], field: str) -> dict[str, str]:
-    found = _object(metadata, field)
-    if not all(isinstance(text, str) for text in found.values()):
-        raise BadRequest(f"metadata.{field} must map text to text")
-    if sum(len(key) + len(text) for key, text in found.items()) > LARGEST_METADATA:
-        raise TooLarge(f"metadata.{field} holds more than {LARGEST_METADATA} characters; keep notes of that size elsewhere")
-    return found
-
-
 def _list(metadata: dict[str, Any], field: str) -> list[Any]:
     found = metadata.get(field)
     if found is None:
@@ -240,9 +226,7 @@ def _managed_fields(metadata: dict[str, Any]) -> object:
 
 
 def _new_name(metadata: dict[str, Any], kind: Kind) -> str:
-    name, prefix = metadata.get("name") or "", metadata.get("generateName") or ""
-    if not isinstance(name, str) or not isinstance(prefix, str):
-        raise BadRequest("metadata.name and metadata.generateName must be text")
-    if not name and not prefix:
+    name = new_metadata.name(metadata)
+    if not name:
         raise invalid(kind, "", [Cause("metadata.name", "FieldValueRequired", "Required value: name or generateName is required")])
-    return name or prefix + "".join(secrets.choice(_SUFFIX) for _ in range(8))
+    return name

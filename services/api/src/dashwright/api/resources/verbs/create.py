@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from dashwright.api.domain import submissions
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.denial import denied
@@ -31,8 +32,10 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
     require_creation(call, kind)
     by, validation = options.writer_of(call), options.validation_of(call)
     if kind.shelf is kinds.Shelf.JOBS:
-        job = await jobs.create(services.jobs, kind, namespace, await call.body(), call.actor, call.identity, dry_run=by.dry_run)
-        return formats.one(form, kind, target.version, job, _status(target))
+        submissions.check_size(await call.body())
+        submission, warnings = jobs.read(await formats.read_body(call), kind, namespace, validation)
+        job = await jobs.create(services.jobs, submission, namespace, call.actor, call.identity, dry_run=by.dry_run)
+        return formats.one(form, kind, target.version, job, _status(target), headers_of(warnings))
     tree, size = await formats.read_body(call), len(await call.body())
     wanted = await aside(size, partial(objects.read_new, tree, kind, namespace, target.version, validation))
     stored = await services.writer.create(wanted, by, size=size)

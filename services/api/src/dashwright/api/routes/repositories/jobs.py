@@ -133,11 +133,13 @@ async def _options_of(call: Call, action: Action) -> submissions.JobSubmission:
 
 
 def _jobs_of(call: Call, body: bytes) -> submissions.JobSubmission:
-    return submissions.read_jobs(body, call.parameters["namespace"], repository=call.parameters["name"])
+    return submissions.read_jobs(submissions.tree_of(body), call.parameters["namespace"], repository=call.parameters["name"])
 
 
 async def _submit(jobs: Jobs, call: Call, wanted: submissions.JobSubmission) -> Answer:
     """Record the jobs, or return them as they would be recorded."""
     namespace, dry_run = call.parameters["namespace"], options.is_dry_run(call)
-    submitted = await jobs.submit(call.actor, call.identity, namespace, wanted.specs, is_list=wanted.is_list, dry_run=dry_run)
+    submitted = await jobs.submit(
+        call.actor, call.identity, namespace, wanted.specs, metadata=wanted.metadata, is_list=wanted.is_list, dry_run=dry_run
+    )
     return Answer(202, encode(submitted, is_list=wanted.is_list))

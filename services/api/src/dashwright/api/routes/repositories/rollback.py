@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dashwright.api.commands import Jobs
+from dashwright.api.domain import unknown_fields
 from dashwright.api.domain.events import event_of
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
@@ -15,6 +16,7 @@ from dashwright.api.routes.repositories.place import ONE
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, Cause, Invalid
 from dashwright.common.kinds.registry import JOB, REPOSITORY
+from dashwright.common.models.causes import sentence
 from dashwright.common.models.provisioning import Action, JobSpec, RepositorySpec, RepositoryType, RollbackOptions, SyncJobOptions
 from dashwright.common.models.repository_views import Revision, RevisionList, SyncPlan
 from dashwright.common.stores import resources, revisions
@@ -26,7 +28,7 @@ _TOLD: Final = 10
 def routes(jobs: Jobs, database: Database, worker: RepositoryWorker) -> list[Route]:
     async def rollback(call: Call) -> Answer:
         namespace, name = call.parameters["namespace"], call.parameters["name"]
-        wanted = await call.model(RollbackOptions) if (await call.body()).strip() else RollbackOptions()
+        wanted = await _wanted(call)
         ref = _target(await known(namespace, name), wanted.ref)
         spec = JobSpec(action=Action.SYNC, repository=name, sync=SyncJobOptions(ref=ref))
         is_dry_run = options.is_dry_run(call)
@@ -63,6 +65,16 @@ _ROLLBACK: Final = Operation(
 _REVISIONS: Final = Operation(
     "listRepositoryRevisions", "the commits that were synced", REPOSITORY.group, answers={200: RevisionList}, errors=(404,)
 )
+
+
+async def _wanted(call: Call) -> RollbackOptions:
+    """Return the options that are sent, or the defaults. Raises Invalid for members that they do not have."""
+    if not (await call.body()).strip():
+        return RollbackOptions()
+    options = await call.model(RollbackOptions)
+    if faults := unknown_fields.causes(unknown_fields.of_value(RollbackOptions, await call.json(), "")):
+        raise Invalid(sentence(faults), causes=faults)
+    return options
 
 
 def _target(known: Sequence[revisions.Revision], ref: str | None) -> str:

@@ -1,0 +1,109 @@
+"""What is sent with a job or an evaluation is kept, or the submitter learns of it: over HTTP, by each of its doors."""
+
+from typing import Any, Final
+
+import pytest
+from tests.contract.api import repositories
+from tests.contract.api.conftest import ADMIN, Api
+
+JOBS: Final = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/jobs"
+EVALUATIONS: Final = "/apis/expressions.dashwright.io/v0alpha1/namespaces/default/evaluations"
+PANEL: Final = {"type": "timeseries", "targets": [{"refId": "A", "type": "math", "expression": "1"}]}
+JOB: Final = {"spec": {"action": "sync", "repository": "team", "sync": {"foo": 1}, "zzz": 1}}
+TEAM: Final = f"{repositories.REPOSITORIES}/team"
+
+
+@pytest.fixture
+async def team(api: Api) -> Api:
+    """A gateway with one local repository; nobody takes up what is asked for."""
+    await repositories.made(api, "team", api.data / "team", "write")
+    return api
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "fields"),
+    [
+        (JOBS, JOB, ["spec.sync.foo", "spec.zzz"]),
+        (EVALUATIONS, {"spec": {"panel": PANEL, "querys": []}, "metadata": {"finalizers": ["f"]}}, ["metadata.finalizers", "spec.querys"]),
+    ],
+    ids=["jobs", "evaluations"],
+)
+@pytest.mark.parametrize("validation", [None, "Warn", "Ignore", "Strict"])
+async def test_unknown_fields_are_handled_as_asked(team: Api, path: str, body: Any, fields: list[str], validation: str | None) -> None:
+    """As those of every kind: dropped with a warning by default, dropped, or refused."""
+    query = f"?fieldValidation={validation}" if validation else ""
+    async with team.session.post(f"{path}{query}", json=body, headers={"Authorization": ADMIN}) as answer:
+        status, told, warnings = answer.status, await answer.json(), answer.headers.get("Warning", "")
+    if validation == "Strict":
+        assert (status, told["message"]) == (400, "strict decoding error: " + ", ".join(f'unknown field "{field}"' for field in fields))
+        assert await team.sql("select count(*) from job") == 0
+        return
+    assert (status, "zzz" in told["spec"]) == (202, False)
+    wanted = ", ".join(f'299 - "unknown field \\"{field}\\""' for field in fields)
+    assert warnings == ("" if validation == "Ignore" else wanted)
+
+
+@pytest.mark.parametrize(
+    ("door", "body", "field", "meant"),
+    [
+        ("sync", {"incrementel": True}, "spec.sync.incrementel", "incremental"),
+        ("export", {"brunch": "b"}, "spec.export.brunch", "branch"),
+        ("jobs", {"action": "sync", "sync": {}, "actoin": "sync"}, "spec.actoin", "action"),
+        ("jobs", [{"action": "sync", "sync": {"ink": 1}}], "[0].sync.ink", ""),
+        ("rollback", {"reff": "4f2c"}, "reff", "ref"),
+    ],
+)
+async def test_below_a_repository_unknown_members_are_refused(team: Api, door: str, body: Any, field: str, meant: str) -> None:
+    """The refusal names the member, and the one that was probably meant."""
+    status, refusal = await team("POST", f"{TEAM}/{door}", body)
+    assert (status, refusal["reason"]) == (422, "Invalid")
+    (cause,) = refusal["details"]["causes"]
+    assert cause["field"] == field
+    assert (f'did you mean "{meant}"?' if meant else "leave it out; known: incremental, ref") in cause["message"]
+    assert await team.sql("select count(*) from job") == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "spec"),
+    [(JOBS, {"action": "sync", "repository": "team", "sync": {}}), (f"{TEAM}/jobs", {"sync": {}}), (EVALUATIONS, {"panel": PANEL})],
+    ids=["jobs", "jobs of a repository", "evaluations"],
+)
+async def test_what_a_submitter_says_of_an_object_is_kept(team: Api, path: str, spec: Any) -> None:
+    """Labels, annotations, and a name made from generateName; the labels of its repository stay the server's."""
+    labels = {"ci": "42", "repository": "other"}
+    body = {"metadata": {"generateName": "nightly-", "labels": labels, "annotations": {"why": "because"}}, "spec": spec}
+    status, made = await team("POST", path, body)
+    assert status == 202, made
+    metadata = made["metadata"]
+    assert (metadata["name"][:8], len(metadata["name"])) == ("nightly-", 16)
+    assert (metadata["labels"]["ci"], metadata["annotations"]) == ("42", {"why": "because"})
+    assert metadata["labels"]["repository"] == ("other" if path == EVALUATIONS else "team")
+    listed = (await team("GET", f"{path.replace(f'{TEAM}/jobs', JOBS)}?labelSelector=ci=42"))[1]["items"]
+    assert [item["metadata"] for item in listed] == [metadata]
+
+
+async def test_two_who_ask_for_one_job_find_it_by_their_own_labels(team: Api) -> None:
+    """The pending job that both get has the labels and annotations of both."""
+    spec = {"action": "sync", "repository": "team", "sync": {}}
+    await team("POST", JOBS, {"metadata": {"labels": {"ci": "1", "a": "x"}}, "spec": spec})
+    _, second = await team("POST", JOBS, {"metadata": {"labels": {"ci": "2", "b": "y"}, "annotations": {"why": "too"}}, "spec": spec})
+    assert await team.sql("select count(*) from job") == 1
+    labels = {key: text for key, text in second["metadata"]["labels"].items() if key in ("a", "b", "ci")}
+    assert (labels, second["metadata"]["annotations"]) == ({"a": "x", "b": "y", "ci": "1"}, {"why": "too"})
+    assert (await team("GET", f"{JOBS}/{second['metadata']['name']}"))[1]["metadata"]["labels"] == second["metadata"]["labels"]
+
+
+async def test_a_job_may_be_yaml(team: Api) -> None:
+    """As every object; a body of another type is 415."""
+    text = "spec:\n  action: sync\n  repository: team\n  sync: {}\n"
+    for media_type, expected in (("application/yaml", 202), ("text/csv", 415)):
+        headers = {"Content-Type": media_type, "Authorization": ADMIN}
+        async with team.session.post(JOBS, data=text, headers=headers) as answer:
+            assert answer.status == expected
+
+
+async def test_a_folder_takes_no_job_of_a_pull_request(team: Api) -> None:
+    """It is refused when it is submitted, not when it runs."""
+    status, refusal = await team("POST", f"{TEAM}/jobs", {"action": "pr", "pr": {"pr": 1}})
+    (cause,) = refusal["details"]["causes"]
+    assert (status, cause["field"], "no pull requests" in cause["message"]) == (422, "spec.action", True)
