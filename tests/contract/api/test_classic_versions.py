@@ -38,7 +38,8 @@ async def test_versions_are_listed_the_newest_first(api: Api, number: int) -> No
     status, body = await api("GET", f"{ONE}/versions")
     second = body["versions"][1]
     assert (status, body["continueToken"]) == (200, "")
-    assert {key: second[key] for key in second if key != "created"} == {
+    assert (second["data"]["title"], second["data"]["uid"], second["data"]["version"]) == ("Second", "d1", 2)
+    assert {key: second[key] for key in second if key not in ("created", "data")} == {
         "id": 2,
         "dashboardId": number,
         "uid": "d1",

@@ -17,13 +17,37 @@ async def make(api: Api, spec: dict[str, Any], path: str = DASHBOARDS, name: str
     return await api("POST", path, {"metadata": {"name": name}, "spec": spec})
 
 
-async def test_a_classic_body_is_the_same_in_every_version(api: Api) -> None:
-    """As it was sent, and without a status."""
+async def test_a_classic_body_is_shown_in_every_version(api: Api) -> None:
+    """Shown as it was sent, with defaults in v1beta1 only; the status names the stored version where it is another one."""
     spec = {"title": "T", "panels": [{"id": 1}], "schemaVersion": 41}
-    assert (await make(api, spec, BETA))[0] == 201
+    assert (await make(api, spec, ALPHA))[0] == 201
     for path in (DASHBOARDS, BETA, ALPHA):
         _, found = await api("GET", f"{path}/d")
-        assert (found["spec"], "status" in found) == (spec, False)
+        conversion = {} if path is ALPHA else {"conversion": {"failed": False, "storedVersion": "v0alpha1"}}
+        assert found["status"] == conversion
+        assert {name: found["spec"][name] for name in spec} == spec
+        assert (found["spec"] == spec) is (path is not BETA)
+
+
+async def test_defaults_fill_what_a_classic_body_lacks(api: Api) -> None:
+    """In v1beta1 reads; what the body has stays, and sending back what was read changes nothing."""
+    await make(api, {"title": "T", "refresh": "5m", "time": {"from": "now-1h"}, "editable": None}, ALPHA)
+    _, found = await api("GET", f"{BETA}/d")
+    assert {name: found["spec"][name] for name in ("refresh", "time", "editable")} == {
+        "refresh": "5m",
+        "time": {"from": "now-1h"},
+        "editable": None,
+    }
+    assert found["spec"]["annotations"]["list"][0]["builtIn"] == 1
+    assert {name: found["spec"][name] for name in ("fiscalYearStartMonth", "graphTooltip", "links", "templating", "timepicker")} == {
+        "fiscalYearStartMonth": 0,
+        "graphTooltip": 0,
+        "links": [],
+        "templating": {"list": []},
+        "timepicker": {},
+    }
+    assert (found["spec"]["timezone"], found["spec"]["weekStart"]) == ("", "")
+    assert await api("PUT", f"{BETA}/d", found) == (200, found)
 
 
 @pytest.mark.parametrize("door", [DASHBOARDS, BETA, ALPHA], ids=["v2alpha1", "v1beta1", "v0alpha1"])

@@ -55,6 +55,7 @@ async def test_a_data_source_is_made_and_read_in_every_way(api: Api) -> None:
         "database": "",
         "withCredentials": False,
         "secureJsonFields": {"basicAuthPassword": True},
+        "apiVersion": "",
         "version": 1,
         "readOnly": False,
     }
@@ -62,7 +63,7 @@ async def test_a_data_source_is_made_and_read_in_every_way(api: Api) -> None:
     for path in (f"uid/{source['uid']}", str(source["id"]), "name/Prometheus"):
         assert await api("GET", f"{AT}/{path}") == (200, source)
     assert await api("GET", f"{AT}/id/Prometheus") == (200, {"id": source["id"]})
-    left_out = {"basicAuthUser", "withCredentials", "secureJsonFields", "version"}
+    left_out = {"basicAuthUser", "withCredentials", "secureJsonFields", "version", "apiVersion"}
     listed = {key: value for key, value in source.items() if key not in left_out} | {"typeName": "Prometheus"}
     assert await api("GET", AT) == (200, [listed])
     assert await api("GET", f"{AT}/") == (200, [listed])

@@ -24,7 +24,7 @@ async def test_a_folder_is_made_in_another(api: Api) -> None:
         "description": "Of ABC",
         "createdBy": "admin",
     }
-    assert made["parents"] == [{"uid": "f", "title": "Folder f", "url": "/dashboards/f/f/folder-f"}]
+    assert made["parents"] == [(await api("GET", "/api/folders/f"))[1]]
     assert await api("GET", f"/api/folders/id/{made['id']}") == (200, made)
     assert await api("GET", "/api/folders/nErXDvCkzz") == (200, made)
     status, made = await api("POST", "/api/folders", {"title": "General", "parentUid": "general"})

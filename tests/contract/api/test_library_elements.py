@@ -107,14 +107,15 @@ async def test_a_change_names_the_version_it_is_of(api: Api) -> None:
     """412 otherwise. What is not given stays, a model is replaced whole, and a new name alone is a new version as well."""
     await folder(api, "f1", "F")
     await made(api, "p1", "CPU")
+    model = {"type": "gauge", "title": "CPU", "description": ""}
     for version in ({}, {"version": 0}, {"version": 99}):
         assert (await api("PATCH", f"{PATH}/p1", {"name": "r", "kind": 1, **version}))[0] == 412
     status, body = await api("PATCH", f"{PATH}/p1", {"kind": 1, "model": {"type": "gauge", "title": "CPU"}, "version": 1})
     element = body["result"]
-    assert (status, element["version"], element["name"], element["model"]) == (200, 2, "CPU", {"type": "gauge", "title": "CPU"})
+    assert (status, element["version"], element["name"], element["model"]) == (200, 2, "CPU", model)
     _, body = await api("PATCH", f"{PATH}/p1", {"name": "Load", "version": 2})
     element = body["result"]
-    assert (element["version"], element["name"], element["model"]) == (3, "Load", {"type": "gauge", "title": "CPU"})
+    assert (element["version"], element["name"], element["model"]) == (3, "Load", model)
     _, body = await api("PATCH", f"{PATH}/p1", {"folderUid": "f1", "version": 3})
     assert (body["result"]["version"], body["result"]["name"], body["result"]["folderUid"]) == (4, "Load", "f1")
     _, body = await api("PATCH", f"{PATH}/p1", {"folderId": -1, "version": 4})

@@ -44,7 +44,7 @@ async def test_members_are_shown_with_role_and_picture(api: Api, path: str) -> N
     assert (status, [member["login"] for member in members]) == (200, ["admin", "Anna@x.org"])
     admin = members[0]
     assert {name: admin[name] for name in MEMBER} == MEMBER
-    assert set(admin) == {*MEMBER, "uid", "lastSeenAt", "lastSeenAtAge"}
+    assert set(admin) == {*MEMBER, "uid", "lastSeenAt", "lastSeenAtAge", "created"}
     anna = members[1]
     assert (anna["role"], anna["lastSeenAtAge"]) == ("Editor", "10y")
     assert anna["lastSeenAt"].endswith("Z")

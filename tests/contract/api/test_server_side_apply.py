@@ -11,8 +11,8 @@ from tests.contract.api.test_field_owners import owned
 from dashwright.common.identity import Role
 
 GROUP: Final = "dashboard.grafana.app"
-DASHBOARDS: Final = f"/apis/{GROUP}/v1beta1/namespaces/default/dashboards"
-PANELS: Final = f"/apis/{GROUP}/v1beta1/namespaces/default/librarypanels"
+DASHBOARDS: Final = f"/apis/{GROUP}/v0alpha1/namespaces/default/dashboards"
+PANELS: Final = f"/apis/{GROUP}/v0alpha1/namespaces/default/librarypanels"
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -39,7 +39,7 @@ async def test_an_apply_makes_what_is_missing(api: Api) -> None:
     assert status == 201
     assert (made["metadata"]["name"], made["spec"]) == ("d", {"title": "T", "tags": ["x"]})
     entry = made["metadata"]["managedFields"][0]
-    assert (entry["manager"], entry["operation"], entry["apiVersion"]) == ("a", "Apply", f"{GROUP}/v1beta1")
+    assert (entry["manager"], entry["operation"], entry["apiVersion"]) == ("a", "Apply", f"{GROUP}/v0alpha1")
     assert entry["fieldsV1"] == {"f:metadata": {"f:labels": {"f:team": {}}}, "f:spec": {"f:tags": {}, "f:title": {}}}
 
 
@@ -79,7 +79,7 @@ async def test_an_update_owns_what_it_set(api: Api) -> None:
     await api("POST", f"{DASHBOARDS}?fieldManager=u", {"metadata": {"name": "d"}, "spec": {"title": "T"}})
     status, refused = await apply(api, {"title": "U"})
     assert status == 409
-    start = f'Apply failed with 1 conflict: conflict with "u" using {GROUP}/v1beta1 at 20'
+    start = f'Apply failed with 1 conflict: conflict with "u" using {GROUP}/v0alpha1 at 20'
     assert refused["message"].startswith(start)
     assert refused["message"].endswith("Z: .spec.title")
 
@@ -247,9 +247,9 @@ async def test_a_missing_folder_is_said(api: Api) -> None:
 
 
 async def test_the_message_of_a_change_goes_into_history(api: Api) -> None:
-    """It is told with the apply, kept with the generation, and owned by nobody."""
+    """It is sent with the apply, kept with the generation, shown with the object, and owned by nobody."""
     _, made = await apply(api, {"title": "T"}, annotations={"grafana.app/message": "hello"})
-    assert "grafana.app/message" not in made["metadata"].get("annotations", {})
+    assert made["metadata"]["annotations"]["grafana.app/message"] == "hello"
     assert await api.sql("select message from resource_history") == "hello"
     _, changed = await apply(api, {"title": "U"}, annotations={"grafana.app/message": "again"})
     assert await api.sql("select message from resource_history where generation = 2") == "again"
@@ -258,7 +258,7 @@ async def test_the_message_of_a_change_goes_into_history(api: Api) -> None:
 
 async def test_a_stub_says_nothing_of_its_dashboard(api: Api) -> None:
     """Applying through a version that cannot show a dashboard keeps its body, and adds what is beside it."""
-    layouts = DASHBOARDS.replace("v1beta1", "v2alpha1")
+    layouts = DASHBOARDS.replace("v0alpha1", "v2alpha1")
     body = {"title": "T", "elements": {"p": {"kind": "Panel"}}, "layout": {"kind": "GridLayout"}}
     await apply(api, body, path=f"{layouts}/d")
     _, stub = await api("GET", f"{DASHBOARDS}/d")

@@ -37,6 +37,7 @@ async def test_a_team_is_made_and_read_by_number_and_uid(api: Api) -> None:
             "avatarUrl": team["avatarUrl"],
             "memberCount": 1,
             "permission": 4,
+            "accessControl": None,
         },
     )
     assert team["avatarUrl"].startswith("/avatar/")

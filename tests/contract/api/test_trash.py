@@ -170,12 +170,24 @@ async def test_a_restored_version_says_so(api: Api) -> None:
     body = {"metadata": {"name": "d", "annotations": annotations}, "spec": then["spec"]}
     status, again = await api("PUT", f"{DASHBOARDS}/d", body)
     assert (status, again["spec"], again["metadata"]["generation"]) == (200, {"title": "one"}, 3)
-    assert "grafana.app/message" not in again["metadata"]["annotations"]
+    assert again["metadata"]["annotations"]["grafana.app/message"] == "Restored from version 1"
     _, found = await api("GET", f"{DASHBOARDS}/d/versions")
     newest = found["items"][0]
     assert (newest["version"], newest["parentVersion"], newest["message"]) == (3, 2, "Restored from version 1")
     assert "parentVersion" not in found["items"][-1]
     assert await api.sql("select restored_from from resource_history where generation = 3") == 1
+
+
+async def test_a_message_sent_back_is_not_that_of_the_next_version(api: Api) -> None:
+    """A client that reads an object, changes it and sends all of it back says nothing of its change."""
+    await make(api, "d", "one", message="first")
+    _, read = await api("GET", f"{DASHBOARDS}/d")
+    assert read["metadata"]["annotations"]["grafana.app/message"] == "first"
+    assert await api("PUT", f"{DASHBOARDS}/d", read) == (200, read)
+    _, changed = await api("PUT", f"{DASHBOARDS}/d", read | {"spec": {"title": "two"}})
+    assert "grafana.app/message" not in changed["metadata"]["annotations"]
+    _, found = await api("GET", f"{DASHBOARDS}/d/versions")
+    assert [item.get("message") for item in found["items"]] == [None, "first"]
 
 
 @pytest.mark.parametrize("message", ["restored from version 1", "Restored from version 0", "Restored from version 1 and more", ""])

@@ -89,7 +89,7 @@ async def test_users_are_listed_by_login_in_pages(api: Api) -> None:
     assert (status, [user["login"] for user in users]) == (200, names)
     assert set(users[0]) == {
         *("id", "uid", "name", "login", "email", "avatarUrl", "isAdmin", "isDisabled", "isProvisioned"),
-        *("lastSeenAt", "lastSeenAtAge", "authLabels"),
+        *("lastSeenAt", "lastSeenAtAge", "authLabels", "created"),
     }
     assert users[0]["isAdmin"] is True
     assert [user["login"] for user in (await api("GET", "/api/users?query=ALPHA"))[1]] == ["Alpha"]

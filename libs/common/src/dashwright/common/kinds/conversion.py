@@ -1,5 +1,6 @@
 """Dashboards in their versions: a classic body is the same in all, one of elements and a layout is told of by a stub in the older ones."""
 
+from functools import cache
 from typing import Final
 
 import orjson
@@ -10,11 +11,61 @@ from dashwright.common.models.dashboard import ConversionStatus, DashboardStatus
 STUB_SCHEMA: Final = 9999
 """The ``schemaVersion`` of a stub, which no dashboard has."""
 
+_FILLED_VERSION: Final = "v1beta1"
+"""The version whose reads write the default of each member that a classic body lacks."""
+
+_OWN_ANNOTATIONS: Final = {
+    "builtIn": 1,
+    "datasource": {"type": "grafana", "uid": "-- Grafana --"},
+    "enable": True,
+    "hide": True,
+    "iconColor": "rgba(0, 211, 255, 1)",
+    "name": "Annotations & Alerts",
+    "type": "dashboard",
+}
+"""The query of the annotations that are kept with a dashboard."""
+
+_DEFAULTS: Final = {
+    "annotations": {"list": [_OWN_ANNOTATIONS]},
+    "editable": True,
+    "fiscalYearStartMonth": 0,
+    "graphTooltip": 0,
+    "links": [],
+    "refresh": "",
+    "templating": {"list": []},
+    "time": {"from": "now-6h", "to": "now"},
+    "timepicker": {},
+    "timezone": "",
+    "weekStart": "",
+}
+_MEMBERS: Final = {name: orjson.dumps({name: value})[1:-1].decode() for name, value in _DEFAULTS.items()}
+
 
 def render_dashboard(kind: Kind, body: Body, version: str) -> Rendered:
-    """A stub has the title, and a status that names the version to read the dashboard in."""
-    if not body.layout or version == kind.version:
-        return Rendered(body.spec, body.status)
+    """Return a body as a version shows it.
+
+    A stub has the title, and a status that names the version to read the dashboard in.
+    """
+    if not body.layout:
+        spec = _filled(body.spec) if version == _FILLED_VERSION else body.spec
+        return Rendered(spec, _status(body.stored_version, version))
+    if version == kind.version:
+        return Rendered(body.spec, _status(version, version))
     error = f"a dashboard with elements and a layout has no form in {version}; read it in {kind.version}"
     status = DashboardStatus(conversion=ConversionStatus(failed=True, stored_version=kind.version, error=error))
     return Rendered(orjson.dumps({"title": body.title, "schemaVersion": STUB_SCHEMA}).decode(), status.to_json().decode())
+
+
+@cache
+def _status(stored_version: str, version: str) -> str:
+    """Return the status of a body that is shown whole: it names the stored version where that is another one."""
+    is_converted = stored_version != version
+    conversion = ConversionStatus(failed=False, stored_version=stored_version) if is_converted else None
+    return DashboardStatus(conversion=conversion).to_json().decode()
+
+
+def _filled(spec: str) -> str:
+    """Return a classic body with the defaults of its missing members at its end; the text that was saved stays as it is."""
+    given = orjson.loads(spec).keys()
+    missing = [text for name, text in _MEMBERS.items() if name not in given]
+    return f"{spec[:-1]}{',' if given and missing else ''}{','.join(missing)}}}"

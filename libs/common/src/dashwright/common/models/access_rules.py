@@ -8,17 +8,23 @@ LevelName = Literal["View", "Edit", "Admin"]
 
 
 class ObjectPermission(Shape):
-    """What a user, a team or everybody of a role may do. ``permission``: 1 view, 2 edit, 4 admin. ``uid``, ``title``, ``slug``, ``url``
-    are those of the folder that an inherited one comes from.
+    """A level of a user, a team or a role on an object. ``permission``: 1 view, 2 edit, 4 admin.
+
+    ``dashboard_id`` or ``folder_id`` is the number of the object. ``uid``, ``title``, ``slug`` and ``url`` are the object's, or those of
+    the folder that an inherited rule comes from.
     """
 
+    dashboard_id: int | None = None
+    folder_id: int | None = None
     created: str
     updated: str
     user_id: int = 0
+    user_uid: str = ""
     user_login: str = ""
     user_email: str = ""
     user_avatar_url: str = ""
     team_id: int = 0
+    team_uid: str = ""
     team: str = ""
     team_email: str = ""
     team_avatar_url: str = ""

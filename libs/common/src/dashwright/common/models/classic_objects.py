@@ -30,6 +30,19 @@ class FoundItem(Shape):
     folder_url: str | None = None
 
 
+class SortOption(Shape):
+    """An order of search results, by the name that ``sort`` takes."""
+
+    name: str
+    display_name: str
+    description: str
+    meta: str = ""
+
+
+class SortOptions(Shape):
+    sort_options: list[SortOption]
+
+
 class FolderItem(Shape):
     """A folder in the list of those in one place."""
 
@@ -40,16 +53,7 @@ class FolderItem(Shape):
 
 
 class FolderAbove(Shape):
-    """A folder on the way from the root."""
-
-    uid: str
-    title: str
-    url: str
-    parent_uid: str | None = None
-
-
-class FolderShape(Shape):
-    """``parents`` are the folders above that the caller may read, the highest first."""
+    """A folder on the way from the root. ``parent_uid`` is given where the caller may read that folder."""
 
     id: int
     uid: str
@@ -67,6 +71,11 @@ class FolderShape(Shape):
     updated: str
     version: int
     parent_uid: str | None = None
+
+
+class FolderShape(FolderAbove):
+    """A folder. ``parents`` are the folders above that the caller may read, the highest first."""
+
     parents: list[FolderAbove] | None = None
     description: str | None = None
     managed_by: str | None = None
@@ -125,6 +134,7 @@ class DashboardMeta(Shape):
     has_acl: bool = False
     is_folder: bool = False
     is_home: bool | None = None
+    api_version: str | None = None
     folder_id: int
     folder_uid: str
     folder_title: str
@@ -161,17 +171,17 @@ class VersionItem(Shape):
     message: str
 
 
-class VersionPage(Shape):
-    """``continue_token`` is empty where no older ones follow."""
-
-    continue_token: str
-    versions: list[VersionItem]
-
-
 class VersionShape(VersionItem):
     """``data`` is the dashboard as it was."""
 
     data: dict[str, Any] = Field(json_schema_extra={"additionalProperties": True})
+
+
+class VersionPage(Shape):
+    """``continue_token`` is empty where no older ones follow."""
+
+    continue_token: str
+    versions: list[VersionShape]
 
 
 class HomeShape(Shape):

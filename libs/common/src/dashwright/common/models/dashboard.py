@@ -12,4 +12,9 @@ class ConversionStatus(Shape):
 
 
 class DashboardStatus(Shape):
+    """Empty where the dashboard is shown in the version that it is stored in.
+
+    ``conversion`` says how it was converted from another one.
+    """
+
     conversion: ConversionStatus | None = None

@@ -24,6 +24,8 @@ class AnnotationPermission(Shape):
 class DashboardAccess(Shape):
     slug: str | None = None
     url: str | None = None
+    #: Whether people without an account may see it, which this product does not offer.
+    is_public: bool = False
     can_save: bool = False
     can_edit: bool = False
     can_admin: bool = False

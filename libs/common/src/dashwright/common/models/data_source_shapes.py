@@ -82,6 +82,8 @@ class DataSourceShape(_Listed):
     with_credentials: bool
     secure_json_fields: dict[str, bool]
     version: int
+    #: The version of the settings' API, empty for types whose settings have none.
+    api_version: str = ""
 
 
 class DataSourceSaved(Shape):

@@ -44,7 +44,7 @@ class ElementHead(Shape):
 
 
 class ElementShape(ElementHead):
-    """``model`` is the panel as it was saved."""
+    """``model`` is the panel as it was saved, with a ``description``."""
 
     model: dict[str, Any] = Field(json_schema_extra={"additionalProperties": True})
 

@@ -86,6 +86,7 @@ class MemberShape(Shape):
     role: RoleName
     last_seen_at: Time
     last_seen_at_age: str
+    created: Time
     is_disabled: bool
     auth_labels: list[str] = Field(default_factory=list)
     is_externally_synced: bool = False
@@ -98,6 +99,20 @@ class MemberPage(Shape):
     org_users: list[MemberShape]
     page: int
     per_page: int
+
+
+class InviteShape(Shape):
+    """An invitation to an organization that nobody has accepted yet."""
+
+    id: int
+    org_id: int
+    name: str
+    email: str
+    role: RoleName
+    status: str
+    code: str
+    url: str
+    created_on: Time
 
 
 class MemberFound(Shape):

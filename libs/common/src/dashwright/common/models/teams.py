@@ -1,8 +1,13 @@
 """Teams and their members, as the classic API shows them."""
 
-from pydantic import Field
+from typing import Annotated
+
+from pydantic import Field, PlainSerializer
 
 from dashwright.common.models.shape import Shape
+
+AccessControl = Annotated[dict[str, bool], PlainSerializer(lambda actions: actions or None, dict[str, bool] | None)]
+"""The actions that the caller may do, null where none is or the caller did not ask for them."""
 
 
 class TeamShape(Shape):
@@ -18,7 +23,7 @@ class TeamShape(Shape):
     avatar_url: str
     member_count: int
     permission: int
-    access_control: dict[str, bool] | None = None
+    access_control: AccessControl = Field(default_factory=dict)
 
 
 class TeamPage(Shape):

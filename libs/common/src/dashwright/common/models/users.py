@@ -102,6 +102,7 @@ class UserItem(Shape):
     last_seen_at: Time
     last_seen_at_age: str
     auth_labels: list[str] = Field(default_factory=list)
+    created: Time
 
 
 class UserPage(Shape):
@@ -109,6 +110,21 @@ class UserPage(Shape):
     users: list[UserItem]
     page: int
     per_page: int
+
+
+class AuthTokenShape(Shape):
+    """A session of a browser."""
+
+    id: int
+    is_active: bool
+    client_ip: str
+    device: str
+    os: str
+    os_version: str
+    browser: str
+    browser_version: str
+    created_at: Time
+    seen_at: Time
 
 
 class UserMade(Shape):

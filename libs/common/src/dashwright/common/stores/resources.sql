@@ -27,14 +27,15 @@ with input as (
     select * from staged
 ), written as (
     insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, layout, tags, subtype, refs, labels,
-                          annotations, finalizers, owner_references, managed_fields, created_at, created_by, content_hash, status, metadata, number)
+                          annotations, finalizers, owner_references, managed_fields, created_at, created_by, content_hash, status, metadata, number, message)
     select uid, api_group, resource, $1, name, 0, generation, stored_version, title, layout, tags, subtype, refs, labels::jsonb, annotations::jsonb, finalizers,
-           owner_references::jsonb, managed_fields::jsonb, $3, $2, content_hash, $5, '', number
+           owner_references::jsonb, managed_fields::jsonb, $3, $2, content_hash, $5, '', number, $4
     from input order by position
     on conflict (namespace, api_group, resource, name) do update set
         generation = resource.generation + ((resource.content_hash, resource.title) <> (excluded.content_hash, excluded.title))::integer,
         updated_at = case when (resource.content_hash, resource.title) <> (excluded.content_hash, excluded.title) then $3 else resource.updated_at end,
         updated_by = case when (resource.content_hash, resource.title) <> (excluded.content_hash, excluded.title) then $2 else resource.updated_by end,
+        message = case when (resource.content_hash, resource.title) <> (excluded.content_hash, excluded.title) then $4 else resource.message end,
         stored_version = excluded.stored_version, title = excluded.title, layout = excluded.layout, tags = excluded.tags,
         subtype = excluded.subtype, refs = excluded.refs, labels = excluded.labels,
         annotations = excluded.annotations, finalizers = excluded.finalizers, owner_references = excluded.owner_references,
@@ -59,7 +60,7 @@ select resource_version from resource where namespace = $1 and api_group = $2 an
 -- name: mark_deleted
 -- Begins the deletion of an object that something must be done for first. Its body is that of the generation before. $5 now, $6 actor.
 with marked as (
-    update resource set deletion_timestamp = $5, generation = generation + 1
+    update resource set deletion_timestamp = $5, generation = generation + 1, message = null
     where namespace = $1 and api_group = $2 and resource = $3 and name = $4
     returning *
 ), history as (

@@ -53,8 +53,8 @@ class Permissions:
         self._database = database
         self._guard = guard
 
-    async def listed(self, caller: Identity, kind: Kind, name: str, number: int | None = None) -> tuple[str, Sequence[Shown]]:
-        """The object's name, and every rule that holds for it: its own first, then those of the folders above, the nearest first.
+    async def listed(self, caller: Identity, kind: Kind, name: str, number: int | None = None) -> tuple[Guarded, Sequence[Shown]]:
+        """The object, and every rule that holds for it: its own first, then those of the folders above, the nearest first.
 
         Where it has none of its own, that Admins may do everything comes first. The name of a folder that the caller may not read is
         not told. Raises NotFound, and Forbidden.
@@ -66,7 +66,7 @@ class Permissions:
             _check(view, "read", kind, guarded)
             way = [] if guarded.folder is None else await folders.above(connection, namespace, guarded.folder)
             lists = await access.rules(connection, namespace, [(kind.plural, guarded.name), *((FOLDER.plural, step.name) for step in way)])
-        return guarded.name, _shown(view, (kind.plural, guarded.name), way, lists)
+        return guarded, _shown(view, (kind.plural, guarded.name), way, lists)
 
     async def replace(self, actor: Actor, caller: Identity, kind: Kind, name: str, wanted: Rules, number: int | None = None) -> None:
         """Makes these the object's own rules. Raises NotFound, Forbidden, and BadRequest for who is not in the organization."""

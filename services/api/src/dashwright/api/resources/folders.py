@@ -1,5 +1,6 @@
 """Folders as the classic API makes, changes, moves and removes them, by the rules of the resource API."""
 
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -14,7 +15,7 @@ from dashwright.api.resources.writing.wanted import By, Wanted
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.stores import access, titles
 from dashwright.api.stores import folders as tree
-from dashwright.api.stores.folders import Count, Step
+from dashwright.api.stores.folders import Count
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import AlreadyExists, BadRequest, NotFound, PreconditionFailed
 from dashwright.common.identity import Identity
@@ -34,12 +35,14 @@ class VersionMismatch(PreconditionFailed):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A folder, the caller's view, the way down to it, and whether it has rules of its own."""
+    """A folder with what is known around it, for one caller."""
 
     stored: Stored
     view: View
-    way: Sequence[Step]
-    has_rules: bool
+    #: Folders above that the caller may read, the highest first.
+    above: Sequence[Stored]
+    #: Those of all these folders that have rules of access of their own.
+    guarded: frozenset[uuid.UUID]
 
 
 class Folders:
@@ -62,11 +65,13 @@ class Folders:
         """The same for who has just written it, and may write what they may not read. Raises NotFound."""
         view = await self._guard.view(caller, caller.namespace)
         async with self._database.connection() as connection:
-            found = await resources.get_many(connection, FOLDER, caller.namespace, [uid])
-            if not found:
-                raise not_found()
             way = await tree.above(connection, caller.namespace, uid)
-            return Known(found[0], view, way, await access.has_list(connection, found[0].uid))
+            names = [step.name for step in way[:-1] if view.may(FOLDER.actions["get"], FOLDER, step.name, step.parent)]
+            found = {stored.name: stored for stored in await resources.get_many(connection, FOLDER, caller.namespace, [*names, uid])}
+            if uid not in found:
+                raise not_found()
+            guarded = await access.with_list(connection, [stored.uid for stored in found.values()])
+        return Known(found[uid], view, [found[name] for name in names if name in found], guarded)
 
     async def name_of(self, caller: Identity, number: int) -> str:
         """The uid of the folder with a number. Raises NotFound."""

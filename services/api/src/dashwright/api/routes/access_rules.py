@@ -9,16 +9,17 @@ from dashwright.api.access.permissions import Permissions, Shown, check_rules, u
 from dashwright.api.domain.access.tree import Level, Rule
 from dashwright.api.domain.access.view import GUARDED, actions_of
 from dashwright.api.domain.avatars import avatar_url
-from dashwright.api.domain.classic import folder_url, slug_of
+from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
 from dashwright.api.domain.times import shown
 from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
 from dashwright.api.http.routing import Operation, Permission, Route
+from dashwright.api.stores.access import Guarded
 from dashwright.common.errors import BadRequest
 from dashwright.common.identity import Role
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.kinds.registry import FOLDER
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.models.access_rules import Assignments, HeldPermission, LevelName, ObjectPermission, PermissionsDescribed
 from dashwright.common.models.answering import Message
 from dashwright.common.models.classic import ClassicBody, Text
@@ -70,8 +71,8 @@ class _Handlers:
         self._kind = kind
 
     async def list(self, call: Call) -> Answer:
-        name, found = await self._permissions.listed(call.identity, self._kind, *self._named(call))
-        return json_answer([_item(self._kind, name, each) for each in found])
+        guarded, found = await self._permissions.listed(call.identity, self._kind, *self._named(call))
+        return json_answer([_item(self._kind, guarded, each) for each in found])
 
     async def replace(self, call: Call) -> Answer:
         body = await call.fields(PermissionItems, fault=_BAD_BODY)
@@ -210,26 +211,32 @@ def _number(call: Call, parameter: str, what: str) -> int:
     return number
 
 
-def _item(kind: Kind, name: str, each: Shown) -> ObjectPermission:
+def _item(kind: Kind, guarded: Guarded, each: Shown) -> ObjectPermission:
     stored, source = each.stored, each.source
     when = _NEVER if stored is None else shown(stored.created)
     item = ObjectPermission(
+        dashboard_id=guarded.number if kind is DASHBOARD else None,
+        folder_id=guarded.number if kind is FOLDER else None,
         created=when,
         updated=when,
         role=each.rule.role,
         permission=int(each.rule.level),
         permission_name=_name_of(each.rule.level),
-        uid=name if source is None else source.name,
+        uid=guarded.name if source is None else source.name,
         is_folder=kind is FOLDER or source is not None,
         inherited=each.is_inherited,
     )
     if stored is not None and each.rule.user_id:
-        item.user_id, item.user_login, item.user_email = each.rule.user_id, stored.login, stored.email
+        item.user_id, item.user_uid = each.rule.user_id, stored.user_uid
+        item.user_login, item.user_email = stored.login, stored.email
         item.user_avatar_url = avatar_url(stored.email, stored.login)
     if stored is not None and each.rule.team_id:
-        item.team_id, item.team = each.rule.team_id, stored.team
+        item.team_id, item.team_uid, item.team = each.rule.team_id, stored.team_uid, stored.team
         item.team_avatar_url = avatar_url("", stored.team)
-    if source is not None and source.name:
+    if source is None:
+        address = folder_url if kind is FOLDER else dashboard_url
+        item.title, item.slug, item.url = guarded.title, slug_of(guarded.title), address(guarded.name, guarded.title)
+    elif source.name:
         item.title, item.slug, item.url = source.title, slug_of(source.title), folder_url(source.name, source.title)
     return item
 

@@ -45,6 +45,7 @@ def member(found: Member, now: datetime, caller: Identity | None) -> MemberShape
         role=found.role.value,
         last_seen_at=times.shown(seen),
         last_seen_at_age=age(seen, now),
+        created=times.shown(found.created),
         is_disabled=found.is_disabled,
         access_control=None if caller is None else access_control(caller, Subject.MEMBER, found.user_id),
     )
@@ -86,4 +87,5 @@ def user_item(found: Person, now: datetime) -> UserItem:
         is_disabled=found.is_disabled,
         last_seen_at=times.shown(seen),
         last_seen_at_age=age(seen, now),
+        created=times.shown(found.created),
     )

@@ -9,11 +9,11 @@ from dashwright.api.http.routing import Operation, Permission, Route, Where
 from dashwright.api.stores import statistics
 from dashwright.common.database.losses import place_of
 from dashwright.common.database.pool import Database
+from dashwright.common.models.statistics import ServerStats
 from dashwright.common.settings import Settings
 
 TAG: Final = "admin"
 _SECRET: Final = "*********"  # noqa: S105
-_NOT_KEPT: Final = ("snapshots", "tags", "playlists", "alerts", "activeSessions")
 
 
 def routes(database: Database, settings: Settings) -> list[Route]:
@@ -25,7 +25,7 @@ def routes(database: Database, settings: Settings) -> list[Route]:
     async def stats(_: Call) -> Answer:
         async with database.connection() as connection:
             counted = await statistics.server(connection)
-        return json_answer({**dict.fromkeys(_NOT_KEPT, 0), **{_camel(name): number for name, number in counted.items()}})
+        return json_answer(ServerStats(**counted))
 
     return [
         Route(
@@ -40,7 +40,7 @@ def routes(database: Database, settings: Settings) -> list[Route]:
             "/api/admin/stats",
             stats,
             Permission("server.stats:read", where=Where.GLOBAL),
-            Operation("adminGetStats", "how much there is; 0 for what is not kept here", TAG, answers={200: dict[str, int]}),
+            Operation("adminGetStats", "how much there is; 0 for what is not kept here", TAG, answers={200: ServerStats}),
         ),
     ]
 
@@ -79,8 +79,3 @@ def sections(settings: Settings) -> Mapping[str, Mapping[str, str]]:
 
 def _text(value: bool) -> str:
     return "true" if value else "false"
-
-
-def _camel(name: str) -> str:
-    head, *rest = name.split("_")
-    return head + "".join(part.capitalize() for part in rest)

@@ -19,7 +19,7 @@ from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.identity import Role
 from dashwright.common.models.answering import Message
-from dashwright.common.models.organizations import MemberAdded, MemberForm, MemberFound, MemberPage, MemberShape, RoleForm
+from dashwright.common.models.organizations import InviteShape, MemberAdded, MemberForm, MemberFound, MemberPage, MemberShape, RoleForm
 
 _READ: Final = "org.users:read"
 _ALL: Final = 10_000
@@ -37,6 +37,7 @@ def routes(database: Database, use: Members, clock: Clock) -> list[Route]:
     return [
         *_routes(database, use, clock, "/api/org/users", Where.CURRENT, _current_org, "CurrentOrg"),
         _lookup(database),
+        _invites(),
         *_routes(database, use, clock, "/api/orgs/{org_id}/users", IN_PATH, _org_of_path, "Org"),
     ]
 
@@ -201,6 +202,16 @@ def _lookup(database: Database) -> Route:
             parameters={"limit": int},
         ),
     )
+
+
+def _invites() -> Route:
+    async def invites(_: Call) -> Answer:
+        return json_answer([])
+
+    described = Operation(
+        "getPendingOrgInvites", "pending invitations: none, since users are added without one", TAG, answers={200: list[InviteShape]}
+    )
+    return Route("GET", "/api/org/invites", invites, Permission("org.users:add", "users:*"), described)
 
 
 def _query(call: Call) -> str:

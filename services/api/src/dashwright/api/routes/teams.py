@@ -62,7 +62,7 @@ def shown(team: teams.Team, caller: Identity, *, with_access: bool) -> TeamShape
         avatar_url=avatar_url(team.email, team.name),
         member_count=team.members,
         permission=team.permission,
-        access_control=access_control(caller, Subject.TEAM, team.id) if with_access else None,
+        access_control=(access_control(caller, Subject.TEAM, team.id) if with_access else None) or {},
     )
 
 

@@ -36,6 +36,9 @@ def routes(database: Database, use: Users, throttle: Throttle, guard: Guard) -> 
             raise not_found()
         return json_answer(profile(found, org_id=caller.org_id))
 
+    async def ping(_: Call) -> Answer:
+        return message_answer("Logged in")
+
     async def change(call: Call) -> Answer:
         user_id = user_only(call, lacks="profile to change")
         await use.change(call.actor, call.identity, user_id, await changes_of(call))
@@ -124,6 +127,13 @@ def routes(database: Database, use: Users, throttle: Throttle, guard: Guard) -> 
             SIGNED_IN,
             Operation("updateSignedInUser", "change login, e-mail, name or theme", TAG, request=UserForm, answers=said, errors=(404, 409)),
             audit=events.UPDATE,
+        ),
+        Route(
+            "GET",
+            "/api/login/ping",
+            ping,
+            SIGNED_IN,
+            Operation("loginPing", "whether the credentials are valid", TAG, answers=said),
         ),
         Route(
             "GET",

@@ -17,7 +17,7 @@ from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.models.answering import Message
 from dashwright.common.models.organizations import MembershipShape
-from dashwright.common.models.users import ProfileShape, UserForm, UserItem, UserPage
+from dashwright.common.models.users import AuthTokenShape, ProfileShape, UserForm, UserItem, UserPage
 
 TAG: Final = "users"
 _READ, _WRITE = "users:read", "users:write"
@@ -78,6 +78,10 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
         user_id = (await person(call, not_found())).id
         async with database.connection() as connection:
             return json_answer([membership(found) for found in await members.organizations(connection, user_id)])
+
+    async def auth_tokens(call: Call) -> Answer:
+        await person(call, not_found())
+        return json_answer([])
 
     async def switch(call: Call) -> Answer:
         org_id = call.integer("orgId", "orgId is invalid")
@@ -156,6 +160,20 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
             organizations,
             read,
             Operation("getUserOrgList", "a user's own", TAG, answers={200: list[MembershipShape]}, parameters=number, errors=(404,)),
+        ),
+        Route(
+            "GET",
+            "/api/admin/users/{id}/auth-tokens",
+            auth_tokens,
+            Permission("users.authtoken:read", _ONE, Where.GLOBAL),
+            Operation(
+                "adminGetUserAuthTokens",
+                "the sessions of a user: none, since each request carries its credentials",
+                "admin_users",
+                answers={200: list[AuthTokenShape]},
+                parameters=number,
+                errors=(404,),
+            ),
         ),
         Route(
             "POST",

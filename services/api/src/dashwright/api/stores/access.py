@@ -18,11 +18,13 @@ _sql = load(__package__, "access.sql")
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """What rules are set on; ``folder`` is None at the root."""
+    """An object that rules are set on; ``folder`` is None at the root."""
 
     uid: uuid.UUID
     name: str
     folder: str | None
+    number: int
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +32,11 @@ class StoredRule:
     """A rule, and how those are called whom it is about."""
 
     rule: Rule
+    user_uid: str
     login: str
     email: str
     is_service_account: bool
+    team_uid: str
     team: str
     created: datetime
 
@@ -52,7 +56,7 @@ async def tree(connection: Connection, namespace: str) -> Tree:
 async def find(connection: Connection, kind: Kind, namespace: str, name: str, number: int | None = None) -> Guarded | None:
     """An object by its name, or by the number that older clients know it by."""
     row = await connection.fetchrow(_sql.find, namespace, kind.group, kind.plural, name, number)
-    return None if row is None else Guarded(row["uid"], row["name"], row["folder"])
+    return None if row is None else Guarded(**row)
 
 
 async def rules(connection: Connection, namespace: str, wanted: Collection[Listed]) -> dict[Listed, Sequence[StoredRule]]:
@@ -63,14 +67,14 @@ async def rules(connection: Connection, namespace: str, wanted: Collection[Liste
         listed = found.setdefault((row["resource"], row["name"]), [])
         if row["permission"] is not None:
             rule = _rule(row["permission"], row["user_id"], row["team_id"], row["role"])
-            about = row["login"] or "", row["email"] or "", row["is_service_account"], row["team"] or ""
-            listed.append(StoredRule(rule, *about, row["created"]))
+            user = row["user_uid"] or "", row["login"] or "", row["email"] or "", row["is_service_account"]
+            listed.append(StoredRule(rule, *user, row["team_uid"] or "", row["team"] or "", row["created"]))
     return dict(found)
 
 
-async def has_list(connection: Connection, uid: uuid.UUID) -> bool:
-    """Whether an object has a list of its own, be it an empty one."""
-    return bool(await connection.fetchval(_sql.has_list, uid))
+async def with_list(connection: Connection, uids: Collection[uuid.UUID]) -> frozenset[uuid.UUID]:
+    """Return those of the objects that have a list of their own, even an empty one."""
+    return frozenset(row["uid"] for row in await connection.fetch(_sql.with_list, list(uids)))
 
 
 async def namespaces_of(connection: Connection, account_id: int) -> Sequence[str]:

@@ -18,13 +18,13 @@ select resource, name, null, users, teams, roles, permissions from own where res
 
 -- name: find
 -- What rules are set on, by name ($4) or number ($5).
-select uid, name, folder from resource
+select uid, name, folder, number, title from resource
 where namespace = $1 and api_group = $2 and resource = $3 and (name = $4 or number = $5)
 
 -- name: rules
 -- The rules of the objects of one namespace that have lists of their own, named by kind ($2) and name ($3); one row of nulls for an empty list.
-select l.resource, l.name, r.user_id, u.login, u.email, coalesce(u.is_service_account, false) as is_service_account, r.team_id,
-       t.name as team, r.role, r.permission, r.created
+select l.resource, l.name, r.user_id, u.uid as user_uid, u.login, u.email, coalesce(u.is_service_account, false) as is_service_account, r.team_id,
+       t.uid as team_uid, t.name as team, r.role, r.permission, r.created
 from access_list l
 join unnest($2::text[], $3::text[]) wanted(resource, name) using (resource, name)
 left join access_rule r using (uid)
@@ -38,8 +38,8 @@ order by r.permission desc, r.role, lower(t.name), lower(u.login)
 select distinct l.namespace from access_rule r join access_list l using (uid)
 where r.user_id = $1 or r.team_id in (select team_id from team_member where user_id = $1)
 
--- name: has_list
-select exists (select from access_list where uid = $1)
+-- name: with_list
+select uid from access_list where uid = any($1::uuid[])
 
 -- name: hold_members
 -- Those of the users and service accounts that are in an organization; they stay until the transaction ends.

@@ -43,16 +43,17 @@ select resource, name, uid, generation from resource where namespace = $1 and re
 -- Makes what is staged, or brings what an import made to a newer generation.
 with written as (
     insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, layout, tags, subtype,
-                          refs, labels, annotations, finalizers, created_at, created_by, updated_at, updated_by, content_hash, number, metadata)
+                          refs, labels, annotations, finalizers, created_at, created_by, updated_at, updated_by, content_hash, number, metadata, message)
     select g.uid, s.api_group, s.resource, $1, s.name, 0, g.generation, s.stored_version, s.title, s.layout, s.tags, s.subtype, s.refs,
            s.labels::jsonb, s.annotations::jsonb, s.finalizers, g.created_at, g.created_by, g.updated_at, g.updated_by, s.content_hash,
-           g.number, ''
+           g.number, '', g.message
     from staged s join given g using (api_group, resource, name)
     order by s.position
     on conflict (namespace, api_group, resource, name) do update set
         generation = excluded.generation, stored_version = excluded.stored_version, title = excluded.title, layout = excluded.layout,
         tags = excluded.tags, subtype = excluded.subtype, refs = excluded.refs, annotations = excluded.annotations,
-        updated_at = excluded.updated_at, updated_by = excluded.updated_by, content_hash = excluded.content_hash
+        updated_at = excluded.updated_at, updated_by = excluded.updated_by, content_hash = excluded.content_hash,
+        message = excluded.message
     where resource.uid = excluded.uid
     returning *
 )
@@ -68,7 +69,7 @@ on conflict do nothing
 insert into resource_history (uid, generation, resource_version, metadata, stored_version, layout, spec, created_at, created_by, message,
                               parent_version, restored_from)
 select r.uid, v.generation, 0,
-       jsonb_set(r.metadata::jsonb, '{annotations}', (r.metadata::jsonb -> 'annotations') || jsonb_build_object(
+       jsonb_set(r.metadata::jsonb, '{annotations}', ((r.metadata::jsonb -> 'annotations') - 'grafana.app/message') || jsonb_build_object(
            'grafana.app/updatedBy', v.created_by,
            'grafana.app/updatedTimestamp', to_char(v.created_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')))::text,
        v.stored_version, v.layout, v.spec, v.created_at, v.created_by, v.message, v.parent, v.restored

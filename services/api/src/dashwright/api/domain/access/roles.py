@@ -90,6 +90,7 @@ _SERVER_ADMIN: Final = _ADMIN | {
     "users:enable",
     "users:disable",
     "users:logout",
+    "users.authtoken:read",
     "users.password:write",
     "users.permissions:read",
     "users.permissions:write",

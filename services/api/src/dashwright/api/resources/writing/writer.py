@@ -26,7 +26,7 @@ from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.database.trial import trial
 from dashwright.common.document import read_json, same, write_json
-from dashwright.common.kinds.annotations import FOLDER
+from dashwright.common.kinds.annotations import FOLDER, MESSAGE
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.settings import AdmissionSettings
@@ -194,7 +194,7 @@ class Writer:
         return replace(admitted.write, managed_fields=owners.owned(wanted, admitted, by, self._clock.now()))
 
     def _changed(self, change: Callable[[Stored], Wanted], namespace: str, stored: Stored, by: By) -> tuple[Wanted, resources.Write]:
-        wanted = change(stored)
+        wanted = _without_old_message(change(stored), stored)
         wanted = self._sealing.seal(wanted, namespace, stored)
         admitted = admission.admit(wanted, namespace, self._settings, stored)
         return wanted, replace(admitted.write, managed_fields=owners.owned(wanted, admitted, by, self._clock.now(), stored))
@@ -350,6 +350,14 @@ def _demand_change(view: View, by: By, verb: str, stored: Stored) -> None:
     """Who changes an object is answered the whole of it: that takes the right to read it, too."""
     for needed in (verb, "get"):
         _demand(view, by, stored.kind, needed, stored.name, stored.folder)
+
+
+def _without_old_message(wanted: Wanted, stored: Stored) -> Wanted:
+    """Return what is wanted without the message of the stored version, which clients send back with the object that they read."""
+    message = wanted.annotations.get(MESSAGE)
+    if wanted.is_body or message is None or message != rules.annotations_of(stored).get(MESSAGE):
+        return wanted
+    return replace(wanted, annotations={key: text for key, text in wanted.annotations.items() if key != MESSAGE})
 
 
 async def _record(connection: Connection, by: By, kind: Kind, name: str, verb: str, status: int = 200) -> None:

@@ -129,6 +129,7 @@ class _Handlers:
             created_by=told.created_by,
             version=stored.generation,
             has_acl=marks.has_rules,
+            api_version=stored.stored_version,
             folder_id=0 if folder is None else folder.number,
             folder_uid=stored.folder or "",
             folder_title=folder_title,

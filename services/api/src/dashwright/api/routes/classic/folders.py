@@ -1,6 +1,6 @@
 """``/api/folders``: list, make, read, change, move and remove folders by their uid, and count what lies in them."""
 
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
@@ -13,9 +13,8 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.resources import doors
 from dashwright.api.resources.folders import Folders, Known, VersionMismatch
-from dashwright.api.resources.rules import annotations_of
 from dashwright.api.resources.writing.wanted import By
-from dashwright.api.routes.classic.shown import abilities_on, provenance
+from dashwright.api.routes.classic.shown import Provenance, abilities_on, provenances
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest
@@ -119,30 +118,14 @@ class _Handlers:
         return await self._answer(call, await self._folders.known(call.identity, uid))
 
     async def _answer(self, call: Call, known: Known) -> Answer:
-        stored, view = known.stored, known.view
-        told, annotations = await provenance(self._database, stored), annotations_of(stored)
-        parents, can = _parents(known), abilities_on(view, stored, is_editable=repository_of(annotations) is None)
+        stored, org_id = known.stored, call.identity.org_id
+        *above, own = await provenances(self._database, [*known.above, stored])
         folder = FolderShape(
-            id=stored.number,
-            uid=stored.name,
-            org_id=call.identity.org_id,
-            title=stored.title,
-            url=folder_url(stored.name, stored.title),
-            has_acl=known.has_rules,
-            can_save=can.can_save,
-            can_edit=can.can_save,
-            can_admin=can.can_admin,
-            can_delete=can.can_delete,
-            created_by=told.created_by,
-            created=told.created,
-            updated_by=told.updated_by,
-            updated=told.updated,
-            version=stored.generation,
-            parent_uid=stored.folder if parents and parents[-1].uid == stored.folder else None,
-            parents=parents or None,
+            **_members(known, stored, own, org_id),
+            parents=[FolderAbove(**_members(known, *parent, org_id)) for parent in zip(known.above, above, strict=True)] or None,
             description=orjson.loads(stored.spec).get("description"),
-            managed_by=None if repository_of(annotations) is None else "repo",
-            access_control=_access_control(view, stored) if call.switch("accesscontrol") else None,
+            managed_by=None if repository_of(own.annotations) is None else "repo",
+            access_control=_access_control(known.view, stored) if call.switch("accesscontrol") else None,
         )
         return json_answer(folder)
 
@@ -212,19 +195,27 @@ def _refused(error: VersionMismatch) -> Answer:
     return json_answer(SaveRefused(status="version-mismatch", message=error.message), error.status)
 
 
-def _parents(known: Known) -> list[FolderAbove]:
-    """The folders above that the caller may read."""
-    seen = [step for step in known.way[:-1] if known.view.may(FOLDER.actions["get"], FOLDER, step.name, step.parent)]
-    named = {step.name for step in seen}
-    return [
-        FolderAbove(
-            uid=step.name,
-            title=step.title,
-            url=folder_url(step.name, step.title),
-            parent_uid=step.parent if step.parent in named else None,
-        )
-        for step in seen
-    ]
+def _members(known: Known, stored: Stored, told: Provenance, org_id: int) -> dict[str, Any]:
+    """Return the members that a folder and each folder above it have."""
+    can = abilities_on(known.view, stored, is_editable=repository_of(told.annotations) is None)
+    return {
+        "id": stored.number,
+        "uid": stored.name,
+        "org_id": org_id,
+        "title": stored.title,
+        "url": folder_url(stored.name, stored.title),
+        "has_acl": stored.uid in known.guarded,
+        "can_save": can.can_save,
+        "can_edit": can.can_save,
+        "can_admin": can.can_admin,
+        "can_delete": can.can_delete,
+        "created_by": told.created_by,
+        "created": told.created,
+        "updated_by": told.updated_by,
+        "updated": told.updated,
+        "version": stored.generation,
+        "parent_uid": next((parent.name for parent in known.above if parent.name == stored.folder), None),
+    }
 
 
 def _access_control(view: View, stored: Stored) -> dict[str, bool]:

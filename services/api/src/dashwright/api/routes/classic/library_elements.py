@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
+import orjson
+
 from dashwright.api.access.guard import Guard
 from dashwright.api.domain.access.view import View
 from dashwright.api.domain.avatars import avatar_url
@@ -207,7 +209,15 @@ def _encode(element: library_elements.Element, org_id: int, view: View, makers: 
         version=element.generation,
         meta=meta,
     )
-    return head.to_json()[:-1] + b',"model":' + element.spec.encode() + b"}"
+    return head.to_json()[:-1] + b',"model":' + _model(element.spec).encode() + b"}"
+
+
+def _model(spec: str) -> str:
+    """Return a panel's body with its description, which is empty where the body has none."""
+    given = orjson.loads(spec)
+    if "description" in given:
+        return spec
+    return f'{{"description":""{"," if given else ""}{spec[1:]}'
 
 
 def _maker(known: Maker) -> ElementMaker:

@@ -21,7 +21,7 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.kinds.scope import NOTHING
 from dashwright.common.models.answering import Message
 from dashwright.common.models.classic import ClassicBody, Text
-from dashwright.common.models.classic_objects import FoundItem
+from dashwright.common.models.classic_objects import FoundItem, SortOption, SortOptions
 
 _PAGE: Final = 1000
 _LARGEST_PAGE: Final = 5000
@@ -44,6 +44,13 @@ _QUERY: Final = {
     "limit": "at most 5000; 1000",
     "page": "from 1",
 }
+_ORDERS: Final = (("alpha-asc", "A\N{EN DASH}Z", "ascending"), ("alpha-desc", "Z\N{EN DASH}A", "descending"))
+_SORTING: Final = SortOptions(
+    sort_options=[
+        SortOption(name=name, display_name=f"Alphabetically ({span})", description=f"Sort results in an alphabetically {order} order")
+        for name, span, order in _ORDERS
+    ]
+)
 _MANY: Final = Field(max_length=10_000)
 
 Numbers = Annotated[list[Annotated[int, Field(ge=-(2**63), lt=2**63)]], _MANY]
@@ -78,6 +85,9 @@ class _Handlers:
 
     async def by_body(self, call: Call) -> Answer:
         return await self._search(call, await call.fields(Asked, fault="bad request data"))
+
+    async def sorting(self, _: Call) -> Answer:
+        return json_answer(_SORTING)
 
     async def _search(self, call: Call, asked: Asked) -> Answer:
         if not _TYPES.issuperset(asked.type):
@@ -144,7 +154,9 @@ def routes(database: Database, guard: Guard, *, trash_days: int) -> list[Route]:
         parameters={"starred": bool, "deleted": bool, "limit": int, "page": int},
     )
     post = Operation("searchByBody", "the same, for more names than an address holds", "search", Asked, answers)
+    sorting = Operation("listSortOptions", "the orders that sort takes", "search", answers={200: SortOptions})
     return [
+        Route("GET", "/api/search/sorting", handlers.sorting, SIGNED_IN, sorting),
         Route("GET", "/api/search", handlers.by_query, SIGNED_IN, search),
         Route("POST", "/api/search", handlers.by_body, SIGNED_IN, post),
     ]

@@ -1,6 +1,6 @@
 """What the classic API says of a stored object beside its body: who made and changed it, when, and what the caller may do with it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -65,10 +65,26 @@ async def people(database: Database, names: Collection[str]) -> dict[str, Maker]
 
 
 async def provenance(database: Database, stored: Stored) -> Provenance:
-    annotations = annotations_of(stored)
+    """Return the provenance of one object."""
+    return (await provenances(database, [stored]))[0]
+
+
+async def provenances(database: Database, objects: Sequence[Stored]) -> Sequence[Provenance]:
+    """Return the provenance of each object, in their order."""
+    names = {name for stored in objects for name in _makers(annotations_of(stored))}
+    known = await people(database, names)
+    return [_provenance(stored, known) for stored in objects]
+
+
+def _makers(annotations: Mapping[str, str]) -> tuple[str, str]:
+    """Return who made and who last changed an object, by their names in the store."""
     maker = annotations.get(CREATED_BY, "")
-    changer = annotations.get(UPDATED_BY, maker)
-    known = await people(database, {maker, changer})
+    return maker, annotations.get(UPDATED_BY, maker)
+
+
+def _provenance(stored: Stored, known: Mapping[str, Maker]) -> Provenance:
+    annotations = annotations_of(stored)
+    maker, changer = _makers(annotations)
     made = datetime.fromisoformat(orjson.loads(stored.metadata)["creationTimestamp"])
     changed = datetime.fromisoformat(annotations[UPDATED_AT]) if UPDATED_AT in annotations else made
     return Provenance(shown(made), known[maker].login, shown(changed), known[changer].login, annotations)

@@ -1,11 +1,14 @@
 """``/api/dashboards/uid/{uid}/versions``: what a dashboard was, and making it that again. By its number as well, as older clients ask."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
+import orjson
+
 from dashwright.api.domain.times import shown
-from dashwright.api.http.answer import Answer, json_answer
+from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
 from dashwright.api.http.routing import Handler, Operation, Permission, Route
@@ -15,7 +18,7 @@ from dashwright.api.routes.classic.dashboards import body_of, saved, writer_of
 from dashwright.api.routes.classic.reading import Number
 from dashwright.api.routes.classic.shown import Maker, people
 from dashwright.common.database.pool import Database
-from dashwright.common.errors import BadRequest
+from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.models.classic import ClassicBody
 from dashwright.common.models.classic_objects import DashboardSaved, VersionItem, VersionPage, VersionShape
@@ -52,14 +55,23 @@ class _Handlers:
         listed = found[start : start + limit]
         makers = await people(self._database, {version.created_by for version in listed})
         token = str(listed[-1].generation) if len(found) > start + limit else ""
-        return json_answer(VersionPage(continue_token=token, versions=[_item(stored, version, makers) for version in listed]))
+        return Answer(200, self._page(stored, listed, makers, token))
 
     async def get(self, call: Call) -> Answer:
         stored = await self._stored(call)
         version = await self._dashboards.version(stored, call.integer("version", "version must be a whole number"))
-        head = _item(stored, version, await people(self._database, [version.created_by])).to_json()[:-1]
-        body = await aside(len(version.spec), partial(body_of, stored, version.spec, version.generation))
-        return Answer(200, head + b',"data":' + body + b"}", may_compress=True)
+        return Answer(200, await _whole(stored, version, await people(self._database, [version.created_by])), may_compress=True)
+
+    async def _page(self, stored: Stored, listed: Sequence[Version], makers: Mapping[str, Maker], token: str) -> AsyncIterator[bytes]:
+        """Yield a VersionPage. Bodies are read one after the other, so that memory does not grow with the page."""
+        yield b'{"continueToken":' + orjson.dumps(token) + b',"versions":['
+        before = b""
+        for version in listed:
+            with suppress(NotFound):  # dropped from the history meanwhile
+                whole = await self._dashboards.version(stored, version.generation)
+                yield before + await _whole(stored, whole, makers)
+                before = b","
+        yield b"]}"
 
     async def restore(self, call: Call) -> Answer:
         stored = await self._stored(call)
@@ -134,7 +146,13 @@ def _before(call: Call) -> int | None:
     return number
 
 
-def _item(stored: Stored, version: Version, makers: dict[str, Maker]) -> VersionItem:
+async def _whole(stored: Stored, version: Version, makers: Mapping[str, Maker]) -> bytes:
+    """Return a VersionShape as JSON."""
+    body = await aside(len(version.spec), partial(body_of, stored, version.spec, version.generation))
+    return _item(stored, version, makers).to_json()[:-1] + b',"data":' + body + b"}"
+
+
+def _item(stored: Stored, version: Version, makers: Mapping[str, Maker]) -> VersionItem:
     return VersionItem(
         id=version.generation,
         dashboard_id=stored.number,

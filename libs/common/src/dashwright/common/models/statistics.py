@@ -1,0 +1,41 @@
+"""The size of a server, as the classic API shows it."""
+
+from dashwright.common.models.shape import Shape
+
+
+class ServerStats(Shape):
+    """How many objects and accounts there are in all organizations; 0 for what is not kept here.
+
+    A user is active who was seen within 30 days, daily active within one day, and counts by their highest role.
+    """
+
+    orgs: int
+    dashboards: int
+    folders: int
+    snapshots: int = 0
+    tags: int
+    datasources: int
+    playlists: int = 0
+    stars: int
+    teams: int
+    alerts: int = 0
+    apikeys: int
+    serviceaccounts: int
+    users: int
+    admins: int
+    editors: int
+    viewers: int
+    active_users: int
+    active_admins: int
+    active_editors: int
+    active_viewers: int
+    #: Sessions of browsers; each request carries its credentials here.
+    active_sessions: int = 0
+    daily_active_users: int
+    daily_active_admins: int
+    daily_active_editors: int
+    daily_active_viewers: int
+    daily_active_sessions: int = 0
+    monthly_active_users: int
+    #: Devices of anonymous users.
+    active_devices: int = 0
