@@ -1,27 +1,28 @@
-"""The program that draws: ``python -I child.py``, started by ``plotter``. It knows nothing of Dashwright and imports nothing of it.
+"""The program that draws: ``python -I child.py``, started by ``plotter``. It imports nothing of Dashwright but ``confinement``.
 
 What it is told comes through its standard input: a length of four bytes, as many bytes of JSON. What it answers goes to its standard
-output: a length and JSON likewise, then as many bytes as that says. It reads no address: none is allowed, and no spec holds one.
+output: a length and JSON likewise, then as many bytes as that says. It refuses an SVG that refers to anything outside of it, and the
+kernel refuses it files (but fonts), network and other processes.
 """
 
-import ctypes
 import json
 import os
 import resource
-import signal
 import struct
 import sys
 import zlib
-from pathlib import Path
 from typing import Any
+from xml.parsers import expat
 
 import vl_convert
 
-_PR_SET_PDEATHSIG = 1
-_PR_SET_NO_NEW_PRIVS = 38
+from dashwright.expressions import confinement
+
 _OWN_DESCRIPTORS = 64
 _TOLD = 500
 _PACKING = 8
+_FONTS = ("/usr/share/fonts", "/usr/local/share/fonts", "/etc/fonts")
+_OUTSIDE = frozenset({"image", "feimage", "script", "foreignobject"})
 _FIRST = {"data": {"values": [{"v": 1}]}, "mark": "point", "encoding": {"x": {"field": "v", "type": "quantitative"}}}
 
 
@@ -30,8 +31,33 @@ def _chart(spec: dict[str, Any]) -> bytes:
     return svg.encode()
 
 
+def _check_references(svg: str) -> None:
+    """Raise ValueError if ``svg`` refers to anything but its own elements: pictures, scripts, addresses, entities."""
+
+    def check(element: str, attributes: dict[str, str]) -> None:
+        if element.rpartition(":")[2].lower() in _OUTSIDE:
+            raise ValueError(f"the drawing holds <{element}>, which could read files or addresses")
+        for name, value in attributes.items():
+            if name.rpartition(":")[2].lower() == "href" and not value.startswith("#"):
+                raise ValueError(f"<{element}> of the drawing refers to something outside of it")
+            if "url(" in value.lower() and not value.lower().replace(" ", "").replace("'", "").replace('"', "").startswith("url(#"):
+                raise ValueError(f"{name} of <{element}> of the drawing refers to something outside of it")
+
+    def refuse(*_: object) -> None:
+        raise ValueError("the drawing declares a document type")
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = check
+    parser.StartDoctypeDeclHandler = refuse
+    try:
+        parser.Parse(svg, True)
+    except expat.ExpatError as error:
+        raise ValueError(f"the drawing is not valid XML: {error}") from error
+
+
 def _png(svg: str, scale: float) -> bytes:
-    """Packed anew: the library packs for speed, which takes more than twice the bytes."""
+    """Return the picture, compressed again: the library compresses for speed, which takes more than twice the bytes."""
+    _check_references(svg)
     png = bytes(vl_convert.svg_to_png(svg, scale=scale))
     chunks, place = [], 8
     while place < len(png):
@@ -57,20 +83,20 @@ def _answer(asked: dict[str, Any]) -> bytes:
     return _message({"size": len(body)}) + body
 
 
-def _enclose(parent: int, room: int) -> None:
-    """Sets the limits, after a first picture: what the engine takes for itself is no part of the ``room`` in bytes."""
-    if sys.platform == "linux":
-        libc = ctypes.CDLL(None)
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    if os.getppid() != parent:  # it ended before the kernel was asked
-        os._exit(1)
+def _enclose(parent: int, room: int) -> confinement.Walls:
+    """Confine this process. The limit of memory, ``room`` in bytes, is what it may take beyond the first picture."""
+    confinement.leave_privileges(parent)
+    status = os.open("/proc/self/status", os.O_RDONLY) if sys.platform == "linux" else None
+    landlock = confinement.shut_files(_FONTS)
+    # The engine starts its threads with the first picture; those started from here on cannot open files either.
     _chart(_FIRST)
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_FSIZE, 0)
     _limit(resource.RLIMIT_NOFILE, _OWN_DESCRIPTORS)
-    if sys.platform == "linux":
-        _limit(resource.RLIMIT_DATA, _data() + room)
+    if status is not None:
+        _limit(resource.RLIMIT_DATA, _data(status) + room)
+        os.close(status)
+    return confinement.Walls(landlock, confinement.shut_kernel())
 
 
 def _limit(kind: int, value: int) -> None:
@@ -79,9 +105,9 @@ def _limit(kind: int, value: int) -> None:
     resource.setrlimit(kind, (value, value))
 
 
-def _data() -> int:
-    """Bytes of memory that this process may write to by now, used or not."""
-    lines = Path("/proc/self/status").read_text().splitlines()
+def _data(status: int) -> int:
+    """Return the bytes of memory that this process may write to by now, used or not."""
+    lines = os.pread(status, 10_000, 0).decode().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData:"))
 
 
@@ -115,8 +141,8 @@ def _read(count: int) -> bytes:
 
 def main() -> None:
     asked = _receive()
-    _enclose(asked["parent"], asked["room"])
-    _send(_message({"size": 0}))
+    walls = _enclose(asked["parent"], asked["room"])
+    _send(_message({"size": 0, "walls": walls._asdict()}))
     while True:
         _send(_answer(_receive()))
 

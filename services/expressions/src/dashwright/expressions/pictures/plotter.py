@@ -20,6 +20,7 @@ import orjson
 
 from dashwright.common.errors import DeadlineExceeded, Unavailable
 from dashwright.expressions.sql.pipe import Closed, Pipe, Wait
+from dashwright.expressions.walls import report_walls
 
 _PROGRAM: Final = Path(__file__).with_name("child.py")
 _ENVIRONMENT: Final = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
@@ -74,9 +75,9 @@ class _Child:
             return wait()
 
         if not self._is_ready:
-            self._exchange({"parent": os.getpid(), "room": _ROOM}, watched)
+            report_walls("pictures", self._exchange({"parent": os.getpid(), "room": _ROOM}, watched)[0])
             self._is_ready = True
-        return self._exchange(asked, watched)
+        return self._exchange(asked, watched)[1]
 
     def how_it_ended(self) -> str:
         self._process.kill()
@@ -88,7 +89,8 @@ class _Child:
         self._process.wait()
         self._pipe.close()
 
-    def _exchange(self, asked: Mapping[str, Any], wait: Wait) -> bytes:
+    def _exchange(self, asked: Mapping[str, Any], wait: Wait) -> tuple[Mapping[str, Any], bytes]:
+        """Return the head of the response and its body."""
         self._pipe.send(orjson.dumps(asked), wait)
         try:
             told = orjson.loads(self._pipe.head(wait))
@@ -99,7 +101,7 @@ class _Child:
             raise NotDrawn(str(error))
         if not isinstance(size, int) or not 0 <= size <= _LARGEST:
             raise Closed
-        return bytes(self._pipe.body(size, wait))
+        return told, bytes(self._pipe.body(size, wait))
 
 
 class Plotter:

@@ -1,11 +1,11 @@
 """The program that runs statements, behind a fence: ``python -I child.py``, started by ``sandbox``.
 
-It knows nothing of Dashwright and imports nothing of it. What it is told comes through its standard input, tables through memory that it
+It imports nothing of Dashwright but ``confinement``. What it is told comes through its standard input, tables through memory that it
 can only read, and what it answers goes to its standard output: a length of four bytes, as many bytes of JSON, then the buffers that
 these describe. Nothing in it is trusted by who started it.
 
-By the time it reads the first statement the limits of the process cannot be raised again, nor the settings of the database be changed.
-These settings, and not the process, are what keeps a statement from files and network.
+By the time it reads the first statement the kernel refuses it files, network and other processes, and neither the limits of the process nor
+the settings of the database can be changed again.
 """
 
 import ctypes
@@ -13,12 +13,10 @@ import json
 import mmap
 import os
 import resource
-import signal
 import struct
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import duckdb
 import nanoarrow
@@ -27,8 +25,8 @@ from nanoarrow._utils import NanoarrowException
 from nanoarrow.c_array_stream import CArrayStream
 from numpy.typing import NDArray
 
-_PR_SET_PDEATHSIG = 1
-_PR_SET_NO_NEW_PRIVS = 38
+from dashwright.expressions import confinement
+
 _OWN_DESCRIPTORS = 64
 _DAY = 86_400_000_000_000
 _FIRST_NANOSECOND, _LAST_NANOSECOND = -(2**63) + 1, 2**63 - 1
@@ -52,6 +50,9 @@ SETTINGS = (
 
 Made global: a cursor begins with the global settings and not with those of its connection, and the lock would keep it there.
 """
+
+_READ_BY_DUCKDB = ("/proc/self/cgroup", "/sys/fs/cgroup")
+"""The limits of the container. DuckDB does not start if it may not open the first one, though it is told its limits."""
 
 _THREADS: dict[str, str | bool | int | float | list[str]] = {"threads": 1, "async_threads": 1}
 """From the beginning, so that none is started that has nothing to do here."""
@@ -319,27 +320,25 @@ class _Fence(NamedTuple):
     macros: list[str]
 
 
-def _enclose(fence: _Fence) -> duckdb.DuckDBPyConnection:
-    """The locked database, in a process held to its limits."""
-    if sys.platform == "linux":
-        libc = ctypes.CDLL(None)
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    if os.getppid() != fence.parent:  # it ended before the kernel was asked
-        os._exit(1)
-    connection = duckdb.connect(":memory:", config=_THREADS)
-    for macro in fence.macros:
-        connection.execute(macro).fetchall()
-    for setting in SETTINGS:
-        connection.execute(f"set global {setting.format(bytes=fence.bytes)}").fetchall()
-    _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_FSIZE, 0)
-    _limit(resource.RLIMIT_NOFILE, _OWN_DESCRIPTORS)
-    _limit(resource.RLIMIT_CPU, fence.cpu_seconds)
-    _limit(resource.RLIMIT_NPROC, 0)
-    if sys.platform == "linux":
-        _limit(resource.RLIMIT_AS, _address_space() + fence.address_space)
-    return connection
+def _enclose(fence: _Fence) -> tuple[duckdb.DuckDBPyConnection, confinement.Walls]:
+    """Return the locked database, in a process held by the kernel to its limits, and the walls around it."""
+    confinement.leave_privileges(fence.parent)
+    with _Size() as size:
+        landlock = confinement.shut_files(_READ_BY_DUCKDB)
+        connection = duckdb.connect(":memory:", config=_THREADS)
+        for macro in fence.macros:
+            connection.execute(macro).fetchall()
+        for setting in SETTINGS:
+            connection.execute(f"set global {setting.format(bytes=fence.bytes)}").fetchall()
+        _limit(resource.RLIMIT_CORE, 0)
+        _limit(resource.RLIMIT_FSIZE, 0)
+        _limit(resource.RLIMIT_NOFILE, _OWN_DESCRIPTORS)
+        _limit(resource.RLIMIT_CPU, fence.cpu_seconds)
+        _limit(resource.RLIMIT_NPROC, 0)
+        if sys.platform == "linux":
+            _limit(resource.RLIMIT_AS, size.mapped() + fence.address_space)
+    seccomp = confinement.shut_kernel()
+    return connection, confinement.Walls(landlock, seccomp)
 
 
 def _limit(kind: int, value: int) -> None:
@@ -348,9 +347,21 @@ def _limit(kind: int, value: int) -> None:
     resource.setrlimit(kind, (value, value))
 
 
-def _address_space() -> int:
-    """Bytes that are mapped already: the libraries, most of all."""
-    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+class _Size:
+    """The size of this process, readable also when no file can be opened any more."""
+
+    def __enter__(self) -> Self:
+        self._file = os.open("/proc/self/statm", os.O_RDONLY) if sys.platform == "linux" else None
+        return self
+
+    def mapped(self) -> int:
+        """Return the bytes that are mapped already: the libraries, most of all."""
+        assert self._file is not None
+        return int(os.pread(self._file, 100, 0).split()[0]) * resource.getpagesize()
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            os.close(self._file)
 
 
 def _send(parts: Sequence[bytes]) -> None:
@@ -381,11 +392,11 @@ def main() -> None:
     asked = _receive()
     fence = _Fence(**asked)
     try:
-        connection = _enclose(fence)
+        connection, walls = _enclose(fence)
     except (duckdb.Error, OSError, ValueError) as error:
         _send([_failure(error)])
         return
-    _send([_encoded({"ready": True})])
+    _send([_encoded({"ready": True, "walls": walls._asdict()})])
     while True:
         # A cursor of its own for each statement, so that nothing of one is there for the next; made while nobody waits for it.
         with connection.cursor() as cursor:

@@ -4,8 +4,8 @@ A child is started when a slot is first needed and serves one statement after an
 is over, is replaced when its slot is needed next; so is one that has worked its share of processor time. A child serves all
 organizations, one statement after another; the tables of one are gone in the next.
 
-What holds statements from files and network are the settings of DuckDB. The limits of the process bound memory, processor time, files
-written and descriptors: code that a fault in DuckDB let run in a child could still read what the service's user can read, and connect.
+The settings of DuckDB keep statements from files and network. Code that a fault in DuckDB let run in a child would still be held by the
+kernel: Landlock and seccomp refuse it files, network and other processes, and limits bound memory, processor time and descriptors.
 """
 
 import os
@@ -26,9 +26,10 @@ import orjson
 from dashwright.expressions.sql.handover import Layout, SharedMemory
 from dashwright.expressions.sql.pipe import Closed, Pipe, Wait
 from dashwright.expressions.sql.relation import Relation
+from dashwright.expressions.walls import report_walls
 
 _PROGRAM = Path(__file__).with_name("child.py")
-_ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"}
+_ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "OPENBLAS_NUM_THREADS": "1"}
 _CPU_SECONDS = 600
 """Processor time after which a child is replaced, or more where a single statement may take as much."""
 
@@ -155,6 +156,7 @@ class Child:
         ready = self._told(wait)
         if "error" in ready:
             raise NoChild(f"the process for statements did not start: {ready['error']}: {ready.get('text')}")
+        report_walls("sql", ready)
         self._is_ready = True
 
     def _told(self, wait: Wait) -> dict[str, Any]:

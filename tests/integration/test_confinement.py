@@ -1,0 +1,217 @@
+"""The kernel's walls around child processes: whatever code runs in a child, it reads no file and reaches nothing."""
+
+import json
+import os
+import re
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dashwright.expressions import confinement
+from dashwright.expressions.confinement import _MACHINES, _filter
+
+EXPRESSIONS = Path(confinement.__file__).parent
+DRIVER = """
+import ctypes, importlib.util, json, os, socket, subprocess, sys, threading
+program, options, secret, port, path = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3], int(sys.argv[4]), sys.argv[5]
+spec = importlib.util.spec_from_file_location("child", program)
+child = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(child)
+enclosed = child._enclose(child._Fence(**options) if hasattr(child, "_Fence") else options["parent"], *options.get("more", ()))
+unix = socket.AF_UNIX
+
+def in_thread():
+    found = []
+    thread = threading.Thread(target=lambda: found.append(attempt(lambda: open(secret).read())))
+    thread.start()
+    thread.join()
+    if found[0] != "refused":
+        return found
+    raise PermissionError
+
+def attempt(action):
+    try:
+        return f"possible: {action()!r}"
+    except PermissionError:
+        return "refused"
+
+attempts = {
+    "read a file": lambda: open(secret).read(),
+    "read it from another thread": in_thread if not hasattr(child, "_Fence") else lambda: open(secret).read(),
+    "read the environment": lambda: open("/proc/self/environ").read(),
+    "read the parent's environment": lambda: open(f"/proc/{os.getppid()}/environ").read(),
+    "list a directory": lambda: os.listdir("/"),
+    "write a file": lambda: open(path + "/written", "w"),
+    "change rights": lambda: os.chmod(secret, 0o777),
+    "connect": lambda: socket.socket().connect(("127.0.0.1", port)),
+    "connect to a local socket": lambda: socket.socket(unix).connect(path + "/socket"),
+    "send a datagram": lambda: socket.socket(type=socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", port)),
+    "listen": lambda: socket.socket().bind(("127.0.0.1", 0)),
+    "fork": os.fork,
+    "run a program": lambda: os.execv(sys.executable, [sys.executable, "-c", "pass"]),
+    "signal the parent": lambda: os.kill(os.getppid(), 0),
+}
+print(json.dumps({name: attempt(action) for name, action in attempts.items()}))
+"""
+PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="20" height="20">{}</svg>'
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the walls are Linux'")
+
+
+def options(program: str) -> dict[str, object]:
+    if program == "pictures":
+        return {"parent": os.getpid(), "more": [256 << 20]}
+    return {"parent": os.getpid(), "descriptor": 0, "bytes": 64 << 20, "address_space": 256 << 20, "cpu_seconds": 60, "macros": []}
+
+
+@pytest.fixture
+def listener(tmp_path: Path) -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as unix:
+        unix.bind(str(tmp_path / "socket"))
+        unix.listen()
+        yield tcp
+
+
+@pytest.mark.parametrize("program", ["sql", "pictures"])
+def test_code_in_a_child_reaches_nothing(program: str, tmp_path: Path, listener: socket.socket) -> None:
+    """Neither the key for secrets, nor a port or local socket, nor another process, even if the library in it is taken over."""
+    secret = tmp_path / "secret.key"
+    secret.write_text("key")
+    secret.chmod(0o644)
+    for folder in (tmp_path, *tmp_path.parents[:3]):
+        folder.chmod(0o755)
+    port = listener.getsockname()[1]
+    told = [EXPRESSIONS / program / "child.py", json.dumps(options(program)), secret, port, tmp_path]
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", DRIVER, *map(str, told)],
+        capture_output=True,
+        text=True,
+        env={"PATH": os.defpath, "OPENBLAS_NUM_THREADS": "1"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    outcome = json.loads(done.stdout)
+    assert {name for name, result in outcome.items() if result != "refused"} == set(), outcome
+
+
+class Drawings:
+    """The picture child, spoken to directly."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-B", str(EXPRESSIONS / "pictures" / "child.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self.walls = self.ask({"parent": os.getpid(), "room": 256 << 20})["walls"]
+
+    def ask(self, request: dict[str, object]) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        text = json.dumps(request).encode()
+        self._process.stdin.write(struct.pack(">I", len(text)) + text)
+        self._process.stdin.flush()
+        (length,) = struct.unpack(">I", self._process.stdout.read(4))
+        head: dict[str, Any] = json.loads(self._process.stdout.read(length))
+        head["body"] = self._process.stdout.read(head["size"])
+        return head
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+@pytest.fixture(scope="module")
+def drawings() -> Iterator[Drawings]:
+    made = Drawings()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        '<image href="file:///etc/hostname"/>',
+        '<image xlink:href="http://127.0.0.1:1/a.png"/>',
+        '<s:image xmlns:s="http://www.w3.org/2000/svg" href="a.png"/>',
+        '<filter id="f"><feImage href="a.png"/></filter>',
+        '<use href="other.svg#part"/>',
+        "<use href=\"#part\" xlink:href='other.svg'/>",
+        '<rect width="5" height="5" fill="url(other.svg#g)"/>',
+        '<rect width="5" height="5" style="fill: URL( \'http://127.0.0.1/#g\')"/>',
+        "<foreignObject/>",
+        "<script/>",
+    ],
+)
+def test_a_drawing_refers_to_nothing_outside(drawings: Drawings, element: str) -> None:
+    """Pictures, addresses and scripts are refused before anything is drawn, and the child draws on."""
+    refused = drawings.ask({"svg": PICTURE.format(element), "scale": 1})
+    assert "the drawing" in str(refused["error"])
+    drawn = drawings.ask({"svg": PICTURE.format('<defs><g id="part"/></defs><use href="#part"/>'), "scale": 1})
+    assert "error" not in drawn
+
+
+@pytest.mark.parametrize("declared", ['<!DOCTYPE svg [<!ENTITY x "y">]>', '<!DOCTYPE svg SYSTEM "file:///etc/hostname">'])
+def test_a_drawing_declares_no_entities(drawings: Drawings, declared: str) -> None:
+    """A document type could define elements that no check of the text sees."""
+    assert "document type" in str(drawings.ask({"svg": declared + PICTURE.format(""), "scale": 1})["error"])
+
+
+def test_a_drawing_may_say_anything_as_text(drawings: Drawings) -> None:
+    """Titles that look like elements or addresses are text."""
+    text = "<text>&lt;image href=&quot;a&quot;&gt; url(x) href='b'</text>"
+    assert "error" not in drawings.ask({"svg": PICTURE.format(text), "scale": 1})
+
+
+def outcome(architecture: int, code: bytes, number: int, argument: int = 0, machine: int | None = None) -> int:
+    """Run the filter as the kernel does: return what it returns for one system call."""
+    data = struct.pack("iIQQ", number, architecture if machine is None else machine, 0, argument)
+    instructions = [struct.unpack("HBBI", code[place : place + 8]) for place in range(0, len(code), 8)]
+    place, loaded = 0, 0
+    while True:
+        operation, if_true, if_false, value = instructions[place]
+        place += 1
+        if operation == 0x06:
+            return int(value)
+        if operation == 0x20:
+            (loaded,) = struct.unpack_from("I", data, value)
+            continue
+        holds = {0x15: loaded == value, 0x45: bool(loaded & value), 0x35: loaded >= value}[operation]
+        place += if_true if holds else if_false
+
+
+@pytest.mark.parametrize("name", sorted(_MACHINES))
+def test_the_filter_refuses_what_reaches_out_and_nothing_else(name: str) -> None:
+    """On every architecture: listed calls fail, threads and own limits and signals work, the rest is allowed."""
+    machine, pid, allow, refused = _MACHINES[name], 4242, 0x7FFF0000, 0x00050001
+    code = _filter(machine, pid)
+
+    def of(number: int, argument: int = 0) -> int:
+        return outcome(machine.architecture, code, number, argument)
+
+    special = {machine.clone, machine.clone3, machine.tgkill, machine.prlimit64}
+    for number in range(470):
+        if number not in special:
+            assert of(number) == (refused if number in machine.denied else allow), number
+    assert [of(machine.clone, flags) for flags in (0x3D0F00, 0x11, 0x10000000)] == [allow, refused, refused]
+    assert of(machine.clone3) == 0x00050026
+    assert [of(machine.tgkill, target) for target in (pid, 1)] == [allow, refused]
+    assert [of(machine.prlimit64, target) for target in (0, pid, 1)] == [allow, allow, refused]
+    assert of(0x40000000 | 41) == refused
+    assert outcome(machine.architecture, code, 0, machine=0x40000003) == 0x80000000
+
+
+def test_missing_walls_are_reported_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """An operator learns from the log that a kernel has no Landlock; a complete child logs nothing."""
+    from dashwright.expressions import walls
+
+    walls._warn.cache_clear()
+    walls.report_walls("sql", {"walls": {"landlock": 7, "seccomp": True}})
+    assert "child_not_confined" not in capsys.readouterr().out
+    for _ in range(2):
+        walls.report_walls("sql", {"walls": {"landlock": 0, "seccomp": True}})
+    assert len(re.findall("child_not_confined", capsys.readouterr().out)) == 1
