@@ -49,6 +49,7 @@ app.command("dashwright.standalone.lint:check", name="lint", help=_LINT)
 
 admin = App(name="admin", help="What whoever runs the server needs now and then.")
 admin.command("dashwright.standalone.importing.command:import_grafana", name="import-grafana")
+admin.command("dashwright.standalone.rotation:rotate_secrets", name="rotate-secrets")
 app.command(admin)
 _JOBS = "The jobs of a server: list, follow and cancel them, or ask for a sync."
 app.command("dashwright.standalone.jobs.command:app", name="jobs", help=_JOBS)

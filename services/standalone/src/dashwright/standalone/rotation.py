@@ -1,0 +1,71 @@
+"""``dashwright admin rotate-secrets``: seals every stored secret under the current SECRET_KEY."""
+
+import asyncio
+import sys
+from collections import Counter
+from typing import Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+from pydantic import SecretStr
+
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import DashwrightError
+from dashwright.common.observability import logging
+from dashwright.common.secrets import SecretBox
+from dashwright.common.settings import Settings, SettingsError, load, secret_keys
+from dashwright.common.stores import sealed
+from dashwright.standalone import secret_key
+from dashwright.standalone.database import database_of
+
+UNREADABLE, NOT_RUN = 1, 2
+_SERVICE = "dashwright-rotate-secrets"
+
+
+def rotate_secrets(
+    *,
+    dry_run: Annotated[bool, Parameter(negative=())] = False,
+    batch: Annotated[int, Parameter(validator=Number(gte=1, lte=10_000))] = 200,
+) -> int:
+    """Seal every stored secret under DASHWRIGHT_SECRET_KEY, those of DASHWRIGHT_SECRET_KEYS_ACCEPTED included.
+
+    Services may run meanwhile. It may be stopped and started again. The exit status is 0 when every secret is sealed under the current
+    key, 1 when some could not be opened and were left as they are, 2 when nothing was done.
+
+    Parameters
+    ----------
+    dry_run
+        Count, and write nothing.
+    batch
+        Secrets of one transaction.
+    """
+    logging.configure(_SERVICE)
+    try:
+        counted = asyncio.run(_rotate(load(), batch=batch, dry_run=dry_run))
+    except (DashwrightError, SettingsError) as error:
+        print(f"dashwright admin rotate-secrets: {error}", file=sys.stderr)
+        return NOT_RUN
+    verb = "would be sealed" if dry_run else "sealed"
+    for kind in sorted({kind for kind, _ in counted}):
+        resealed, current, unreadable = (counted[kind, outcome] for outcome in ("resealed", "current", "unreadable"))
+        print(f"{kind}: {resealed} {verb} under the current key, {current} already were, {unreadable} could not be opened")
+    if any(count for (_, outcome), count in counted.items() if outcome == "unreadable"):
+        print("Put the key of those that could not be opened into DASHWRIGHT_SECRET_KEYS_ACCEPTED, or enter them again.", file=sys.stderr)
+        return UNREADABLE
+    return 0
+
+
+async def _rotate(settings: Settings, *, batch: int, dry_run: bool) -> Counter[tuple[str, str]]:
+    counted: Counter[tuple[str, str]] = Counter()
+    async with database_of(settings) as (url, folder):
+        if not settings.secret_key:
+            settings = settings.model_copy(update={"secret_key": SecretStr(secret_key.keep(folder))})
+        database = await Database.open(url, application_name=_SERVICE, max_size=1)
+        try:
+            async for done in sealed.reseal(database, SecretBox.of(*secret_keys(settings)), batch=batch, dry_run=dry_run):
+                counted[done.kind, "resealed"] += done.resealed
+                counted[done.kind, "current"] += done.current
+                counted[done.kind, "unreadable"] += done.unreadable
+        finally:
+            await database.close()
+    return counted

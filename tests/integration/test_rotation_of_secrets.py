@@ -1,0 +1,114 @@
+"""Every secret that is stored is sealed under the current key, whatever table it is in, and can be opened all the time."""
+
+import base64
+import json
+
+import pytest
+from pydantic import SecretStr
+
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.kinds.kind import Extract
+from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.kinds.repository import hook_place, token_place
+from dashwright.common.secrets import SecretBox
+from dashwright.common.settings import load
+from dashwright.common.stores import data_sources, resources, sealed
+from dashwright.standalone.rotation import _rotate
+
+FORMER, NEXT, LOST = SecretBox.of("the former key"), SecretBox.of("the next key"), SecretBox.of("a key that was lost")
+BOTH = SecretBox.of("the next key", "the former key")
+TOKEN, HOOK = token_place("default", "r"), hook_place("default", "r")
+
+
+def text(secret: str, place: str) -> str:
+    return base64.b64encode(FORMER.seal(secret, place)).decode()
+
+
+async def fill(connection: Connection) -> None:
+    """Store a secret in each place: two generations of a repository, its webhook in three, and a data source with three."""
+    for number in (1, 2):
+        githost = {"url": f"https://git.example/{number}", "encryptedToken": text(f"token {number}", TOKEN)}
+        write = resources.Write(REPOSITORY, "r", json.dumps({"githost": githost, "big": 2**60}), REPOSITORY.version, extract=Extract("R"))
+        await resources.put(connection, "default", write, actor="user:1", now=Clock().now())
+    status = json.dumps({"webhook": {"encryptedSecret": text("signs", HOOK)}})
+    await resources.write_status(connection, REPOSITORY, "default", "r", status.encode())
+    block = json.dumps({"encryptedToken": text("token 1", TOKEN)})
+    uid = await connection.fetchval("select uid from resource where name = 'r'")
+    await connection.execute("insert into repository_hook (uid, generation, githost, due) values ($1, 1, $2, now())", uid, block)
+    await connection.execute("insert into hook_to_remove (namespace, name, hook, githost) values ('default', 'r', 1, $1)", block)
+    await connection.execute("insert into org (name) values ('Main Org.')")
+    source = await connection.fetchval("insert into data_source (org_id, uid, name, type) values (1, 'p', 'P', 'prometheus') returning id")
+    await data_sources.put_secrets(connection, FORMER, 1, source, "p", {"a": "1", "b": "2", "c": "3"})
+
+
+async def opened(connection: Connection, box: SecretBox) -> list[str]:
+    """Return every stored secret in clear, in an order of its own."""
+    texts = [(row[0], TOKEN) for row in await connection.fetch("select spec::jsonb #>> '{githost,encryptedToken}' from resource_history")]
+    texts += [(row[0], HOOK) for row in await connection.fetch("select status::jsonb #>> '{webhook,encryptedSecret}' from resource")]
+    for table in ("repository_hook", "hook_to_remove"):
+        texts += [(row[0], TOKEN) for row in await connection.fetch(f"select githost::jsonb ->> 'encryptedToken' from {table}")]
+    secrets = [box.open(base64.b64decode(value), place) for value, place in texts]
+    record = await data_sources.find(connection, box, 1, "p")
+    assert record is not None
+    return sorted([*secrets, *record.secrets.values()])
+
+
+SECRETS = sorted(["token 1", "token 2", "signs", "token 1", "token 1", "1", "2", "3"])
+
+
+async def totals(database: Database, box: SecretBox, *, batch: int, dry_run: bool = False) -> tuple[int, int, int]:
+    done = [one async for one in sealed.reseal(database, box, batch=batch, dry_run=dry_run)]
+    return sum(one.resealed for one in done), sum(one.current for one in done), sum(one.unreadable for one in done)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 100])
+async def test_every_secret_is_sealed_under_the_current_key(database: Database, batch: int) -> None:
+    """In batches of any size; numbers of a spec stay as they are written; a second run finds nothing to do."""
+    async with database.transaction() as connection:
+        await fill(connection)
+        assert await opened(connection, FORMER) == SECRETS
+    assert await totals(database, BOTH, batch=batch, dry_run=True) == (8, 0, 0)
+    assert await totals(database, FORMER, batch=batch, dry_run=True) == (0, 8, 0)
+    assert await totals(database, BOTH, batch=batch) == (8, 0, 0)
+    async with database.connection() as connection:
+        assert await opened(connection, NEXT) == SECRETS
+        assert await connection.fetchval("select count(*) from resource_history where spec like '%1152921504606846976%'") == 2
+    assert await totals(database, NEXT, batch=batch) == (0, 8, 0)
+
+
+async def test_a_rotation_that_was_stopped_goes_on(database: Database) -> None:
+    """What was sealed stays so, and everything can be opened with both keys meanwhile."""
+    async with database.transaction() as connection:
+        await fill(connection)
+    running = sealed.reseal(database, BOTH, batch=2, dry_run=False)
+    first = await anext(running)
+    await running.aclose()  # type: ignore[attr-defined]
+    assert first.resealed == 2
+    async with database.connection() as connection:
+        assert await opened(connection, BOTH) == SECRETS
+    assert await totals(database, BOTH, batch=2) == (6, 2, 0)
+
+
+async def test_what_no_key_opens_is_counted_and_left(database: Database) -> None:
+    """Nothing is lost: with its key it can be opened later."""
+    async with database.transaction() as connection:
+        await fill(connection)
+    assert await totals(database, LOST, batch=3) == (0, 0, 8)
+    async with database.connection() as connection:
+        assert await opened(connection, FORMER) == SECRETS
+
+
+async def test_the_command_goes_by_the_settings(database: Database, database_url: str) -> None:
+    """SECRET_KEY seals, SECRET_KEYS_ACCEPTED open."""
+    async with database.transaction() as connection:
+        await fill(connection)
+    settings = load(secret_key="the next key", secret_keys_accepted="another, the former key", database_url=SecretStr(database_url))
+    counted = await _rotate(settings, batch=100, dry_run=False)
+    assert {kind: counted[kind, "resealed"] for kind, outcome in counted if outcome == "resealed"} == {
+        "data sources": 3,
+        "repositories": 2,
+        "webhooks": 3,
+    }
+    async with database.connection() as connection:
+        assert await opened(connection, NEXT) == SECRETS
