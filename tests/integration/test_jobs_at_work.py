@@ -363,15 +363,15 @@ async def test_the_repository_shows_what_becomes_of_its_sync(database: Database,
     await floor.consumer.start()
     uid = await floor.submit("a")
     await begun.wait()
-    assert await shown() == ("working", "a")
+    assert await shown() == ("working", str(uid))
     await floor.consumer.stop(drain=0.05)
     await floor.relay.stop()
-    assert await shown() == ("pending", "a")
+    assert await shown() == ("pending", str(uid))
     async with database.transaction() as connection:
         claimed = await jobs.claim(connection, uid, owner=uuid.uuid4(), lease=timedelta(0), status=b'{"state":"working"}')
     assert claimed is not None
     await Rescuer(database, floor.relay, Clock(), attempts=1, stale=timedelta(minutes=5)).rescue()
-    assert await shown() == ("error", "a")
+    assert await shown() == ("error", str(uid))
     await floor.relay.stop()
 
 

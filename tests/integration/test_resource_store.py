@@ -12,7 +12,7 @@ from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import AlreadyExists, NotFound
 from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY
-from dashwright.common.models.provisioning import RepositoryStatus
+from dashwright.common.models.provisioning import RepositoryStatus, SyncState
 from dashwright.common.stores import changes, resources, statuses
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -136,7 +136,7 @@ async def test_status_makes_a_change_but_no_generation(database: Database) -> No
     spec = '{"title":"R","workflows":[],"type":"local","sync":{"enabled":true,"target":"folder"}}'
 
     def succeed(status: RepositoryStatus, stored: resources.Stored) -> None:
-        status.sync.state = "success"
+        status.sync.state = SyncState.SUCCESS
         status.observed_generation = stored.generation
 
     await put(database, resources.Write(REPOSITORY, "r", spec, "v0alpha1", extract=Extract("R")))

@@ -26,8 +26,8 @@ WEBHOOK: Final = f"POST {REPOSITORY}/webhook"
 TRIAL: Final = f"POST {REPOSITORY}/test"
 KEEPS_NOTHING: Final = frozenset({REVIEW, TRIAL})
 """These ask for a response only, with or without a dry run."""
-BUDGETS: Final = frozenset({"git_host", "git_host_share"})
-"""Tables that count the requests to git hosts. A dry run asks the host, and that request counts."""
+BESIDE: Final = frozenset({"git_host", "git_host_share", "user"})
+"""Tables that count the requests to git hosts, which a dry run asks as well, and tell when users were last seen."""
 
 
 async def team(_: Api, __: Made) -> str:
@@ -83,7 +83,7 @@ class System:
         async with self.api.database.connection() as connection:
             names = [row["name"] for row in await connection.fetch("select tablename as name from pg_tables where schemaname = 'public'")]
             digest = "select md5(coalesce(string_agg(row::text, ',' order by row::text), '')) from {} as row"
-            tables = {name: await connection.fetchval(digest.format(f'"{name}"')) for name in names if name not in BUDGETS}
+            tables = {name: await connection.fetchval(digest.format(f'"{name}"')) for name in names if name not in BESIDE}
         branches = git(self.root / "git-server" / "team.git", "for-each-ref")
         ours = (self.root / "data", self.root / "git-server")  # copies of repositories are a cache
         found = (path for path in self.root.rglob("*") if path.is_file() and not any(path.is_relative_to(one) for one in ours))

@@ -68,6 +68,21 @@ def test_progress_is_done_of_total(total: int, done: int, percent: float) -> Non
     assert tally.progress == percent
 
 
+@pytest.mark.parametrize(("read", "total", "done", "percent"), [(0, 0, 0, 0.0), (2, 0, 0, 25.0), (4, 8, 4, 75.0), (4, 8, 8, 99.0)])
+def test_reading_is_the_first_half_of_the_work(read: int, total: int, done: int, percent: float) -> None:
+    """Where files have to be read; 100 is kept for the end."""
+    tally = Tally(to_read=4, read=read, total=total, underway=done)
+    assert tally.status(started=5).progress == percent
+
+
+def test_a_success_has_done_everything() -> None:
+    """Also one that had nothing to do; a failure shows how far it came."""
+    assert Tally().status(started=5, finished=9).progress == 100
+    tally = Tally(total=4, done=1)
+    tally.fail("boom")
+    assert tally.status(started=5, finished=9).progress == 25
+
+
 def test_kept_errors_are_capped_but_all_count() -> None:
     """Twenty texts are kept for the job and for each resource."""
     tally = Tally()

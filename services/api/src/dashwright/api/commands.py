@@ -31,6 +31,7 @@ from dashwright.common.relay import Relay
 from dashwright.common.stores import accepted, audit, jobs, mirror, resources
 from dashwright.common.stores.outbox import Wakeup
 from dashwright.common.work.new_jobs import created_at, new_job
+from dashwright.common.work.queued_syncs import QueuedSyncs
 
 log = structlog.get_logger()
 
@@ -38,6 +39,9 @@ MOST_CANCELLED: Final = 1000
 """Jobs that one request may end or drop."""
 
 _PAGE: Final = 500
+
+_SHOWN_SECONDS: Final = 1.0
+"""How long a submitter waits for the repository's status to show the job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +74,22 @@ class Jobs:
     """Submits and cancels jobs. The row and the wish to publish are written together; publishing comes after."""
 
     def __init__(
-        self, database: Database, relay: Relay, probe: RepositoryProbe, clock: Clock, views: Views, *, evaluations_kept: int
+        self,
+        database: Database,
+        relay: Relay,
+        probe: RepositoryProbe,
+        clock: Clock,
+        views: Views,
+        queued: QueuedSyncs,
+        *,
+        evaluations_kept: int,
     ) -> None:
         self._database = database
         self._relay = relay
         self._probe = probe
         self._clock = clock
         self._views = views
+        self._queued = queued
         self._evaluations_kept = evaluations_kept
 
     async def submit(
@@ -103,7 +116,10 @@ class Jobs:
                 await self._demand_export(caller, namespace, repositories[spec.repository], spec.export)
         await self._probe.require_healthy(namespace, [repository.stored for repository in repositories.values()])
         wanted = [_told_of(job, metadata) for job in self._wanted(namespace, specs, repositories)]
-        return await self._submit(actor, namespace, JOB, wanted, once, dry_run=dry_run)
+        submitted = await self._submit(actor, namespace, JOB, wanted, once, dry_run=dry_run)
+        if not dry_run:
+            await self._queued.show(submitted, patience=_SHOWN_SECONDS)
+        return submitted
 
     async def check_plan(self, namespace: str, specs: Sequence[JobSpec]) -> None:
         """Check what ``submit`` does before it records syncs, except that they are enabled: a plan is for the time before that.
@@ -124,7 +140,9 @@ class Jobs:
         repositories = {repository.name: _Repository(repository, RepositorySpec.model_validate_json(repository.spec))}
         _check([spec], repositories, is_list=False)
         wanted = self._wanted(repository.namespace, [spec], repositories)
-        await self._submit(actor, repository.namespace, JOB, wanted, once, dry_run=dry_run)
+        submitted = await self._submit(actor, repository.namespace, JOB, wanted, once, dry_run=dry_run)
+        if not dry_run:
+            await self._queued.show(submitted, patience=0)  # hosts wait for a few seconds only
 
     def _wanted(self, namespace: str, specs: Sequence[JobSpec], repositories: Mapping[str, _Repository]) -> Sequence[jobs.NewJob]:
         now, known = self._clock.now(), [repositories[spec.repository] for spec in specs]

@@ -93,6 +93,7 @@ from dashwright.common.relay import Relay
 from dashwright.common.secrets import SecretBox
 from dashwright.common.settings import Settings, listening_at, require, secret_keys
 from dashwright.common.stores import data_sources
+from dashwright.common.work.queued_syncs import QueuedSyncs
 
 log = structlog.get_logger()
 
@@ -118,7 +119,8 @@ class Gateway:
         self._housekeeping = Housekeeping(flushes, cleaning.clean, flush_seconds=settings.last_used_seconds)
         self._feed = Feed(database)
         guard = Guard(database, self._feed)
-        jobs = Jobs(database, self._relay, probe, clock, guard, evaluations_kept=settings.evaluations_kept)
+        self._queued = QueuedSyncs(database)
+        jobs = Jobs(database, self._relay, probe, clock, guard, self._queued, evaluations_kept=settings.evaluations_kept)
         self._door = SubmissionDoor(broker, jobs, self.gate.authenticator, queue_identity=settings.queue_identity)
         limits = Limits(request_seconds=settings.query_seconds + 5, drain_seconds=settings.shutdown_seconds)
         self.gate.memory.on_forgotten(self._feed.forget)
@@ -156,6 +158,7 @@ class Gateway:
     async def stop(self) -> None:
         """Takes no new requests and submissions, finishes those it has, closes."""
         await asyncio.gather(self._feed.stop(), self._server.stop(), self._door.stop(drain=self._settings.shutdown_seconds))
+        await self._queued.stop()
         await self._relay.stop()
         await self._rpc.close()
         await self._housekeeping.stop()

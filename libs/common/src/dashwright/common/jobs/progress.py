@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from dashwright.common.jobs import verdicts
 from dashwright.common.models.provisioning import JobResourceSummary, JobStatus, State
 
 MOST_ERRORS = 20
+
+_MOST_AT_WORK: Final = 99.0
+"""Percent that a job shows until it has ended: what is underway may still have to be committed."""
 
 
 class Effect(StrEnum):
@@ -53,12 +57,15 @@ class _Count:
 class Tally:
     """Grows with each result. ``total`` is the number of results expected, ``underway`` of those done but not yet committed.
 
+    ``to_read`` is the number of files to read before that is known, ``read`` of those read: the first half of the progress.
     At ``most_errors`` the verdict speaks of too many; that many texts are kept, but every result counts.
     """
 
     message: str = verdicts.STARTED
     total: int = 0
     underway: int = 0
+    to_read: int = 0
+    read: int = 0
     final_message: str = verdicts.COMPLETED
     most_errors: int = MOST_ERRORS
     errors: list[str] = field(default_factory=list)
@@ -93,8 +100,9 @@ class Tally:
 
     @property
     def progress(self) -> float:
-        """Percent of the expected results, 0 while their number is unknown."""
-        return min(100.0, (self.done + self.underway) / self.total * 100) if self.total else 0.0
+        """Percent of what is to be read and of the expected results, 0 while both numbers are unknown."""
+        done = min(1.0, (self.done + self.underway) / self.total) if self.total else 0.0
+        return 50.0 * (min(1.0, self.read / self.to_read) + done) if self.to_read else 100.0 * done
 
     @property
     def too_many_errors(self) -> str:
@@ -133,12 +141,13 @@ class Tally:
     def status(self, *, started: int, finished: int | None = None) -> JobStatus:
         """The status to write: of a working job, or with ``finished`` of one that ended. Unix milliseconds."""
         state, message = (State.WORKING, self.message) if finished is None else self.verdict
+        progress = 100.0 if state is State.SUCCESS else min(self.progress, _MOST_AT_WORK) if finished is None else self.progress
         return JobStatus(
             state=state,
             started=started,
             finished=finished,
             message=message,
             errors=list(self.errors) or None,
-            progress=self.progress,
+            progress=progress,
             summary=self.summary() or None,
         )

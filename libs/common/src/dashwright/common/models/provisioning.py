@@ -37,6 +37,16 @@ class State(StrEnum):
     ERROR = "error"
 
 
+class SyncState(StrEnum):
+    """The state of a repository's sync: that of its job, or ``NEVER`` before the first one."""
+
+    NEVER = ""
+    PENDING = State.PENDING.value
+    WORKING = State.WORKING.value
+    SUCCESS = State.SUCCESS.value
+    ERROR = State.ERROR.value
+
+
 class Action(StrEnum):
     EXPORT = "export"
     PR = "pr"
@@ -88,7 +98,9 @@ class HealthStatus(Shape):
 
 
 class SyncStatus(Shape):
-    state: str = ""
+    """``job`` is the uid of the job."""
+
+    state: Annotated[SyncState, Field(strict=False)] = SyncState.NEVER
     job: str | None = None
     started: int | None = None
     finished: int | None = None

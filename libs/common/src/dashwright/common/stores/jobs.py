@@ -313,6 +313,11 @@ async def one_of(connection: Connection, repository: Stored, uid: uuid.UUID) -> 
     return _job(row)
 
 
+async def is_synced_now(connection: Connection, job: StoredJob) -> bool:
+    """Return whether another sync of the job's repository is at work."""
+    return bool(await connection.fetchval(_sql.is_synced_now, job.namespace, job.repository, job.uid))
+
+
 async def count_waiting(connection: Connection, submitter: str) -> int:
     """Pending jobs of a submitter (its uid) that could be taken up: those that are to be left alone for a while do not count."""
     number: int = await connection.fetchval(_sql.count_waiting, submitter)

@@ -106,6 +106,9 @@ returning namespace, repository, lane
 -- name: end_lease
 delete from job_lease where uid = $1
 
+-- name: is_synced_now
+select exists (select from job where namespace = $1 and repository = $2 and action = 'sync' and state = 'working' and uid <> $3)
+
 -- name: wake_lane
 -- The oldest pending job of a lane that has become free.
 insert into outbox (exchange, routing_key, body)

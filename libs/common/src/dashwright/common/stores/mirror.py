@@ -1,5 +1,7 @@
 """A repository's sync status mirrors the life of its sync jobs: every change of a job's state comes through here."""
 
+import uuid
+
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import NotFound
 from dashwright.common.kinds.registry import REPOSITORY
@@ -8,6 +10,8 @@ from dashwright.common.models.provisioning import (
     JobStatus,
     RepositorySpec,
     RepositoryStatus,
+    State,
+    SyncState,
     SyncStatus,
 )
 from dashwright.common.stores import jobs, resources, statuses
@@ -18,6 +22,18 @@ from dashwright.common.stores.resources import Stored
 def concerns(job: StoredJob) -> bool:
     """Whether a job's life is mirrored. Who writes both takes the lock of objects first, then that of jobs."""
     return job.action == Action.SYNC and job.repository is not None
+
+
+async def show(connection: Connection, uid: uuid.UUID) -> None:
+    """Mirror a job that has not ended as it is now; one that waits beside a sync at work is not shown.
+
+    Whoever queued a job calls this after the commit, since a submission does not wait for the lock of objects.
+    """
+    await resources.lock(connection)
+    for job in await jobs.get_many(connection, [uid]):
+        state = State(job.state)
+        if state is State.WORKING or (state is State.PENDING and not await jobs.is_synced_now(connection, job)):
+            await mirror(connection, job, JobStatus.model_validate_json(job.status))
 
 
 async def mirror(connection: Connection, job: StoredJob, status: JobStatus, *, due: int | None = None) -> None:
@@ -32,8 +48,8 @@ async def mirror(connection: Connection, job: StoredJob, status: JobStatus, *, d
 
     def change(repository: RepositoryStatus, stored: Stored) -> None:
         repository.sync = SyncStatus(
-            state=status.state.value,
-            job=job.name,
+            state=SyncState(status.state.value),
+            job=str(job.uid),
             started=status.started,
             finished=status.finished,
             message=status.errors,

@@ -6,7 +6,7 @@ wakes the next of its lane. A job whose worker dies is found by the rescuer when
 
 import asyncio
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Protocol
@@ -27,6 +27,7 @@ from dashwright.common.observability import metrics, tracing
 from dashwright.common.relay import Relay
 from dashwright.common.stores import jobs, mirror
 from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.stores.outbox import Wakeup
 from dashwright.common.work.execution import Execution, LeaseLost
 
 log = structlog.get_logger()
@@ -108,6 +109,15 @@ class JobConsumer:
         except Unavailable as error:
             log.info("job_not_mirrored", job=job.name, error=error.message)
 
+    async def _show_next(self, wakeups: Sequence[Wakeup]) -> None:
+        """Show the jobs that are next in a lane, which were not shown while another was at work."""
+        try:
+            for wakeup in wakeups:
+                async with self._database.transaction() as connection:
+                    await mirror.show(connection, uuid.UUID(orjson.loads(wakeup.body)["uid"]))
+        except Unavailable as error:
+            log.info("job_not_mirrored", error=error.message)
+
     async def _work(self, job: StoredJob, owner: uuid.UUID) -> None:
         execution = Execution(self._database, job, owner, self._clock, lease=self._lease)
         log.info("job_started", attempt=job.attempts)
@@ -147,6 +157,7 @@ class JobConsumer:
             if wakeups is None:
                 raise LeaseLost
         self._relay.publish_soon(wakeups)
+        await self._show_next(wakeups)
         metrics.jobs_finished.labels(action=job.action, state=status.state.value).inc()
         seconds = ((status.finished or 0) - (status.started or 0)) / 1000
         metrics.jobs_seconds.labels(action=job.action).observe(seconds)

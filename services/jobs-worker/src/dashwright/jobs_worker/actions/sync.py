@@ -121,6 +121,7 @@ async def plan_sync(
     looked_at = len(entries)
     del entries  # of 50,000 files they are megabytes, while bodies are read
     tally.message = verdicts.READING
+    tally.to_read = len(found.candidates)
     await progress.report(tally)
     reader = Reader(job.namespace, job.repository, means.admission, means.largest_file)
     prepared: list[Prepared] = []
@@ -128,6 +129,7 @@ async def plan_sync(
         read, faults = await asyncio.to_thread(_read, some, checkout, reader, means.spool)
         prepared += read
         found.faults += faults
+        tally.read += len(some)
         await progress.report(tally)
     if difference is not None:
         untouched = await _untouched(job, resources, managed, prepared)

@@ -3,7 +3,7 @@
 from enum import Enum
 from typing import Final
 
-from dashwright.common.models.provisioning import RepositorySpec, RepositoryStatus, State
+from dashwright.common.models.provisioning import RepositorySpec, RepositoryStatus, SyncState
 
 HEALTHY_FOR: Final = 300_000
 """How long a repository that could be read is taken for healthy without another look."""
@@ -32,7 +32,7 @@ def need(spec: RepositorySpec, status: RepositoryStatus, *, changed: int, asked:
     looked = max(status.health.checked or 0, asked)
     if status.health.checked is not None and not status.health.healthy:
         return Need.LOOK if looked < changed or now - looked >= pause else Need.NOTHING
-    if spec.sync.enabled and status.sync.state not in (State.WORKING, State.PENDING):
+    if spec.sync.enabled and status.sync.state not in (SyncState.WORKING, SyncState.PENDING):
         started = status.sync.started or 0
         if started < changed:
             return Need.SYNC if now - asked >= _PATIENCE else Need.NOTHING

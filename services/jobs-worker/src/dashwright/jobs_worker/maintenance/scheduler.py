@@ -18,9 +18,9 @@ from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import DashwrightError, NotFound, TooManyRequests, Unavailable
 from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.kinds.repository import host_of
-from dashwright.common.models.provisioning import Action, HealthStatus, JobSpec, RepositoryStatus, RepositoryType, State, SyncJobOptions
+from dashwright.common.models.provisioning import Action, HealthStatus, JobSpec, RepositoryStatus, RepositoryType, SyncJobOptions, SyncState
 from dashwright.common.relay import Relay
-from dashwright.common.stores import jobs, repositories, statuses
+from dashwright.common.stores import jobs, mirror, repositories, statuses
 from dashwright.common.stores.repositories import Scheduled
 from dashwright.common.stores.resources import Stored
 from dashwright.common.work.new_jobs import new_job
@@ -187,7 +187,7 @@ class Scheduler:
             await self._found_nothing(item)
             return
         is_observed = commit is None or item.status.observed_generation == item.generation
-        is_lasting = item.refused_by == ({self._rules} if sync.state == State.ERROR else set())
+        is_lasting = item.refused_by == ({self._rules} if sync.state == SyncState.ERROR else set())
         if commit == sync.last_ref and is_observed and is_lasting:
             self._seen.pop(item.uid, None)
             await self._found_nothing(item)
@@ -205,7 +205,7 @@ class Scheduler:
 
         def change(status: RepositoryStatus, _: Stored) -> None:
             status.health = HealthStatus(healthy=True, checked=now)
-            if status.sync.state not in (State.WORKING, State.PENDING):
+            if status.sync.state not in (SyncState.WORKING, SyncState.PENDING):
                 status.sync.scheduled = due
 
         await self._change(item, change)
@@ -226,6 +226,8 @@ class Scheduler:
             submitted = await jobs.submit(connection, JOB, [job], submitted_by={"uid": jobs.SCHEDULER, "login": jobs.SCHEDULER}, headers={})
         self._waiting += len(submitted.wakeups)
         self._relay.publish_soon(submitted.wakeups)
+        async with self._database.transaction() as connection:
+            await mirror.show(connection, submitted.jobs[0].uid)
         log.info("sync_scheduled", repository=item.name, incremental=incremental)
 
 
