@@ -60,6 +60,7 @@ class SubResource:
     """What is served below an object.
 
     ``kind`` is the kind of its answer, ``action`` the permission that it needs, ``model`` the answer's shape where that is no kind's.
+    ``options`` is the shape of what a request may ask for.
     """
 
     name: str
@@ -67,6 +68,7 @@ class SubResource:
     action: str
     verbs: tuple[str, ...] = ("get",)
     model: type[BaseModel] | None = None
+    options: type[BaseModel] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dashwright.common.kinds.library_panel import absorb_library_panel, admit_li
 from dashwright.common.kinds.repository import FINALIZERS, OWN_FINALIZERS, admit_repository, remarks_on_repository
 from dashwright.common.models.dashboard import DashboardStatus
 from dashwright.common.models.dashboard_access import DashboardWithAccessInfo
-from dashwright.common.models.dashboard_versions import DashboardVersionList
+from dashwright.common.models.dashboard_versions import DashboardVersionList, VersionsQueryOptions
 from dashwright.common.models.evaluation import EvaluationSpec
 from dashwright.common.models.folder import DescendantCounts, FolderInfoList, FolderSpec
 from dashwright.common.models.library_panel import LibraryPanelSpec, LibraryPanelStatus
@@ -57,7 +57,7 @@ DASHBOARD = Kind(
     area="dashboards",
     subresources=(
         SubResource("dto", "DashboardWithAccessInfo", "dashboards:read", model=DashboardWithAccessInfo),
-        SubResource("versions", "DashboardVersionList", "dashboards:read", model=DashboardVersionList),
+        SubResource("versions", "DashboardVersionList", "dashboards:read", model=DashboardVersionList, options=VersionsQueryOptions),
     ),
 )
 

@@ -23,3 +23,18 @@ class Message(Shown):
     """What is answered where there is nothing to return."""
 
     message: str
+
+
+class Error(Shown):
+    """An error of the classic API.
+
+    ``messageId``, ``statusCode`` and ``traceID`` come together; ``accessErrorId`` and ``title`` come with a permission that is lacking.
+    """
+
+    message: str
+    message_id: str = ""
+    status_code: int = 0
+    trace_id: str = Field(default="", alias="traceID")
+    extra: dict[str, Any] = Field(default_factory=dict, description="What a program may want to know of the error")
+    access_error_id: str = ""
+    title: str = ""

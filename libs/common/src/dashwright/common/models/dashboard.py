@@ -1,14 +1,16 @@
 """Dashboards: ``dashboard.grafana.app``. The spec is open; the status says how reading it in a version went."""
 
+from pydantic import Field
+
 from dashwright.common.models.shape import Shape
 
 
 class ConversionStatus(Shape):
     """``storedVersion`` is the version that shows the dashboard whole."""
 
-    failed: bool | None = None
-    stored_version: str | None = None
-    error: str | None = None
+    failed: bool | None = Field(default=None, description="Whether the dashboard could not be converted to the version that was asked for")
+    stored_version: str | None = Field(default=None, description="The version that shows the dashboard whole")
+    error: str | None = Field(default=None, description="Why it could not be converted")
 
 
 class DashboardStatus(Shape):
@@ -17,4 +19,4 @@ class DashboardStatus(Shape):
     ``conversion`` says how it was converted from another one.
     """
 
-    conversion: ConversionStatus | None = None
+    conversion: ConversionStatus | None = Field(default=None, description="How reading the dashboard in this version went")

@@ -1,9 +1,8 @@
 """The versions of a dashboard: the answer of ``/versions``."""
 
-from typing import Any
-
 from pydantic import Field
 
+from dashwright.common.models.meta import ListEnvelope
 from dashwright.common.models.provisioning import Integer32, Integer64
 from dashwright.common.models.shape import Shape
 
@@ -11,26 +10,23 @@ from dashwright.common.models.shape import Shape
 class DashboardVersionInfo(Shape):
     """``version`` is the generation that it was, ``created`` Unix milliseconds."""
 
-    version: Integer32 = 0
-    parent_version: Integer32 | None = None
-    created: Integer64 = 0
-    created_by: str | None = None
-    message: str | None = None
+    version: Integer32 = Field(default=0, description="The generation that it was")
+    parent_version: Integer32 | None = Field(default=None, description="The version that it was made from")
+    created: Integer64 = Field(default=0, description="When it was saved, in Unix milliseconds")
+    created_by: str | None = Field(default=None, description="Who saved it")
+    message: str | None = Field(default=None, description="What was said when it was saved")
 
 
-class DashboardVersionList(Shape):
-    """The newest first."""
+class DashboardVersionList(ListEnvelope):
+    """The versions of a dashboard."""
 
-    kind: str
-    api_version: str
-    metadata: dict[str, Any] = Field(json_schema_extra={"additionalProperties": True})
-    items: list[DashboardVersionInfo]
+    items: list[DashboardVersionInfo] = Field(description="The versions, the newest first")
 
 
 class VersionsQueryOptions(Shape):
-    """``path`` is that of the URL below the name, ``version`` the one asked for."""
+    """The options of a request for versions."""
 
-    kind: str | None = None
-    api_version: str | None = None
-    path: str | None = None
-    version: Integer64 | None = None
+    kind: str | None = Field(default=None, description="VersionsQueryOptions")
+    api_version: str | None = Field(default=None, description="The group and version of the kind")
+    path: str | None = Field(default=None, description="The version, as the path of the URL below the name has it")
+    version: Integer64 | None = Field(default=None, description="The version to return whole, instead of the list")

@@ -23,7 +23,7 @@ def _keepable(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-class NewDataSource(ClassicBody):
+class AddDataSourceCommand(ClassicBody):
     """Without a uid one is made up. A secret that is null counts as missing."""
 
     name: _NotBlank
@@ -45,7 +45,7 @@ class NewDataSource(ClassicBody):
         return {name: text for name, text in self.secure_json_data.items() if text is not None}
 
 
-class DataSourceChanges(NewDataSource):
+class DataSourceChanges(AddDataSourceCommand):
     """Replaces all but ``uid``, ``url``, ``basicAuthUser`` and secrets that are not given: these stay. An empty secret is removed."""
 
     version: Annotated[int, Field(ge=0, lt=2**63)] | None = None

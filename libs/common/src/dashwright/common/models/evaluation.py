@@ -10,7 +10,9 @@ from dashwright.common.models.shape import Shape
 class EvaluationSpec(Shape):
     """``panel`` as ``/api/panels/query`` takes it, with the ordinary queries beside its targets and the time range."""
 
-    panel: dict[str, Any]
-    queries: list[dict[str, Any]] | None = None
-    from_: str | int | None = Field(default=None, alias="from")
-    to: str | int | None = None
+    panel: dict[str, Any] = Field(description="The panel, as /api/panels/query takes it")
+    queries: list[dict[str, Any]] | None = Field(default=None, description="Ordinary queries beside the targets of the panel")
+    from_: str | int | None = Field(
+        default=None, alias="from", description="Where the time range begins, such as now-6h or Unix milliseconds"
+    )
+    to: str | int | None = Field(default=None, description="Where the time range ends")

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from dashwright.common.models.meta import ListEnvelope
 from dashwright.common.models.shape import Shape
 
 
@@ -13,28 +14,24 @@ class FolderSpec(Shape):
 class FolderInfo(Shape):
     """A folder on the way down from the root. ``parent`` is missing at the root."""
 
-    name: str
-    title: str
-    parent: str | None = None
+    name: str = Field(description="The name of the folder")
+    title: str = Field(description="The title that people see")
+    parent: str | None = Field(default=None, description="The folder that it lies in; missing at the root")
 
 
-class FolderInfoList(Shape):
-    kind: str
-    api_version: str
-    metadata: dict[str, str]
-    items: list[FolderInfo]
+class FolderInfoList(ListEnvelope):
+    """The folders above a folder."""
+
+    items: list[FolderInfo] = Field(description="The folders, from the root down")
 
 
 class DescendantCount(Shape):
-    group: str
-    resource: str
-    count: int
+    group: str = Field(description="The group of the objects")
+    resource: str = Field(description="The plural of their kind")
+    count: int = Field(description="How many objects there are")
 
 
-class DescendantCounts(Shape):
+class DescendantCounts(ListEnvelope):
     """How many objects of each kind lie in a folder, at any depth."""
 
-    kind: str
-    api_version: str
-    metadata: dict[str, str]
-    counts: list[DescendantCount]
+    counts: list[DescendantCount] = Field(description="The counts, by kind")

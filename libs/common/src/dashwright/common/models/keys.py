@@ -34,7 +34,7 @@ class Token(Shown):
     is_revoked: bool
 
 
-class NewToken(ClassicBody):
+class AddServiceAccountTokenCommand(ClassicBody):
     """0 seconds to live are for ever."""
 
     name: Text = Field(min_length=1)

@@ -12,26 +12,30 @@ class DataSourceRef(Shape):
 
     model_config = ConfigDict(extra="allow")
 
-    type: str | None = None
-    uid: str | None = None
-    api_version: str | None = None
+    type: str | None = Field(default=None, description="The type of the data source")
+    uid: str | None = Field(default=None, description="The uid of the data source")
+    api_version: str | None = Field(default=None, description="The version of its interface")
 
 
 class LibraryPanelSpec(Shape):
     """``options`` and ``fieldConfig`` have the shape that the type of the panel gives them."""
 
-    type: str = ""
-    options: dict[str, Any] = Field(json_schema_extra={"additionalProperties": True})
-    field_config: dict[str, Any] = Field(json_schema_extra={"additionalProperties": True})
-    plugin_version: str | None = None
-    title: str | None = None
-    description: str | None = None
-    datasource: DataSourceRef | None = None
-    targets: list[dict[str, Any]] | None = None
+    type: str = Field(default="", description="The type of the panel")
+    options: dict[str, Any] = Field(
+        description="Options, as the type of the panel defines them", json_schema_extra={"additionalProperties": True}
+    )
+    field_config: dict[str, Any] = Field(
+        description="How fields are shown, as the type of the panel defines it", json_schema_extra={"additionalProperties": True}
+    )
+    plugin_version: str | None = Field(default=None, description="The version of the panel's type")
+    title: str | None = Field(default=None, description="The title of the panel")
+    description: str | None = Field(default=None, description="What the panel shows")
+    datasource: DataSourceRef | None = Field(default=None, description="The data source of queries that name none")
+    targets: list[dict[str, Any]] | None = Field(default=None, description="The queries of the panel")
 
 
 class LibraryPanelStatus(Shape):
     """``warnings``: where what the store knows differs from the body. ``missing``: members of the body that the spec has no place for."""
 
-    warnings: list[str] | None = None
-    missing: dict[str, Any] | None = None
+    warnings: list[str] | None = Field(default=None, description="Where what is stored differs from the body that was sent")
+    missing: dict[str, Any] | None = Field(default=None, description="Members of the body that the spec has no place for")

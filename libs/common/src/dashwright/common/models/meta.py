@@ -76,6 +76,19 @@ class ListMeta(Shape):
     remaining_item_count: Integer64 | None = Field(default=None, description="How many objects follow after this page, where it is known")
 
 
+class TypeMeta(Shape):
+    """What says which shape a response has."""
+
+    kind: str = Field(description="The kind of the response")
+    api_version: str = Field(description="The group and version of the kind")
+
+
+class ListEnvelope(TypeMeta):
+    """What every list has beside its items."""
+
+    metadata: ListMeta = Field(default_factory=ListMeta, description="What there is to know about any list")
+
+
 class Preconditions(Shape):
     """What has to be true of an object that is deleted."""
 
@@ -120,9 +133,9 @@ class Status(Shape):
 
     api_version: str | None = Field(default=None, description="v1")
     kind: str | None = Field(default=None, description="Status")
-    metadata: ListMeta | None = None
+    metadata: ListMeta | None = Field(default=None, description="Where a list that broke off goes on")
     status: str | None = Field(default=None, description="Success or Failure")
     message: str | None = Field(default=None, description="What happened, for people")
     reason: str | None = Field(default=None, description="What happened, for programs")
-    details: StatusDetails | None = None
+    details: StatusDetails | None = Field(default=None, description="What the response is about")
     code: Integer64 | None = Field(default=None, description="The status of the HTTP answer")

@@ -54,36 +54,52 @@ class Action(StrEnum):
 
 
 class LocalRepositoryConfig(Shape):
-    path: str = ""
+    path: str = Field(default="", description="The directory, inside one that the server's settings permit")
 
 
 class GitHostRepositoryConfig(Shape):
     """``path`` is the directory of the branch that the repository is, without slashes at its ends; None for all of it."""
 
-    url: str | None = None
-    branch: str = ""
-    path: str | None = None
-    token: str | None = None
-    encrypted_token: str | None = None
-    generate_dashboard_previews: bool | None = None
+    url: str | None = Field(default=None, description="The address of the repository, by https")
+    branch: str = Field(default="", description="The branch that is read and written; empty for the default branch of the remote")
+    path: str | None = Field(
+        default=None, description="The directory of the branch that the repository is, without slashes at its ends; missing for all of it"
+    )
+    token: str | None = Field(
+        default=None, description="The access token. It is stored encrypted and never returned; without one, reading is anonymous"
+    )
+    encrypted_token: str | None = Field(default=None, description="The access token, encrypted: base64")
+    generate_dashboard_previews: bool | None = Field(
+        default=None, description="Whether pull requests get pictures of the dashboards that they change"
+    )
 
 
 class SyncOptions(Shape):
-    enabled: bool = False
-    target: Annotated[SyncTarget, Field(strict=False)]
-    interval_seconds: Integer64 | None = None
+    enabled: bool = Field(
+        default=False, description="Whether changes of the repository are pulled; no sync runs before this is stored as true"
+    )
+    target: Annotated[SyncTarget, Field(strict=False)] = Field(
+        description="Where objects go: into the repository's own folder, or into the whole organization, which one repository may do"
+    )
+    interval_seconds: Integer64 | None = Field(
+        default=None, description="How often the repository is pulled, in seconds; 0 for never by itself"
+    )
 
 
 class RepositorySpec(Shape):
     """``github`` is another word for ``githost``, as the type and as the name of the block."""
 
-    title: str
-    description: str | None = None
-    workflows: list[Annotated[Workflow, Field(strict=False)]]
-    sync: SyncOptions
-    type: Annotated[RepositoryType, Field(strict=False)]
-    local: LocalRepositoryConfig | None = None
-    githost: GitHostRepositoryConfig | None = Field(default=None, validation_alias=AliasChoices("githost", "github"))
+    title: str = Field(description="The title that people see")
+    description: str | None = Field(default=None, description="What the repository is for")
+    workflows: list[Annotated[Workflow, Field(strict=False)]] = Field(
+        description="How changes may be written back, the preferred way first; none for a repository that is only read"
+    )
+    sync: SyncOptions = Field(description="How the repository is pulled")
+    type: Annotated[RepositoryType, Field(strict=False)] = Field(description="Where the files are; the member of this name is needed")
+    local: LocalRepositoryConfig | None = Field(default=None, description="A directory of the server")
+    githost: GitHostRepositoryConfig | None = Field(
+        default=None, validation_alias=AliasChoices("githost", "github"), description="A branch of a git host"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -92,75 +108,83 @@ class RepositorySpec(Shape):
 
 
 class HealthStatus(Shape):
-    healthy: bool = False
-    checked: int | None = None
-    message: list[str] | None = None
+    healthy: bool = Field(
+        default=False, description="Whether the repository could be read when it was last tried; if not, requests for it are refused"
+    )
+    checked: int | None = Field(default=None, description="When it was last tried, in Unix milliseconds")
+    message: list[str] | None = Field(default=None, description="What people should know of it")
 
 
 class SyncStatus(Shape):
     """``job`` is the uid of the job."""
 
-    state: Annotated[SyncState, Field(strict=False)] = SyncState.NEVER
-    job: str | None = None
-    started: int | None = None
-    finished: int | None = None
-    scheduled: int | None = None
-    message: list[str] | None = None
-    last_ref: str | None = None
-    incremental: bool | None = None
-    held: bool | None = None
+    state: Annotated[SyncState, Field(strict=False)] = Field(
+        default=SyncState.NEVER, description="The state of the last sync, empty before the first"
+    )
+    job: str | None = Field(default=None, description="The uid of the job of the last sync")
+    started: int | None = Field(default=None, description="When the last sync began, in Unix milliseconds")
+    finished: int | None = Field(default=None, description="When the last sync ended, in Unix milliseconds")
+    scheduled: int | None = Field(default=None, description="When the next sync is due, in Unix milliseconds")
+    message: list[str] | None = Field(default=None, description="What people should know of the last sync")
+    last_ref: str | None = Field(default=None, description="The commit that is stored")
+    incremental: bool | None = Field(default=None, description="Whether the last sync read only what had changed")
+    held: bool | None = Field(default=None, description="Whether an earlier commit was put back, which automatic syncs leave in place")
 
 
 class ResourceCount(Shape):
-    repository: str | None = None
-    group: str
-    resource: str
-    count: int = 0
+    repository: str | None = Field(
+        default=None, description="The repository that manages the objects; missing for those that no repository manages"
+    )
+    group: str = Field(description="The group of the objects")
+    resource: str = Field(description="The plural of their kind")
+    count: int = Field(default=0, description="How many objects there are")
 
 
 class WebhookStatus(Shape):
-    id: int | None = None
-    url: str | None = None
-    encrypted_secret: str | None = None
-    subscribed_events: list[str] | None = None
-    last_event: int | None = None
-    message: list[str] | None = None
+    id: int | None = Field(default=None, description="The number of the webhook at the git host")
+    url: str | None = Field(default=None, description="The address that the git host calls")
+    encrypted_secret: str | None = Field(default=None, description="The secret of its signatures, encrypted: base64")
+    subscribed_events: list[str] | None = Field(default=None, description="The events that the git host reports")
+    last_event: int | None = Field(default=None, description="When it last called, in Unix milliseconds")
+    message: list[str] | None = Field(default=None, description="Why there is no webhook")
 
 
 class RepositoryStatus(Shape):
-    observed_generation: int = 0
-    health: HealthStatus = Field(default_factory=HealthStatus)
-    sync: SyncStatus = Field(default_factory=SyncStatus)
-    stats: list[ResourceCount] | None = None
-    webhook: WebhookStatus = Field(default_factory=WebhookStatus)
+    observed_generation: int = Field(default=0, description="The generation of the spec that was last taken up")
+    health: HealthStatus = Field(default_factory=HealthStatus, description="Whether the repository can be read")
+    sync: SyncStatus = Field(default_factory=SyncStatus, description="How the last sync went")
+    stats: list[ResourceCount] | None = Field(default=None, description="How many objects the last sync left")
+    webhook: WebhookStatus = Field(default_factory=WebhookStatus, description="The webhook at the git host, where there is one")
 
 
 class SyncJobOptions(Shape):
     """``ref`` is a commit that was stored before, to be put back: whoever wants that asks for a rollback."""
 
-    incremental: bool = False
-    ref: str | None = None
+    incremental: bool = Field(default=False, description="Whether only what has changed since the last sync is read")
+    ref: str | None = Field(default=None, description="An earlier commit to put back, which a rollback sets")
 
 
 class RollbackOptions(Shape):
     """``ref`` is a commit that was stored before; None for the one before that which is stored now."""
 
-    ref: str | None = None
+    ref: str | None = Field(
+        default=None, description="A commit that was stored before; missing for the one before that which is stored now"
+    )
 
 
 class ExportJobOptions(Shape):
-    folder: str | None = None
-    history: bool | None = None
-    branch: str | None = None
-    prefix: str | None = Field(default=None, validation_alias=AliasChoices("prefix", "path"))
-    identifier: bool = False
+    folder: str | None = Field(default=None, description="The folder to export; empty for everything")
+    history: bool | None = Field(default=None, description="Whether earlier versions become commits, where possible")
+    branch: str | None = Field(default=None, description="The branch to write to, of a git host only")
+    prefix: str | None = Field(default=None, validation_alias=AliasChoices("prefix", "path"), description="The directory to write to")
+    identifier: bool = Field(default=False, description="Whether the names of objects are written to the files")
 
 
 class PullRequestJobOptions(Shape):
-    ref: str | None = None
-    pr: Integer32 | None = None
-    hash: str | None = None
-    url: str | None = None
+    ref: str | None = Field(default=None, description="The branch or commit")
+    pr: Integer32 | None = Field(default=None, description="The number of the pull request")
+    hash: str | None = Field(default=None, description="The commit to comment on")
+    url: str | None = Field(default=None, description="The address of the pull request")
 
 
 _LATER_WORDS = {"pull": "sync", "push": "export"}
@@ -169,11 +193,15 @@ _LATER_WORDS = {"pull": "sync", "push": "export"}
 class JobSpec(Shape):
     """What to do to which repository. ``pull`` and ``push``, the later words for ``sync`` and ``export``, are accepted on input."""
 
-    action: Annotated[Action, Field(strict=False)]
-    repository: str = Field(min_length=1, max_length=253)
-    pr: PullRequestJobOptions | None = None
-    export: ExportJobOptions | None = Field(default=None, validation_alias=AliasChoices("export", "push"))
-    sync: SyncJobOptions | None = Field(default=None, validation_alias=AliasChoices("sync", "pull"))
+    action: Annotated[Action, Field(strict=False)] = Field(description="What is done")
+    repository: str = Field(min_length=1, max_length=253, description="The repository that it is done with")
+    pr: PullRequestJobOptions | None = Field(default=None, description="The pull request, for the action pr")
+    export: ExportJobOptions | None = Field(
+        default=None, validation_alias=AliasChoices("export", "push"), description="What is exported and where to, for the action export"
+    )
+    sync: SyncJobOptions | None = Field(
+        default=None, validation_alias=AliasChoices("sync", "pull"), description="How is pulled, for the action sync"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -184,23 +212,23 @@ class JobSpec(Shape):
 
 
 class JobResourceSummary(Shape):
-    group: str | None = None
-    resource: str | None = None
-    total: int | None = None
-    create: int | None = None
-    update: int | None = None
-    delete: int | None = None
-    write: int | None = None
-    error: int | None = None
-    noop: int | None = None
-    errors: list[str] | None = None
+    group: str | None = Field(default=None, description="The group of the objects")
+    resource: str | None = Field(default=None, description="The plural of their kind")
+    total: int | None = Field(default=None, description="How many objects were looked at")
+    create: int | None = Field(default=None, description="How many were created")
+    update: int | None = Field(default=None, description="How many were changed")
+    delete: int | None = Field(default=None, description="How many were removed")
+    write: int | None = Field(default=None, description="How many files were written")
+    error: int | None = Field(default=None, description="How many failed")
+    noop: int | None = Field(default=None, description="How many needed nothing")
+    errors: list[str] | None = Field(default=None, description="Why objects failed, the first of them")
 
 
 class JobStatus(Shape):
-    state: Annotated[State, Field(strict=False)] = State.PENDING
-    started: int | None = None
-    finished: int | None = None
-    message: str | None = None
-    errors: list[str] | None = None
-    progress: float | None = None
-    summary: list[JobResourceSummary] | None = None
+    state: Annotated[State, Field(strict=False)] = Field(default=State.PENDING, description="How far the job is")
+    started: int | None = Field(default=None, description="When it began, in Unix milliseconds")
+    finished: int | None = Field(default=None, description="When it ended, in Unix milliseconds")
+    message: str | None = Field(default=None, description="What people should know of it")
+    errors: list[str] | None = Field(default=None, description="Why it failed, or what failed in it")
+    progress: float | None = Field(default=None, description="How much is done, in percent")
+    summary: list[JobResourceSummary] | None = Field(default=None, description="What was done, by kind of object")

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from dashwright.common.models.meta import ListEnvelope, TypeMeta
 from dashwright.common.models.provisioning import JobResourceSummary, JobSpec, RepositoryType, ResourceCount, SyncTarget
 from dashwright.common.models.shape import Shape
 
@@ -12,142 +13,123 @@ from dashwright.common.models.shape import Shape
 class RepositoryView(Shape):
     """A repository as every member of its organization may see it. ``read_only``: nothing is written to it from here."""
 
-    name: str
-    title: str
-    read_only: bool = False
-    type: Annotated[RepositoryType, Field(strict=False)]
-    target: Annotated[SyncTarget, Field(strict=False)]
+    name: str = Field(description="The name of the repository")
+    title: str = Field(description="The title that people see")
+    read_only: bool = Field(default=False, description="Whether nothing is written to it from here")
+    type: Annotated[RepositoryType, Field(strict=False)] = Field(description="Where its files are")
+    target: Annotated[SyncTarget, Field(strict=False)] = Field(description="Where its objects go")
 
 
-class RepositoryViewList(Shape):
-    kind: str
-    api_version: str
-    items: list[RepositoryView]
+class RepositoryViewList(TypeMeta):
+    items: list[RepositoryView] = Field(description="The repositories of the organization")
 
 
-class ResourceStats(Shape):
+class ResourceStats(ListEnvelope):
     """How many objects a namespace holds, by kind and by the repository that manages them; without one, those that none manages."""
 
-    kind: str
-    api_version: str
-    metadata: dict[str, str]
-    items: list[ResourceCount]
+    items: list[ResourceCount] = Field(description="The counts, by kind and repository")
 
 
 class ResourceListItem(Shape):
     """An object that a repository manages. ``hash`` is that of its file, ``time`` when the object was last written."""
 
-    path: str
-    group: str
-    resource: str
-    name: str
-    hash: str
-    time: int | None = None
-    title: str | None = None
-    folder: str | None = None
+    path: str = Field(description="The file of the object")
+    group: str = Field(description="The group of the object")
+    resource: str = Field(description="The plural of its kind")
+    name: str = Field(description="The name of the object")
+    hash: str = Field(description="The hash of the file")
+    time: int | None = Field(default=None, description="When the object was last written, in Unix milliseconds")
+    title: str | None = Field(default=None, description="The title that people see")
+    folder: str | None = Field(default=None, description="The folder that the object lies in")
 
 
 class QuarantinedFile(Shape):
     """A file that cannot go in. ``name`` is that of its object, if known, ``hash`` that of its bytes, where these are the reason."""
 
-    path: str
-    message: str
-    name: str | None = None
-    hash: str | None = None
-    since: int
+    path: str = Field(description="The file")
+    message: str = Field(description="Why it is not stored, and what to do")
+    name: str | None = Field(default=None, description="The name of its object, where it is known")
+    hash: str | None = Field(default=None, description="The hash of the file, where its content is the reason")
+    since: int = Field(description="Since when, in Unix milliseconds")
 
 
-class ResourceList(Shape):
+class ResourceList(ListEnvelope):
     """``items`` are what is stored, ``quarantined`` the files that are not, or whose last good revision is."""
 
-    kind: str
-    api_version: str
-    metadata: dict[str, str]
-    items: list[ResourceListItem]
-    quarantined: list[QuarantinedFile]
+    items: list[ResourceListItem] = Field(description="The objects that are stored")
+    quarantined: list[QuarantinedFile] = Field(description="The files that are not stored, or only in an earlier state")
 
 
 class ErrorDetails(Shape):
     """Where a configuration is wrong (``spec.githost.token``), what kind of fault it is, and what to do."""
 
-    type: str
-    field: str | None = None
-    detail: str | None = None
+    type: str = Field(description="The kind of fault, for programs")
+    field: str | None = Field(default=None, description="Where the configuration is wrong: the path of a field")
+    detail: str | None = Field(default=None, description="What is wrong and what to do")
 
 
-class TestResults(Shape):
+class TestResults(TypeMeta):
     """Whether a repository can be read. ``code`` is the HTTP status of the answer."""
 
-    kind: str
-    api_version: str
-    code: int
-    success: bool
-    errors: list[ErrorDetails]
+    code: int = Field(description="The HTTP status of the response")
+    success: bool = Field(description="Whether the repository can be read")
+    errors: list[ErrorDetails] = Field(description="Why it cannot be read")
 
 
 class RefItem(Shape):
     """A branch of a git host; ``hash`` is the commit it stands at."""
 
-    name: str
-    hash: str
+    name: str = Field(description="The name of the branch")
+    hash: str = Field(description="Its newest commit")
 
 
-class RefList(Shape):
-    kind: str
-    api_version: str
-    metadata: dict[str, str]
-    items: list[RefItem]
+class RefList(ListEnvelope):
+    items: list[RefItem] = Field(description="The branches of the git host")
 
 
 class Author(Shape):
     """Who made a commit. ``username`` is the login at the git host, empty where git alone is asked."""
 
-    name: str = ""
-    username: str = ""
-    avatar_url: str | None = Field(default=None, alias="avatarURL")
+    name: str = Field(default="", description="The name that the commit holds")
+    username: str = Field(default="", description="The login at the git host, empty where it is not known")
+    avatar_url: str | None = Field(default=None, alias="avatarURL", description="The address of a picture of the author")
 
 
 class HistoryItem(Shape):
     """A commit; ``ref`` is its hash."""
 
-    ref: str
-    message: str
-    authors: list[Author]
-    created_at: int = 0
+    ref: str = Field(description="The hash of the commit")
+    message: str = Field(description="What the commit says")
+    authors: list[Author] = Field(description="Who made the commit")
+    created_at: int = Field(default=0, description="When it was made, in Unix milliseconds")
 
 
-class HistoryList(Shape):
-    kind: str
-    api_version: str
-    metadata: dict[str, str]
-    items: list[HistoryItem]
+class HistoryList(ListEnvelope):
+    items: list[HistoryItem] = Field(description="The commits, the newest first")
 
 
 class FileItem(Shape):
     """A file of a repository; ``hash`` is that of its bytes, ``size`` in bytes."""
 
-    path: str
-    size: int | None = None
-    hash: str | None = None
-    modified: int | None = None
-    author: str | None = None
+    path: str = Field(description="The path of the file")
+    size: int | None = Field(default=None, description="Its size in bytes")
+    hash: str | None = Field(default=None, description="The hash of its bytes")
+    modified: int | None = Field(default=None, description="When it was last changed, in Unix milliseconds")
+    author: str | None = Field(default=None, description="Who last changed it")
 
 
-class FileList(Shape):
-    kind: str
-    api_version: str
-    metadata: dict[str, str]
-    items: list[FileItem]
+class FileList(ListEnvelope):
+    items: list[FileItem] = Field(description="The files")
 
 
 class ResourceType(Shape):
     """What a file holds; ``classic`` is what it started as, of a file that is no resource by itself."""
 
-    group: str
-    version: str
-    kind: str
-    resource: str
-    classic: str | None = None
+    group: str = Field(description="The group of the object")
+    version: str = Field(description="The version that it is written in")
+    kind: str = Field(description="The kind of the object")
+    resource: str = Field(description="The plural of the kind")
+    classic: str | None = Field(default=None, description="What the object started as, in a file that is no resource by itself")
 
 
 class ResourceAction(StrEnum):
@@ -159,11 +141,13 @@ class ResourceAction(StrEnum):
 class ResourceObjects(Shape):
     """A file's object: as the file has it (``file``), as it is stored now (``existing``), and as it would be stored (``dry_run``)."""
 
-    type: ResourceType
-    file: dict[str, Any] | None = None
-    existing: dict[str, Any] | None = None
-    action: Annotated[ResourceAction, Field(strict=False)] | None = None
-    dry_run: dict[str, Any] | None = None
+    type: ResourceType = Field(description="What the file holds")
+    file: dict[str, Any] | None = Field(default=None, description="The object as the file has it, with what is filled in")
+    existing: dict[str, Any] | None = Field(default=None, description="The object as it is stored now")
+    action: Annotated[ResourceAction, Field(strict=False)] | None = Field(
+        default=None, description="What is done, or would be done, to the stored object"
+    )
+    dry_run: dict[str, Any] | None = Field(default=None, description="The object as it would be stored")
 
 
 class LintSeverity(StrEnum):
@@ -175,33 +159,33 @@ class LintSeverity(StrEnum):
 
 
 class LintIssue(Shape):
-    severity: Annotated[LintSeverity, Field(strict=False)]
-    rule: str
-    message: str
+    severity: Annotated[LintSeverity, Field(strict=False)] = Field(description="How serious it is")
+    rule: str = Field(description="The rule that found it")
+    message: str = Field(description="What is wrong")
 
 
 class ResourceUrls(Shape):
     """Where people see a file at its git host, and what differs there from the repository's own branch."""
 
-    source_url: str | None = Field(default=None, alias="sourceURL")
-    repository_url: str | None = Field(default=None, alias="repositoryURL")
-    compare_url: str | None = Field(default=None, alias="compareURL")
-    new_pull_request_url: str | None = Field(default=None, alias="newPullRequestURL")
+    source_url: str | None = Field(default=None, alias="sourceURL", description="The file at the git host")
+    repository_url: str | None = Field(default=None, alias="repositoryURL", description="The repository at the git host")
+    compare_url: str | None = Field(default=None, alias="compareURL", description="What differs from the repository's own branch")
+    new_pull_request_url: str | None = Field(
+        default=None, alias="newPullRequestURL", description="Where a pull request for the branch is opened"
+    )
 
 
-class ResourceWrapper(Shape):
+class ResourceWrapper(TypeMeta):
     """A file and what it stands for. ``ref`` is the commit it was read at, ``hash`` that of its bytes, ``timestamp`` RFC 3339."""
 
-    kind: str
-    api_version: str
-    path: str
-    ref: str | None = None
-    hash: str | None = None
-    timestamp: str | None = None
-    urls: ResourceUrls | None = None
-    resource: ResourceObjects
-    lint: list[LintIssue] | None = None
-    errors: list[str] | None = None
+    path: str = Field(description="The path of the file")
+    ref: str | None = Field(default=None, description="The commit that it was read at")
+    hash: str | None = Field(default=None, description="The hash of its bytes")
+    timestamp: str | None = Field(default=None, description="When the file was last changed: RFC 3339")
+    urls: ResourceUrls | None = Field(default=None, description="Where people see the file")
+    resource: ResourceObjects = Field(description="The object that the file holds")
+    lint: list[LintIssue] | None = Field(default=None, description="What a check of the object found")
+    errors: list[str] | None = Field(default=None, description="Why the file cannot be stored")
 
 
 class PlannedAction(StrEnum):
@@ -218,33 +202,32 @@ class PlannedChange(Shape):
     that would be stored. ``message`` says why it is refused, or why there is no diff.
     """
 
-    action: Annotated[PlannedAction, Field(strict=False)]
-    group: str
-    resource: str
-    name: str
-    path: str
-    title: str | None = None
-    folder: str | None = None
-    message: str | None = None
-    diff: list[dict[str, Any]] | None = None
+    action: Annotated[PlannedAction, Field(strict=False)] = Field(description="What would be done")
+    group: str = Field(description="The group of the object")
+    resource: str = Field(description="The plural of its kind")
+    name: str = Field(description="The name of the object")
+    path: str = Field(description="Its file or directory, empty of the repository's own folder")
+    title: str | None = Field(default=None, description="The title that people see")
+    folder: str | None = Field(default=None, description="The folder that it would lie in; missing at the root")
+    message: str | None = Field(default=None, description="Why it is refused, or why there is no diff")
+    diff: list[dict[str, Any]] | None = Field(
+        default=None, description="A JSON patch (RFC 6902) from the stored object to the one that would be stored"
+    )
 
 
-class SyncPlan(Shape):
+class SyncPlan(ListEnvelope):
     """What a sync would do. ``ref`` is the commit looked at, ``base`` the one that is stored; None where there is none.
 
     ``summary`` counts everything, as the job would at its end; ``items`` are the first of it. ``errors`` say why nothing at all would be
     written.
     """
 
-    kind: str
-    api_version: str
-    metadata: dict[str, str]
-    ref: str | None = None
-    base: str | None = None
-    summary: list[JobResourceSummary]
-    items: list[PlannedChange]
-    truncated: bool = False
-    errors: list[str] | None = None
+    ref: str | None = Field(default=None, description="The commit that was looked at")
+    base: str | None = Field(default=None, description="The commit that is stored")
+    summary: list[JobResourceSummary] = Field(description="What a sync would do, by kind of object")
+    items: list[PlannedChange] = Field(description="What it would do to each object, the first of them")
+    truncated: bool = Field(default=False, description="Whether there are more items than are shown")
+    errors: list[str] | None = Field(default=None, description="Why nothing at all would be written")
 
 
 class Revision(Shape):
@@ -253,25 +236,22 @@ class Revision(Shape):
     ``current``: it is stored now. ``withdrawn``: an earlier one was stored after it.
     """
 
-    ref: str
-    synced: int
-    job: str | None = None
-    current: bool | None = None
-    withdrawn: bool | None = None
+    ref: str = Field(description="The commit")
+    synced: int = Field(description="When it was first stored, in Unix milliseconds")
+    job: str | None = Field(default=None, description="The uid of the job that stored it")
+    current: bool | None = Field(default=None, description="Whether it is stored now")
+    withdrawn: bool | None = Field(default=None, description="Whether an earlier commit was put back after it")
 
 
-class RevisionList(Shape):
-    kind: str
-    api_version: str
-    metadata: dict[str, str]
-    items: list[Revision]
+class RevisionList(ListEnvelope):
+    items: list[Revision] = Field(description="The commits, the newest first")
 
 
 class WebhookResponse(Shape):
     """What a git host is answered that called a webhook; ``job`` is what was asked for by it, and waits."""
 
-    kind: str = "WebhookResponse"
-    api_version: str
-    code: int
-    message: str
-    job: JobSpec | None = None
+    kind: str = Field(default="WebhookResponse", description="The kind of the response")
+    api_version: str = Field(description="The group and version of the kind")
+    code: int = Field(description="The HTTP status of the response")
+    message: str = Field(description="What was done")
+    job: JobSpec | None = Field(default=None, description="The job that was submitted")

@@ -6,7 +6,7 @@ from dashwright.common.models.answering import RoleName, Shown, Time
 from dashwright.common.models.classic import ClassicBody, Text
 
 
-class NewServiceAccount(ClassicBody):
+class CreateServiceAccountForm(ClassicBody):
     """Without a role it is Viewer."""
 
     name: Text = Field(min_length=1)

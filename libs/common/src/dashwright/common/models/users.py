@@ -11,7 +11,7 @@ from dashwright.common.models.shape import Shape
 Integer64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 
-class NewUserForm(ClassicBody):
+class AdminCreateUserForm(ClassicBody):
     """One of login and e-mail will do for both. ``org_id`` 0 is the first organization."""
 
     name: Text = ""

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from dashwright.api.http.answer import JSON, Answer
@@ -84,20 +85,29 @@ class Permission:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A documented body: whatever type pydantic can describe (None: anything), and its media types."""
+    """A documented body: a type that pydantic describes or a JSON Schema (None: anything), and its media types.
+
+    ``optional``: a request may come without it.
+    """
 
     schema: Any = None
     types: tuple[str, ...] = (JSON,)
+    optional: bool = False
+
+
+BINARY: Final[Mapping[str, str]] = MappingProxyType({"type": "string", "format": "binary"})
+"""The schema of a body that is not JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
     """What the OpenAPI document says of a route.
 
-    ``request`` and ``answers`` hold Content, or a type for JSON of that type; ``answers`` maps each status to that, or to None for an
-    answer without body. ``query`` says what each parameter of the query is for, ``parameters`` the type of those parameters of path
-    and query that are no text (``int``, ``bool``). ``errors`` are the statuses from 400 on that do not follow from the route itself:
-    of a guarded route 401 and 403, of one with a body 413 and 415, and 400, 429 and those of failures always do.
+    ``request`` and ``answers`` hold Content, several of them where the media types differ in their schema, or a type for JSON of that
+    type; ``answers`` maps each status to that, or to None for an answer without body. ``query`` says what each parameter of the query
+    is for, ``parameters`` the type of those parameters of path and query that are no text (``int``, ``bool``, ``list[str]`` for one
+    that may be repeated). ``errors`` are the statuses from 400 on that do not follow from the route itself: of a guarded route 401 and
+    403, of one with a body 413 and 415, and 400, 429 and those of failures always do.
     """
 
     id: str
@@ -106,7 +116,7 @@ class Operation:
     request: Any = None
     answers: Mapping[int, Any] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
-    parameters: Mapping[str, type] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     errors: tuple[int, ...] = ()
     description: str = ""
     deprecated: bool = False

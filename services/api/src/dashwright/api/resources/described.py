@@ -3,36 +3,90 @@
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
-from pydantic.alias_generators import to_camel
 
 from dashwright.api.http.routing import Content, Operation
 from dashwright.api.resources.target import Target
+from dashwright.api.resources.writing import patches
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.media import JSON, YAML
+from dashwright.common.models.meta import DeleteOptions, ListEnvelope, ObjectMeta, Status
+from dashwright.common.models.shape import Shape
 
-STATUS: Final = Content({"$ref": "#/components/schemas/Status"})
-INCLUDED: Final = {"includeObject": "what the rows of a table hold beside their cells: None, Metadata or Object"}
-DRY_RUN: Final = {"dryRun": "All: everything is checked and nothing kept"}
+STATUS: Final = Content(Status)
+DELETE_OPTIONS: Final = Content(DeleteOptions, (JSON, YAML), optional=True)
+INCLUDED: Final = {"includeObject": "What the rows of a table hold beside their cells: None, Metadata or Object"}
+DRY_RUN: Final = {"dryRun": "All: everything is checked, and nothing is stored"}
 WRITING: Final = {
     **DRY_RUN,
-    "fieldManager": "the name under which the caller owns the fields that are set, at most 128 characters",
-    "fieldValidation": "Ignore, Warn (the default) or Strict: what becomes of unknown fields",
+    "fieldManager": "The name under which the caller owns the fields that are set, at most 128 characters; needed for an apply",
+    "fieldValidation": "What happens to unknown and doubled fields: Ignore, Warn (the default) or Strict",
 }
 SELECTING: Final = {
-    "labelSelector": "what the labels are to be, as Kubernetes writes it",
-    "fieldSelector": "metadata.name and metadata.namespace, as Kubernetes writes it",
+    "labelSelector": "Chooses objects by their labels, as Kubernetes writes it",
+    "fieldSelector": "Chooses objects by metadata.name and metadata.namespace, as Kubernetes writes it",
 }
-PATCHING: Final = {**WRITING, "force": "of an apply only: fields that others own are taken from them"}
+PATCHING: Final = {**WRITING, "force": "Whether an apply takes over the fields that other managers have set"}
 DELETING: Final = {
     **DRY_RUN,
-    "propagationPolicy": "Foreground: a folder goes with all that it holds",
-    "gracePeriodSeconds": "0: also what a file provisions",
+    "propagationPolicy": "Foreground removes a folder with everything in it",
+    "gracePeriodSeconds": "0 also removes what a file provisions",
+}
+LISTING: Final = {
+    "limit": "How many objects a page has at most",
+    "continue": "The token that the page before ended with",
+    **SELECTING,
+    "resourceVersion": "The list is no older than this state",
+    "resourceVersionMatch": "How resourceVersion is meant: Exact or NotOlderThan",
+    **INCLUDED,
+}
+WATCHING: Final = {
+    "watch": "Whether changes are sent as they happen, one JSON object a line, instead of a list",
+    "allowWatchBookmarks": "Whether a watch may be sent bookmarks, which name a state that it can continue from",
+    "sendInitialEvents": "Whether a watch begins with the objects that exist",
+    "timeoutSeconds": "How long a watch lasts",
+}
+_TYPES: Final[Mapping[str, Any]] = {
+    "allowWatchBookmarks": bool,
+    "dryRun": Literal["All"],
+    "fieldValidation": Literal["Ignore", "Warn", "Strict"],
+    "force": bool,
+    "gracePeriodSeconds": int,
+    "includeObject": Literal["None", "Metadata", "Object"],
+    "limit": int,
+    "propagationPolicy": Literal["Orphan", "Background", "Foreground"],
+    "resourceVersionMatch": Literal["Exact", "NotOlderThan"],
+    "sendInitialEvents": bool,
+    "timeoutSeconds": int,
+    "watch": bool,
 }
 
-_OPEN: Final = ConfigDict(extra="allow")
+
+class WatchEvent(Shape):
+    """One line of a watch."""
+
+    type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"] = Field(description="What happened")
+    object: dict[str, Any] = Field(description="The object as it is now; of DELETED as it was last, of ERROR a Status")
+
+
+CHANGES: Final = Content(WatchEvent, ("application/json;stream=watch",))
+
+
+class JsonPatchOperation(Shape):
+    """One step of a JSON patch (RFC 6902)."""
+
+    op: Literal["add", "remove", "replace", "move", "copy", "test"] = Field(description="What is done")
+    path: str = Field(description="Where: a JSON pointer")
+    from_: str | None = Field(default=None, alias="from", description="Where the value of move and copy comes from: a JSON pointer")
+    value: Any = Field(default=None, description="The value of add, replace and test")
+
+
+class MergePatch(BaseModel):
+    """The members of an object to change (RFC 7386); null removes one."""
+
+    model_config = ConfigDict(extra="allow")
 
 
 def operation(
@@ -45,7 +99,7 @@ def operation(
     answers: Mapping[int, Any],
     errors: tuple[int, ...] = (),
 ) -> Operation:
-    """A verb on objects, or on what is ``below`` them. The rest is as in Operation."""
+    """Return a verb on objects, or on what is ``below`` them. The rest is as in Operation."""
     kind = target.kind
     return Operation(
         f"{verb}{kind.kind}{below}{target.version.capitalize()}",
@@ -54,59 +108,60 @@ def operation(
         request=request,
         answers=answers,
         query=query,
+        parameters=typed(query),
         errors=errors,
     )
 
 
-class DeleteOptions(BaseModel):
-    """What the caller of a delete takes the object to be, and how it is meant."""
-
-    model_config = ConfigDict(extra="allow", alias_generator=to_camel)
-    dry_run: list[str] | None = Field(default=None, description="All")
-    propagation_policy: str | None = None
-    grace_period_seconds: int | None = None
-    preconditions: dict[str, str] | None = Field(default=None, description="uid, resourceVersion")
-
-
-@cache
-def sent(kind: Kind) -> type[BaseModel]:
-    """An object as a client sends it."""
-    spec: Any = kind.spec or kind.shown_spec or dict[str, Any]
-    return create_model(f"New{kind.kind}", __config__=_OPEN, apiVersion=(str, ""), kind=(str, ""), metadata=(dict[str, Any], {}), spec=spec)
-
-
-@cache
-def sent_status(kind: Kind) -> type[BaseModel]:
-    """An object of which only the status counts."""
-    status: Any = (dict[str, Any] if kind.status is None else kind.status, None)
-    fields: dict[str, Any] = {"apiVersion": (str, ""), "kind": (str, ""), "metadata": (dict[str, Any], {}), "status": status}
-    return create_model(f"StatusOf{kind.kind}", __config__=_OPEN, **fields)
+def typed(query: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return the types of those parameters of the resource API that are not plain text."""
+    return {name: _TYPES[name] for name in query if name in _TYPES}
 
 
 @cache
 def shown(kind: Kind) -> type[BaseModel]:
-    """An object as it is answered. The spec is as it was stored, in whichever version that was, but where the kind says what is shown."""
-    fields: dict[str, Any] = {"apiVersion": str, "kind": str, "metadata": dict[str, Any], "spec": kind.shown_spec or dict[str, Any]}
-    if kind.status is not None:
-        fields["status"] = (dict[str, Any], {})
-    elif kind.shown_status is not None:
-        fields["status"] = (kind.shown_status, None)
-    return create_model(kind.kind, __config__=_OPEN, **fields)
+    """Return the model of an object, which clients send and get alike."""
+    spec: Any = kind.shown_spec or kind.spec
+    status: Any = kind.shown_status or kind.status
+    fields: dict[str, Any] = {
+        "api_version": (str | None, Field(default=None, description="The group and version that the object is written in")),
+        "kind": (str | None, Field(default=None, description=f"What the object is: {kind.kind}")),
+        "metadata": (ObjectMeta | None, Field(default=None, description="What there is to know about any object")),
+        "spec": (dict[str, Any], _OPEN_SPEC) if spec is None else (spec, Field(description="What is wanted")),
+    }
+    if status is not None:
+        fields["status"] = (status | None, Field(default=None, description="What the server has found"))
+    return create_model(kind.kind, __base__=Shape, __doc__=kind.description, **fields)
+
+
+_OPEN_SPEC: Final[Any] = Field(description="Any JSON object", json_schema_extra={"additionalProperties": True})
 
 
 @cache
 def in_formats(kind: Kind) -> Content:
-    """An object as it is answered, by the media types it comes in; as a table, or its metadata alone, on request."""
+    """Return an object by the media types it comes in; on request it is a table, or its metadata alone."""
     return Content(shown(kind), (JSON, YAML))
 
 
 @cache
 def listed(kind: Kind) -> type[BaseModel]:
-    """A list of them."""
+    """Return the model of a list of objects."""
     items: Any = list[shown(kind)]  # type: ignore[misc]
-    return create_model(f"{kind.kind}List", __config__=_OPEN, apiVersion=str, kind=str, metadata=dict[str, Any], items=items)
+    members: Any = (items, Field(description=f"The {kind.plural}"))
+    return create_model(f"{kind.kind}List", __base__=ListEnvelope, __doc__=f"A list of {kind.plural}", items=members)
 
 
 def listed_in_formats(kind: Kind) -> Content:
-    """A list of them, by the media types it comes in, as one object does."""
+    """Return a list by the media types it comes in, as one object does."""
     return Content(listed(kind), (JSON, YAML))
+
+
+def patched(kind: Kind, *types: str) -> tuple[Content, ...]:
+    """Return the bodies of a patch of an object, by their media types."""
+    schemas: dict[str, Any] = {
+        patches.JSON_PATCH: list[JsonPatchOperation],
+        patches.MERGE_PATCH: MergePatch,
+        patches.STRATEGIC_PATCH: MergePatch,
+        patches.APPLY_PATCH: shown(kind),
+    }
+    return tuple(Content(schemas[name], (name,)) for name in types)

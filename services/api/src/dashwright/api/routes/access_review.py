@@ -7,13 +7,15 @@ from dashwright.api.access.guard import Guard
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.authentication import Views
 from dashwright.api.http.call import Call
-from dashwright.api.http.routing import SIGNED_IN, Operation, Route
-from dashwright.api.resources import formats, options
+from dashwright.api.http.routing import SIGNED_IN, Content, Operation, Route
+from dashwright.api.resources import described, formats, options
 from dashwright.common.database.pool import Database
 from dashwright.common.document import check_texts
 from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.identity import Identity, org_of
 from dashwright.common.kinds.kind import Kind
+from dashwright.common.media import JSON, YAML
+from dashwright.common.models.discovery import SelfSubjectAccessReview
 from dashwright.common.stores import resources
 
 _PATH: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -22,9 +24,10 @@ _OPERATION: Final = Operation(
     "reviewOwnAccess",
     "whether the caller may do something",
     "discovery",
-    request=dict[str, Any],
-    answers={201: dict[str, Any]},
+    request=Content(SelfSubjectAccessReview, (JSON, YAML)),
+    answers={201: SelfSubjectAccessReview},
     query={"dryRun": "All: accepted; a review keeps nothing in any case"},
+    parameters=described.typed(described.DRY_RUN),
     description="A SelfSubjectAccessReview of authorization.k8s.io/v1; `spec.resourceAttributes` says what. Nothing is stored.",
 )
 

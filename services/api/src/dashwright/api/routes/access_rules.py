@@ -121,14 +121,23 @@ def routes(permissions: Permissions) -> list[Route]:
     return [route for kind in GUARDED for route in (*_classic(kind, permissions), *_control(kind, permissions))]
 
 
+_CLASSIC_PLACES: Final = {
+    FOLDER.kind: [("/api/folders/{uid}", "getFolderPermissionList", "updateFolderPermissions")],
+    DASHBOARD.kind: [
+        ("/api/dashboards/uid/{uid}", "getDashboardPermissionsListByUID", "updateDashboardPermissionsByUID"),
+        ("/api/dashboards/id/{id}", "getDashboardPermissionsListByID", "updateDashboardPermissionsByID"),
+    ],
+}
+"""Where the classic rules of access to a kind are, and the ids of the operations that list and replace them."""
+
+
 def _classic(kind: Kind, permissions: Permissions) -> list[Route]:
     handlers, read, write = _Handlers(permissions, kind), *_needs(kind)
-    places = [("", "/api/folders/{uid}")] if kind is FOLDER else [("", "/api/dashboards/uid/{uid}"), ("ById", "/api/dashboards/id/{id}")]
     found: list[Route] = []
-    for suffix, place in places:
-        types = {"id": int} if suffix else {}
+    for place, list_id, replace_id in _CLASSIC_PLACES[kind.kind]:
+        types = {"id": int} if "{id}" in place else {}
         listing = Operation(
-            f"get{kind.kind}Permissions{suffix}",
+            list_id,
             f"who may do what with a {kind.singular}",
             f"{kind.plural}",
             answers={200: list[ObjectPermission]},
@@ -136,7 +145,7 @@ def _classic(kind: Kind, permissions: Permissions) -> list[Route]:
             errors=(404,),
         )
         replace = Operation(
-            f"update{kind.kind}Permissions{suffix}",
+            replace_id,
             f"replace the rules of a {kind.singular}",
             f"{kind.plural}",
             PermissionItems,

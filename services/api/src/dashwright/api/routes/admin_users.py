@@ -14,7 +14,7 @@ from dashwright.api.routes.user import check_length
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.identity import Caller
 from dashwright.common.models.answering import Message
-from dashwright.common.models.users import NewUserForm, PasswordForm, ServerAdminForm, UserMade
+from dashwright.common.models.users import AdminCreateUserForm, PasswordForm, ServerAdminForm, UserMade
 
 TAG: Final = "admin_users"
 _BAD_BODY: Final = "bad request data"
@@ -23,7 +23,7 @@ _FIRST_ORG: Final = 1
 
 def routes(use: Users) -> list[Route]:
     async def create(call: Call) -> Answer:
-        form = await call.fields(NewUserForm, fault=_BAD_BODY)
+        form = await call.fields(AdminCreateUserForm, fault=_BAD_BODY)
         login, email, name = fitting("login", form.login), fitting("email", form.email), fitting("name", form.name)
         if not login and not email:
             raise BadRequest("Validation error, need specify either username or email")
@@ -88,7 +88,7 @@ def routes(use: Users) -> list[Route]:
                 "adminCreateUser",
                 "make a user, Viewer of one organization",
                 TAG,
-                request=NewUserForm,
+                request=AdminCreateUserForm,
                 answers={200: UserMade},
                 errors=(412,),
             ),

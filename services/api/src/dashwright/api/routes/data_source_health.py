@@ -1,6 +1,6 @@
 """Whether a data source works: the expressions service tries it."""
 
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -11,6 +11,7 @@ from dashwright.api.routes.data_sources import TAG, any_one, find, one
 from dashwright.common.database.pool import Database
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient
+from dashwright.common.models.answering import Error
 from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.data_source_shapes import DataSourceHealth
 
@@ -32,7 +33,7 @@ def routes(database: Database, broker: Broker, rpc: RpcClient, *, seconds: float
             operation_id,
             "whether a data source works",
             TAG,
-            answers={200: DataSourceHealth, 400: dict[str, Any]},
+            answers={200: DataSourceHealth, 400: DataSourceHealth | Error},
             parameters={"id": int} if deprecated else {},
             errors=(404,),
             deprecated=deprecated,

@@ -14,13 +14,13 @@ from dashwright.common.database.pool import Database
 from dashwright.common.identity import Identity
 from dashwright.common.models.answering import Message
 from dashwright.common.models.data_source_shapes import (
+    AddDataSourceCommand,
     DataSourceChanges,
     DataSourceDeleted,
     DataSourceId,
     DataSourceItem,
     DataSourceSaved,
     DataSourceShape,
-    NewDataSource,
 )
 from dashwright.common.stores import data_sources
 from dashwright.common.stores.data_sources import Fields, Stored
@@ -132,7 +132,7 @@ class _Handlers:
         return json_answer(DataSourceId(id=found.id))
 
     async def create(self, call: Call) -> Answer:
-        body = await call.model(NewDataSource)
+        body = await call.model(AddDataSourceCommand)
         stored = await self._use.create(call.actor, _fields(body), body.secrets)
         return _saved("Datasource added", stored)
 
@@ -153,7 +153,7 @@ class _Handlers:
         return message_answer("Data source deleted")
 
 
-def _fields(body: NewDataSource) -> Fields:
+def _fields(body: AddDataSourceCommand) -> Fields:
     kind = type_of(body.type)
     return Fields(
         name=body.name,
@@ -226,7 +226,7 @@ def routes(database: Database, use: DataSources) -> list[Route]:
             deprecated=deprecated,
         )
 
-    add = Operation("addDataSource", "make a data source", TAG, NewDataSource, {200: DataSourceSaved}, errors=(409,))
+    add = Operation("addDataSource", "make a data source", TAG, AddDataSourceCommand, {200: DataSourceSaved}, errors=(409,))
     id_of = Operation(
         "getDataSourceIdByName", "the number of a data source", TAG, answers={200: DataSourceId}, errors=(404,), deprecated=True
     )

@@ -12,8 +12,15 @@ from dashwright.api.http.answer import JSON, Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.openapi import document
 from dashwright.api.http.routing import PUBLIC, Content, Operation, Route
+from dashwright.common.kinds.registry import KINDS
 
 _HTML = "text/html; charset=utf-8"
+
+
+def described_api(routes: Sequence[Route], *, version: str) -> dict[str, Any]:
+    """Return the whole description, with the options that only Kubernetes' clients send as an object."""
+    options = [sub.options for kind in KINDS for sub in kind.subresources if sub.options is not None]
+    return document(routes, version=version, also=options)
 
 
 def routes(others: Sequence[Route], *, version: str) -> list[Route]:
@@ -22,7 +29,7 @@ def routes(others: Sequence[Route], *, version: str) -> list[Route]:
     # The table does not change while the process lives. Made when first asked for, in a thread: it takes a moment, and few ask.
     @lru_cache
     def described() -> dict[str, Any]:
-        return document([*others, *ours], version=version)
+        return described_api([*others, *ours], version=version)
 
     @lru_cache
     def text() -> bytes:
@@ -44,7 +51,12 @@ def routes(others: Sequence[Route], *, version: str) -> list[Route]:
             "/openapi.json",
             openapi,
             PUBLIC,
-            Operation("getOpenApi", "This description", "description", answers={200: Content({"type": "object"})}),
+            Operation(
+                "getOpenApi",
+                "This description",
+                "description",
+                answers={200: Content({"type": "object", "additionalProperties": True, "description": "An OpenAPI 3.1 document"})},
+            ),
         ),
         Route(
             "GET",

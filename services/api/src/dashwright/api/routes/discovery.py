@@ -6,7 +6,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -19,6 +19,7 @@ from dashwright.api.resources import discovery
 from dashwright.common.errors import NotFound
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.media import ranges
+from dashwright.common.models.discovery import APIGroup, APIGroupDiscoveryList, APIGroupList, APIResourceList
 
 _TAG: Final = "discovery"
 _AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
@@ -26,11 +27,10 @@ _META_VERSIONS: Final = ("v2", "v2beta1")
 _HEADERS: Final = {"Vary": "Accept", "Cache-Control": "no-cache"}
 """Clients keep what they got, and ask each time whether it still holds."""
 
-_ANSWERS: Final = {200: Content(dict[str, Any]), 304: None}
-_AGGREGATED_TOO: Final = {
-    200: Content(dict[str, Any], (JSON, *(_AGGREGATED.format(version) for version in _META_VERSIONS))),
-    304: None,
-}
+_EITHER: Final = (
+    Content(APIGroupList),
+    Content(APIGroupDiscoveryList, tuple(_AGGREGATED.format(version) for version in _META_VERSIONS)),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +62,28 @@ def routes(kinds: Sequence[Kind]) -> list[Route]:
 
     return [
         _route("/apis", _either(discovery.api_group_list(kinds), everything), "getApiGroups", "the groups of the resource API"),
-        Route("GET", "/apis/{group}", group, SIGNED_IN, Operation("getApiGroup", "one group", _TAG, answers=_ANSWERS, errors=(404,))),
+        Route(
+            "GET",
+            "/apis/{group}",
+            group,
+            SIGNED_IN,
+            Operation("getApiGroup", "one group", _TAG, answers={200: APIGroup, 304: None}, errors=(404,)),
+        ),
         Route(
             "GET",
             "/apis/{group}/{version}",
             version,
             SIGNED_IN,
-            Operation("getApiResources", "the resources of a version of a group", _TAG, answers=_ANSWERS, errors=(404,)),
+            Operation(
+                "getApiResources", "the resources of a version of a group", _TAG, answers={200: APIResourceList, 304: None}, errors=(404,)
+            ),
         ),
     ]
 
 
 def _route(path: str, handler: Handler, identifier: str, summary: str) -> Route:
-    operation = Operation(
-        identifier, summary, _TAG, answers=_AGGREGATED_TOO, description="Aggregated, everything in one document, where Accept says so."
-    )
+    told = "Aggregated, everything in one document, where Accept says so."
+    operation = Operation(identifier, summary, _TAG, answers={200: _EITHER, 304: None}, description=told)
     return Route("GET", path, handler, SIGNED_IN, operation, shape=Shape.STATUS)
 
 

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 from dashwright.api.http.answer import JSON, Answer
 from dashwright.api.http.call import Call
-from dashwright.api.http.routing import Content, Operation, Permission, Route
+from dashwright.api.http.routing import Operation, Permission, Route
+from dashwright.api.routes.query import FRAMES
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Conflict, Gone, NotFound
 from dashwright.common.kinds.registry import EVALUATION
@@ -36,8 +37,7 @@ def routes(database: Database) -> list[Route]:
         pieces = _pieces(database, job.uid, "arrow" if as_arrow else "json")
         return Answer(outcome.status, pieces, ARROW if as_arrow else JSON)
 
-    frames = Content(None, (JSON, ARROW))
-    answers = {200: frames, 400: frames}
+    answers = {200: FRAMES, 400: FRAMES}
     operation = Operation("getEvaluationResult", "the frames of an evaluation", EVALUATION.group, answers=answers, errors=(404, 409, 410))
     return [Route("GET", path, result, Permission(EVALUATION.actions["get"]), operation)]
 

@@ -9,6 +9,7 @@ from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Operation, Route
 from dashwright.api.routes.data_sources import readable
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import namespace_of
+from dashwright.common.models.frontend import BootData, FrontendSettings
 from dashwright.common.settings import Settings
 from dashwright.common.stores import data_sources
 from dashwright.common.stores.data_sources import Stored
@@ -55,7 +56,7 @@ def routes(database: Database, settings: Settings, *, commit: str = "unknown") -
         "getFrontendSettings",
         "version, data sources and what is switched on",
         TAG,
-        answers={200: dict[str, Any]},
+        answers={200: FrontendSettings},
         description="Data sources, by name, are those that the caller may query or read.",
     )
     return [Route("GET", "/api/frontend/settings", frontend, SIGNED_IN, operation), Route("GET", "/bootdata", _bootdata, PUBLIC, _BOOTDATA)]
@@ -66,7 +67,7 @@ async def _bootdata(_: Call) -> Answer:
     return json_answer({"settings": {"namespace": namespace_of(1)}})
 
 
-_BOOTDATA: Final = Operation("getBootData", "which namespace a client starts in", TAG, answers={200: dict[str, Any]})
+_BOOTDATA: Final = Operation("getBootData", "which namespace a client starts in", TAG, answers={200: BootData})
 
 
 def _source(stored: Stored) -> dict[str, Any]:

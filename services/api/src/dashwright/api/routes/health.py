@@ -4,11 +4,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
 from platform import machine, python_implementation, python_version, system
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import PUBLIC, Content, Handler, Operation, Route
+from dashwright.common.models.discovery import VersionInfo
+from dashwright.common.models.frontend import HealthResponse
 from dashwright.common.observability import metrics
 from dashwright.common.observability.probes import Probes, Report
 
@@ -16,10 +18,9 @@ PRODUCT_VERSION: Final = version("dashwright-api")
 DATABASE_CHECK: Final = "database"
 _TEXT: Final = "text/plain; charset=utf-8"
 _PLAIN: Final = Content(str, ("text/plain",))
-_WORDS: Final = Content(dict[str, str])
 _PROBED: Final = {200: _PLAIN, 500: _PLAIN}
-_CHECKED: Final = {200: _WORDS, 503: _WORDS}
-_VERBOSE: Final = {"verbose": "tell of every check"}
+_CHECKED: Final = {200: HealthResponse, 503: HealthResponse}
+_VERBOSE: Final = {"verbose": "Present: the response names every check"}
 _NO_QUERY: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -36,13 +37,13 @@ def routes(probes: Probes, *, reported_version: str, commit: str = "unknown") ->
         _get("/readyz", _probe(probes.ready), "readyz", "Whether the process can do its work; names what is down", _PROBED, _VERBOSE),
         _get("/healthz", _probe(lambda: probes.ready("healthz")), "healthz", "The same as readyz", _PROBED, _VERBOSE),
         _get("/metrics", _metrics, "metrics", "Metrics as Prometheus text", {200: _PLAIN}),
-        _get("/version", _version, "version", "The version of this server, as Kubernetes clients read it", {200: _WORDS}),
-        _get("/api/health", database_health, "health", "Whether the database answers, and the version of the API", _CHECKED),
+        _get("/version", _version, "version", "The version of this server, as Kubernetes clients read it", {200: VersionInfo}),
+        _get("/api/health", database_health, "getHealth", "Whether the database answers, and the version of the API", _CHECKED),
     ]
 
 
 def _get(
-    path: str, handler: Handler, identifier: str, summary: str, answers: Mapping[int, Content], query: Mapping[str, str] = _NO_QUERY
+    path: str, handler: Handler, identifier: str, summary: str, answers: Mapping[int, Any], query: Mapping[str, str] = _NO_QUERY
 ) -> Route:
     operation = Operation(identifier, summary, tag="health", answers=answers, query=query)
     return Route("GET", path, handler, PUBLIC, operation, is_routine=True)

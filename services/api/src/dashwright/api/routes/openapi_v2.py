@@ -3,14 +3,13 @@
 kubectl judges a ``List``, the file it keeps several objects in, by this document and no other; what is not in it, it leaves to the server.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
-from dashwright.api.http.routing import PUBLIC, Content, Operation, Route
-from dashwright.common.media import JSON
+from dashwright.api.http.routing import BINARY, PUBLIC, Content, Operation, Route
 
 PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
@@ -18,6 +17,7 @@ _ASKED: Final = (PROTOBUF, "application/com.github.proto-openapi.spec.v2@v1.0+pr
 """The second is how clients write it, though it is no media type."""
 
 _VERSION: Final = "2.0"
+_DOCUMENT: Final = {"type": "object", "additionalProperties": True, "description": "A Swagger 2.0 document"}
 _AS_PROTOBUF: Final = b"\n\x03" + _VERSION.encode()
 """A message with its first field, the version, and nothing else."""
 
@@ -35,6 +35,6 @@ def routes(*, product: str) -> list[Route]:
         "getOpenApiV2",
         "an empty description in the older format, for kubectl, which asks for one",
         "discovery",
-        answers={200: Content(dict[str, Any], (JSON, PROTOBUF))},
+        answers={200: (Content(_DOCUMENT), Content(BINARY, (PROTOBUF,)))},
     )
     return [Route("GET", "/openapi/v2", document, PUBLIC, told)]

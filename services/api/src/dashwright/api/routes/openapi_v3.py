@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import orjson
+from pydantic import Field
 
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
@@ -16,9 +17,25 @@ from dashwright.api.resources.openapi import documents
 from dashwright.common.errors import NotAcceptable, NotFound
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.media import JSON, ranges
+from dashwright.common.models.shape import Shape
 
 _TAG: Final = "discovery"
-_ANSWERS: Final = {200: Content(dict[str, Any]), 304: None}
+
+
+class DocumentAddress(Shape):
+    """Where a document is."""
+
+    server_relative_url: str = Field(alias="serverRelativeURL", description="The address, with the tag of the document")
+
+
+class Index(Shape):
+    """The documents that there are."""
+
+    paths: dict[str, DocumentAddress] = Field(description="The addresses, by group and version")
+
+
+_INDEX: Final = {200: Index, 304: None}
+_DOCUMENT: Final = {200: Content({"type": "object", "additionalProperties": True, "description": "An OpenAPI 3.0 document"}), 304: None}
 _TAKEN: Final = frozenset({JSON, "application/*", "*/*"})
 _UNTIL_IT_CHANGES: Final = {"Cache-Control": "no-cache"}
 _FOR_EVER: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
@@ -61,7 +78,7 @@ def routes(kinds: Sequence[Kind], *, product: str) -> list[Route]:
             "/openapi/v3",
             index,
             PUBLIC,
-            Operation("listOpenApiV3", "which documents there are", _TAG, answers=_ANSWERS, errors=(406,)),
+            Operation("listOpenApiV3", "which documents there are", _TAG, answers=_INDEX, errors=(406,)),
         ),
         Route(
             "GET",
@@ -72,7 +89,7 @@ def routes(kinds: Sequence[Kind], *, product: str) -> list[Route]:
                 "getOpenApiV3",
                 "the description of a version of a group, as Kubernetes clients read it",
                 _TAG,
-                answers=_ANSWERS,
+                answers=_DOCUMENT,
                 query={"hash": "the tag of the document that is meant; it may be kept for ever then"},
                 errors=(404, 406),
             ),

@@ -35,10 +35,10 @@ Org = Callable[[Call], int]
 def routes(database: Database, use: Members, clock: Clock) -> list[Route]:
     """The same calls twice, but for ``lookup``, which is the caller's organization's only."""
     return [
-        *_routes(database, use, clock, "/api/org/users", Where.CURRENT, _current_org, "CurrentOrg"),
+        *_routes(database, use, clock, "/api/org/users", Where.CURRENT, _current_org, "ForCurrentOrg"),
         _lookup(database),
         _invites(),
-        *_routes(database, use, clock, "/api/orgs/{org_id}/users", IN_PATH, _org_of_path, "Org"),
+        *_routes(database, use, clock, "/api/orgs/{org_id}/users", IN_PATH, _org_of_path, ""),
     ]
 
 
@@ -50,7 +50,7 @@ def _org_of_path(call: Call) -> int:
     return call.integer("org_id", IN_PATH.fault)
 
 
-def _routes(database: Database, use: Members, clock: Clock, path: str, where: Where | InPath, org_of: Org, name: str) -> list[Route]:
+def _routes(database: Database, use: Members, clock: Clock, path: str, where: Where | InPath, org_of: Org, suffix: str) -> list[Route]:
     async def listed(call: Call) -> Answer:
         limit = call.number("limit", _ALL, least=1, most=_ALL)
         async with database.connection() as connection:
@@ -103,7 +103,7 @@ def _routes(database: Database, use: Members, clock: Clock, path: str, where: Wh
             listed,
             read,
             Operation(
-                f"get{name}Users",
+                f"getOrgUsers{suffix}",
                 "members, by e-mail and login",
                 TAG,
                 answers={200: list[MemberShape]},
@@ -118,7 +118,7 @@ def _routes(database: Database, use: Members, clock: Clock, path: str, where: Wh
             search,
             read,
             Operation(
-                f"search{name}Users",
+                f"searchOrgUsers{suffix}",
                 "members in pages, by e-mail and login",
                 TAG,
                 answers={200: MemberPage},
@@ -138,7 +138,7 @@ def _routes(database: Database, use: Members, clock: Clock, path: str, where: Wh
             add,
             Permission("org.users:add", "users:*", where),
             Operation(
-                f"add{name}User",
+                "addOrgUser" if isinstance(where, InPath) else "addOrgUserToCurrentOrg",
                 "make a user a member",
                 TAG,
                 request=MemberForm,
@@ -154,7 +154,7 @@ def _routes(database: Database, use: Members, clock: Clock, path: str, where: Wh
             change,
             Permission("org.users:write", "users:id:{user_id}", where),
             Operation(
-                f"update{name}User",
+                f"updateOrgUser{suffix}",
                 "give a member another role; who is none is 500",
                 TAG,
                 request=RoleForm,
@@ -169,7 +169,7 @@ def _routes(database: Database, use: Members, clock: Clock, path: str, where: Wh
             remove,
             Permission("org.users:remove", "users:id:{user_id}", where),
             Operation(
-                f"remove{name}User",
+                f"removeOrgUser{suffix}",
                 "end a membership; the user stays",
                 TAG,
                 answers={200: Message},
@@ -194,7 +194,7 @@ def _lookup(database: Database) -> Route:
         lookup,
         Permission(_READ, any_scope=True),
         Operation(
-            "lookupCurrentOrgUsers",
+            "getOrgUsersForCurrentOrgLookup",
             "members to name somewhere",
             TAG,
             answers={200: list[MemberFound]},

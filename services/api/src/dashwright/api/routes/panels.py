@@ -1,27 +1,29 @@
 """Panels with expression targets: evaluated by the strict door, examined without running anything, and described as JSON Schema."""
 
 from functools import cache
-from typing import Any
 
 import orjson
 
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Content, Operation, Route
-from dashwright.api.routes.query import ANY_OBJECT, EXPLAIN, NEEDS, RESULTS, Evaluations
+from dashwright.api.routes.query import EXPLAIN, NEEDS, RESULTS, Evaluations
 from dashwright.common.errors import NotFound
 from dashwright.common.models.asking import Door
 from dashwright.common.models.expressions import TARGETS
+from dashwright.common.models.queries import Panel, PanelValidation
 from dashwright.common.models.schema import panel_schema, target_schema
 
 _SCHEMA_TYPE = "application/schema+json"
+_JSON_SCHEMA = {"type": "object", "additionalProperties": True, "description": "A JSON Schema, draft-04"}
 
 
 def routes(evaluations: Evaluations, *, body_limit: int) -> list[Route]:
     """``body_limit``: the bytes of a request."""
-    query = Operation("queryPanel", "evaluate a panel's targets, strictly", "panels", ANY_OBJECT, RESULTS, EXPLAIN)
-    validate = Operation("validatePanel", "tell every fault of a panel and run nothing", "panels", ANY_OBJECT, {200: ANY_OBJECT})
-    found = {200: Content(dict[str, Any], (_SCHEMA_TYPE,))}
+    summary = "evaluate a panel's targets, strictly"
+    query = Operation("queryPanel", summary, "panels", Panel, RESULTS, EXPLAIN, parameters=dict.fromkeys(EXPLAIN, bool))
+    validate = Operation("validatePanel", "report every fault of a panel and run nothing", "panels", Panel, {200: PanelValidation})
+    found = {200: Content(_JSON_SCHEMA, (_SCHEMA_TYPE,))}
     schema = Operation("getPanelSchema", "JSON Schema of a panel", "panels", answers=found)
     target = Operation("getTargetSchema", "JSON Schema of one kind of expression target", "panels", answers=found, errors=(404,))
     return [

@@ -3,11 +3,10 @@
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from typing import Any
 
-from dashwright.api.http.answer import JSON, Answer
+from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
-from dashwright.api.http.routing import Content, Operation, Permission, Route
+from dashwright.api.http.routing import BINARY, Content, Operation, Permission, Route
 from dashwright.common.errors import BadRequest, Forbidden
 from dashwright.common.identity import Identity
 from dashwright.common.media import ARROW
@@ -15,6 +14,7 @@ from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import Answer as RpcReply
 from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.models.asking import Asking, Door
+from dashwright.common.models.queries import QueryRefusal, QueryRequest, QueryResults
 from dashwright.common.observability import metrics
 
 QUERY = "datasources:query"
@@ -24,13 +24,12 @@ NEEDS = Permission(QUERY, any_scope=True)
 
 Handler = Callable[[Call], Awaitable[Answer]]
 _FLAGS = {"": False, "false": False, "true": True}
-ANY_OBJECT = Content(dict[str, Any])
-_FRAMES = Content(dict[str, Any], (JSON, ARROW))
-RESULTS = {200: _FRAMES, 400: _FRAMES}
+FRAMES = (Content(QueryResults), Content(BINARY, (ARROW,)))
+RESULTS = {200: FRAMES, 400: (Content(QueryResults | QueryRefusal), Content(BINARY, (ARROW,)))}
 _MOST_UIDS = 1_000
 """They travel in a header of the message."""
 
-EXPLAIN = {"explain": "true: tell in meta.explain how the results came about"}
+EXPLAIN = {"explain": "Whether meta.explain says how the results came about"}
 
 
 class Evaluations:
@@ -59,9 +58,16 @@ class Evaluations:
 
 def routes(evaluations: Evaluations, *, body_limit: int) -> list[Route]:
     """``body_limit``: the bytes of a request."""
-    flags = {"lenient": "true: an unlisted property of a target is a warning, no error", **EXPLAIN}
-    summary = "evaluate queries and expressions"
-    operation = Operation("queryMetricsWithExpressions", summary, "ds", request=ANY_OBJECT, answers=RESULTS, query=flags)
+    flags = {"lenient": "Whether an unlisted property of a target is a warning and no error", **EXPLAIN}
+    operation = Operation(
+        "queryMetricsWithExpressions",
+        "evaluate queries and expressions",
+        "ds",
+        request=QueryRequest,
+        answers=RESULTS,
+        query=flags,
+        parameters=dict.fromkeys(flags, bool),
+    )
     return [Route("POST", "/api/ds/query", evaluations.by(Door.QUERY), NEEDS, operation, body_limit=body_limit)]
 
 

@@ -1,6 +1,6 @@
 """``GET /render/d/{uid}``: a dashboard, or one panel of it, as a picture."""
 
-from typing import Final
+from typing import Final, Literal
 
 from pydantic import ValidationError
 
@@ -8,7 +8,7 @@ from dashwright.api.drawings import Drawings, Picture
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.denial import denied
-from dashwright.api.http.routing import Content, Operation, Permission, Route
+from dashwright.api.http.routing import BINARY, Content, Operation, Permission, Route
 from dashwright.api.resources.dashboards import Dashboards
 from dashwright.api.routes.query import QUERY, uids_of
 from dashwright.common import media
@@ -24,7 +24,7 @@ PICTURE_HEADERS: Final = {
 }
 """What is in an SVG is never run, whoever opens it."""
 
-PICTURE: Final = Content(bytes, (media.PNG, media.SVG))
+PICTURE: Final = Content(BINARY, (media.PNG, media.SVG))
 _PANEL: Final = "panel-"
 _NUMBERS: Final = {"width": "width", "height": "height", "scale": "scale", "panelId": "panel"}
 _TEXTS: Final = ("from", "to", "theme", "format", "title")
@@ -45,7 +45,7 @@ def routes(dashboards: Dashboards, drawings: Drawings) -> list[Route]:
             "dashboards",
             answers={200: PICTURE},
             query=_QUERY,
-            parameters={"width": int, "height": int},
+            parameters={"width": int, "height": int, "scale": float, "theme": Literal["light", "dark"], "format": Literal["png", "svg"]},
             errors=(404, 503, 504),
             description="Takes dashboards:read on the dashboard and datasources:query; a panel of a data source that the caller may not "
             "query says so.",

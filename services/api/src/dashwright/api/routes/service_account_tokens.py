@@ -32,7 +32,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
     async def create(call: Call) -> Answer:
         async with database.connection() as connection:
             account_id = await account_of(connection, call, _WRITE)
-        form = await call.fields(shapes.NewToken, fault="Bad request data")
+        form = await call.fields(shapes.AddServiceAccountTokenCommand, fault="Bad request data")
         token_id, text = await accounts.add_token(call.actor, call.identity, account_id, NewToken(form.name, form.seconds_to_live))
         return json_answer(shapes.MadeToken(id=token_id, name=form.name, key=text).members())
 
@@ -61,7 +61,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
                 "createToken",
                 "make a token; its text is told here only",
                 TAG,
-                request=shapes.NewToken,
+                request=shapes.AddServiceAccountTokenCommand,
                 answers={200: shapes.MadeToken},
                 errors=(404,),
             ),

@@ -14,8 +14,8 @@ from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.models.answering import Message
 from dashwright.common.models.service_accounts import (
+    CreateServiceAccountForm,
     Migration,
-    NewServiceAccount,
     ServiceAccount,
     ServiceAccountChange,
     ServiceAccountChanged,
@@ -61,7 +61,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
         return json_answer(ServiceAccountPage(total_count=total, service_accounts=shown, page=page, per_page=per_page).members())
 
     async def create(call: Call) -> Answer:
-        form = await call.fields(NewServiceAccount, fault=_BAD_BODY)
+        form = await call.fields(CreateServiceAccountForm, fault=_BAD_BODY)
         made = await accounts.create(call.actor, call.identity, Changes(form.name, form.role, form.is_disabled))
         return json_answer(item(made).members(), 201)
 
@@ -132,7 +132,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
             "/api/serviceaccounts",
             create,
             Permission("serviceaccounts:create", any_scope=True),
-            Operation("createServiceAccount", "make one", TAG, request=NewServiceAccount, answers={201: ServiceAccount}),
+            Operation("createServiceAccount", "make one", TAG, request=CreateServiceAccountForm, answers={201: ServiceAccount}),
             audit=CREATE,
         ),
         Route(

@@ -32,7 +32,7 @@ _PARAMETERS: Final = {"accesscontrol": bool}
 _NotBlank = Annotated[Name, StringConstraints(pattern=r"\S")]
 
 
-class NewTeam(ClassicBody):
+class CreateTeamCommand(ClassicBody):
     name: _NotBlank
     email: Name = ""
 
@@ -42,7 +42,7 @@ class TeamChanges(ClassicBody):
     email: Name | None = None
 
 
-class NewMember(ClassicBody):
+class AddTeamMemberCommand(ClassicBody):
     user_id: Annotated[int, Field(ge=-(2**63), lt=2**63)]
     permission: Literal[0, 4] = 0
 
@@ -99,7 +99,7 @@ class _Handlers:
         return json_answer(TeamPage(total_count=total, teams=listed, page=page, per_page=limit))
 
     async def create(self, call: Call) -> Answer:
-        body = await call.fields(NewTeam, fault=_FAULT)
+        body = await call.fields(CreateTeamCommand, fault=_FAULT)
         team_id, uid = await self._teams.create(call.actor, body.name, body.email, creator=call.identity.user_id)
         return json_answer(TeamMade(message="Team created", team_id=team_id, uid=uid))
 
@@ -159,7 +159,7 @@ class _Handlers:
 
     async def add_member(self, call: Call) -> Answer:
         team = await find(self._database, call, "teams.permissions:write")
-        body = await call.fields(NewMember, fault=_FAULT)
+        body = await call.fields(AddTeamMemberCommand, fault=_FAULT)
         await self._teams.add_member(call.actor, team.id, body.user_id, body.permission)
         return message_answer("Member added to Team")
 
@@ -195,12 +195,12 @@ def routes(database: Database, rights: Rights) -> list[Route]:
         query={"query": "part of the name", "name": "the name", "page": "from 1", "perpage": "at most 5000; 1000", **access},
         parameters={"page": int, "perpage": int, **_PARAMETERS},
     )
-    create = Operation("createTeam", "make a team; its creator is its admin", _TAG, NewTeam, {200: TeamMade}, errors=(409,))
-    get = Operation("getTeam", "one team", _TAG, answers={200: TeamShape}, query=access, parameters=_PARAMETERS, errors=(404,))
+    create = Operation("createTeam", "make a team; its creator is its admin", _TAG, CreateTeamCommand, {200: TeamMade}, errors=(409,))
+    get = Operation("getTeamByID", "one team", _TAG, answers={200: TeamShape}, query=access, parameters=_PARAMETERS, errors=(404,))
     update = Operation("updateTeam", "change name or e-mail", _TAG, TeamChanges, {200: Message}, errors=(404,))
-    delete = Operation("deleteTeam", "remove a team", _TAG, answers={200: Message}, errors=(404,))
-    listing = Operation("listTeamMembers", "the members of a team, by login", _TAG, answers={200: list[TeamMemberShape]}, errors=(404,))
-    add = Operation("addTeamMember", "add a person of the organization", _TAG, NewMember, {200: Message}, errors=(404,))
+    delete = Operation("deleteTeamByID", "remove a team", _TAG, answers={200: Message}, errors=(404,))
+    listing = Operation("getTeamMembers", "the members of a team, by login", _TAG, answers={200: list[TeamMemberShape]}, errors=(404,))
+    add = Operation("addTeamMember", "add a person of the organization", _TAG, AddTeamMemberCommand, {200: Message}, errors=(404,))
     change = Operation(
         "updateTeamMember",
         "make a member an admin of the team (4), or not (0)",

@@ -61,7 +61,6 @@ def _told(found: Preview, ref: str | None, base: str | None) -> SyncPlan:
     return SyncPlan(
         kind="SyncPlan",
         api_version=REPOSITORY.api_version(),
-        metadata={},
         ref=ref or None,
         base=base,
         summary=found.summary,

@@ -104,9 +104,9 @@ class RepositoryCalls:
         if isinstance(wanted, RefsRequest):
             branches = await self._repositories.branches(repository)
             refs = [RefItem(name=name, hash=sha) for name, sha in branches.items()]
-            return RefList(kind="RefList", api_version=version, metadata={}, items=refs)
+            return RefList(kind="RefList", api_version=version, items=refs)
         commits = await self._repositories.history(repository, wanted.ref, wanted.path)
-        return HistoryList(kind="HistoryList", api_version=version, metadata={}, items=list(commits))
+        return HistoryList(kind="HistoryList", api_version=version, items=list(commits))
 
 
 def _written(told: Shape) -> bytes:

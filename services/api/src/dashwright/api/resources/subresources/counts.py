@@ -22,4 +22,4 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
         found = await folders.counts(connection, namespace, name)
     await services.guard.demand(call.identity, kind.actions["get"], stored)
     counts = [DescendantCount(group=each.group, resource=each.plural, count=each.objects) for each in found]
-    return json_answer(DescendantCounts(kind="DescendantCounts", api_version=kind.api_version(target.version), metadata={}, counts=counts))
+    return json_answer(DescendantCounts(kind="DescendantCounts", api_version=kind.api_version(target.version), counts=counts))

@@ -31,7 +31,6 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
     listed = ResourceList(
         kind="ResourceList",
         api_version=kind.api_version(target.version),
-        metadata={},
         items=list(found),
         quarantined=[_quarantined(fault) for fault in faults],
     )

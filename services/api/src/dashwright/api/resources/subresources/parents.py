@@ -25,5 +25,5 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
     seen = [step for step in way if view.may(kind.actions["get"], kind, step.name, step.parent)]
     named = {step.name for step in seen}
     items = [FolderInfo(name=step.name, title=step.title, parent=step.parent if step.parent in named else None) for step in seen]
-    listed = FolderInfoList(kind="FolderInfoList", api_version=kind.api_version(target.version), metadata={}, items=items)
+    listed = FolderInfoList(kind="FolderInfoList", api_version=kind.api_version(target.version), items=items)
     return json_answer(listed)

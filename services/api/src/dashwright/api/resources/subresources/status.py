@@ -4,7 +4,7 @@ from functools import partial
 
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
-from dashwright.api.http.routing import Content, Operation
+from dashwright.api.http.routing import Operation
 from dashwright.api.resources import described, formats, objects, options
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
@@ -23,11 +23,11 @@ def operation(target: Target) -> Operation:
 
 
 def operation_of_replace(target: Target) -> Operation:
-    return _writing("update", target, described.sent_status(target.kind))
+    return _writing("update", target, described.in_formats(target.kind))
 
 
 def operation_of_patch(target: Target) -> Operation:
-    return _writing("patch", target, Content(None, tuple(patches.BY_TYPE)))
+    return _writing("patch", target, described.patched(target.kind, *patches.BY_TYPE))
 
 
 async def replace(target: Target, services: Services, call: Call) -> Answer:

@@ -15,14 +15,15 @@ from dashwright.api.resources.target import Target
 from dashwright.common.errors import BadRequest
 from dashwright.common.media import JSON, YAML
 from dashwright.common.models.dashboard_versions import DashboardVersionInfo, DashboardVersionList, VersionsQueryOptions
+from dashwright.common.models.meta import ListMeta
 from dashwright.common.stores import histories
 from dashwright.common.stores.histories import Version
 
 _QUERY: Final = {
-    "limit": "how many at most",
-    "continue": "the token that the page before ended with",
-    "version": "the one to answer whole, in place of the list",
-    "path": "the same, as the path below the name has it",
+    "limit": "How many versions a page has at most",
+    "continue": "The token that the page before ended with",
+    "version": "The version to return whole, instead of the list",
+    "path": "The version, as the path below the name has it",
 }
 
 
@@ -47,7 +48,7 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
     listed = DashboardVersionList(
         kind="DashboardVersionList",
         api_version=target.kind.api_version(target.version),
-        metadata={"resourceVersion": str(current.resource_version), **past.next_page(found, limit)},
+        metadata=ListMeta(resource_version=str(current.resource_version), continue_=past.next_page(found, limit).get("continue")),
         items=[_info(version) for version in found[:limit]],
     )
     return formats.one(replace(form, form=Form.WHOLE), target.kind, target.version, listed.to_json())

@@ -21,7 +21,7 @@ def operation(target: Target) -> Operation:
         "create",
         target,
         query=described.WRITING,
-        request=described.sent(kind),
+        request=described.in_formats(kind),
         answers={_status(target): described.in_formats(kind)},
         errors=(404, 406, 409, 422, 424),
     )

@@ -16,7 +16,7 @@ def operation(target: Target) -> Operation:
         "delete",
         target,
         query=described.DELETING,
-        request=described.DeleteOptions,
+        request=described.DELETE_OPTIONS,
         answers={200: described.STATUS},
         errors=(404, 406, 409, 413, 415),
     )

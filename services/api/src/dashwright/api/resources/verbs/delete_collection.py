@@ -18,7 +18,7 @@ def operation(target: Target) -> Operation:
         "deleteCollectionOf",
         target,
         query={**described.SELECTING, **described.DELETING},
-        request=described.DeleteOptions,
+        request=described.DELETE_OPTIONS,
         answers={200: described.STATUS},
         errors=(404, 409, 413, 415),
     )

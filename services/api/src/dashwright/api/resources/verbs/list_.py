@@ -1,7 +1,5 @@
 """List: the objects of a namespace by name, at one version, in pages or whole."""
 
-from typing import Final
-
 from dashwright.api.domain.selectors import Selection, parse_selection
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
@@ -14,20 +12,12 @@ from dashwright.api.resources.watching.options import is_watch
 from dashwright.common.errors import BadRequest, Forbidden
 from dashwright.common.kinds import kind as kinds
 
-QUERY: Final = {
-    "limit": "how many at most",
-    "continue": "the token that the page before ended with",
-    **described.SELECTING,
-    "resourceVersion": "the list is to be no older",
-    "resourceVersionMatch": "Exact: of that very version",
-    **described.INCLUDED,
-}
-
 
 def operation(target: Target) -> Operation:
-    return described.operation(
-        "list", target, query=QUERY, answers={200: described.listed_in_formats(target.kind)}, errors=(406, 410, 422, 504)
-    )
+    is_watched = "watch" in target.kind.verbs
+    query = {**described.LISTING, **described.WATCHING} if is_watched else described.LISTING
+    answer = (described.listed_in_formats(target.kind), *([described.CHANGES] if is_watched else []))
+    return described.operation("list", target, query=query, answers={200: answer}, errors=(406, 410, 422, 429, 504))
 
 
 def operation_everywhere(target: Target) -> Operation:
@@ -35,7 +25,7 @@ def operation_everywhere(target: Target) -> Operation:
         "list",
         target,
         below="OfAllNamespaces",
-        query=QUERY,
+        query=described.LISTING,
         answers={200: described.listed_in_formats(target.kind)},
         errors=(403, 406, 410, 422, 504),
     )

@@ -4,7 +4,7 @@ from functools import partial
 
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
-from dashwright.api.http.routing import Content, Operation
+from dashwright.api.http.routing import Operation
 from dashwright.api.resources import described, formats, objects, options
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
@@ -20,7 +20,7 @@ def operation(target: Target) -> Operation:
         "patch",
         target,
         query=described.PATCHING,
-        request=Content(None, (*patches.BY_TYPE, patches.APPLY_PATCH)),
+        request=described.patched(target.kind, *patches.BY_TYPE, patches.APPLY_PATCH),
         answers={200: described.in_formats(target.kind), 201: described.in_formats(target.kind)},
         errors=(404, 406, 409, 422),
     )

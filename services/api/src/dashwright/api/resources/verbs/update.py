@@ -20,7 +20,7 @@ def operation(target: Target) -> Operation:
         "update",
         target,
         query=described.WRITING,
-        request=described.sent(kind),
+        request=described.in_formats(kind),
         answers={200: described.in_formats(kind)},
         errors=(404, 406, 409, 412, 422),
     )

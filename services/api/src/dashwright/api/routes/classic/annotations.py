@@ -52,7 +52,7 @@ _NUMBERS: Final = ("from", "to", "userId", "alertId", "dashboardId", "panelId", 
 _Data = dict[str, Any] | None
 
 
-class NewAnnotation(ClassicBody):
+class PostAnnotationCommand(ClassicBody):
     """Without a dashboard it is one of the organization. Times are Unix milliseconds, without any it is of now."""
 
     dashboard_uid: Text = Field(default="", alias="dashboardUID")
@@ -126,7 +126,7 @@ class _Handlers:
         return json_answer(AnnotationTagsAnswer(result=AnnotationTags(tags=[AnnotationTag(tag=tag, count=count) for tag, count in found])))
 
     async def create(self, call: Call) -> Answer:
-        given = exact(await call.body(), NewAnnotation)
+        given = exact(await call.body(), PostAnnotationCommand)
         if not given.text:
             raise refused(_NOT_SAVED, "the text must not be empty")
         content = _content(given.time, given.time_end, given.text, given.tags, given.data, fault=_NOT_SAVED)
@@ -225,7 +225,7 @@ def routes(annotations: Annotations) -> list[Route]:
         _TAG,
         answers={200: list[AnnotationShape]},
         query=_QUERY,
-        parameters={**integers, "matchAny": bool},
+        parameters={**integers, "matchAny": bool, "tags": list[str]},
     )
     tags = Operation(
         "getAnnotationTags",
@@ -237,7 +237,7 @@ def routes(annotations: Annotations) -> list[Route]:
     )
     number = {"annotation_id": int}
     get = Operation("getAnnotationByID", "one annotation", _TAG, answers={200: AnnotationShape}, parameters=number, errors=(404,))
-    add = Operation("postAnnotation", "make an annotation", _TAG, NewAnnotation, {200: AnnotationAdded})
+    add = Operation("postAnnotation", "make an annotation", _TAG, PostAnnotationCommand, {200: AnnotationAdded})
     graphite = Operation(
         "postGraphiteAnnotation", "make one of the organization, as Graphite does", _TAG, GraphiteEvent, {200: AnnotationAdded}
     )

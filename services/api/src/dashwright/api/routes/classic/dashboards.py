@@ -151,8 +151,8 @@ def routes(database: Database, guard: Guard, dashboards: Dashboards) -> list[Rou
         errors=(404, 409, 422),
         description="A new dashboard needs dashboards:create as well.",
     )
-    get = Operation("getDashboardByUid", "one dashboard", _TAG, answers={200: DashboardShape}, errors=(404,))
-    delete = Operation("deleteDashboardByUid", "remove a dashboard", _TAG, answers={200: DashboardDeleted}, errors=(404,))
+    get = Operation("getDashboardByUID", "one dashboard", _TAG, answers={200: DashboardShape}, errors=(404,))
+    delete = Operation("deleteDashboardByUID", "remove a dashboard", _TAG, answers={200: DashboardDeleted}, errors=(404,))
     take_back = Operation(
         "restoreDeletedDashboardByUID",
         "make a deleted dashboard again, as it was",

@@ -33,7 +33,7 @@ _VERBS: Final = {"": "get", "View": "get", "Edit": "update"}
 MOVE: Final = event_of(FOLDER, "move")
 
 
-class NewFolder(ClassicBody):
+class CreateFolderCommand(ClassicBody):
     uid: Text = ""
     title: Text = ""
     description: Text = ""
@@ -77,7 +77,7 @@ class _Handlers:
         return json_answer([FolderItem(id=item.number, uid=item.name, title=item.title, parent_uid=parent or None) for item in found])
 
     async def create(self, call: Call) -> Answer:
-        body = await call.fields(NewFolder, fault=_BAD_BODY)
+        body = await call.fields(CreateFolderCommand, fault=_BAD_BODY)
         try:
             stored = await self._folders.create(_by(call), body.uid, body.title, body.description, body.parent_uid)
         except VersionMismatch as error:
@@ -150,20 +150,22 @@ def routes(database: Database, guard: Guard, folders: Folders) -> list[Route]:
         errors=(404,),
     )
     refusable = {200: FolderShape, 412: SaveRefused}
-    create = Operation("createFolderByUid", "make a folder", _TAG, NewFolder, refusable, query=access, parameters=switch, errors=(404,))
-    get = Operation("getFolderByUid", "one folder", _TAG, answers=shown, query=access, parameters=switch, errors=(404,))
+    create = Operation(
+        "createFolder", "make a folder", _TAG, CreateFolderCommand, refusable, query=access, parameters=switch, errors=(404,)
+    )
+    get = Operation("getFolderByUID", "one folder", _TAG, answers=shown, query=access, parameters=switch, errors=(404,))
     by_id = Operation(
-        "getFolderById", "the same by number", _TAG, answers=shown, query=access, parameters={"id": int, **switch}, errors=(404,)
+        "getFolderByID", "the same by number", _TAG, answers=shown, query=access, parameters={"id": int, **switch}, errors=(404,)
     )
     change = Operation(
-        "updateFolderByUid", "rename a folder", _TAG, ChangedFolder, refusable, query=access, parameters=switch, errors=(404, 409)
+        "updateFolder", "rename a folder", _TAG, ChangedFolder, refusable, query=access, parameters=switch, errors=(404, 409)
     )
     move = Operation(
-        "moveFolderByUid", "put a folder into another", _TAG, MovedFolder, shown, query=access, parameters=switch, errors=(404, 409)
+        "moveFolder", "put a folder into another", _TAG, MovedFolder, shown, query=access, parameters=switch, errors=(404, 409)
     )
-    counts = Operation("getFolderCounts", "how much lies in a folder", _TAG, answers={200: FolderCounts}, errors=(404,))
+    counts = Operation("getFolderDescendantCounts", "how much lies in a folder", _TAG, answers={200: FolderCounts}, errors=(404,))
     delete = Operation(
-        "deleteFolderByUid",
+        "deleteFolder",
         "remove a folder with everything inside",
         _TAG,
         answers={200: FolderDeleted},

@@ -58,7 +58,7 @@ _QUERY: Final = {
 }
 
 
-class NewElement(ClassicBody):
+class CreateLibraryElementCommand(ClassicBody):
     """``model`` is the panel's JSON."""
 
     uid: Text = ""
@@ -109,7 +109,7 @@ class _Handlers:
 
     async def create(self, call: Call) -> Answer:
         body = await call.body()
-        given = await aside(len(body), partial(exact, body, NewElement))
+        given = await aside(len(body), partial(exact, body, CreateLibraryElementCommand))
         wanted = Element(given.name.strip() or None, given.kind, given.model, given.folder_uid, given.folder_id, len(body))
         return await self._answer(call, await self._elements.create(writer_of(call), given.uid, wanted))
 
@@ -249,7 +249,9 @@ def routes(database: Database, guard: Guard, elements: LibraryElements) -> list[
         query=_QUERY,
         parameters={"kind": int, "perPage": int, "page": int},
     )
-    create = Operation("createLibraryElement", "make a library panel", _TAG, NewElement, {200: ElementAnswer}, errors=(404, 422))
+    create = Operation(
+        "createLibraryElement", "make a library panel", _TAG, CreateLibraryElementCommand, {200: ElementAnswer}, errors=(404, 422)
+    )
     by_name = Operation("getLibraryElementByName", "the library panels of that name", _TAG, answers={200: ElementsAnswer}, errors=(404,))
     get = Operation("getLibraryElementByUID", "one library panel", _TAG, answers={200: ElementAnswer}, errors=(404,))
     change = Operation(

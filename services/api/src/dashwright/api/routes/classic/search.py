@@ -44,6 +44,17 @@ _QUERY: Final = {
     "limit": "at most 5000; 1000",
     "page": "from 1",
 }
+_PARAMETERS: Final = {
+    "tag": list[str],
+    "dashboardUIDs": list[str],
+    "dashboardIds": list[int],
+    "folderUIDs": list[str],
+    "folderIds": list[int],
+    "starred": bool,
+    "deleted": bool,
+    "limit": int,
+    "page": int,
+}
 _ORDERS: Final = (("alpha-asc", "A\N{EN DASH}Z", "ascending"), ("alpha-desc", "Z\N{EN DASH}A", "descending"))
 _SORTING: Final = SortOptions(
     sort_options=[
@@ -151,7 +162,7 @@ def routes(database: Database, guard: Guard, *, trash_days: int) -> list[Route]:
         "search",
         answers=answers,
         query=_QUERY,
-        parameters={"starred": bool, "deleted": bool, "limit": int, "page": int},
+        parameters=_PARAMETERS,
     )
     post = Operation("searchByBody", "the same, for more names than an address holds", "search", Asked, answers)
     sorting = Operation("listSortOptions", "the orders that sort takes", "search", answers={200: SortOptions})

@@ -90,13 +90,13 @@ def routes(database: Database, dashboards: Dashboards) -> list[Route]:
         return await dashboards.name_of(call.identity, call.integer("id", "id is invalid"))
 
     return [
-        *_routes("/api/dashboards/uid/{uid}", "Uid", _Handlers(database, dashboards, by_uid)),
-        *_routes("/api/dashboards/id/{id}", "Id", _Handlers(database, dashboards, by_number)),
+        *_routes("/api/dashboards/uid/{uid}", "UID", _Handlers(database, dashboards, by_uid)),
+        *_routes("/api/dashboards/id/{id}", "ID", _Handlers(database, dashboards, by_number)),
     ]
 
 
 def _routes(path: str, by: str, handlers: _Handlers) -> Sequence[Route]:
-    numbers: dict[str, type] = {"id": int} if by == "Id" else {}
+    numbers: dict[str, type] = {"id": int} if by == "ID" else {}
     query: dict[str, type] = {"limit": int, "start": int}
 
     def route(method: str, below: str, handler: Handler, verb: str, operation: Operation, audit: str | None = None) -> Route:
@@ -110,7 +110,7 @@ def _routes(path: str, by: str, handlers: _Handlers) -> Sequence[Route]:
         query=_QUERY,
         parameters=numbers | query,
         errors=(404,),
-        deprecated=by == "Id",
+        deprecated=by == "ID",
     )
     get = Operation(
         f"getDashboardVersionBy{by}",
@@ -119,7 +119,7 @@ def _routes(path: str, by: str, handlers: _Handlers) -> Sequence[Route]:
         answers={200: VersionShape},
         parameters=numbers | {"version": int},
         errors=(404,),
-        deprecated=by == "Id",
+        deprecated=by == "ID",
     )
     restore = Operation(
         f"restoreDashboardVersionBy{by}",
@@ -129,7 +129,7 @@ def _routes(path: str, by: str, handlers: _Handlers) -> Sequence[Route]:
         {200: DashboardSaved},
         parameters=numbers,
         errors=(404, 409, 422),
-        deprecated=by == "Id",
+        deprecated=by == "ID",
     )
     return [
         route("GET", "/versions", handlers.list, "get", listing),

@@ -1,5 +1,6 @@
 """The files of one repository: listed, read, made, changed, moved and removed. A path that ends in a slash is a directory."""
 
+from dataclasses import replace
 from typing import Final
 
 from dashwright.api.http.answer import Answer
@@ -102,8 +103,11 @@ def routes(files: Files) -> list[Route]:
 
 
 _EVENTS: Final = {"POST": event_of_files("create"), "PUT": event_of_files("update"), "DELETE": event_of_files("delete")}
-_BODY: Final = Content(None, (JSON, YAML))
+_BODY: Final = Content(
+    {"description": "The file, as it is to be stored: an object of the resource API, or a classic dashboard"}, (JSON, YAML)
+)
 _WRITING: Final = {"ref": _REF, "message": _MESSAGE, **described.DRY_RUN, "skipDryRun": _IGNORED}
+_FLAGS: Final = {**described.typed(described.DRY_RUN), "skipDryRun": bool}
 _ERRORS: Final = (404, 405, 409, 412, 422, 424)
 
 _LIST: Final = Operation(
@@ -115,6 +119,7 @@ _GET: Final = Operation(
     REPOSITORY.group,
     answers={200: ResourceWrapper | FileList},
     query={"ref": _REF, "skipDryRun": _IGNORED},
+    parameters=_FLAGS,
     errors=(404, 422, 424),
     description="Takes the right to read the objects in it, of a text (.md) that to read dashboards beside it; of a directory, and of a "
     "file in one that was not synced yet, repositories:write.",
@@ -123,9 +128,10 @@ _POST: Final = Operation(
     "createRepositoryFile",
     "make a file or directory, or move one",
     REPOSITORY.group,
-    _BODY,
+    replace(_BODY, optional=True),
     {200: ResourceWrapper},
     query={**_WRITING, "originalPath": "a file or directory that is moved here; without a body it stays as it is"},
+    parameters=_FLAGS,
     errors=_ERRORS,
     description="JSON or YAML, whatever the Content-Type says. Takes the rights on the objects that are made, changed and removed by it.",
 )
@@ -136,6 +142,7 @@ _PUT: Final = Operation(
     _BODY,
     {200: ResourceWrapper},
     query=_WRITING,
+    parameters=_FLAGS,
     errors=_ERRORS,
     description="JSON or YAML, whatever the Content-Type says. Takes the rights on the objects that are changed by it.",
 )
@@ -145,6 +152,7 @@ _DELETE: Final = Operation(
     REPOSITORY.group,
     answers={200: ResourceWrapper},
     query=_WRITING,
+    parameters=_FLAGS,
     errors=_ERRORS,
     description="Takes the right to remove every object in it.",
 )

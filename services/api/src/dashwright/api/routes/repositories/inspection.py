@@ -12,6 +12,7 @@ from dashwright.api.resources.configurations import Configurations
 from dashwright.api.routes.repositories.place import ONE
 from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.media import JSON, YAML
 from dashwright.common.models.provisioning import RepositorySpec, RepositoryType
 from dashwright.common.models.repository_calls import HistoryRequest, RefsRequest, TrialAnswer, TrialRequest
 from dashwright.common.models.repository_views import ErrorDetails, HistoryList, RefList, TestResults
@@ -71,9 +72,10 @@ _TEST: Final = Operation(
     "testRepository",
     "whether a repository can be read",
     REPOSITORY.group,
-    described.sent(REPOSITORY),
+    Content(described.shown(REPOSITORY), (JSON, YAML), optional=True),
     {200: TestResults, 400: _FAILED, 422: _FAILED},
     query={"dryRun": "All: accepted; a test keeps nothing in any case"},
+    parameters=described.typed(described.DRY_RUN),
     errors=(404,),
     description="Without a body, or with {}, the stored configuration is tried, else the one that is sent, which is not saved. "
     "The name new stands for a repository that is not stored.",

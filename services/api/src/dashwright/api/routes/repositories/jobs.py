@@ -11,7 +11,7 @@ from dashwright.api.domain import submissions
 from dashwright.api.domain.events import event_of
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
-from dashwright.api.http.routing import Operation, Permission, Route
+from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.api.repository_worker import RepositoryWorker, due
 from dashwright.api.resources import described, options
 from dashwright.api.resources.jobs import encode, encode_list
@@ -76,7 +76,7 @@ def routes(jobs: Jobs, worker: RepositoryWorker) -> list[Route]:
             sync,
             create,
             replace(
-                _asking("syncRepository", "ask for a sync job, or for what it would do", SyncJobOptions, job),
+                _asking("syncRepository", "ask for a sync job, or for what it would do", Content(SyncJobOptions, optional=True), job),
                 answers={200: SyncPlan, 202: job},
                 query={
                     "dryRun": "All: nothing is done, and the answer tells what would be",
@@ -90,7 +90,7 @@ def routes(jobs: Jobs, worker: RepositoryWorker) -> list[Route]:
             f"{ONE}/export",
             export,
             create,
-            _asking("exportRepository", "ask for an export job", ExportJobOptions, job),
+            _asking("exportRepository", "ask for an export job", Content(ExportJobOptions, optional=True), job),
             audit=asked,
         ),
         Route(
@@ -115,7 +115,16 @@ async def planned(call: Call, worker: RepositoryWorker, ref: str) -> Answer:
 
 
 def _asking(identifier: str, summary: str, request: Any, answer: Any) -> Operation:
-    return Operation(identifier, summary, JOB.group, request, {202: answer}, query=described.DRY_RUN, errors=(404, 409, 422, 424))
+    return Operation(
+        identifier,
+        summary,
+        JOB.group,
+        request,
+        {202: answer},
+        query=described.DRY_RUN,
+        parameters=described.typed(described.DRY_RUN),
+        errors=(404, 409, 422, 424),
+    )
 
 
 def _telling(identifier: str, summary: str, answer: Any) -> Operation:

@@ -22,7 +22,7 @@ def routes(database: Database) -> list[Route]:
     async def stats(call: Call) -> Answer:
         async with database.connection() as connection:
             found = await repositories.counts(connection, call.parameters["namespace"])
-        return json_answer(ResourceStats(kind="ResourceStats", api_version=REPOSITORY.api_version(), metadata={}, items=list(found)))
+        return json_answer(ResourceStats(kind="ResourceStats", api_version=REPOSITORY.api_version(), items=list(found)))
 
     shown = Operation("getRepositorySettings", "what every Viewer may know of repositories", tag, answers={200: RepositoryViewList})
     counted = Operation("getRepositoryStats", "how many objects repositories manage, or none does", tag, answers={200: ResourceStats})

@@ -8,7 +8,7 @@ from dashwright.api.domain import unknown_fields
 from dashwright.api.domain.events import event_of
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
-from dashwright.api.http.routing import Operation, Permission, Route
+from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.api.repository_worker import RepositoryWorker
 from dashwright.api.resources import described, options
 from dashwright.api.routes.repositories.jobs import planned
@@ -38,7 +38,7 @@ def routes(jobs: Jobs, database: Database, worker: RepositoryWorker) -> list[Rou
     async def listed(call: Call) -> Answer:
         found = await known(call.parameters["namespace"], call.parameters["name"])
         items = [_shown(revision) for revision in found]
-        return json_answer(RevisionList(kind="RevisionList", api_version=REPOSITORY.api_version(), metadata={}, items=items))
+        return json_answer(RevisionList(kind="RevisionList", api_version=REPOSITORY.api_version(), items=items))
 
     async def known(namespace: str, name: str) -> Sequence[revisions.Revision]:
         async with database.connection() as connection:
@@ -57,9 +57,10 @@ _ROLLBACK: Final = Operation(
     "rollBackRepository",
     "ask for an earlier commit to be put back, and held",
     JOB.group,
-    RollbackOptions,
+    Content(RollbackOptions, optional=True),
     {200: SyncPlan, 202: described.shown(JOB)},
     query={"dryRun": "All: nothing is done but to tell what would be"},
+    parameters=described.typed(described.DRY_RUN),
     errors=(404, 409, 422, 424),
 )
 _REVISIONS: Final = Operation(

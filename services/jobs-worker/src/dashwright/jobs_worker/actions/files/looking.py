@@ -28,7 +28,7 @@ async def list_files(checkout: SizedCheckout | None, directory: str) -> FileList
     found = [entry for path, entry in sorted(files_below(entries, directory).items()) if not paths.is_hidden(path)]
     sized = await checkout.sized(found) if checkout is not None else found
     items = [FileItem(path=entry.path, size=None if entry.fault else entry.size, hash=entry.checksum or None) for entry in sized]
-    return FileList(kind="FileList", api_version=REPOSITORY.api_version(), metadata={}, items=items)
+    return FileList(kind="FileList", api_version=REPOSITORY.api_version(), items=items)
 
 
 async def look(scene: Scene, checkout: Checkout | None, path: str, ref: str) -> FileAnswer:

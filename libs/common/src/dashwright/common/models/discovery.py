@@ -1,0 +1,161 @@
+"""Discovery: the groups, versions and resources of the resource API, by the Kubernetes API conventions."""
+
+from pydantic import Field
+
+from dashwright.common.models.meta import ListMeta, ObjectMeta
+from dashwright.common.models.shape import Shape
+
+
+class GroupVersionForDiscovery(Shape):
+    """A version of a group."""
+
+    group_version: str = Field(description="The group and the version, with a slash between")
+    version: str = Field(description="The version")
+
+
+class _Group(Shape):
+    name: str = Field(description="The name of the group")
+    versions: list[GroupVersionForDiscovery] = Field(description="The versions, the preferred one first")
+    preferred_version: GroupVersionForDiscovery = Field(description="The version that clients should use")
+
+
+class APIGroupEntry(_Group):
+    """A group in a list of groups."""
+
+
+class APIGroup(_Group):
+    """A group of the resource API."""
+
+    kind: str = Field(description="APIGroup")
+    api_version: str = Field(description="v1")
+
+
+class APIGroupList(Shape):
+    """The groups of the resource API."""
+
+    kind: str = Field(description="APIGroupList")
+    api_version: str = Field(description="v1")
+    groups: list[APIGroupEntry] = Field(description="The groups")
+
+
+class APIResource(Shape):
+    """A resource, or what is served below its objects."""
+
+    name: str = Field(description="The plural of the kind; below an object it is followed by a slash and a name")
+    singular_name: str = Field(description="The singular of the kind")
+    namespaced: bool = Field(description="Whether objects belong to an organization")
+    kind: str = Field(description="The kind of the objects")
+    verbs: list[str] = Field(description="The verbs that are served")
+    short_names: list[str] | None = Field(default=None, description="Shorter names that kubectl takes")
+    categories: list[str] | None = Field(default=None, description="Groups of resources that kubectl takes as names")
+
+
+class APIResourceList(Shape):
+    """The resources of a version of a group."""
+
+    kind: str = Field(description="APIResourceList")
+    api_version: str | None = Field(default=None, description="v1")
+    group_version: str = Field(description="The group and the version")
+    resources: list[APIResource] = Field(description="The resources")
+
+
+class DiscoveredKind(Shape):
+    """The kind of the objects that a resource returns."""
+
+    group: str = Field(description="The group of the kind")
+    version: str = Field(description="The version of the kind")
+    kind: str = Field(description="The name of the kind")
+
+
+class APISubresourceDiscovery(Shape):
+    """What is served below the objects of a resource."""
+
+    subresource: str = Field(description="The name below the object")
+    response_kind: DiscoveredKind = Field(description="The kind of the response")
+    verbs: list[str] = Field(description="The verbs that are served")
+
+
+class APIResourceDiscovery(Shape):
+    """A resource, in the one document that has all of them."""
+
+    resource: str = Field(description="The plural of the kind")
+    response_kind: DiscoveredKind = Field(description="The kind of the objects")
+    scope: str = Field(description="Namespaced")
+    singular_resource: str = Field(description="The singular of the kind")
+    verbs: list[str] = Field(description="The verbs that are served")
+    short_names: list[str] | None = Field(default=None, description="Shorter names that kubectl takes")
+    categories: list[str] | None = Field(default=None, description="Groups of resources that kubectl takes as names")
+    subresources: list[APISubresourceDiscovery] | None = Field(default=None, description="What is served below the objects")
+
+
+class APIVersionDiscovery(Shape):
+    """A version of a group, in the one document that has all of them."""
+
+    version: str = Field(description="The version")
+    freshness: str = Field(description="Current")
+    resources: list[APIResourceDiscovery] = Field(description="The resources")
+
+
+class APIGroupDiscovery(Shape):
+    """A group, in the one document that has all of them."""
+
+    metadata: ObjectMeta = Field(description="The name of the group")
+    versions: list[APIVersionDiscovery] = Field(description="The versions, the preferred one first")
+
+
+class APIGroupDiscoveryList(Shape):
+    """Every group, version and resource in one document."""
+
+    kind: str = Field(description="APIGroupDiscoveryList")
+    api_version: str = Field(description="The version of the document's own kind")
+    metadata: ListMeta = Field(description="What there is to know about any list")
+    items: list[APIGroupDiscovery] = Field(description="The groups")
+
+
+class ResourceAttributes(Shape):
+    """What the caller wants to do."""
+
+    namespace: str | None = Field(default=None, description="The organization; the caller's own by default")
+    verb: str | None = Field(default=None, description="The verb, or * for all")
+    group: str | None = Field(default=None, description="The group, or * for all")
+    version: str | None = Field(default=None, description="The version, or * for all")
+    resource: str | None = Field(default=None, description="The plural of the kind, or * for all")
+    subresource: str | None = Field(default=None, description="What is served below an object")
+    name: str | None = Field(default=None, description="The name of an object; empty for any")
+
+
+class SelfSubjectAccessReviewSpec(Shape):
+    """The question of a review."""
+
+    resource_attributes: ResourceAttributes | None = Field(default=None, description="What the caller wants to do")
+
+
+class SubjectAccessReviewStatus(Shape):
+    """The outcome of a review."""
+
+    allowed: bool = Field(description="Whether the caller may do it")
+    reason: str | None = Field(default=None, description="Why not")
+
+
+class SelfSubjectAccessReview(Shape):
+    """A review of what the caller may do. Nothing is stored."""
+
+    kind: str | None = Field(default=None, description="SelfSubjectAccessReview")
+    api_version: str | None = Field(default=None, description="authorization.k8s.io/v1")
+    metadata: ListMeta | None = Field(default=None, description="Empty")
+    spec: SelfSubjectAccessReviewSpec = Field(description="The question")
+    status: SubjectAccessReviewStatus | None = Field(default=None, description="The outcome, in the response")
+
+
+class VersionInfo(Shape):
+    """The version of the server, as Kubernetes clients read it."""
+
+    major: str = Field(description="The first part of the version")
+    minor: str = Field(description="The second part of the version")
+    git_version: str = Field(description="The version, with a v before it")
+    git_commit: str = Field(description="Empty")
+    git_tree_state: str = Field(description="Empty")
+    build_date: str = Field(description="Empty")
+    go_version: str = Field(description="Empty")
+    compiler: str = Field(description="The interpreter and its version")
+    platform: str = Field(description="The operating system and the processor")

@@ -1,0 +1,145 @@
+"""Requests for the evaluation of queries and panels, and the results, as they are on the wire."""
+
+from typing import Any
+
+from pydantic import ConfigDict, Field
+
+from dashwright.common.models.expressions import SourceQuery, Target
+from dashwright.common.models.library_panel import DataSourceRef
+from dashwright.common.models.shape import Shape
+
+_FROM = "Where the time range begins: date math such as now-6h (the default), Unix milliseconds, or an ISO 8601 time"
+_TO = "Where the time range ends: as from; now by default"
+
+
+class Query(Shape):
+    """A query of a data source or an expression over other queries. Further members are those of its kind."""
+
+    model_config = ConfigDict(extra="allow")
+
+    ref_id: str = Field(description="The name of the query within the request, by which expressions refer to it")
+    datasource: DataSourceRef | None = Field(default=None, description="The data source; of an expression its type and uid are __expr__")
+    type: str | None = Field(default=None, description="Of an expression: math, reduce, resample, classic_conditions, threshold or sql")
+    expression: str | None = Field(default=None, description="Of an expression: what it calculates, such as $A + $B")
+    hide: bool | None = Field(default=None, description="Whether the result is left out of the response; other queries may use it")
+    query_type: str | None = Field(default=None, description="The kind of query, for data sources that have several")
+    interval_ms: float | None = Field(default=None, description="The distance of points that suits the display, in milliseconds")
+    max_data_points: float | None = Field(default=None, description="How many points a series should have at most")
+
+
+class QueryRequest(Shape):
+    """Queries and expressions over a time range."""
+
+    queries: list[Query] = Field(description="The queries and expressions, each with a refId of its own")
+    from_: str | int | None = Field(default=None, alias="from", description=_FROM)
+    to: str | int | None = Field(default=None, description=_TO)
+
+
+class Panel(Shape):
+    """A panel with expression targets. Further members of the panel have no effect on the evaluation."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(description="The type of the panel")
+    targets: list[Target | SourceQuery] = Field(description="The expressions and queries of the panel")
+    queries: list[Target | SourceQuery] | None = Field(default=None, description="Ordinary queries beside the targets")
+    from_: str | int | None = Field(default=None, alias="from", description=_FROM)
+    to: str | int | None = Field(default=None, description=_TO)
+
+
+class FrameFieldType(Shape):
+    """The type of the values of a field."""
+
+    frame: str = Field(description="The exact type, such as float64, int64, string, bool or time.Time")
+    nullable: bool | None = Field(default=None, description="Whether values may be null")
+
+
+class FrameField(Shape):
+    """A column of a frame."""
+
+    name: str | None = Field(default=None, description="The name of the field")
+    type: str = Field(description="The kind of values: time, number, string, boolean, enum or other")
+    type_info: FrameFieldType = Field(description="The exact type of the values")
+    labels: dict[str, str] | None = Field(default=None, description="The labels of the series")
+    config: dict[str, Any] | None = Field(default=None, description="How the field is shown: name, unit, thresholds and the like")
+
+
+class FrameSchema(Shape):
+    """The columns of a frame."""
+
+    name: str | None = Field(default=None, description="The name of the frame")
+    ref_id: str | None = Field(default=None, description="The query that the frame is a result of")
+    meta: dict[str, Any] | None = Field(default=None, description="What there is to know about the frame: type, typeVersion, notices")
+    fields_: list[FrameField] = Field(alias="fields", description="The fields")
+
+
+class FrameEntities(Shape):
+    """The rows of a field whose value JSON cannot hold; they are null in the values."""
+
+    nan: list[int] | None = Field(default=None, alias="NaN", description="Rows that are not a number")
+    inf: list[int] | None = Field(default=None, alias="Inf", description="Rows that are infinite")
+    neg_inf: list[int] | None = Field(default=None, alias="NegInf", description="Rows that are negatively infinite")
+
+
+class FrameData(Shape):
+    """The values of a frame, by field."""
+
+    values: list[list[Any]] = Field(description="One list of values for each field; times are Unix milliseconds")
+    entities: list[FrameEntities | None] | None = Field(default=None, description="What JSON cannot hold, one entry for each field")
+    nanos: list[list[int] | None] | None = Field(default=None, description="Nanoseconds beside milliseconds, one entry for each field")
+
+
+class Frame(Shape):
+    """A table of values by columns."""
+
+    schema_: FrameSchema = Field(alias="schema", description="The columns")
+    data: FrameData = Field(description="The values")
+
+
+class QueryResult(Shape):
+    """The result of one query."""
+
+    status: int = Field(description="200, or the HTTP status of the error")
+    frames: list[Frame] = Field(description="The frames")
+    error: str | None = Field(default=None, description="What is wrong")
+    error_source: str | None = Field(default=None, description="Where the error came from: downstream is the data source")
+
+
+class QueryMeta(Shape):
+    """What there is to know about the evaluation."""
+
+    explain: dict[str, Any] = Field(description="How the results came about: order, inputs, outputs and durations by refId")
+
+
+class QueryResults(Shape):
+    """The results by refId; those of hidden queries are left out."""
+
+    results: dict[str, QueryResult] = Field(description="The results, by refId")
+    message: str | None = Field(default=None, description="The errors of all queries, in one text")
+    meta: QueryMeta | None = Field(default=None, description="Present where the request asks for explain")
+
+
+class PanelFault(Shape):
+    """A fault of a request, and where it is."""
+
+    pointer: str = Field(description="The place of the fault: a JSON pointer")
+    message: str = Field(description="What is wrong and what to do")
+    position: int | None = Field(default=None, description="The character of the expression, counted from 1")
+    caret: str | None = Field(default=None, description="The expression with a mark below the character")
+
+
+class QueryRefusal(Shape):
+    """The response to a request that is refused as a whole: nothing was evaluated."""
+
+    message: str = Field(description="What is wrong and what to do")
+    message_id: str | None = Field(default=None, description="What kind of fault it is, for programs")
+    status_code: int | None = Field(default=None, description="The HTTP status of the response")
+    trace_id: str | None = Field(default=None, alias="traceID", description="What the server's log knows the request by")
+    faults: list[PanelFault] | None = Field(default=None, description="Every fault of the request's shape")
+
+
+class PanelValidation(Shape):
+    """Whether a panel can be evaluated."""
+
+    valid: bool = Field(description="Whether there are no faults")
+    faults: list[PanelFault] = Field(description="Every fault of the panel")

@@ -1,0 +1,30 @@
+"""The route table and the description of everything that the gateway serves."""
+
+from functools import cache
+from pathlib import Path
+from tempfile import gettempdir
+from typing import Any
+
+from dashwright.api.http.routing import Route
+from dashwright.api.main import Gateway
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.settings import load
+
+
+@cache
+def routes() -> tuple[Route, ...]:
+    """Return the routes of a gateway that never starts."""
+    anywhere = Path(gettempdir())
+    settings = load(http_port=0, data_dir=anywhere, permitted_paths=str(anywhere), secret_key="of tests only")
+    return tuple(Gateway(settings, Database.__new__(Database), MemoryBroker(), Clock()).routes)
+
+
+def nodes(tree: Any, place: str = "") -> Any:
+    """Yield every object of a document with its place."""
+    if isinstance(tree, dict):
+        yield place, tree
+    members = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    for name, item in members:
+        yield from nodes(item, f"{place}/{name}")

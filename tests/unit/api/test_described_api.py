@@ -1,0 +1,209 @@
+"""The laws of the description of everything that is served: names that generators of clients can use, and no body without a type."""
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import pytest
+from tests.unit.api.served import nodes, routes
+
+from dashwright.api.routes.description import described_api
+
+KNOWN_IDS: Final = Path(__file__).with_name("operation_ids.json")
+COMPONENT: Final = "#/components/schemas/"
+
+SPECIFIED: Final = [
+    "AnnotationActions",
+    "AnnotationPermission",
+    "Author",
+    "ConversionStatus",
+    "Dashboard",
+    "DashboardAccess",
+    "DashboardList",
+    "DashboardStatus",
+    "DashboardVersionInfo",
+    "DashboardVersionList",
+    "DashboardWithAccessInfo",
+    "ExportJobOptions",
+    "FileItem",
+    "FileList",
+    "GitHostRepositoryConfig",
+    "HealthStatus",
+    "HistoryItem",
+    "HistoryList",
+    "Job",
+    "JobList",
+    "JobResourceSummary",
+    "JobSpec",
+    "JobStatus",
+    "LibraryPanel",
+    "LibraryPanelList",
+    "LibraryPanelSpec",
+    "LibraryPanelStatus",
+    "LintIssue",
+    "LocalRepositoryConfig",
+    "PullRequestJobOptions",
+    "Repository",
+    "RepositoryList",
+    "RepositorySpec",
+    "RepositoryStatus",
+    "RepositoryView",
+    "RepositoryViewList",
+    "ResourceCount",
+    "ResourceList",
+    "ResourceListItem",
+    "ResourceObjects",
+    "ResourceStats",
+    "ResourceType",
+    "ResourceWrapper",
+    "SyncJobOptions",
+    "SyncOptions",
+    "SyncStatus",
+    "TestResults",
+    "VersionsQueryOptions",
+    "WebhookResponse",
+    "WebhookStatus",
+]
+"""The types of the interface that have names."""
+
+_BODY: Final = "the body of a dashboard: what its version and its panels define"
+_PANEL: Final = "what the type of the panel defines"
+_SOURCE: Final = "options that the type of the data source defines"
+_OBJECT: Final = "an object of any kind"
+_PREFERENCES: Final = "what the pages of other servers keep"
+FREE_FORM: Final = {
+    "AddDataSourceCommand.jsonData": _SOURCE,
+    "AnnotationChange.data": "whatever the client wants to keep with an annotation",
+    "AnnotationShape.data": "whatever the client wants to keep with an annotation",
+    "AuditEvent.details": "what the event is about",
+    "CreateLibraryElementCommand.model": _PANEL,
+    "Dashboard.spec": _BODY,
+    "DashboardBody.dashboard": _BODY,
+    "DashboardShape.dashboard": _BODY,
+    "DashboardWithAccessInfo.spec": _BODY,
+    "DataSourceChanges.jsonData": _SOURCE,
+    "DataSourceItem.jsonData": _SOURCE,
+    "DataSourceShape.jsonData": _SOURCE,
+    "ElementChange.model": _PANEL,
+    "ElementShape.model": _PANEL,
+    "Error.extra": "what a program may want to know of one error",
+    "EvaluationSpec.panel": "a panel of any type, examined when it is submitted",
+    "EvaluationSpec.queries[]": "queries, whose members their data sources define",
+    "FrameData.values[][]": "values of any type",
+    "FrameField.config": "options of the display",
+    "FrameSchema.meta": "what the data source says of its frames",
+    "FrontendDataSource.jsonData": _SOURCE,
+    "FrontendSettings.licenseInfo": "always empty",
+    "JsonPatchOperation.value": "any value",
+    "LibraryPanelSpec.fieldConfig": _PANEL,
+    "LibraryPanelSpec.options": _PANEL,
+    "LibraryPanelSpec.targets[]": "queries, whose members their data sources define",
+    "LibraryPanelStatus.missing": "members that the spec has no place for",
+    "ManagedFieldsEntry.fieldsV1": "a tree of paths, as Kubernetes writes it",
+    "MergePatch": "the members of the object to change",
+    "PlannedChange.diff[]": "steps of a JSON patch, in which null is a value",
+    "PostAnnotationCommand.data": "whatever the client wants to keep with an annotation",
+    "PreferencesBody.navbar": _PREFERENCES,
+    "PreferencesBody.queryHistory": _PREFERENCES,
+    "PreferencesShape.navbar": _PREFERENCES,
+    "PreferencesShape.queryHistory": _PREFERENCES,
+    "QueryMeta.explain": "for people who look for a mistake",
+    "ResourceObjects.dryRun": _OBJECT,
+    "ResourceObjects.existing": _OBJECT,
+    "ResourceObjects.file": _OBJECT,
+    "ThresholdCondition.loadedDimensions": "a data frame",
+    "VersionShape.data": _BODY,
+    "WatchEvent.object": _OBJECT,
+    "createRepositoryFile request": "any text",
+    "replaceRepositoryFile request": "any text",
+    "getOpenApi 200": "a document of a specification of its own",
+    "getOpenApiV2 200": "a document of a specification of its own",
+    "getOpenApiV3 200": "a document of a specification of its own",
+    "getPanelSchema 200": "a document of a specification of its own",
+    "getTargetSchema 200": "a document of a specification of its own",
+}
+"""Where anything may be, and why."""
+
+
+@pytest.fixture(scope="module")
+def described() -> Any:
+    return orjson.loads(orjson.dumps(described_api(routes(), version="1")))
+
+
+def operations(whole: Any) -> dict[str, Any]:
+    """Return every operation by its method and path."""
+    return {f"{method.upper()} {path}": operation for path, methods in whole["paths"].items() for method, operation in methods.items()}
+
+
+def test_names_of_schemas_suit_every_generator(described: Any) -> None:
+    """A letter, then letters and digits; different also without case; none that a generated constructor or wrapper has."""
+    names = list(described["components"]["schemas"])
+    assert [name for name in names if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", name)] == []
+    assert [name for name, count in Counter(map(str.lower, names)).items() if count > 1] == []
+    taken = {f"{prefix}{name}" for name in names for prefix in ("New", "Nullable")} | {f"{name}WithDefaults" for name in names}
+    assert [name for name in names if name in taken or name.startswith("New")] == []
+
+
+def test_the_types_of_the_interface_have_their_names(described: Any) -> None:
+    """A client finds a type by the name that the interface gives it."""
+    assert set(SPECIFIED) <= set(described["components"]["schemas"])
+
+
+def test_operations_have_the_ids_that_clients_know(described: Any) -> None:
+    """No two are alike, also without case; where Grafana has the operation, it is called as there."""
+    ids = {place: operation["operationId"] for place, operation in operations(described).items()}
+    assert [name for name, count in Counter(map(str.lower, ids.values())).items() if count > 1] == []
+    known = orjson.loads(KNOWN_IDS.read_bytes())
+    assert {place: ids.get(place) for place in known} == known
+
+
+def test_every_body_has_a_type(described: Any) -> None:
+    """An object without known members is there only for a reason."""
+    found = set()
+    for name, schema in described["components"]["schemas"].items():
+        found |= set(untyped(schema, name))
+    for operation in operations(described).values():
+        identifier = operation["operationId"]
+        bodies = {"request": operation.get("requestBody", {}), **operation["responses"]}
+        for part, body in bodies.items():
+            for content in body.get("content", {}).values():
+                found |= set(untyped(content["schema"], f"{identifier} {part}"))
+    assert found == set(FREE_FORM)
+
+
+def untyped(schema: Any, place: str) -> Any:
+    """Yield the places where a schema says nothing of what is there."""
+    if "$ref" in schema:
+        return
+    for word in ("anyOf", "oneOf", "allOf"):
+        for part in schema.get(word, ()):
+            yield from untyped(part, place)
+    for name, part in schema.get("properties", {}).items():
+        yield from untyped(part, f"{place}.{name}")
+    if isinstance(schema.get("items"), dict):
+        yield from untyped(schema["items"], f"{place}[]")
+    if isinstance(schema.get("additionalProperties"), dict):
+        yield from untyped(schema["additionalProperties"], f"{place}[]")
+    is_object = schema.get("type") == "object" and not schema.get("properties")
+    has_no_type = not {"type", "properties", "anyOf", "oneOf", "allOf", "enum", "const"} & set(schema)
+    if has_no_type or (is_object and not isinstance(schema.get("additionalProperties"), dict)):
+        yield place
+
+
+def test_every_parameter_says_what_it_is_for(described: Any) -> None:
+    """Those of the query have a type and a text; what is true or false is a boolean, and what is binary is no JSON."""
+    switches = set()
+    for operation in operations(described).values():
+        for parameter in operation.get("parameters", ()):
+            assert parameter["schema"].get("type"), (operation["operationId"], parameter)
+            if parameter["in"] == "query":
+                assert parameter["description"]
+            if parameter["schema"]["type"] == "boolean":
+                switches.add(parameter["name"])
+    assert {"lenient", "explain", "force", "watch", "allowWatchBookmarks", "sendInitialEvents", "accesscontrol"} <= switches
+    for place, node in nodes(described["paths"]):
+        for media, content in node.get("content", {}).items() if isinstance(node.get("content"), dict) else ():
+            if media.startswith(("image/", "application/vnd.apache.arrow")):
+                assert content["schema"] == {"type": "string", "format": "binary"}, place
