@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from tests.contract.api.conftest import StartApi
 
+from dashwright.api import panel_validation
 from dashwright.api.main import Gateway
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -92,7 +93,8 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(tmp_path: Path, database: Database) -> AsyncIterator[Desk]:
+async def desk(tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
+    monkeypatch.setattr(panel_validation, "_PATIENCE", 30.0)  # a busy machine is no service that is away
     settings, broker = load(http_port=0, data_dir=tmp_path, secret_key="of tests only"), MemoryBroker()
     await broker.start()
     gateway, worker = Gateway(settings, database, broker, Clock()), ExpressionsWorker(settings, database, broker, Clock())
@@ -121,24 +123,68 @@ async def test_an_evaluation_ends_with_a_result(desk: Desk) -> None:
 
 async def test_an_evaluation_with_errors_says_them_and_keeps_its_result(desk: Desk) -> None:
     """An error on a refId makes the job an error, and the result is there all the same, with its status."""
-    made = await desk.submit(spec("$A + $missing"), name="broken")
+    given = spec()
+    given["queries"][0]["rawFrameContent"] = "[{"
+    made = await desk.submit(given, name="broken")
     status = (await desk.ended("broken"))["status"]
     assert (status["state"], status["message"]) == ("error", "completed with errors")
-    assert "missing" in status["errors"][0]
+    assert status["errors"][0].startswith("B: ")
     code, body = await desk.call("GET", f"{EVALUATIONS}/broken/result")
     assert (code, "error" in orjson.loads(body)["results"]["B"]) == (400, True)
     assert made["metadata"]["name"] == "broken"
 
 
-async def test_a_refused_panel_ends_without_a_result(desk: Desk) -> None:
-    """A panel against the strict door ends the job with the reason; its result is gone before it was there."""
+def broken(**panel: Any) -> dict[str, Any]:
+    """A spec whose panel has three faults: of shape, of parsing, and a missing input."""
     given = spec()
-    given["panel"]["targets"][0]["unlisted"] = 1
-    await desk.submit(given, name="refused")
-    status = (await desk.ended("refused"))["status"]
-    assert status["state"] == "error"
-    assert "unlisted" in status["message"]
-    assert (await desk.call("GET", f"{EVALUATIONS}/refused/result"))[0] == 410
+    math = {"type": "math", "refId": "C", "expression": "$A +"}
+    given["panel"] |= {"targets": [{**given["panel"]["targets"][0], "un/listed": 1}, math, {**math, "refId": "D", "expression": "$X"}]}
+    given["panel"] |= panel
+    return given
+
+
+@pytest.mark.parametrize(
+    ("given", "fields"),
+    [
+        (broken(), ["spec.panel.targets[0].un/listed", "spec.panel.targets[1].expression", "spec.panel.targets[2].expression"]),
+        ({"panel": {"type": "t", "targets": [{"type": "math"}]}}, ["spec.panel.targets[0].refId", "spec.panel.targets[0].expression"]),
+        ({"panel": {"targets": []}, "from": "now", "to": "then"}, ["spec.panel.type", "spec.to"]),
+        ({"panel": {"type": "t", "targets": [], "queries": [5]}}, ["spec.panel.queries[0]"]),
+        ({**spec(), "queries": [raw("B", [1])]}, ["spec.panel.targets[0].expression", "spec.queries[0].refId"]),
+        ({"panel": {"type": "t", "targets": []}}, ["spec.panel.targets"]),
+    ],
+    ids=str,
+)
+async def test_a_panel_that_cannot_be_evaluated_is_refused(desk: Desk, given: dict[str, Any], fields: list[str]) -> None:
+    """By every door, with the path of each fault; a dry run is refused, too, and nothing is recorded."""
+    for path in (EVALUATIONS, f"{EVALUATIONS}?dryRun=All"):
+        status, body = await desk.call("POST", path, json={"spec": given})
+        assert status == 422, body
+        assert sorted(cause["field"] for cause in orjson.loads(body)["details"]["causes"]) == sorted(fields)
+    refusal = await desk.publish({**EVALUATION, "spec": given}, authorization=GOOD)
+    assert (refusal["code"], sorted(cause["field"] for cause in refusal["details"]["causes"])) == (422, sorted(fields))
+    assert orjson.loads((await desk.call("GET", EVALUATIONS))[1])["items"] == []
+
+
+async def test_without_the_expressions_service_an_evaluation_waits_for_it(
+    start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is accepted, and so is a whole batch without waiting for each; a panel that cannot be evaluated ends as an error then."""
+    monkeypatch.setattr(panel_validation, "_PATIENCE", 0.2)
+    monkeypatch.setattr(panel_validation, "_SILENT_SECONDS", 60.0)
+    api = await start_api()
+    async with asyncio.timeout(5):
+        for number in range(30):
+            status, made = await api("POST", EVALUATIONS, {"metadata": {"name": f"e{number}"}, "spec": broken() if number else spec()})
+            assert status == 202, made
+    worker = ExpressionsWorker(load(data_dir=tmp_path, secret_key="of tests only"), database, broker, Clock())
+    await worker.start()
+    desk = Desk(api.session, broker)
+    assert (await desk.ended("e0"))["status"]["state"] == "success"
+    status = (await desk.ended("e1"))["status"]
+    assert (status["state"], "un~1listed" in status["message"]) == ("error", True)
+    assert (await desk.call("GET", f"{EVALUATIONS}/e1/result"))[0] == 410
+    await worker.stop()
 
 
 async def test_a_large_result_comes_in_pieces(desk: Desk, database: Database) -> None:

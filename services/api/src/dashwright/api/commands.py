@@ -15,12 +15,13 @@ from dashwright.api.domain.access.view import View
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.domain.exports import demand_export
+from dashwright.api.panel_validation import PanelValidator
 from dashwright.api.probing import RepositoryProbe
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.database.trial import trial
 from dashwright.common.errors import BadRequest, Cause, Conflict, Forbidden, PreconditionFailed
-from dashwright.common.identity import Identity
+from dashwright.common.identity import Identity, org_of
 from dashwright.common.jobs import routing, verdicts
 from dashwright.common.jobs.workflows import check_export
 from dashwright.common.kinds.kind import Kind
@@ -78,6 +79,7 @@ class Jobs:
         database: Database,
         relay: Relay,
         probe: RepositoryProbe,
+        panels: PanelValidator,
         clock: Clock,
         views: Views,
         queued: QueuedSyncs,
@@ -87,6 +89,7 @@ class Jobs:
         self._database = database
         self._relay = relay
         self._probe = probe
+        self._panels = panels
         self._clock = clock
         self._views = views
         self._queued = queued
@@ -162,8 +165,10 @@ class Jobs:
     ) -> Sequence[jobs.StoredJob]:
         """Record an evaluation as pending; a dry run records nothing.
 
-        Raises AlreadyExists when its name is taken, Forbidden where the organization keeps as many evaluations as it may.
+        Raises Invalid for a panel that cannot be evaluated, AlreadyExists when its name is taken, Forbidden where the organization keeps
+        as many evaluations as it may.
         """
+        await self._panels.check(org_of(namespace) or 0, wanted)
         job = jobs.NewJob(
             name=wanted.metadata.name or f"evaluation-{secrets.token_hex(8)}",
             namespace=namespace,

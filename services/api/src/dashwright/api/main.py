@@ -25,6 +25,7 @@ from dashwright.api.http.addresses import Addresses
 from dashwright.api.http.origins import OriginPolicy
 from dashwright.api.http.routing import Route
 from dashwright.api.http.server import Limits, Server
+from dashwright.api.panel_validation import PanelValidator
 from dashwright.api.probing import RepositoryProbe
 from dashwright.api.queue_door import SubmissionDoor
 from dashwright.api.refusals import RefusalBuffer
@@ -120,7 +121,8 @@ class Gateway:
         self._feed = Feed(database)
         guard = Guard(database, self._feed)
         self._queued = QueuedSyncs(database)
-        jobs = Jobs(database, self._relay, probe, clock, guard, self._queued, evaluations_kept=settings.evaluations_kept)
+        panels_of_jobs, kept = PanelValidator(broker, self._rpc), settings.evaluations_kept
+        jobs = Jobs(database, self._relay, probe, panels_of_jobs, clock, guard, self._queued, evaluations_kept=kept)
         self._door = SubmissionDoor(broker, jobs, self.gate.authenticator, queue_identity=settings.queue_identity)
         limits = Limits(request_seconds=settings.query_seconds + 5, drain_seconds=settings.shutdown_seconds)
         self.gate.memory.on_forgotten(self._feed.forget)

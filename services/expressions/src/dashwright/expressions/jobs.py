@@ -11,7 +11,7 @@ from dashwright.common.errors import DashwrightError
 from dashwright.common.identity import org_of
 from dashwright.common.jobs import verdicts
 from dashwright.common.models.asking import Asking, Door
-from dashwright.common.models.evaluation import EvaluationSpec
+from dashwright.common.models.evaluation import EvaluationSpec, panel_request
 from dashwright.common.models.provisioning import JobStatus, State
 from dashwright.common.stores import evaluations, jobs
 from dashwright.common.stores.evaluations import PIECE_BYTES, Format
@@ -34,7 +34,9 @@ class EvaluationRunner:
 
     async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
         spec = EvaluationSpec.model_validate_json(job.spec)
-        evaluation = await evaluate(_body(spec), Asking(door=Door.PANEL, org_id=org_of(job.namespace) or 0), self._settings)
+        evaluation = await evaluate(
+            orjson.dumps(panel_request(spec)), Asking(door=Door.PANEL, org_id=org_of(job.namespace) or 0), self._settings
+        )
         await self._store(job, execution, evaluation)
         return _status(execution, evaluation)
 
@@ -49,12 +51,6 @@ class EvaluationRunner:
                     number += 1
             if not await jobs.holds(connection, job.uid, owner=execution.owner):
                 raise LeaseLost
-
-
-def _body(spec: EvaluationSpec) -> bytes:
-    """The body that the panel door takes."""
-    beside = spec.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"panel"})
-    return orjson.dumps({**spec.panel, **beside})
 
 
 def _status(execution: Execution, evaluation: Evaluation) -> JobStatus:

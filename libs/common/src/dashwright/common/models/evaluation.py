@@ -16,3 +16,8 @@ class EvaluationSpec(Shape):
         default=None, alias="from", description="Where the time range begins, such as now-6h or Unix milliseconds"
     )
     to: str | int | None = Field(default=None, description="Where the time range ends")
+
+
+def panel_request(spec: EvaluationSpec) -> dict[str, Any]:
+    """Return the body that ``/api/panels/query`` takes for an evaluation: what stands beside the panel wins over the panel's own."""
+    return {**spec.panel, **spec.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"panel"})}
