@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+import os
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Any
 
 import pytest
 from aiohttp import web
 from tests.contract.api.conftest import ADMIN, Api
+from tests.contract.api.repositories import made
 from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, dashboard, sync_status, synced, titles
 from tests.servers.git import GitServer, Work, git
 
@@ -146,6 +149,32 @@ async def test_files_are_listed_with_their_sizes(git_api: Api, started: Started)
         sizes = {item["path"]: item.get("size") for item in found["items"]}
         expected = {"a.json": len(dashboard("a", "Ä").encode()), "README.md": 0, "deep/b.json": len(dashboard("b", "B")), "link.json": None}
         assert sizes == expected
+
+
+async def test_files_tell_when_they_were_changed(git_api: Api, git_server: GitServer, started: Started) -> None:
+    """In a list with the author, and of one file as the time of its newest commit."""
+    work = await started()
+    work.commit({"deep/b.json": dashboard("b", "B2")})
+    _, found = await git_api("GET", f"{FILES}/")
+    for item in found["items"]:
+        seconds, author = git(work.folder, "log", "-1", "--format=%ct %an", "--", item["path"]).split(" ")
+        assert (item["modified"], item["author"]) == (int(seconds) * 1000, author)
+        _, shown = await git_api("GET", f"{FILES}/{item['path']}")
+        assert datetime.fromisoformat(shown["timestamp"]).timestamp() == int(seconds)
+
+
+async def test_files_of_a_folder_tell_when_they_were_written(git_api: Api) -> None:
+    """Nobody is known to have done it."""
+    folder = git_api.data / "local"
+    (folder / "deep").mkdir(parents=True)
+    for path in ("a.json", "deep/b.json"):
+        (folder / path).write_text(dashboard(path[-6], "T"))
+        os.utime(folder / path, ns=(0, 1_700_000_000_123_456_789))
+    await made(git_api, "local", git_api.data)
+    files = FILES.replace("team", "local")
+    _, found = await git_api("GET", f"{files}/")
+    assert [(item["modified"], item.get("author")) for item in found["items"]] == [(1_700_000_000_123, None)] * 2
+    assert (await git_api("GET", f"{files}/deep/b.json"))[1]["timestamp"] == "2023-11-14T22:13:20Z"
 
 
 async def test_a_text_is_read_as_it_is_and_not_written(git_api: Api, git_server: GitServer, started: Started) -> None:

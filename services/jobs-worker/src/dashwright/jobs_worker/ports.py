@@ -18,6 +18,7 @@ from dashwright.jobs_worker.domain.objects import (
     Entry,
     File,
     Key,
+    LastChange,
     Managed,
     Owner,
     Quarantined,
@@ -70,6 +71,10 @@ class SizedCheckout(Checkout, Protocol):
 
     async def sized(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """Entries of its own, each file that can be read with its size: a sync asks for none, and looking them up takes time."""
+        ...
+
+    async def last_changes(self, paths: Collection[str]) -> Mapping[str, LastChange]:
+        """Return when files were last changed, as far as it is known. Raises nothing for those that are not there."""
         ...
 
 

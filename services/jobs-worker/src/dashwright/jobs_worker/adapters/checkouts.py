@@ -21,6 +21,7 @@ from dashwright.jobs_worker.adapters.git import commits, log
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
 from dashwright.jobs_worker.adapters.git.command import Program
 from dashwright.jobs_worker.adapters.git.commits import BranchChange
+from dashwright.jobs_worker.adapters.git.last_changes import LastChanges
 from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors
 from dashwright.jobs_worker.adapters.git.remote import Budget, Remote
 from dashwright.jobs_worker.adapters.tokens import token_of
@@ -41,6 +42,7 @@ class Checkouts:
         self._budget = budget
         self._spellings: dict[str, str] = {}
         self._program = Program()
+        self._last_changes = LastChanges()
         self.mirrors = Mirrors(settings.data_dir.absolute() / "git", settings.repository_bytes)
         self._reach = Reach(AllowedHosts.of(settings.allowed_hosts), "the repository's")
 
@@ -176,6 +178,7 @@ class Checkouts:
             commit,
             _githost(repository).path or "",
             must_exist=repository.has_dashboards,
+            last_changes=self._last_changes,
             most_entries=settings.repository_files,
             largest=settings.repository_file_bytes,
         )

@@ -13,13 +13,13 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Event
 
 from dashwright.common.errors import Forbidden, NotFound, SourceFailed, TooLarge
 from dashwright.common.jobs import paths
-from dashwright.jobs_worker.domain.objects import Entry, File
+from dashwright.jobs_worker.domain.objects import Entry, File, LastChange
 from dashwright.jobs_worker.domain.resource import LARGEST_FILE, check_size
 
 MOST_ENTRIES = 50_000
@@ -75,6 +75,10 @@ class DirectoryCheckout:
     async def sized(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """As they are: the walk has told their sizes already."""
         return entries
+
+    async def last_changes(self, paths: Collection[str]) -> Mapping[str, LastChange]:
+        """Return when files were last written. Nobody is known to have done it."""
+        return await asyncio.to_thread(self._last_changes, paths)
 
     async def changed(self, since: str, besides: Collection[str] = ()) -> None:
         """A directory keeps no earlier state."""
@@ -169,6 +173,13 @@ class DirectoryCheckout:
         yield Entry(path, bare=is_bare)
         return is_bare
 
+    def _last_changes(self, paths: Collection[str]) -> dict[str, LastChange]:
+        root = self.open_root()
+        try:
+            return {path: LastChange(at) for path in paths if (at := _written_at(root, path)) is not None}
+        finally:
+            os.close(root)
+
     def _read(self, path: str) -> File:
         root = self.open_root()
         try:
@@ -205,6 +216,19 @@ def open_below(descriptor: int, parts: Iterable[str], flags: int) -> int:
             os.close(descriptor)
         descriptor = below
     return descriptor
+
+
+def _written_at(root: int, path: str) -> int | None:
+    """Return when a file was last written, in Unix milliseconds; None where it cannot be told."""
+    above, _, name = path.rpartition("/")
+    try:
+        directory = open_below(os.dup(root), above.split("/"), DIRECTORY) if above else os.dup(root)
+        try:
+            return os.stat(name, dir_fd=directory, follow_symlinks=False).st_mtime_ns // 1_000_000
+        finally:
+            os.close(directory)
+    except OSError:
+        return None
 
 
 def read_at(descriptor: int, parts: Sequence[str], largest: int) -> File:

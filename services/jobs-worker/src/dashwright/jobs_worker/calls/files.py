@@ -159,8 +159,8 @@ class FileCalls:
         self, known: _Known, scene: Scene, decided: Decided, before: Checkout | None, made: Checkout, wanted: ChangeRequest
     ) -> ChangeAnswer:
         """Stores what was committed, where it is of the own branch, and tells of it."""
-        repository, at = known.repository, self._clock.now().isoformat(timespec="seconds").replace("+00:00", "Z")
-        sight = replace(decided.sight, commit=made.commit, timestamp=at)
+        repository = known.repository
+        sight = replace(decided.sight, commit=made.commit, timestamp=self._clock.now())
         if not ref_of(repository.spec, wanted.ref) and repository.spec.sync.enabled:
             try:
                 await self._store(known, scene, decided.planned, decided.difference, before, made, wanted)

@@ -46,6 +46,14 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class LastChange:
+    """When a file was last changed, in Unix milliseconds, and by whom; ``author`` is empty of a file of a folder."""
+
+    at: int
+    author: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
     """Where two commits differ. ``paths``: the files that came, changed or went, and all directories above them; a directory ends in ``/``.
 

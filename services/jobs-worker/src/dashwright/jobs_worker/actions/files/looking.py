@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from dashwright.common.errors import BadRequest, Forbidden, NotFound
 from dashwright.common.jobs import paths
@@ -14,7 +15,7 @@ from dashwright.jobs_worker.actions.sync import Planned
 from dashwright.jobs_worker.domain.files.proposal import difference_at, files_below
 from dashwright.jobs_worker.domain.files.rules import check_name
 from dashwright.jobs_worker.domain.files.wrapper import Sight, wrap
-from dashwright.jobs_worker.domain.objects import Key
+from dashwright.jobs_worker.domain.objects import Entry, Key, LastChange
 from dashwright.jobs_worker.ports import Checkout, SizedCheckout
 
 
@@ -27,11 +28,22 @@ async def list_files(checkout: SizedCheckout | None, directory: str) -> FileList
         raise NotFound(f"directory not found: {directory}")
     found = [entry for path, entry in sorted(files_below(entries, directory).items()) if not paths.is_hidden(path)]
     sized = await checkout.sized(found) if checkout is not None else found
-    items = [FileItem(path=entry.path, size=None if entry.fault else entry.size, hash=entry.checksum or None) for entry in sized]
+    changes = await checkout.last_changes([entry.path for entry in sized]) if checkout is not None else {}
+    items = [_item(entry, changes.get(entry.path)) for entry in sized]
     return FileList(kind="FileList", api_version=REPOSITORY.api_version(), items=items)
 
 
-async def look(scene: Scene, checkout: Checkout | None, path: str, ref: str) -> FileAnswer:
+def _item(entry: Entry, change: LastChange | None) -> FileItem:
+    return FileItem(
+        path=entry.path,
+        size=None if entry.fault else entry.size,
+        hash=entry.checksum or None,
+        modified=change.at if change is not None else None,
+        author=(change.author or None) if change is not None else None,
+    )
+
+
+async def look(scene: Scene, checkout: SizedCheckout | None, path: str, ref: str) -> FileAnswer:
     """A file and its object; what is wrong with it stands in the answer's errors. Raises NotFound, and BadRequest for a directory.
 
     A text for people has no object: it is told as it is, to whoever may read one that would lie there.
@@ -47,6 +59,8 @@ async def look(scene: Scene, checkout: Checkout | None, path: str, ref: str) -> 
         sight, key = Sight(path, ref, checkout.commit, file.checksum, text=text), key_at(scene, planned, path)
     else:
         sight, key = await _object(scene, planned, checkout, path, ref)
+    if (change := (await checkout.last_changes([path])).get(path)) is not None:
+        sight = replace(sight, timestamp=datetime.fromtimestamp(change.at / 1000, UTC))
     touches = await touches_of_file(scene, planned, "get", key, path)
     touches += touches_of_unknown(scene, planned, ref, [path], {*paths.directories(path)})
     return FileAnswer(wrapper=await asyncio.to_thread(wrap, scene.repository, sight), touches=touches)

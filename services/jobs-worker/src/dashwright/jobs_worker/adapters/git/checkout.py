@@ -15,8 +15,9 @@ from pygit2.enums import FileMode
 from dashwright.common.errors import Conflict, Invalid, NotFound, TooLarge
 from dashwright.common.jobs import paths
 from dashwright.jobs_worker.adapters.git import objects
+from dashwright.jobs_worker.adapters.git.last_changes import LastChanges
 from dashwright.jobs_worker.adapters.git.mirrors import Commit, damaged
-from dashwright.jobs_worker.domain.objects import Difference, Entry, File
+from dashwright.jobs_worker.domain.objects import Difference, Entry, File, LastChange
 from dashwright.jobs_worker.domain.resource import LARGEST_FILE, check_size
 
 MOST_ENTRIES: Final = 50_000
@@ -32,7 +33,7 @@ class GitCheckout:
     """The files below ``directory`` (empty: all), their paths relative to it.
 
     Where the commit has no such directory there are no files; with ``must_exist`` every method raises Conflict then. ``most_entries``
-    bounds files and directories together, ``largest`` the bytes of a file that is read.
+    bounds files and directories together, ``largest`` the bytes of a file that is read. ``last_changes`` outlive the checkout.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class GitCheckout:
         directory: str = "",
         *,
         must_exist: bool = False,
+        last_changes: LastChanges | None = None,
         most_entries: int = MOST_ENTRIES,
         largest: int = LARGEST_FILE,
     ) -> None:
@@ -50,6 +52,7 @@ class GitCheckout:
         self._must_exist = must_exist
         self._most_entries = most_entries
         self._largest = largest
+        self._last_changes = last_changes or LastChanges()
 
     @property
     def commit(self) -> str:
@@ -62,6 +65,12 @@ class GitCheckout:
     async def sized(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """Some 5 µs a file. Raises SourceFailed where the copy is damaged."""
         return await asyncio.to_thread(self._sized, entries)
+
+    async def last_changes(self, paths: Collection[str]) -> Mapping[str, LastChange]:
+        """Return the last changes that are known, by path."""
+        whole = {os.path.join(self._directory, path): path for path in paths}  # noqa: PTH118 - paths of git, thousands of them
+        found = await self._last_changes.of(Commit(self._place, self._commit), whole) if whole else {}
+        return {whole[path]: change for path, change in found.items()}
 
     def reading(self) -> Callable[[str], File]:
         """Raises NotFound, TooLarge or Invalid for a fault of a file, and SourceFailed where the copy is damaged."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -27,7 +28,7 @@ class Sight:
     """A file or directory as somebody looks at it. ``ref`` is as it was asked for, ``commit`` what that is.
 
     ``write`` is the object as the file describes it, None where it cannot be read or is gone; ``existing`` and ``dry_run`` are objects as
-    they are stored, as JSON. ``timestamp``, RFC 3339, is when it was written. ``text`` is all of a file that is read by people only.
+    they are stored, as JSON. ``timestamp`` is when it was written. ``text`` is all of a file that is read by people only.
     """
 
     path: str
@@ -40,7 +41,7 @@ class Sight:
     dry_run: bytes | None = None
     action: ResourceAction | None = None
     errors: list[str] = field(default_factory=list)
-    timestamp: str | None = None
+    timestamp: datetime | None = None
     lint: Sequence[LintIssue] = ()
     text: str | None = None
 
@@ -52,7 +53,7 @@ def wrap(repository: Repository, sight: Sight) -> ResourceWrapper:
         path=sight.path,
         ref=sight.commit or None,
         hash=sight.checksum or None,
-        timestamp=sight.timestamp,
+        timestamp=sight.timestamp.isoformat(timespec="seconds").replace("+00:00", "Z") if sight.timestamp else None,
         urls=urls_of(repository.spec, sight),
         resource=_objects(repository, sight),
         lint=list(sight.lint) or None,

@@ -1,0 +1,104 @@
+"""When the files of a commit were last changed, and by whom."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from tests.integration.git.conftest import Ask
+from tests.servers.git import GitServer, Work, git
+
+from dashwright.common.errors import SourceFailed
+from dashwright.jobs_worker.adapters.git import command, last_changes
+from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
+from dashwright.jobs_worker.adapters.git.last_changes import LastChanges
+from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors
+
+ODD = "deep/ü (1)\n'&.json"
+
+
+@pytest.fixture
+def work(server: GitServer) -> Work:
+    return server.make("r.git")
+
+
+@pytest.fixture
+def fetched(mirrors: Mirrors, ask: Ask) -> Any:
+    async def fetched() -> Commit:
+        commit = await mirrors.fetch("uid", ask("r.git"), "main")
+        assert commit is not None
+        return commit
+
+    return fetched
+
+
+def by(work: Work, name: str, date: str) -> None:
+    """Give the newest commit another author and time."""
+    git(work.folder, "commit", "--quiet", "--amend", "--no-edit", f"--author={name} <a@example.org>")
+    rewritten = git(work.folder, "log", "-1", "--format=raw").replace("\n    ", "\n")
+    lines = [line for line in rewritten.splitlines() if not line.startswith("commit ")]
+    lines = [f"{line.rsplit(' ', 2)[0]} {date} +0000" if line.startswith("committer ") else line for line in lines]
+    sha = git(work.folder, "hash-object", "-t", "commit", "-w", "--stdin", lines="\n".join(lines) + "\n")
+    git(work.folder, "reset", "--quiet", "--soft", sha)
+    git(work.folder, "push", "--quiet", "--force", "origin", "HEAD:refs/heads/main")
+
+
+async def test_each_file_has_the_newest_commit_that_changed_it(work: Work, fetched: Any) -> None:
+    """Also where a merge brought it; a name may hold anything; below a directory paths are relative to that."""
+    work.commit({"a.json": "1", "b.json": "1", ODD: "1"})
+    by(work, "Anna Ä", "1700000000")
+    git(work.folder, "checkout", "--quiet", "-b", "side")
+    work.commit({"b.json": "2"}, branch="side")
+    git(work.folder, "checkout", "--quiet", "main")
+    work.commit({"c.json": "3"})
+    git(work.folder, "merge", "--quiet", "--no-ff", "--no-edit", "side")
+    git(work.folder, "push", "--quiet", "origin", "HEAD:refs/heads/main")
+    commit = await fetched()
+    paths = ["a.json", "b.json", "c.json", ODD, "none.json"]
+    found = await GitCheckout(commit).last_changes(paths)
+    assert {path: (change.at, change.author) for path, change in found.items()} == {
+        path: (
+            int(git(work.folder, "log", "-1", "--format=%ct", "--", path)) * 1000,
+            git(work.folder, "log", "-1", "--format=%an", "--", path),
+        )
+        for path in paths[:-1]
+    }
+    assert (found["a.json"].at, found["a.json"].author) == (1_700_000_000_000, "Anna Ä")
+    below = GitCheckout(commit, "deep")
+    name = ODD.removeprefix("deep/")
+    assert await below.last_changes([name]) == {name: found[ODD]}
+    assert await below.last_changes([]) == {}
+
+
+async def test_one_walk_serves_every_list_of_a_commit(work: Work, fetched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file by itself is found however old it is; of many only those that the newest commits changed."""
+    work.commit({"a.json": "1", "b.json": "1"})
+    work.commit({"b.json": "2"})
+    commit, changes = await fetched(), LastChanges()
+    ran: list[Sequence[str]] = []
+    run = command.run
+
+    async def counted(arguments: Sequence[str], **options: Any) -> bytes:
+        ran.append(arguments)
+        return await run(arguments, **options)
+
+    monkeypatch.setattr(command, "run", counted)
+    monkeypatch.setattr(last_changes, "MOST_COMMITS", 1)
+    for _ in range(2):
+        assert set(await changes.of(commit, ["a.json", "b.json"])) == {"b.json"}
+    assert set(await changes.of(commit, ["b.json"])) == {"b.json"}
+    assert len(ran) == 1
+    assert set(await changes.of(commit, ["a.json"])) == {"a.json"}
+
+
+async def test_a_walk_that_fails_is_no_fault_of_the_list(work: Work, fetched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too slow a history costs the list nothing but these two members."""
+    work.commit({"a.json": "1"})
+    commit = await fetched()
+
+    async def late(*_: Any, **__: Any) -> bytes:
+        await asyncio.sleep(0)
+        raise SourceFailed("the git host did not answer within 5 s")
+
+    monkeypatch.setattr(command, "run", late)
+    assert await LastChanges().of(commit, ["a.json", "b.json"]) == {}
