@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import json
 import re
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -47,6 +48,10 @@ async def becomes(api: Api, name: str, status: str) -> None:
 def printed(capsys: pytest.CaptureFixture[str]) -> list[str]:
     """The lines of the command, without those that the gateway logs in the same process."""
     return [line for line in capsys.readouterr().out.splitlines() if not re.match(r"\d{4}-\d\d-\d\d ", line)]
+
+
+def json_printed(capsys: pytest.CaptureFixture[str]) -> str:
+    return "\n".join(line for line in printed(capsys) if line[:1] in "[]{} ")
 
 
 async def test_a_sync_is_asked_for_and_followed_to_its_end(git_api: Api, git_server: GitServer, capsys: pytest.CaptureFixture[str]) -> None:
@@ -178,3 +183,14 @@ async def test_what_cannot_be_asked_is_told_without_secrets(
 async def test_a_server_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert await run(list_, where=Where(url="http://127.0.0.1:1")) == 2
     assert "http://127.0.0.1:1" in capsys.readouterr().err
+
+
+async def test_programs_read_jobs_as_json(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
+    """The objects as the server returns them, of an ended job as well as of a list."""
+    await made(api, "j")
+    await becomes(api, "j", '{"state": "success"}')
+    assert await run(list_, as_json=True, where=where(api)) == 0
+    [listed] = json.loads(json_printed(capsys))
+    assert await run(follow, "j", as_json=True, where=where(api)) == 0
+    assert json.loads(json_printed(capsys)) == listed
+    assert (listed["kind"], listed["metadata"]["name"], listed["status"]["state"]) == ("Job", "j", "success")

@@ -1,5 +1,10 @@
 """``dashwright --help``: what there is."""
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from dashwright.standalone.cli import app
@@ -7,7 +12,7 @@ from dashwright.standalone.cli import app
 
 @pytest.mark.parametrize(
     ("command", "words"),
-    [("serve", "whole system"), ("jobs", "The jobs of a server"), ("lint", "could be better"), ("eval", "expressions")],
+    [("serve", "whole system"), ("jobs", "the jobs of a server"), ("lint", "broken"), ("eval", "expressions"), ("migrate", "database")],
 )
 def test_every_command_says_what_it_does(capsys: pytest.CaptureFixture[str], command: str, words: str) -> None:
     """Those whose modules are not imported for it, too."""
@@ -15,3 +20,23 @@ def test_every_command_says_what_it_does(capsys: pytest.CaptureFixture[str], com
         app(["--help"])
     [line] = [line for line in capsys.readouterr().out.splitlines() if line.strip("│ ").startswith(f"{command} ")]
     assert words in line
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["admin", "--help"]])
+def test_help_loads_no_service(arguments: list[str]) -> None:
+    """Neither a service nor a library of one: asking for help takes no longer than Python and the command line's own library."""
+    code = f"import sys; from dashwright.standalone.cli import app\ntry: app({arguments!r})\nexcept SystemExit: pass\n"
+    code += "import json; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(json.loads(done.stderr))
+    assert not loaded & {"aiohttp", "pydantic", "numpy", "duckdb", "asyncpg", "aio_pika", "structlog"}
+    assert {name for name in loaded if name.startswith("dashwright.")} == {"dashwright.standalone", "dashwright.standalone.cli"}
+
+
+def test_eval_reads_standard_input() -> None:
+    """``-`` is a file, not an option."""
+    query = Path(__file__).parents[3] / "examples" / "query.json"
+    command = [str(Path(sys.executable).with_name("dashwright")), "eval", "-", "--format", "json"]
+    done = subprocess.run(command, input=query.read_text(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "worst" in json.loads(done.stdout)["results"]

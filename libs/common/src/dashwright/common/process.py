@@ -5,11 +5,12 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 import structlog
 import uvloop
+from dotenv import dotenv_values
 
 from dashwright.common.database import schema
 from dashwright.common.errors import DashwrightError, Unavailable
@@ -35,8 +36,7 @@ def run(service: str, main: Callable[[Settings], Coroutine[Any, Any, None]]) -> 
         sys.stderr.write(f"{service}: {error}\n")
         return 2
     logging.configure(service, level=settings.log_level, as_json=settings.log_as_json)
-    for name, meant in unknown(os.environ).items():
-        log.warning("unknown_setting", name=name, meant=meant or None)
+    warn_of_unknown_settings(os.environ)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop if settings.event_loop == "uvloop" else None) as runner:
             runner.run(main(settings))
@@ -49,6 +49,12 @@ def run(service: str, main: Callable[[Settings], Coroutine[Any, Any, None]]) -> 
         sys.stderr.write(f"{service}: {error.message}\n")
         return 1
     return 0
+
+
+def warn_of_unknown_settings(environment: Mapping[str, str]) -> None:
+    """Log each variable with our prefix, of ``environment`` or ``.env``, that is no setting, with the one that was probably meant."""
+    for name, meant in unknown({**dotenv_values(".env"), **environment}).items():
+        log.warning("unknown_setting", name=name, did_you_mean=meant or None)
 
 
 def stop_signal() -> asyncio.Event:

@@ -290,7 +290,7 @@ def _secrets_dir() -> Path | None:
     return Path(named)
 
 
-def unknown(environment: Mapping[str, str]) -> dict[str, str]:
+def unknown(environment: Mapping[str, str | None]) -> dict[str, str]:
     """Variables with our prefix that are no setting, each with the setting that was probably meant (or an empty text)."""
     known = [name.upper() for name in Settings.model_fields]
     given = [name for name in environment if name.startswith(PREFIX) and not name.startswith(_FOR_TESTS)]

@@ -41,7 +41,7 @@ class _Stopped(Clock):
 
 
 def evaluate(
-    file: str,
+    file: Annotated[str, Parameter(allow_leading_hyphen=True)],
     /,
     *,
     panel: str | None = None,

@@ -1,11 +1,16 @@
 """The whole system in one process: the same services over an embedded database and an in-memory broker, or over real ones."""
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated
 
 import structlog
+from cyclopts import Parameter
+from cyclopts.validators import Number
 from pydantic import SecretStr
 
 from dashwright.api.main import Gateway
@@ -17,7 +22,7 @@ from dashwright.common.database.pool import Database
 from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.memory import MemoryBroker
-from dashwright.common.settings import Settings
+from dashwright.common.settings import PREFIX, Settings
 from dashwright.expressions.main import ExpressionsWorker
 from dashwright.jobs_worker.main import JobsWorker
 from dashwright.standalone import secret_key
@@ -26,6 +31,25 @@ from dashwright.standalone.database import database_of
 log = structlog.get_logger()
 
 SERVICE = "dashwright"
+
+
+def run(
+    *,
+    port: Annotated[int | None, Parameter(validator=Number(gte=0, lte=65535))] = None,
+    data_dir: Path | None = None,
+) -> int:
+    """Start the whole system in this process. Settings come from DASHWRIGHT_… variables; options win over them.
+
+    Parameters
+    ----------
+    port
+        Where the gateway listens, instead of DASHWRIGHT_HTTP_PORT (3000); 0 takes a free port.
+    data_dir
+        The folder of the database and of all that is stored, instead of DASHWRIGHT_DATA_DIR (.dashwright).
+    """
+    options = {"HTTP_PORT": port, "DATA_DIR": data_dir}
+    os.environ.update({PREFIX + name: str(value) for name, value in options.items() if value is not None})
+    return process.run(SERVICE, serve)
 
 
 async def serve(settings: Settings) -> None:

@@ -6,9 +6,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Final
 
+import orjson
 from cyclopts import App, Parameter
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from dashwright.common.errors import DashwrightError
 from dashwright.common.models.provisioning import State
@@ -42,10 +44,13 @@ class Where:
 
 
 HERE: Final = Where()
+AsJson = Annotated[bool, Parameter(name="--json", negative="")]
+
+_STYLES: Final = {State.PENDING: "dim", State.WORKING: "cyan", State.SUCCESS: "green", State.ERROR: "red"}
 
 
 @app.command(name="list")
-def list_(*, repository: str = "", where: Where = HERE) -> int:
+def list_(*, repository: str = "", as_json: AsJson = False, where: Where = HERE) -> int:
     """List the jobs that wait, are at work, or have ended.
 
     The exit status is 0, 1 where there is no such repository, 2 when the jobs cannot be told.
@@ -54,6 +59,8 @@ def list_(*, repository: str = "", where: Where = HERE) -> int:
     ----------
     repository
         Only those of this repository.
+    as_json
+        Print a JSON list of Job objects.
     """
 
     async def run(server: Server, console: Console) -> int:
@@ -61,9 +68,13 @@ def list_(*, repository: str = "", where: Where = HERE) -> int:
         if repository and not found and not await server.has_repository(repository):
             sys.stderr.write(f"dashwright jobs: there is no repository {plain(repository)}\n")
             return FAILED
+        found.sort(key=lambda job: (job.created, job.name), reverse=True)
+        if as_json:
+            _print_json([job.document for job in found])
+            return 0
         table = Table("name", "repository", "action", "state", "progress", "created", "message", box=None, pad_edge=False)
-        for job in sorted(found, key=lambda job: (job.created, job.name), reverse=True):
-            table.add_row(*(plain(text) for text in _row(job)))
+        for job in found:
+            table.add_row(*_row(job))
         console.print(table if found else "no jobs")
         return 0
 
@@ -71,23 +82,33 @@ def list_(*, repository: str = "", where: Where = HERE) -> int:
 
 
 @app.command
-def follow(name: str, /, *, where: Where = HERE) -> int:
+def follow(name: str, /, *, as_json: AsJson = False, where: Where = HERE) -> int:
     """Show what a job does until it ends.
 
     The exit status is 0 where it ended in success, 1 where it did not, 2 when that cannot be told.
+
+    Parameters
+    ----------
+    as_json
+        Print nothing until the job ends, then its Job object as JSON.
     """
 
     async def run(server: Server, console: Console) -> int:
-        return await _followed(server, console, name)
+        return await _followed(server, console, name, as_json=as_json)
 
     return _run(where, run)
 
 
 @app.command
-def cancel(name: str, /, *, where: Where = HERE) -> int:
+def cancel(name: str, /, *, as_json: AsJson = False, where: Where = HERE) -> int:
     """End a job that waits or is at work; what it has not stored yet is not stored.
 
     The exit status is 0, or 2 when there is no such job or it has ended already.
+
+    Parameters
+    ----------
+    as_json
+        Print the Job object, as it was before, as JSON.
     """
 
     async def run(server: Server, console: Console) -> int:
@@ -96,14 +117,17 @@ def cancel(name: str, /, *, where: Where = HERE) -> int:
             sys.stderr.write(f"dashwright jobs: {plain(name)} has ended already ({job.status.state.value})\n")
             return NOT_DONE
         await server.cancel(job)
-        console.print(f"{plain(name)} cancelled", markup=False)
+        if as_json:
+            _print_json(job.document)
+        else:
+            console.print(f"{plain(name)} cancelled", markup=False)
         return 0
 
     return _run(where, run)
 
 
 @app.command
-def sync(repository: str, /, *, incremental: bool = False, wait: bool = True, where: Where = HERE) -> int:
+def sync(repository: str, /, *, incremental: bool = False, wait: bool = True, as_json: AsJson = False, where: Where = HERE) -> int:
     """Ask for a sync of a repository, and show what it does until it ends.
 
     The exit status is 0 where it ended in success, 1 where it did not, 2 when it could not be asked for.
@@ -114,26 +138,42 @@ def sync(repository: str, /, *, incremental: bool = False, wait: bool = True, wh
         Look only at what differs from the commit that is stored.
     wait
         Without, only the job's name is printed.
+    as_json
+        Print the Job object as JSON: at its end, or with ``--no-wait`` as it was submitted.
     """
 
     async def run(server: Server, console: Console) -> int:
         job = await server.sync(repository, incremental=incremental)
         if wait:
-            return await _followed(server, console, job.name)
-        console.print(plain(job.name), markup=False)
+            return await _followed(server, console, job.name, as_json=as_json)
+        if as_json:
+            _print_json(job.document)
+        else:
+            console.print(plain(job.name), markup=False)
         return 0
 
     return _run(where, run)
 
 
-def _row(job: Job) -> tuple[str, ...]:
+def _row(job: Job) -> list[Text]:
     status = job.status
     progress = "" if status.progress is None else f"{status.progress:.0f} %"
-    return job.name, job.spec.repository, job.spec.action.value, status.state.value, progress, job.created, status.message or ""
+    texts = (job.name, job.spec.repository, job.spec.action.value, status.state.value, progress, job.created, status.message or "")
+    row = [Text(plain(text)) for text in texts]
+    row[3].stylize(_STYLES[status.state])
+    return row
 
 
-async def _followed(server: Server, console: Console, name: str) -> int:
-    job = await following.show(console, server, name)
+def _print_json(document: object) -> None:
+    sys.stdout.write(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
+
+
+async def _followed(server: Server, console: Console, name: str, *, as_json: bool) -> int:
+    if as_json:
+        job = await following.end_of(server, name)
+        _print_json(job.document)
+    else:
+        job = await following.show(console, server, name)
     return 0 if job.status.state is State.SUCCESS else FAILED
 
 

@@ -37,6 +37,13 @@ async def follow(server: Server, name: str) -> AsyncIterator[Job]:
             await asyncio.sleep(failures)
 
 
+async def end_of(server: Server, name: str) -> Job:
+    """Return the job once it has ended."""
+    async for job in follow(server, name):
+        last = job
+    return last
+
+
 async def show(console: Console, server: Server, name: str) -> Job:
     """The job at its end: a bar on a terminal, else a line for each change that a reader would notice."""
     shown = _bar if console.is_terminal else _lines

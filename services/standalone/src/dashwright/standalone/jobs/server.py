@@ -42,6 +42,7 @@ class Job:
     created: str
     spec: JobSpec
     status: JobStatus
+    document: Mapping[str, Any]  #: The whole object, as the server returned it.
 
     @property
     def has_ended(self) -> bool:
@@ -201,6 +202,6 @@ def _job(item: Any) -> Job:
     try:
         metadata = item["metadata"]
         spec, status = JobSpec.model_validate(item["spec"]), JobStatus.model_validate(item.get("status") or {})
-        return Job(metadata["name"], metadata["resourceVersion"], metadata["creationTimestamp"], spec, status)
+        return Job(metadata["name"], metadata["resourceVersion"], metadata["creationTimestamp"], spec, status, item)
     except (KeyError, TypeError, ValidationError) as error:
         raise SourceFailed("the server tells of a job in a shape that is not known here: is it of another version?") from error

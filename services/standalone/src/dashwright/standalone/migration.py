@@ -1,0 +1,26 @@
+"""``dashwright migrate``: the schema of the database at this version."""
+
+import asyncio
+import os
+import sys
+
+from dashwright.common.database import schema
+from dashwright.common.errors import DashwrightError
+from dashwright.common.observability import logging
+from dashwright.common.process import warn_of_unknown_settings
+from dashwright.common.settings import SettingsError, load, require
+
+SERVICE = "dashwright"
+
+
+def migrate() -> int:
+    """Bring the database that DASHWRIGHT_DATABASE_URL names to this version's schema."""
+    logging.configure(SERVICE)
+    warn_of_unknown_settings(os.environ)
+    try:
+        applied = asyncio.run(schema.migrate(require(load().database_url, "DATABASE_URL")))
+    except (SettingsError, DashwrightError) as error:
+        sys.stderr.write(f"dashwright migrate: {error}\n")
+        return 1
+    sys.stdout.write(f"applied: {', '.join(applied)}\n" if applied else "nothing to do: the schema is current\n")
+    return 0
