@@ -96,11 +96,11 @@ async def test_everything_is_a_file_by_its_title(git_api: Api, git_server: GitSe
     assert (status["state"], counts(status), counts(status, "folders")) == ("success", {"create": 3}, {"create": 3}), status
     assert tree(git_server, "exported") == [
         "Empty/.keep",
-        "Web - more/Deep/größe.json",
-        "Web - more/old-one.json",
+        "Web & more/Deep/größe.json",
+        "Web & more/old-one.json",
         "test-dashboard-created-at-v2.json",
     ]
-    assert file(git_server, "Web - more/old-one.json", "exported") == {
+    assert file(git_server, "Web & more/old-one.json", "exported") == {
         "apiVersion": "dashboard.grafana.app/v0alpha1",
         "kind": "Dashboard",
         "spec": {"title": "Old one", "panels": []},
@@ -227,9 +227,10 @@ async def test_too_deep_is_told_and_all_others_go(git_api: Api, git_server: GitS
         await folder(git_api, f"f{number}", f"{number}", parent)
         parent = f"f{number}"
     await dashboard(git_api, "low", "Low", parent)
-    status = await export(branch="side", path="1/2/3/4")
+    status = await export(branch="side", path="1/2/3/4/5")
     assert counts(status) == {"create": 1, "error": 1}
-    assert "error writing: 1/2/3/4/0/1/2/3/low.json (path too deep)" in status["errors"]
+    reason = "path too deep: 9 directories, at most 8 become folders (DASHWRIGHT_FOLDER_DEPTH)"
+    assert f"error writing: 1/2/3/4/5/0/1/2/3/low.json ({reason})" in status["errors"]
 
 
 async def test_a_branch_that_moves_meanwhile_is_built_upon(git_api: Api, git_server: GitServer, export: Export) -> None:

@@ -285,12 +285,13 @@ async def test_what_is_pushed_into_an_open_folder_is_open_at_once(git_api: Api, 
 
 
 async def test_what_is_pushed_is_open_to_editors_once_it_is_synced(git_api: Api, started: Started) -> None:
-    """A text alone makes a folder, too; directories that only a .keep holds, and those that the change makes, do not stand in the way."""
+    """A text may be read where no folder comes to be; directories without a dashboard, and new ones, do not stand in the way."""
     work = await started("write", target="instance")
-    work.commit({"new/README.md": "text", "kept/.keep": ""})
+    work.commit({"docs/README.md": "text", "new/README.md": "text", "new/n.json": dashboard("n", "N"), "kept/.keep": ""})
     auth = await editor(git_api)
     assert (await git_api("POST", f"{FILES}/kept/k.json", json.loads(dashboard("k", "K")), auth=auth))[0] == 200
     assert (await git_api("GET", f"{FILES}/kept/k.json", auth=auth))[0] == 200
+    assert (await git_api("GET", f"{FILES}/docs/README.md", auth=auth))[0] == 200
     assert (await git_api("GET", f"{FILES}/new/README.md", auth=auth))[0] == 403
     await synced(git_api)
     assert (await git_api("GET", f"{FILES}/new/README.md", auth=auth))[0] == 200

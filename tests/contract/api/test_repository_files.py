@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from tests.contract.api.conftest import ADMIN, Api
@@ -201,10 +202,13 @@ async def test_what_cannot_be_a_file_is_refused(api: Api, worker: StandIn) -> No
         ("deep//a.json", "double slashes"),
         (".git/config", "hidden"),
         ("deep/%2Egit/a.json", "hidden"),
-        ("a%2520b.json", "percent"),
-        ("a%23.json", "invalid characters"),
+        ("a%252eb.json", "%2e"),
+        ("a%252Fb.json", "%2F"),
+        ("%252e%252e/a.json", "%2e"),
+        ("a%25252e.json", "%252e"),
+        ("a%0Ab.json", "invalid characters"),
+        ("a%E2%80%AEb.json", "invalid characters"),
         ("a%5Cb.json", "invalid characters"),
-        ("1/2/3/4/5/6/7/8/9.json", "too deep"),
     ],
 )
 async def test_a_path_is_judged_as_it_was_sent(api: Api, worker: StandIn, path: str, said: str) -> None:
@@ -215,10 +219,14 @@ async def test_a_path_is_judged_as_it_was_sent(api: Api, worker: StandIn, path: 
     assert worker.asked == []
 
 
-async def test_a_file_whose_name_has_a_space_is_reached(api: Api, worker: StandIn) -> None:
-    """A sync takes it, and so do letters of any script."""
-    assert (await raw(api, "GET", f"{FILES}/deep/%C3%A4%20b.json"))[0] == 200
-    assert worker.asked[0]["path"] == "deep/ä b.json"
+@pytest.mark.parametrize("name", ["ä b", "%20", *"()&+',#=;@!~[]{}<>:\"|?*`$^%", "\N{ROCKET}"])
+async def test_a_file_with_any_printable_name_is_reached(api: Api, worker: StandIn, name: str) -> None:
+    """By its path, percent-encoded once; and by the query where it is moved."""
+    for method in ("GET", "PUT", "DELETE"):
+        assert (await raw(api, method, f"{FILES}/deep/{quote(name, safe='')}.json"))[0] == 200
+        assert worker.asked.pop()["path"] == f"deep/{name}.json"
+    assert (await raw(api, "POST", f"{FILES}/new.json?originalPath={quote(f'{name}/a.json', safe='')}"))[0] == 200
+    assert worker.asked.pop()["originalPath"] == f"{name}/a.json"
 
 
 async def raw(api: Api, method: str, path: str) -> tuple[int, Any]:

@@ -210,13 +210,6 @@ async def test_what_is_asked_for_besides_is_looked_at_too(work: Work, read: Read
     assert await checkout.changed(checkout.commit, ["b.json/"]) is None
 
 
-async def test_a_directory_that_is_only_kept_is_told(work: Work, read: Read) -> None:
-    """One that holds files to keep it and nothing else, itself and below; a hidden directory is something else."""
-    work.commit({"a/b/.keep": "", "c/.keep": "", "c/x.md": "x", "d/.keep": "", "d/.git-like/x": "", "e/.keep/x": "", "f/.gitkeep": ""})
-    bare = {entry.path for entry in await (await read()).entries() if entry.bare}
-    assert bare == {"a/", "a/b/"}
-
-
 @pytest.mark.parametrize("name", [".keep", "a.json"])
 async def test_one_tree_in_millions_of_places_is_looked_at_within_bounds(work: Work, read: Read, name: str) -> None:
     """A repository of a few hundred bytes may name more paths than any memory holds: that is too many, and no difference to be told."""

@@ -121,10 +121,9 @@ def test_reserved_names_are_refused(name: str) -> None:
         (directory("a/../b"), "spec.githost.path", "traversal attempt"),
         (directory(".github/boards"), "spec.githost.path", "hidden file or directory"),
         (directory("a//b"), "spec.githost.path", "double slashes"),
-        (directory("a%2fb"), "spec.githost.path", "percent character"),
+        (directory("a%2fb"), "spec.githost.path", "path contains %2f"),
         (directory("a\\b"), "spec.githost.path", "invalid characters"),
         (directory("a\nb"), "spec.githost.path", "invalid characters"),
-        (directory("/".join("abcdefghi")), "spec.githost.path", "too deep"),
         (directory("a" * 1025), "spec.githost.path", "too long"),
     ],
 )

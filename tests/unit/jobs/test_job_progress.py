@@ -52,12 +52,25 @@ def test_failure_of_the_whole_job_is_its_message() -> None:
     assert tally.progress == 10
 
 
-def test_error_on_an_ignored_file_does_not_count() -> None:
-    """What is no resource cannot fail."""
+def test_what_is_not_counted_counts_nowhere() -> None:
+    """Not even with an error."""
     tally = Tally()
-    tally.record(result(Effect.IGNORED, "a.txt", "unsupported"))
+    tally.record(result(Effect.UNCOUNTED, "a/", "unsupported"))
     assert tally.verdict[0] is State.SUCCESS
     assert tally.summary() == []
+
+
+def test_ignored_files_and_warnings_are_no_errors() -> None:
+    """They are counted beside the total; twenty texts of warnings are kept."""
+    tally = Tally()
+    for index in range(25):
+        tally.record(Result(Effect.IGNORED, "dashboard.grafana.app", "dashboards", f"{index}.json", warning="a copy"))
+    tally.record(result(Effect.IGNORED, "package.json"))
+    (entry,) = tally.summary()
+    assert (tally.verdict[0], tally.errors, entry.errors) == (State.SUCCESS, [], None)
+    assert (entry.total, entry.ignored, entry.warning) == (0, 26, 25)
+    assert entry.warnings is not None
+    assert (len(entry.warnings), entry.warnings[0]) == (20, "a copy (file: 0.json, action: ignored)")
 
 
 @pytest.mark.parametrize(("total", "done", "percent"), [(4, 1, 25.0), (0, 3, 0.0), (2, 3, 100.0)])
@@ -120,6 +133,9 @@ def test_summary_has_one_entry_a_resource() -> None:
         "write": 2,
         "error": 1,
         "noop": 7,
+        "ignored": 0,
+        "warning": 0,
+        "warnings": None,
     }
     assert (folders.resource, folders.create, folders.errors) == ("folders", 1, None)
 
@@ -130,7 +146,7 @@ def test_total_is_the_sum_of_the_counters(effects: list[tuple[Effect, bool]]) ->
     tally = Tally(total=len(effects))
     for effect, fails in effects:
         tally.record(result(effect, error="x" if fails else ""))
-    counted = [effect for effect, _ in effects if effect is not Effect.IGNORED]
+    counted = [effect for effect, fails in effects if effect is not Effect.UNCOUNTED and (fails or effect is not Effect.IGNORED)]
     assert sum(entry.total or 0 for entry in tally.summary()) == len(counted)
     assert tally.progress == (100.0 if effects else 0.0)
 

@@ -87,11 +87,7 @@ class Revision(Tree):
 
     async def entries(self) -> Sequence[Entry]:
         reached = {path for file in self.files for path in _reached(file)}
-        return [self._directory(path) if path.endswith("/") else Entry(path, _checksum(self.files[path])) for path in reached]
-
-    def _directory(self, path: str) -> Entry:
-        below = [file.rpartition("/") for file in self.files if file.startswith(path)]
-        return Entry(path, bare=not paths.is_hidden(path) and all(name == ".keep" and not paths.is_hidden(at) for at, _, name in below))
+        return [Entry(path) if path.endswith("/") else Entry(path, _checksum(self.files[path])) for path in reached]
 
     async def changed(self, since: str, besides: Collection[str] = ()) -> Difference | None:
         if since != str(self.number - 1):

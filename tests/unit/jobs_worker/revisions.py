@@ -8,16 +8,18 @@ from hypothesis import strategies as st
 Files = Mapping[str, bytes]
 Edit = Callable[[Files], Files]
 
-_DIRECTORIES = st.sampled_from(["", "a/", "a/b/", "a/b/c/", "d/", "d e/", ".hidden/", "a/.git/", "1.json/"])
+_DIRECTORIES = st.sampled_from(["", "a/", "a/b/", "a/b/c/", "d/", "d (e) & #1/", ".hidden/", "a/.git/", "1.json/"])
 _NAMES = st.sampled_from(["1.json", "2.json", "3.yaml", "x.md", ".keep", ".dot.json"])
-_ODD = st.sampled_from(["odd%.json", "bad#/1.json", "a/bad#/x.md"])
+_ODD = st.sampled_from(["odd\\.json", "bad%2e/1.json", "a/bad%2F/x.md"])
 PATHS = st.builds(str.__add__, _DIRECTORIES, _NAMES)
 GOOD = st.builds(
     lambda name, title: orjson.dumps({"uid": name, "title": title, "panels": []}),
     st.sampled_from(["n1", "n2", "n3", "n4", "n5", "n6", "n7", ""]),
     st.sampled_from(["T", "U"]),
 )
-BAD = st.sampled_from([b"{", b'{"kind": "Secret"}', b""])
+BAD = st.sampled_from([b"{", b'{"kind": "Dashboard"}', b'{"panels": []}'])
+NONE = st.sampled_from([b"", b"[]", b'{"name": "a package"}', b"{} // no dashboard"])
+"""Bodies without a resource."""
 
 
 def _write(path: str, body: bytes) -> Edit:

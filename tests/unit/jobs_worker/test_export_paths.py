@@ -1,6 +1,7 @@
 """Where exported objects lie: every title has a place that a sync reads, and no two objects share one."""
 
 import json
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -20,6 +21,9 @@ def folder(name: str, title: str, parent: str = "") -> Exportable:
     return Exportable(Key(FOLDER.group, FOLDER.plural, name), name, 1, title, parent)
 
 
+at_a_path = partial(fault_of, deepest=8)
+
+
 def board(name: str, title: str, parent: str = "") -> Exportable:
     return Exportable(Key(DASHBOARD.group, DASHBOARD.plural, name), name, 1, title, parent)
 
@@ -36,9 +40,9 @@ def test_no_two_share_a_place(above: list[tuple[str, int]], boards: list[tuple[s
     for number, (title, parent) in enumerate(boards):
         name = "nN"[number % 2] + str(number // 2)
         item = board(name, title, f"f{parent % len(folders)}" if folders and parent else "")
-        found.append(place(item, directories.path(item.folder) or "", taken, lambda _: True))
+        found.append(place(item, directories.path(item.folder) or "", taken, lambda _: True, at_a_path))
     assert len({path.casefold() for path in found}) == len(found)
-    assert [fault for path in found if (fault := fault_of(path if path.endswith(".json") else f"{path}x.json"))] == []
+    assert [fault for path in found if (fault := at_a_path(path if path.endswith(".json") else f"{path}x.json"))] == []
 
 
 @pytest.mark.parametrize(
@@ -59,7 +63,7 @@ def test_a_slug_is_what_can_be_read_of_a_title(title: str, expected: str) -> Non
 def test_the_oldest_has_the_plain_path() -> None:
     """Others have their names behind it, and where that is not enough, a digest."""
     taken: set[str] = set()
-    found = [place(board(name, "CPU"), "", taken, lambda _: True) for name in ("b", "a", "A")]
+    found = [place(board(name, "CPU"), "", taken, lambda _: True, at_a_path) for name in ("b", "a", "A")]
     assert found[:2] == ["cpu.json", "cpu-a.json"]
     assert found[2].startswith("cpu-")
     assert len(found[2]) == len("cpu-.json") + 16
@@ -71,7 +75,7 @@ def test_a_dashboard_without_a_slug_is_called_by_its_name() -> None:
 
 def test_where_others_lie_nothing_is_placed() -> None:
     with pytest.raises(BadRequest, match="other files are in its place"):
-        place(board("a", "A"), "", set(), lambda _: False)
+        place(board("a", "A"), "", set(), lambda _: False, at_a_path)
 
 
 def test_a_folder_in_no_tree_has_no_directory() -> None:

@@ -18,7 +18,7 @@ def spec(*workflows: str, branch: str = "main", kind: str = "githost") -> Reposi
     )
 
 
-@pytest.mark.parametrize("path", ["a.json", "a b/c.yaml", "deep/d.yml", "deep/", ""])
+@pytest.mark.parametrize("path", ["a.json", "a (b) & #c/d+e'f,g.yaml", "deep/d.yml", "deep/", ""])
 def test_a_name(path: str) -> None:
     check_name(path)
 
@@ -34,7 +34,7 @@ def test_a_name(path: str) -> None:
         ("a/../b.json", "traversal"),
         (".a/b.json", "hidden"),
         ("a//b.json", "double slashes"),
-        ("1/2/3/4/5/6/7/8/9.yaml", "too deep"),
+        ("a%2F..%2Fb.json", "%2F"),
     ],
 )
 def test_a_name_that_is_none(path: str, reason: str) -> None:

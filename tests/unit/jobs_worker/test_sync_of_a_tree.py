@@ -39,14 +39,14 @@ async def test_file_becomes_a_managed_object_in_its_folder() -> None:
 async def test_target_folder_puts_all_into_the_repositorys_folder() -> None:
     """The root folder is named like the repository, shows its title, and follows it."""
     store = Store()
-    await run_sync({"a.json": classic("a"), "sub/": b""}, store, target=SyncTarget.FOLDER)
+    await run_sync({"a.json": classic("a"), "sub/b.json": classic("b")}, store, target=SyncTarget.FOLDER)
     root = store.objects[folder_key(REPOSITORY)]
     assert (root.extract.title, root.folder, root.annotations) == ("The team", "", OURS)
     assert store.dashboards()["a.json"].folder == REPOSITORY
     assert store.folders()["sub"].folder == REPOSITORY
-    tally = await run_sync({"a.json": classic("a"), "sub/": b""}, store, target=SyncTarget.FOLDER, title="Renamed")
+    tally = await run_sync({"a.json": classic("a"), "sub/b.json": classic("b")}, store, target=SyncTarget.FOLDER, title="Renamed")
     assert store.objects[folder_key(REPOSITORY)].extract.title == "Renamed"
-    assert [(entry.resource, entry.update, entry.noop) for entry in tally.summary()] == [("dashboards", 0, 1), ("folders", 0, 1)]
+    assert [(entry.resource, entry.update, entry.noop) for entry in tally.summary()] == [("dashboards", 0, 2), ("folders", 0, 1)]
 
 
 async def test_all_changes_are_one_call() -> None:
@@ -82,11 +82,11 @@ async def test_nothing_changed_reads_and_writes_nothing() -> None:
 async def test_bad_file_costs_nothing_else() -> None:
     """All others go in; the job ends in error and names the file."""
     store = Store()
-    tally = await run_sync({"bad.json": b"{", "good.json": classic("good"), "odd#.json": b"", "other.yaml": b"kind: Secret"}, store)
+    tally = await run_sync({"bad.json": b"{", "good.json": classic("good"), "odd\\.json": b"", "other.yaml": b"kind: Dashboard"}, store)
     assert list(store.dashboards()) == ["good.json"]
     assert tally.verdict == (State.ERROR, "completed with errors")
     assert [text.partition(" (file: ")[2] for text in tally.errors] == [
-        "odd#.json, action: create)",
+        "odd\\.json, action: create)",
         "bad.json, action: create)",
         "other.yaml, action: create)",
     ]
@@ -97,7 +97,7 @@ async def test_bad_file_costs_nothing_else() -> None:
 async def test_what_is_told_of_a_bad_file_can_be_stored() -> None:
     """However odd what is quoted, and however long: no text that a database or an answer would refuse."""
     store = Store()
-    odd = b'{"apiVersion": "\\u0000\\ud800", "kind": "' + b"x" * 5000 + b'"}'
+    odd = b'{"apiVersion": "dashboard.grafana.app/\\u0000\\ud800", "kind": "' + b"x" * 5000 + b'"}'
     tally = await run_sync({"odd.json": odd, "long.json": odd.replace(b"x", b"\xc3\xbc")}, store)
     assert tally.error_count == 2
     for told in (*tally.errors, *(item.message for item in store.quarantine.values())):

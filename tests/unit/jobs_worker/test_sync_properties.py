@@ -11,12 +11,12 @@ from tests.unit.jobs_worker.doubles import Store, classic, run_sync
 from dashwright.common.jobs import paths
 from dashwright.common.models.provisioning import SyncTarget
 
-DIRECTORIES = st.sampled_from(["", "a/", "a/b/", "c/", "a b/", ".hidden/", "c/.git/", "bad#/"])
-FILES = st.sampled_from(["1.json", "2.json", "3.yaml", "x.md", ".keep", ".dot.json", "odd%.json"])
+DIRECTORIES = st.sampled_from(["", "a/", "a/b/", "c/", "a b/", ".hidden/", "c/.git/", "bad%2f/"])
+FILES = st.sampled_from(["1.json", "2.json", "3.yaml", "x.md", ".keep", ".dot.json", "odd\\.json"])
 NAMES = st.sampled_from(["n1", "n2", "n3", "n4", ""])
 BODIES = st.one_of(
     st.builds(lambda name, title: orjson.dumps({"uid": name, "title": title, "panels": []}), NAMES, st.sampled_from(["T", "U", "V"])),
-    st.sampled_from([b"{", b'{"kind": "Secret"}', b""]),
+    st.sampled_from([b"{", b'{"kind": "Dashboard"}', b"", b"[]"]),
 )
 TREES = st.dictionaries(st.builds(str.__add__, DIRECTORIES, FILES), BODIES, max_size=10)
 DISTINCT = st.dictionaries(

@@ -4,10 +4,11 @@ import pytest
 from tests.unit.jobs_worker.doubles import REPOSITORY, dashboard_key, folder_key
 
 from dashwright.common.errors import Invalid
+from dashwright.common.jobs import paths
 from dashwright.common.jobs.names import folder_name
 from dashwright.jobs_worker.domain.folders import Folders
 from dashwright.jobs_worker.domain.objects import Entry, Managed
-from dashwright.jobs_worker.domain.plan import make_plan
+from dashwright.jobs_worker.domain.plan import Prepared, make_plan
 from dashwright.jobs_worker.domain.survey import Survey, survey
 
 FOLDERS = Folders(REPOSITORY, "", rooted=False)
@@ -26,7 +27,9 @@ def stored(path: str, checksum: str = "old") -> Managed:
 
 
 def folder_changes(found: Survey, *managed: Managed) -> tuple[list[str], list[str]]:
-    plan = make_plan(found, [], managed, {}, FOLDERS)
+    prepared = [Prepared(file.path, file.checksum, dashboard_key(file.path), file.stored, 0) for file in found.candidates]
+    found.wanted.update(directory for file in prepared for directory in paths.directories(file.path))
+    plan = make_plan(found, prepared, managed, {}, FOLDERS)
     return plan.directories, [item.path for item in plan.removals]
 
 
@@ -64,48 +67,48 @@ def test_object_that_came_from_no_file_stops_the_survey() -> None:
 @pytest.mark.parametrize(
     ("entries", "made"),
     [
-        ([Entry("a/b/c.md")], ["a/", "a/b/"]),
-        ([Entry("a/"), Entry("b/")], ["a/", "b/"]),
-        ([Entry("one/two/.hidden/x.json")], ["one/", "one/two/"]),
-        ([Entry("one/.gitkeep")], ["one/"]),
+        ([Entry("a/b/c.json", "x")], ["a/", "a/b/"]),
+        ([Entry("a b/c#d (e)/x.yml", "x")], ["a b/", "a b/c#d (e)/"]),
+        ([Entry("a/b/c.md"), Entry("a/"), Entry("b/")], []),
+        ([Entry("one/two/.hidden/x.json"), Entry("one/.gitkeep")], []),
         ([Entry("a/.keep")], []),
-        ([Entry("a/", bare=True), Entry("a/b/", bare=True), Entry("a/b/.keep")], []),
-        ([Entry("a/"), Entry("a/b/", bare=True), Entry("a/b/.keep"), Entry("a/c.md")], ["a/"]),
+        ([Entry("a/x.json", fault="a symbolic link")], []),
+        ([Entry("/".join("abcdefghijklmnop") + "/")], []),
         ([Entry(".hidden/x.json"), Entry("README.md")], []),
-        ([Entry("a b/c#d/x.md")], []),
     ],
 )
 def test_directories_that_get_a_folder(entries: list[Entry], made: list[str]) -> None:
-    """A directory counts when it is there or holds anything visible; parents come first; a lone .keep makes none."""
+    """A directory is one when a resource lies in it or below, whatever it is called; parents come first."""
     assert folder_changes(survey(entries, [], FOLDERS)) == (made, [])
 
 
-def test_folder_stays_while_anything_lies_below() -> None:
-    """Unsupported, hidden and unsafe files keep folders; deepest go first where nothing is left."""
+def test_folder_stays_while_its_directory_is_there() -> None:
+    """Files of any kind keep it; deepest go first where nothing is left."""
     managed = [stored_folder(path) for path in ("doc", "hid", "odd", "gone", "gone/deep", "doc/gone")]
-    found = survey([Entry("doc/a.md"), Entry("hid/", bare=True), Entry("hid/.keep"), Entry("odd/a#.json")], managed, FOLDERS)
+    found = survey([Entry("doc/a.md"), Entry("hid/"), Entry("hid/.keep"), Entry("odd/a%2e.json")], managed, FOLDERS)
     assert folder_changes(found, *managed) == ([], ["doc/gone", "gone/deep", "gone"])
 
 
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("a#b.json", "path contains invalid characters"),
-        ("d/" * 8 + "x.json", "path too deep"),
-        ("d/" * 8, "path too deep"),
-        ("a%b/", "path contains percent character which could be used for URL encoding attacks"),
+        ("a\\b.json", "path contains invalid characters"),
+        ("a\tb.yml", "path contains invalid characters"),
+        ("a%2Eb/x.json", "path contains %2E"),
+        ("../x.json", "path contains traversal"),
     ],
 )
 def test_unsafe_path_is_a_fault_of_its_own(path: str, message: str) -> None:
-    """An unsafe file or directory is named with the reason; others go on."""
+    """An unsafe file is named with the reason; others go on."""
     found = survey([Entry(path, "x"), Entry("good.json", "x")], [], FOLDERS)
-    assert [(fault.path, fault.message) for fault in found.faults] == [(path, message)]
+    ((fault, reason),) = [(fault.path, fault.message) for fault in found.faults]
+    assert (fault, reason.startswith(message)) == (path, True)
     assert [file.path for file in found.candidates] == ["good.json"]
 
 
 def test_unsafe_file_that_is_no_resource_is_no_fault() -> None:
     """Nobody asked for it to be synced."""
-    assert survey([Entry("notes #1.txt")], [], FOLDERS).faults == []
+    assert survey([Entry("notes\\1.txt"), Entry("odd%2e/")], [], FOLDERS).faults == []
 
 
 def test_refused_entry_is_a_fault_with_what_is_stored() -> None:

@@ -113,12 +113,18 @@ async def seen(trial: Trial) -> Seen:
     place = trial.data / "repositories" / "folder"
     place.mkdir(parents=True)
     (place / "x.json").write_text(dashboard("x", "X"))
-    local = {"title": "L", "type": "local", "workflows": [], "local": {"path": str(place)}, "sync": {"enabled": False, "target": "folder"}}
+    local = {
+        "title": "L",
+        "type": "local",
+        "workflows": [],
+        "local": {"path": str(place), "include": ["*.json"], "exclude": ["old/"]},
+        "sync": {"enabled": False, "target": "folder"},
+    }
     folder = await answer(trial, REPOSITORIES, "POST", {"metadata": {"name": "folder"}, "spec": local}, 201)
     seen.add(RepositorySpec, folder["spec"])
     seen.add(FileList, await answer(trial, f"{REPOSITORIES}/folder/files"))
     part = {"title": "P", "type": "githost", "workflows": [], "sync": {"enabled": False, "target": "folder"}}
-    part |= {"githost": {"url": trial.server.url("team.git"), "path": "folder"}}
+    part |= {"githost": {"url": trial.server.url("team.git"), "path": "folder", "include": ["*.json"], "exclude": ["old/"]}}
     seen.add(RepositorySpec, (await answer(trial, REPOSITORIES, "POST", {"metadata": {"name": "part"}, "spec": part}, 201))["spec"])
     await trial.later()
     trial.work.commit(
@@ -126,6 +132,8 @@ async def seen(trial: Trial) -> Seen:
             "a.json": dashboard("a", "A2"),
             "b.json": None,
             "bad.json": "{",
+            "package.json": "{}",
+            "copy.json": dashboard("c", "C"),
             "twice.json": dashboard("c", "Twice"),
             "new.json": dashboard("n", "N"),
         }

@@ -169,7 +169,7 @@ async def test_another_path_makes_the_next_sync_a_whole_one(team: Trial) -> None
     assert await team.api.sql("select uid from resource where name = 'b'") == uid
     await team.change(path="")
     await team.later()
-    assert {"boards", "deploy", "deploy/boards", "deploy/boards/a.json"} <= set(await stored(team))
+    assert {"deploy", "deploy/boards", "deploy/boards/a.json"} <= set(await stored(team))
     await team.change(path="deploy/boards")
     assert well(await team.later())
     assert await stored(team) == {"": "Team", "a.json": "A", "in": "in", "in/b.json": "B"}

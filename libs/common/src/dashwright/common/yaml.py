@@ -54,17 +54,31 @@ def read_yaml(text: str) -> Any:
 
     Takes time linear in the length of ``text``, whatever it holds. Raises Invalid with the line of the fault.
     """
-    if len(list(islice(_DIRECTIVE.finditer(text), _MAX_DIRECTIVES + 1))) > _MAX_DIRECTIVES:
-        raise Invalid(f"not usable as JSON: more than {_MAX_DIRECTIVES} lines begin with %: remove the directives")
-    if _ALIAS.search(text) or next(islice(_OPENING.finditer(text), _UNCHECKED_OPENINGS, None), None):
-        _check_structure(text)
+    _check_cost(text)
     try:
-        tree = _parsed(text)
+        tree = ryaml.loads(text)  # type: ignore[attr-defined]  # its stub re-exports nothing
     except ValueError as fault:
         raise Invalid(f"not valid YAML: {fault}") from fault
     for reason in _faults(tree):
         raise Invalid(f"not usable as JSON: {reason}")
     return tree
+
+
+def read_documents(text: str) -> list[Any]:
+    """Return all documents of a text, also those that are no JSON: with keys of other types, tags and merge keys. Raises Invalid."""
+    _check_cost(text)
+    try:
+        return ryaml.loads_all(text) or []  # type: ignore[attr-defined]  # as above
+    except ValueError as fault:
+        raise Invalid(f"not valid YAML: {fault}") from fault
+
+
+def _check_cost(text: str) -> None:
+    """Raise Invalid for a text that would take too long to read."""
+    if len(list(islice(_DIRECTIVE.finditer(text), _MAX_DIRECTIVES + 1))) > _MAX_DIRECTIVES:
+        raise Invalid(f"not usable as JSON: more than {_MAX_DIRECTIVES} lines begin with %: remove the directives")
+    if _ALIAS.search(text) or next(islice(_OPENING.finditer(text), _UNCHECKED_OPENINGS, None), None):
+        _check_structure(text)
 
 
 def _check_structure(text: str) -> None:
@@ -115,10 +129,6 @@ def _events(text: str) -> Iterator[Any]:
         raise Invalid(f"not valid YAML: {fault.problem}{place}") from fault
     except (YAMLError, UnicodeEncodeError) as fault:
         raise Invalid(f"not valid YAML: {fault}") from fault
-
-
-def _parsed(text: str) -> Any:
-    return ryaml.loads(text)  # type: ignore[attr-defined]  # its stub re-exports nothing
 
 
 def _faults(tree: Any) -> Iterator[str]:

@@ -96,7 +96,7 @@ class JobsWorker:
         self._calls = RpcServer(broker, broker.topology.repositories, calls.answer, signer, prefetch=CALLS_IN_HAND)
         self._rescuer = Rescuer(database, self._relay, clock, attempts=settings.job_attempts, stale=_STALE)
         by_itself = Prober(database, clock, unhurried.look)
-        judged_by = rules(_admission(settings), settings.repository_file_bytes)
+        judged_by = rules(_admission(settings), settings.repository_file_bytes, settings.folder_depth)
         self._scheduler = (
             Scheduler(database, self._relay, by_itself, clock, unhurried.head, rules=judged_by) if settings.scheduling else None
         )
@@ -152,7 +152,7 @@ def _file_calls(settings: Settings, database: Database, clock: Clock, checkouts:
         rules = settings.quota_rules
         return StoredResources(database, clock, rules, repository=repository, edition=edition, actor=actor or ACTOR, message=message)
 
-    opening = Opening(open_objects, FileSpool, _admission(settings), settings.repository_file_bytes)
+    opening = Opening(open_objects, partial(_open_means, settings))
     return FileCalls(database, clock, checkouts, opening)
 
 
@@ -169,7 +169,7 @@ def _opening_stored(settings: Settings, database: Database, clock: Clock) -> Cal
 @contextmanager
 def _open_means(settings: Settings) -> Iterator[Means]:
     with FileSpool() as spool:
-        yield Means(spool, _admission(settings), settings.repository_file_bytes)
+        yield Means(spool, _admission(settings), settings.repository_file_bytes, settings.folder_depth)
 
 
 def _admission(settings: Settings) -> AdmissionSettings:
@@ -224,7 +224,7 @@ def _export_runner(settings: Settings, database: Database, checkouts: Checkouts)
     def open_exports(job: StoredJob, execution: Execution, repository: Repository) -> StoredExports:
         return StoredExports(database, repository, Attempt(job.uid, execution.owner))
 
-    bounds = Bounds(settings.repository_files, settings.repository_file_bytes, settings.repository_bytes)
+    bounds = Bounds(settings.repository_files, settings.repository_file_bytes, settings.repository_bytes, settings.folder_depth)
     return ExportRunner(database, checkouts=checkouts, open_exports=open_exports, open_spool=FileSpool, bounds=bounds)
 
 

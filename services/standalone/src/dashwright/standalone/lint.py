@@ -18,7 +18,8 @@ from dashwright.common.models.repository_views import LintIssue, LintSeverity
 from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.domain.lint.config import FILE, Config, read_config
 from dashwright.jobs_worker.domain.lint.linter import fault_of_config, lint
-from dashwright.jobs_worker.domain.resource import LARGEST_FILE, check_size, is_classic, is_resource, text_of
+from dashwright.jobs_worker.domain.recognition import is_classic, is_resource, wrapped
+from dashwright.jobs_worker.domain.resource import LARGEST_FILE, check_size, text_of
 from dashwright.standalone.terminal import plain, told
 
 FOUND, NOT_RUN = 1, 2
@@ -102,6 +103,7 @@ def _spec(path: Path) -> dict[str, Any] | None:
         tree = read_json(text) if path.suffix == ".json" else read_yaml(text)
     except DashwrightError as fault:
         raise Invalid(f"{path}: {fault.message}") from fault
+    tree = wrapped(tree) or tree
     if is_classic(tree):
         return dict(tree)
     if is_resource(tree) and tree.get("kind") == "Dashboard" and isinstance(tree.get("spec"), dict):

@@ -1,47 +1,57 @@
 """Paths inside a repository: which are safe, which are hidden, which hold resources, and in what order they are worked on.
 
-A path is relative, its parts are joined by ``/``, and a directory ends in ``/``. The rules and their texts are those that clients of the
-files API know; where a tree is read (not a request), a space is allowed, too.
+A path is relative, its parts are joined by ``/``, and a directory ends in ``/``. A part may hold every character that is seen, and none
+that leads elsewhere once a program decodes it.
 """
 
 import posixpath
 import re
+import unicodedata
 from collections.abc import Iterator
 
 from dashwright.common.errors import BadRequest
 
 LONGEST_PATH = 1024
-DEEPEST_PATH = 8
+DEEPEST_WALK = 64
+"""Directories below one another that are looked into; the folders that are made of them have a limit of their own."""
 KEEP = ".keep"
 """The file that keeps a directory which holds nothing else."""
 RESOURCE_SUFFIXES = (".json", ".yaml", ".yml")
 
-_PLAIN = re.compile(r"[\w./-]*", re.ASCII)
+_PLAIN = re.compile(r"[\w ./()&+',=;@!#~{}\[\]-]*", re.ASCII)
+_ENCODED = re.compile(r"%(?:25)*(?:2e|2f|5c|[01][0-9a-f]|7f)", re.IGNORECASE)
+"""A dot, slash, backslash or control character, percent-encoded once or several times."""
+_JOINERS = "\u200c\u200d"
+"""Invisible characters that belong to words of some scripts and to emoji."""
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Unicode categories of control characters, marks of direction, halves of characters and line breaks."""
 
 
-def check_path(path: str, *, spaces: bool = False) -> None:
-    """Raises BadRequest when ``path`` is not safe inside a repository; the empty path is its root.
-
-    Letters and digits of any script, ``_``, ``-`` and ``.`` may stand in a part, with ``spaces`` a space as well.
-    """
-    if fault := _fault(path, spaces):
+def check_path(path: str) -> None:
+    """Raise BadRequest when ``path`` is not safe inside a repository; the empty path is its root."""
+    if fault := _fault(path):
         raise BadRequest(fault)
 
 
-def _fault(path: str, spaces: bool) -> str | None:
+def check_depth(path: str, deepest: int) -> None:
+    """Raise BadRequest for a file or directory in more than ``deepest`` directories, each of which would be a folder."""
+    depth = path.count("/")
+    if depth > deepest:
+        raise BadRequest(f"path too deep: {depth} directories, at most {deepest} become folders (DASHWRIGHT_FOLDER_DEPTH)")
+
+
+def _fault(path: str) -> str | None:
     parts = path.split("/")
     if len(path) > LONGEST_PATH:
         return "path too long"
-    if "%" in path:
-        return "path contains percent character which could be used for URL encoding attacks"
-    if not _PLAIN.fullmatch(path) and not all(_allowed(char, spaces) for char in path):
-        return "path contains invalid characters"
+    if found := _ENCODED.search(path):
+        return f"path contains {found[0]}, an encoded dot, slash or control character: rename the file or directory"
+    if not _PLAIN.fullmatch(path) and (odd := next((char for char in path if not _is_seen(char)), "")):
+        return f"path contains invalid characters: {odd!a} is a control character, an invisible mark or a backslash"
     if "//" in path:
         return "path contains double slashes"
     if path.startswith("/"):
         return "not relative"
-    if len(parts) > DEEPEST_PATH:
-        return "path too deep"
     if any(part in (".", "..") for part in parts):
         return "path contains traversal attempt (./ or ../)"
     if any(part.startswith(".") for part in parts):
@@ -49,10 +59,8 @@ def _fault(path: str, spaces: bool) -> str | None:
     return None
 
 
-def _allowed(char: str, spaces: bool) -> bool:
-    if char.isascii():
-        return char.isalnum() or char in "_-./" or (spaces and char == " ")
-    return char.isprintable()
+def _is_seen(char: str) -> bool:
+    return char in _JOINERS or (char != "\\" and unicodedata.category(char) not in _UNSEEN)
 
 
 def is_hidden(path: str) -> bool:
@@ -86,13 +94,6 @@ def directories(path: str) -> Iterator[str]:
     while directory:
         yield directory
         directory = parent(directory)
-
-
-def visible_directory(path: str) -> str:
-    """The deepest directory on the way to ``path`` that is not hidden."""
-    parts = path.split("/")[:-1]
-    visible = next((index for index, part in enumerate(parts) if part.startswith(".")), len(parts))
-    return "".join(f"{part}/" for part in parts[:visible])
 
 
 def join(directory: str, path: str) -> str:

@@ -14,18 +14,22 @@ _MOST_AT_WORK: Final = 99.0
 
 
 class Effect(StrEnum):
-    """What happened to one resource. ``ignored`` counts nowhere, not even with an error."""
+    """The effect of a job on one resource or file. ``ignored`` is a file that holds no resource; ``uncounted`` counts nowhere."""
 
     CREATE = "create"
     UPDATE = "update"
     DELETE = "delete"
     NOOP = "noop"
     IGNORED = "ignored"
+    UNCOUNTED = "uncounted"
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The outcome for one resource; ``resource`` is the plural. With an ``error`` the effect is the one that was wanted."""
+    """The outcome for one resource; ``resource`` is the plural. With an ``error`` the effect is the one that was wanted.
+
+    A ``warning`` is worth knowing, and changes nothing about the outcome.
+    """
 
     effect: Effect
     group: str
@@ -33,14 +37,16 @@ class Result:
     path: str
     name: str = ""
     error: str = ""
+    warning: str = ""
 
     @property
     def complaint(self) -> str:
-        """The error with what is needed to find the file."""
-        if self.path in self.error:
-            return self.error
+        """The error or warning with what is needed to find the file."""
+        text = self.error or self.warning
+        if self.path in text:
+            return text
         found = [f"file: {self.path}", f"name: {self.name}" if self.name else "", f"action: {self.effect.value}"]
-        return f"{self.error} ({', '.join(part for part in found if part)})"
+        return f"{text} ({', '.join(part for part in found if part)})"
 
 
 @dataclass(slots=True)
@@ -49,8 +55,11 @@ class _Count:
     update: int = 0
     delete: int = 0
     noop: int = 0
+    ignored: int = 0
     error: int = 0
     errors: list[str] = field(default_factory=list)
+    warning: int = 0
+    warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -76,13 +85,16 @@ class Tally:
 
     def record(self, result: Result, times: int = 1) -> None:
         self.done += times
-        if result.effect is Effect.IGNORED:
+        if result.effect is Effect.UNCOUNTED:
             return
         count = self._counts.setdefault((result.group, result.resource), _Count())
         if result.error:
             self._complain(count, result)
         else:
             setattr(count, result.effect.value, getattr(count, result.effect.value) + times)
+        if result.warning:
+            count.warning += 1
+            count.warnings += [result.complaint] if len(count.warnings) < MOST_ERRORS else []
 
     def _complain(self, count: _Count, result: Result) -> None:
         self.error_count += 1
@@ -121,7 +133,7 @@ class Tally:
         return State.SUCCESS, self.final_message
 
     def summary(self) -> list[JobResourceSummary]:
-        """One entry for each group and resource; ``write`` is create and update together."""
+        """Return one entry for each group and resource; ``write`` is create and update together, ``total`` leaves ignored files out."""
         return [
             JobResourceSummary(
                 group=group,
@@ -134,6 +146,9 @@ class Tally:
                 error=count.error,
                 noop=count.noop,
                 errors=list(count.errors) or None,
+                ignored=count.ignored,
+                warning=count.warning,
+                warnings=list(count.warnings) or None,
             )
             for (group, resource), count in sorted(self._counts.items())
         ]

@@ -39,7 +39,7 @@ def check_export(spec: RepositorySpec, options: ExportJobOptions) -> None:
     if options.history and spec.type is RepositoryType.LOCAL:
         raise BadRequest("a folder keeps no history: leave history out")
     try:
-        check_path(prefix_of(options), spaces=True)
+        check_path(prefix_of(options))
     except BadRequest as error:
         raise BadRequest(f"prefix: {error.message}") from error
 

@@ -11,6 +11,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from dashwright.common.errors import BadRequest
 from dashwright.common.jobs import paths
+from dashwright.common.jobs.selection import MOST_PATTERNS, Pattern
 from dashwright.common.kinds.branches import is_branch
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.settings import AdmissionSettings
@@ -86,6 +87,7 @@ def admit_repository(draft: Draft, settings: AdmissionSettings) -> None:
         _check_local(draft, settings)
     else:
         _check_githost(draft)
+    _check_selection(draft, spec["type"])
     if draft.old_spec is not None and draft.old_spec.get("type") != spec["type"]:
         draft.forbidden("spec.type", "Changing the repository type is not supported; delete the repository and create it anew")
 
@@ -147,9 +149,27 @@ def _check_directory(draft: Draft, githost: dict[str, Any]) -> None:
         return
     githost["path"] = path
     try:
-        paths.check_path(path, spaces=True)
+        paths.check_path(path)
     except BadRequest as fault:
         draft.invalid("spec.githost.path", path[:200], fault.message)
+
+
+def _check_selection(draft: Draft, block: str) -> None:
+    """Check ``include`` and ``exclude``; an empty list says as much as none."""
+    config = draft.spec.get(block) or {}
+    for name in ("include", "exclude"):
+        patterns = config.get(name)
+        if not patterns:
+            config.pop(name, None)
+            continue
+        field = f"spec.{block}.{name}"
+        if len(patterns) > MOST_PATTERNS:
+            draft.invalid(field, len(patterns), f"at most {MOST_PATTERNS} patterns")
+        for index, pattern in enumerate(patterns[:MOST_PATTERNS]):
+            try:
+                Pattern.parse(pattern)
+            except BadRequest as fault:
+                draft.invalid(f"{field}[{index}]", pattern[:200], fault.message)
 
 
 def _split(url: str) -> SplitResult | None:

@@ -53,11 +53,20 @@ class Action(StrEnum):
     SYNC = "sync"
 
 
-class LocalRepositoryConfig(Shape):
+class SelectedFiles(Shape):
+    """Glob patterns of the files that are synced, as in a gitignore: without ``include`` all, less those in ``exclude``."""
+
+    include: list[str] | None = Field(
+        default=None, description="Glob patterns of the files that are synced, as in a gitignore; missing for all files"
+    )
+    exclude: list[str] | None = Field(default=None, description="Glob patterns of files that are left out although they are included")
+
+
+class LocalRepositoryConfig(SelectedFiles):
     path: str = Field(default="", description="The directory, inside one that the server's settings permit")
 
 
-class GitHostRepositoryConfig(Shape):
+class GitHostRepositoryConfig(SelectedFiles):
     """``path`` is the directory of the branch that the repository is, without slashes at its ends; None for all of it."""
 
     url: str | None = Field(default=None, description="The address of the repository, by https")
@@ -105,6 +114,11 @@ class RepositorySpec(Shape):
     @classmethod
     def _accept_other_word(cls, value: Any) -> Any:
         return {**value, "type": RepositoryType.GITHOST.value} if isinstance(value, dict) and value.get("type") == "github" else value
+
+    @property
+    def selected(self) -> SelectedFiles:
+        """The block that says which files are synced."""
+        return self.githost or self.local or SelectedFiles()
 
 
 class HealthStatus(Shape):
@@ -212,6 +226,8 @@ class JobSpec(Shape):
 
 
 class JobResourceSummary(Shape):
+    """The effects of a job on one kind of resource."""
+
     group: str | None = Field(default=None, description="The group of the objects")
     resource: str | None = Field(default=None, description="The plural of their kind")
     total: int | None = Field(default=None, description="How many objects were looked at")
@@ -222,6 +238,9 @@ class JobResourceSummary(Shape):
     error: int | None = Field(default=None, description="How many failed")
     noop: int | None = Field(default=None, description="How many needed nothing")
     errors: list[str] | None = Field(default=None, description="Why objects failed, the first of them")
+    ignored: int | None = Field(default=None, description="How many files hold no resource; they are not in the total")
+    warning: int | None = Field(default=None, description="How many warnings there are")
+    warnings: list[str] | None = Field(default=None, description="What is worth knowing and no error, the first of it")
 
 
 class JobStatus(Shape):

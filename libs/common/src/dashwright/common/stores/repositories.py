@@ -66,7 +66,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A file that cannot go in; ``since`` tells when it first could not."""
+    """A file that cannot go in; ``since`` tells when it first could not. ``is_copy``: it is the copy of one that did, and no error."""
 
     path: str
     name: str
@@ -74,6 +74,7 @@ class Fault:
     checksum: str
     rules: str
     since: datetime
+    is_copy: bool = False
 
 
 async def kept(connection: Connection, repository: uuid.UUID, *, generation: int) -> Kept:
@@ -99,9 +100,9 @@ async def note_commit(
     return Kept(**row) if row else None
 
 
-async def faults(connection: Connection, repository: uuid.UUID, *, most: int | None = None) -> Sequence[Fault]:
-    """The files in quarantine, by path; ``most`` of them at most."""
-    return [Fault(**row) for row in await connection.fetch(_sql.faults, repository, most)]
+async def faults(connection: Connection, repository: uuid.UUID, *, most: int | None = None, copies: bool = True) -> Sequence[Fault]:
+    """Return the files in quarantine, by path, ``most`` of them at most; ``copies`` are left out where they are not asked for."""
+    return [Fault(**row) for row in await connection.fetch(_sql.faults, repository, most, copies)]
 
 
 async def quarantine(connection: Connection, repository: uuid.UUID, found: Sequence[Fault], *, among: Collection[str] | None) -> None:
@@ -109,8 +110,8 @@ async def quarantine(connection: Connection, repository: uuid.UUID, found: Seque
 
     In the transaction of ``note_commit``.
     """
-    rows = [(fault.path, fault.name, fault.message, fault.checksum, fault.rules, fault.since) for fault in found]
-    columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[]] * 6
+    rows = [(fault.path, fault.name, fault.message, fault.checksum, fault.rules, fault.since, fault.is_copy) for fault in found]
+    columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[]] * 7
     await connection.execute(_sql.quarantine, repository, None if among is None else list(among), *columns)
 
 

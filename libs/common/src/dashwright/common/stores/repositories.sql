@@ -11,7 +11,7 @@ select uid::text from resource where api_group = 'provisioning.grafana.app' and 
 -- name: all
 select r.uid, r.name, r.namespace, r.generation, r.status, h.spec, r.deletion_timestamp is not null as is_deleting, o.head as held_at,
        (extract(epoch from coalesce(r.updated_at, r.created_at)) * 1000)::bigint as changed,
-       array(select distinct rules from repository_fault where repository = r.uid) as refused_by
+       array(select distinct rules from repository_fault where repository = r.uid and not is_copy) as refused_by
 from resource r join resource_history h using (uid, generation)
      left join repository_hold o on (o.uid, o.generation) = (r.uid, r.generation)
 where r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories'
@@ -47,15 +47,20 @@ union all
 select 0, null, 0 where not exists (select from repository)
 
 -- name: faults
-select path, name, message, checksum, rules, since from repository_fault where repository = $1 order by path collate "C" limit $2
+select path, name, message, checksum, rules, since, is_copy
+from repository_fault
+where repository = $1 and ($3 or not is_copy)
+order by path collate "C"
+limit $2
 
 -- name: quarantine
 -- The faults among the paths $2, null for all, from now on; a path that stays keeps the time since when it is there.
 with before as (
     delete from repository_fault where repository = $1 and ($2::text[] is null or path = any ($2)) returning path, since
 )
-insert into repository_fault (repository, path, name, message, checksum, rules, since)
-select r.uid, f.path, f.name, f.message, f.checksum, f.rules, coalesce(b.since, f.since)
-from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::timestamptz[]) f (path, name, message, checksum, rules, since)
+insert into repository_fault (repository, path, name, message, checksum, rules, since, is_copy)
+select r.uid, f.path, f.name, f.message, f.checksum, f.rules, coalesce(b.since, f.since), f.is_copy
+from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::timestamptz[], $9::boolean[])
+     f (path, name, message, checksum, rules, since, is_copy)
 join resource r on r.uid = $1
 left join before b on b.path = f.path

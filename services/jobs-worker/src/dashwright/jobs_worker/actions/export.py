@@ -15,6 +15,7 @@ from typing import Final
 from dashwright.common.errors import BadRequest, Conflict, DashwrightError, NotFound, TooLarge
 from dashwright.common.jobs import paths, verdicts
 from dashwright.common.jobs.progress import Effect, Result, Tally
+from dashwright.common.jobs.selection import Selection
 from dashwright.common.jobs.workflows import check_export, hands_over, prefix_of
 from dashwright.common.models.provisioning import ExportJobOptions, RepositoryType
 from dashwright.jobs_worker.domain.export import Directories, Exportable, Handed, Version, fault_of, file_names, may_replace, place
@@ -46,11 +47,12 @@ class ExportJob:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Of one export: files, bytes of a file, and bytes of all."""
+    """The limits of one export: files, bytes of a file, bytes of all, and directories below one another."""
 
     most_files: int
     largest_file: int
     most_bytes: int
+    deepest_folder: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +67,11 @@ class _Spooled:
 
 @dataclass(slots=True)
 class _Gathered:
-    """Everything to be exported; ``versions`` by uid, the newest last."""
+    """Everything to be exported; ``versions`` by uid, the newest last. ``fault_at`` says why no file can be at a path."""
 
     directories: Directories
     folders: Sequence[Exportable]
+    fault_at: Callable[[str], str]
     files: list[Exportable] = field(default_factory=list)
     versions: dict[str, list[_Spooled]] = field(default_factory=dict)
     faults: list[Result] = field(default_factory=list)
@@ -135,7 +138,10 @@ async def _gather(job: ExportJob, exports: Exports, progress: Progress, spool: S
         raise TooLarge(
             f"more than {bounds.most_files} files and directories: export folder by folder, or raise DASHWRIGHT_REPOSITORY_FILES"
         )
-    gathered = _Gathered(directories, [item for item in folders if item.key.name in within and not item.is_managed])
+    exported = [item for item in folders if item.key.name in within and not item.is_managed]
+    gathered = _Gathered(
+        directories, exported, partial(fault_of, deepest=bounds.deepest_folder, selection=Selection.of_repository(job.repository.spec))
+    )
     tally.total = len(items) + len(gathered.folders)
     most_bytes = MOST_BYTES_OF_FOLDER if job.repository.spec.type is RepositoryType.LOCAL else bounds.most_bytes
     for some in _portions(items, _HISTORIES_AT_ONCE if options.history else _AT_ONCE):
@@ -260,7 +266,7 @@ def _settle(gathered: _Gathered, before: _Before, spool: Spool) -> _Settled:
         versions = gathered.versions[item.uid]
         is_free = partial(before.is_free, name=item.key.name, body=spool.get(versions[-1].ticket))
         try:
-            path = place(item, directory, taken, is_free)
+            path = place(item, directory, taken, is_free, gathered.fault_at)
         except BadRequest as fault:
             settled.results.append(_error(item.key, next(file_names(item, directory)), fault.message))
             continue
@@ -286,7 +292,7 @@ def _settle_folders(gathered: _Gathered, before: _Before, settled: _Settled) -> 
     reached = {directory for path in settled.places.values() for directory in paths.directories(path)}
     for item in sorted(gathered.folders, key=lambda item: -gathered.directories.depth(item.key.name)):
         directory = gathered.directories.path(item.key.name) or ""
-        fault = fault_of(f"{directory}x.json") or ("other files are in its place" if before.is_blocked(f"{directory}x") else "")
+        fault = gathered.fault_at(f"{directory}x.json") or ("other files are in its place" if before.is_blocked(f"{directory}x") else "")
         if fault:
             settled.results.append(_error(item.key, directory, fault))
             continue

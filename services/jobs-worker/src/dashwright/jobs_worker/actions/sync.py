@@ -14,15 +14,17 @@ from typing import Final, TypeVar
 from dashwright.common.errors import BadRequest, DashwrightError, Invalid, PreconditionFailed, TooLarge
 from dashwright.common.jobs import paths, verdicts
 from dashwright.common.jobs.progress import Effect, Result, Tally
+from dashwright.common.jobs.selection import ALL_FILES, Selection
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import SyncTarget
 from dashwright.jobs_worker.domain.folders import Folders
 from dashwright.jobs_worker.domain.identity import folder_names
-from dashwright.jobs_worker.domain.objects import Change, Difference, Managed, Quarantined, Removal, Repository, Snapshot
+from dashwright.jobs_worker.domain.objects import Change, Difference, Entry, Managed, Quarantined, Removal, Repository, Snapshot
 from dashwright.jobs_worker.domain.plan import Plan, Prepared, make_plan, unknown_keys, write_of
-from dashwright.jobs_worker.domain.resource import LARGEST_FILE, Reader, Resource, rules, unpacked
-from dashwright.jobs_worker.domain.survey import Candidate, Fault, survey
+from dashwright.jobs_worker.domain.recognition import NoResource
+from dashwright.jobs_worker.domain.resource import DEEPEST_FOLDER, LARGEST_FILE, Reader, Resource, rules, unpacked
+from dashwright.jobs_worker.domain.survey import Candidate, Fault, Ignored, Survey, survey
 from dashwright.jobs_worker.ports import Checkout, Progress, Resources, Spool
 
 Item = TypeVar("Item")
@@ -33,18 +35,20 @@ _LONGEST_MESSAGE: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class SyncJob:
-    """What to sync: the repository's ``spec.title`` and ``spec.sync``."""
+    """What to sync: the repository's ``spec.title`` and ``spec.sync``, and which of its files."""
 
     namespace: str
     repository: str
     title: str
     target: SyncTarget
     enabled: bool
+    selection: Selection = ALL_FILES
 
     @classmethod
     def of(cls, repository: Repository) -> "SyncJob":
         spec = repository.spec
-        return cls(repository.namespace, repository.name, spec.title, spec.sync.target, spec.sync.enabled)
+        selection = Selection.of_repository(spec)
+        return cls(repository.namespace, repository.name, spec.title, spec.sync.target, spec.sync.enabled, selection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,11 @@ class Means:
     spool: Spool
     admission: AdmissionSettings
     largest_file: int = LARGEST_FILE
+    deepest_folder: int = DEEPEST_FOLDER
+
+    def reader(self, namespace: str, repository: str) -> Reader:
+        """Return what reads the files of one repository."""
+        return Reader(namespace, repository, self.admission, self.largest_file, self.deepest_folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,24 +120,26 @@ async def plan_sync(
     """
     folders = Folders(job.repository, job.title, rooted=job.target is SyncTarget.FOLDER)
     entries = await checkout.entries() if difference is None else difference.entries
+    looked_at = len(entries)
+    entries = await asyncio.to_thread(_selected, entries, job.selection)
     managed, taken = await _managed(job, resources, folders, difference)
     names = await asyncio.to_thread(folder_names, job.repository, entries, managed, taken, commit=checkout.commit)
     folders = replace(folders, names=names)
-    judged_by = rules(means.admission, means.largest_file)
+    judged_by = rules(means.admission, means.largest_file, means.deepest_folder)
     quarantined = await resources.quarantined()
     refused = {(item.path, item.checksum): item for item in quarantined if item.checksum and item.rules == judged_by}
     found = await asyncio.to_thread(survey, entries, managed, folders, refused)
-    looked_at = len(entries)
+    if difference is not None:
+        found.wanted |= difference.folders
+        found.requested = difference.folders
     del entries  # of 50,000 files they are megabytes, while bodies are read
     tally.message = verdicts.READING
     tally.to_read = len(found.candidates)
     await progress.report(tally)
-    reader = Reader(job.namespace, job.repository, means.admission, means.largest_file)
+    reader = means.reader(job.namespace, job.repository)
     prepared: list[Prepared] = []
     for some in _taken(found.candidates):
-        read, faults = await asyncio.to_thread(_read, some, checkout, reader, means.spool)
-        prepared += read
-        found.faults += faults
+        prepared += await asyncio.to_thread(_read, some, checkout, reader, means.spool, found)
         tally.read += len(some)
         await progress.report(tally)
     if difference is not None:
@@ -148,6 +159,7 @@ def _snapshot(plan: Plan, commit: str, looked_at: int, difference: Difference | 
     quarantined = [
         Quarantined(fault.path, fault.message, fault.name, fault.checksum, judged_by if fault.lasting else "") for fault in faults.values()
     ]
+    quarantined += [Quarantined(copy.path, copy.message, copy.name, is_copy=True) for copy in plan.copies]
     if difference is None:
         return Snapshot(commit, quarantined=quarantined, entries=looked_at)
     return Snapshot(commit, difference.since, difference.paths, quarantined, difference.growth)
@@ -169,6 +181,10 @@ async def apply_plan(job: SyncJob, planned: Planned, resources: Resources, progr
     if difference is not None:
         tally.message = verdicts.REPLICATED_DIFFERENCE
         await progress.report(tally)
+
+
+def _selected(entries: Sequence[Entry], selection: Selection) -> Sequence[Entry]:
+    return entries if selection == ALL_FILES else [entry for entry in entries if selection.takes(entry.path)]
 
 
 async def _managed(job: SyncJob, resources: Resources, folders: Folders, difference: Difference | None) -> tuple[list[Managed], set[str]]:
@@ -202,13 +218,14 @@ def _taken(items: list[Item]) -> Iterator[Sequence[Item]]:
         yield some
 
 
-def _read(candidates: Sequence[Candidate], checkout: Checkout, reader: Reader, spool: Spool) -> tuple[list[Prepared], list[Fault]]:
-    """Each file, read once, and the faults of those that cannot be read or understood.
+def _read(candidates: Sequence[Candidate], checkout: Checkout, reader: Reader, spool: Spool, found: Survey) -> list[Prepared]:
+    """Read each file once; faults of those that cannot be read or understood, and those without a resource, are noted in ``found``.
 
     From the last to the first: in a pack of git the later of two files that are alike is kept as its difference from the earlier, which
     is then still at hand when its own turn comes.
     """
-    prepared, faults = [], []
+    prepared: list[Prepared] = []
+    faults: list[Fault] = []
     read = checkout.reading()
     for candidate in reversed(candidates):
         checksum = ""
@@ -217,13 +234,25 @@ def _read(candidates: Sequence[Candidate], checkout: Checkout, reader: Reader, s
             checksum = candidate.checksum if file.checksum == candidate.checksum else file.checksum
             resource = reader.read(candidate.path, file.body)
             prepared.append(Prepared(candidate.path, checksum, resource.key, candidate.stored, spool.put(resource.packed())))
+            found.wanted.update(paths.directories(candidate.path))
+        except NoResource as nothing:
+            if candidate.stored:
+                faults.append(Fault(candidate.path, _emptied(nothing, candidate), candidate.stored))
+            else:
+                found.ignored.append(Ignored(candidate.path, _printable(nothing.remark)))
         except DashwrightError as fault:
             # Below 500 is what whoever keeps the repository can mend; anything else is a failure of ours and ends the job.
             if fault.status >= 500:
                 raise
             lasting = isinstance(fault, BadRequest | Invalid | TooLarge)
             faults.append(Fault(candidate.path, _printable(fault.message), candidate.stored, checksum=checksum, lasting=lasting))
-    return prepared[::-1], faults[::-1]
+    found.faults += faults[::-1]
+    return prepared[::-1]
+
+
+def _emptied(nothing: NoResource, candidate: Candidate) -> str:
+    """Say that a file lost its object: deleting the file is clear, a file that was cut off is not."""
+    return _printable(f"{nothing.message}, but {candidate.stored[0].key.name!r} is stored from it: delete the file to delete the object")
 
 
 def _printable(message: str) -> str:
@@ -256,13 +285,17 @@ async def _advance(tally: Tally, progress: Progress) -> None:
 
 def _record_settled(tally: Tally, plan: Plan) -> None:
     """What is decided without a write: faults, and what already is as it must be."""
-    tally.total = len(plan.unchanged) + len(plan.faults) + plan.changes
+    tally.total = len(plan.unchanged) + len(plan.faults) + len(plan.copies) + len(plan.ignored) + plan.changes
     for (key, is_own), times in Counter((item.key[:2], not item.path) for item in plan.unchanged).items():
         tally.record(Result(_counted(Effect.NOOP, is_own=is_own), *key, path=""), times)
     for fault in plan.faults:
         kind = FOLDER if paths.is_directory(fault.path) else DASHBOARD
         effect = Effect.UPDATE if fault.stored else Effect.CREATE
         tally.record(Result(effect, kind.group, kind.plural, fault.path, fault.name, fault.message))
+    for copy in plan.copies:
+        tally.record(Result(Effect.IGNORED, DASHBOARD.group, DASHBOARD.plural, copy.path, copy.name, warning=copy.message))
+    for file in sorted(plan.ignored, key=lambda file: paths.plan_order(file.path)):
+        tally.record(Result(Effect.IGNORED, DASHBOARD.group, DASHBOARD.plural, file.path, warning=file.remark))
 
 
 def record_written(tally: Tally, plan: Plan, folders: Folders) -> None:
@@ -277,4 +310,4 @@ def record_written(tally: Tally, plan: Plan, folders: Folders) -> None:
 
 def _counted(effect: Effect, *, is_own: bool) -> Effect:
     """The repository's own folder stands for nothing in the tree, so the summary of what the tree holds leaves it out."""
-    return Effect.IGNORED if is_own else effect
+    return Effect.UNCOUNTED if is_own else effect

@@ -13,7 +13,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Event
 
@@ -119,12 +119,8 @@ class DirectoryCheckout:
         except OSError as fault:
             raise _root_refusal(self._root, fault) from fault
 
-    def _walk(self, descriptor: int, above: str) -> Generator[Entry, None, bool]:
-        """Answers whether all that it holds, itself and below, are files that keep it.
-
-        Raises OSError where the directory itself cannot be listed or searched.
-        """
-        bare = []
+    def _walk(self, descriptor: int, above: str) -> Iterator[Entry]:
+        """Yield what a directory holds. Raise OSError where the directory itself cannot be listed or searched."""
         for name in sorted(os.listdir(descriptor)):
             path = above + _printable(name)
             try:
@@ -133,11 +129,9 @@ class DirectoryCheckout:
                 # It went away while the folder was read: as if it had never been there.
                 continue
             if stat.S_ISDIR(status.st_mode):
-                bare.append((yield from self._descend(descriptor, name, path + "/")))
+                yield from self._descend(descriptor, name, path + "/")
             else:
-                bare.append(name == paths.KEEP)
                 yield from self._look_at(descriptor, name, path, status)
-        return bool(bare) and all(bare)
 
     def _look_at(self, descriptor: int, name: str, path: str, status: os.stat_result) -> Iterator[Entry]:
         try:
@@ -156,22 +150,20 @@ class DirectoryCheckout:
         except TooLarge as fault:
             yield Entry(path, fault=fault.message)
 
-    def _descend(self, descriptor: int, name: str, path: str) -> Generator[Entry, None, bool]:
-        """Hidden directories are named but not entered, and neither are those too deep for any file in them. Answers as ``_walk`` does."""
-        is_bare = False
+    def _descend(self, descriptor: int, name: str, path: str) -> Iterator[Entry]:
+        """Yield a directory and what lies below; hidden directories and very deep ones are named but not entered."""
         try:
-            if not paths.is_hidden(path) and path.count("/") < paths.DEEPEST_PATH:
+            if not paths.is_hidden(path) and path.count("/") < paths.DEEPEST_WALK:
                 inside = os.open(name, DIRECTORY, dir_fd=descriptor)
                 try:
-                    is_bare = yield from self._walk(inside, path)
+                    yield from self._walk(inside, path)
                 finally:
                     os.close(inside)
         except FileNotFoundError:
             pass
         except OSError as fault:
             yield Entry(path, fault=_reason(path, fault))
-        yield Entry(path, bare=is_bare)
-        return is_bare
+        yield Entry(path)
 
     def _last_changes(self, paths: Collection[str]) -> dict[str, LastChange]:
         root = self.open_root()

@@ -99,7 +99,7 @@ class StoredResources:
     async def quarantined(self) -> Sequence[Quarantined]:
         async with self._database.connection() as connection:
             found = await repositories.faults(connection, self._uid)
-        return [Quarantined(fault.path, fault.message, fault.name, fault.checksum, fault.rules) for fault in found]
+        return [Quarantined(fault.path, fault.message, fault.name, fault.checksum, fault.rules, is_copy=fault.is_copy) for fault in found]
 
     async def documents(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Document]:
         found: dict[Key, Document] = {}
@@ -177,7 +177,9 @@ class StoredResources:
         now, job = self._clock.now(), self._attempt.job if self._attempt else None
         if kept.commit:
             await revisions.note(connection, self._uid, kept.commit, job=job, now=now)
-        found = [Fault(item.path, item.name, item.message, item.checksum, item.rules, now) for item in snapshot.quarantined]
+        found = [
+            Fault(item.path, item.name, item.message, item.checksum, item.rules, now, is_copy=item.is_copy) for item in snapshot.quarantined
+        ]
         await repositories.quarantine(connection, self._uid, found, among=snapshot.looked_at)
         return kept
 

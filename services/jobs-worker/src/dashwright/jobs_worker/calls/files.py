@@ -20,7 +20,6 @@ from dashwright.common.errors import BadRequest, Conflict, DashwrightError, Forb
 from dashwright.common.jobs.progress import Tally
 from dashwright.common.jobs.workflows import check_write
 from dashwright.common.kinds.registry import REPOSITORY
-from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.repository_calls import (
     ChangeAnswer,
     ChangeRequest,
@@ -41,7 +40,7 @@ from dashwright.jobs_worker.actions.sync import Means, Planned, Silent, apply_pl
 from dashwright.jobs_worker.domain.files.rules import ref_of
 from dashwright.jobs_worker.domain.files.wrapper import Sight, wrap
 from dashwright.jobs_worker.domain.objects import CommitBy, Difference, Edit, Repository
-from dashwright.jobs_worker.ports import Checkout, Checkouts, CopyDamaged, Objects, Overtaken, SizedCheckout, Spool
+from dashwright.jobs_worker.ports import Checkout, Checkouts, CopyDamaged, Objects, Overtaken, SizedCheckout
 from dashwright.jobs_worker.stored_repositories import repository_of
 
 log = structlog.get_logger()
@@ -56,15 +55,13 @@ _SUFFIX: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The adapters' constructors, and what a plan is made with.
+    """The adapters' constructors.
 
     That of the objects takes the edition stored, who changes them, and what they say of it.
     """
 
     objects: Callable[[Repository, int, str, str], Objects]
-    spool: Callable[[], AbstractContextManager[Spool]]
-    admission: AdmissionSettings
-    largest_file: int
+    means: Callable[[], AbstractContextManager[Means]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +106,8 @@ class FileCalls:
         known = await self._known(wanted.namespace, wanted.name)
         ref = ref_of(known.repository.spec, wanted.ref) if isinstance(wanted, ChangeRequest) else ""
         by = CommitBy(wanted.author.name, wanted.author.email)
-        with self._opening.spool() as spool:
-            scene = self._scene(known, spool, wanted)
+        with self._opening.means() as means:
+            scene = self._scene(known, means, wanted)
             for before, made in await self._checkouts.made(known.repository, ref, by, _time_of(wanted.author)):
                 if isinstance(wanted, ChangeRequest):
                     decided = await _decided_before(scene, before, made, wanted, ref)
@@ -122,24 +119,24 @@ class FileCalls:
 
     async def _answered(self, wanted: AboutFiles) -> Shape:
         known = await self._known(wanted.namespace, wanted.name)
-        with self._opening.spool() as spool:
+        with self._opening.means() as means:
             if isinstance(wanted, ChangeRequest):
-                return await self._change(known, wanted, spool)
+                return await self._change(known, wanted, means)
             if isinstance(wanted, EditRequest):
-                return await self._edit(known, wanted, spool)
+                return await self._edit(known, wanted, means)
             ref = ref_of(known.repository.spec, wanted.ref)
             checkout = await self._checkout(known.repository, ref)
             if isinstance(wanted, FilesRequest):
                 return await list_files(checkout, wanted.path)
-            return await look(self._scene(known, spool), checkout, wanted.path, ref)
+            return await look(self._scene(known, means), checkout, wanted.path, ref)
 
-    async def _change(self, known: _Known, wanted: ChangeRequest, spool: Spool) -> ChangeAnswer:
+    async def _change(self, known: _Known, wanted: ChangeRequest, means: Means) -> ChangeAnswer:
         check_write(known.repository.spec, wanted.ref)
         for attempt in range(_ATTEMPTS):
             repository = known.repository
             ref = ref_of(repository.spec, wanted.ref)
             checkout = await self._branch(repository, ref)
-            scene = self._scene(known, spool, wanted)
+            scene = self._scene(known, means, wanted)
             decided = await decide(scene, checkout, wanted, ref, _suffix)
             if not wanted.base:
                 return await _answer(repository, decided, decided.sight)
@@ -169,12 +166,12 @@ class FileCalls:
                 sight.errors.append(f"{_NOT_STORED}: {error.message}")
         return await _answer(repository, decided, sight)
 
-    async def _edit(self, known: _Known, wanted: EditRequest, spool: Spool) -> EditAnswer:
+    async def _edit(self, known: _Known, wanted: EditRequest, means: Means) -> EditAnswer:
         check_write(known.repository.spec, "")
         for attempt in range(_ATTEMPTS):
             repository = known.repository
             checkout = await self._checkout(repository, "")
-            scene = self._scene(known, spool, wanted)
+            scene = self._scene(known, means, wanted)
             edits = await edits_of(scene, checkout, wanted)
             if not edits:
                 return EditAnswer()
@@ -236,8 +233,9 @@ class FileCalls:
                 if found is None or (found.commit and found.commit == known.kept.commit):
                     return
                 newest = found
-                scene = self._scene(known, scene.means.spool, wanted)
-                difference = Difference(difference.paths, [entry for entry in await newest.entries() if entry.path in difference.paths])
+                scene = self._scene(known, scene.means, wanted)
+                entries = [entry for entry in await newest.entries() if entry.path in difference.paths]
+                difference = Difference(difference.paths, entries, folders=difference.folders & {entry.path for entry in entries})
                 planned = await plan_files(scene, newest, difference)
                 continue
             return
@@ -249,11 +247,9 @@ class FileCalls:
             kept = await repositories.kept(connection, stored.uid, generation=stored.generation)
         return _Known(repository_of(stored), kept)
 
-    def _scene(self, known: _Known, spool: Spool, wanted: ChangeRequest | EditRequest | None = None) -> Scene:
-        opening = self._opening
-        means = Means(spool, opening.admission, opening.largest_file)
+    def _scene(self, known: _Known, means: Means, wanted: ChangeRequest | EditRequest | None = None) -> Scene:
         actor, message = (wanted.author.uid, wanted.message) if wanted is not None else ("", "")
-        objects = opening.objects(known.repository, known.kept.edition, actor, message)
+        objects = self._opening.objects(known.repository, known.kept.edition, actor, message)
         return Scene(known.repository, objects, means)
 
     async def _checkout(self, repository: Repository, ref: str) -> SizedCheckout | None:

@@ -52,8 +52,10 @@ def check_place(path: str) -> None:
 
 def _is_name(part: str) -> bool:
     """Programs that check files out read ``.git`` in letters of any case, and past characters that are not seen."""
-    seen = "".join(character for character in part if unicodedata.category(character) != "Cf").rstrip(" .").casefold()
-    if part in (".", "..") or seen in (".git", "git~1") or "\\" in part or ":" in part:
+    visible = "".join(character for character in part if unicodedata.category(character) != "Cf")
+    # Some systems take what follows a colon for a stream of the file before it.
+    seen = visible.partition(":")[0].rstrip(" .").casefold()
+    if part in (".", "..") or seen in (".git", "git~1") or "\\" in part:
         return False
     return len(part.encode(errors="surrogatepass")) <= 255 and not any(
         unicodedata.category(character) in ("Cc", "Cs") for character in part

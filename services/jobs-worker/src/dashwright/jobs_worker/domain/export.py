@@ -12,13 +12,18 @@ from typing import Any, Final
 from dashwright.common.document import read_json
 from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.jobs import paths
+from dashwright.common.jobs.selection import ALL_FILES, Selection, check_selected
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.jobs_worker.domain.edits import check_place
 from dashwright.jobs_worker.domain.files.content import labels_of_file, notes_of_file, print_content, spec_of_file
 from dashwright.jobs_worker.domain.objects import CommitBy, Key
-from dashwright.jobs_worker.domain.resource import is_classic, is_resource, text_of
+from dashwright.jobs_worker.domain.recognition import is_classic, is_resource, wrapped
+from dashwright.jobs_worker.domain.resource import text_of
 
 _NO_WORD: Final = re.compile(r"[\W_]+")
+_NOT_IN_NAMES: Final = frozenset('/\\<>:"|?*%')
+"""Characters that no name of a file has on every system, and the one that encodes others."""
+
 _LONGEST_PART: Final = 120
 """Bytes of a title in a name: with what keeps it apart from others it fits into the 255 of file systems."""
 
@@ -131,11 +136,13 @@ def slug(title: str) -> str:
     return _cut(_NO_WORD.sub("-", unicodedata.normalize("NFKC", title).lower())).strip("-")
 
 
-def fault_of(path: str) -> str:
-    """Why no file can be at a path, or none be synced from there; empty where one can."""
+def fault_of(path: str, *, deepest: int, selection: Selection = ALL_FILES) -> str:
+    """Return why no file can be at a path, or none be synced from there; empty where one can. ``deepest`` bounds its directories."""
     try:
-        paths.check_path(path, spaces=True)
+        paths.check_path(path)
+        paths.check_depth(path, deepest)
         check_place(path)
+        check_selected(selection, path)
     except BadRequest as error:
         return error.message
     return ""
@@ -150,6 +157,7 @@ def may_replace(body: bytes, name: str) -> bool:
         tree = read_json(text_of(body))
     except Invalid:
         return False
+    tree = wrapped(tree) or tree
     if is_classic(tree):
         return bool(tree.get("uid") == name)
     if not is_resource(tree) or tree.get("kind") != DASHBOARD.kind:
@@ -158,10 +166,10 @@ def may_replace(body: bytes, name: str) -> bool:
     return isinstance(metadata, dict) and (not metadata or metadata.get("name") == name)
 
 
-def place(item: Exportable, directory: str, taken: set[str], is_free: Callable[[str], bool]) -> str:
-    """The path of a dashboard's file, claimed. Raises BadRequest where there is none."""
+def place(item: Exportable, directory: str, taken: set[str], is_free: Callable[[str], bool], fault_at: Callable[[str], str]) -> str:
+    """Return the path of a dashboard's file, claimed. Raises BadRequest where there is none; ``fault_at`` says why not at a path."""
     for path in file_names(item, directory):
-        if fault := fault_of(path):
+        if fault := fault_at(path):
             raise BadRequest(fault)
         if path.casefold() not in taken and is_free(path):
             taken.add(path.casefold())
@@ -190,12 +198,8 @@ def _apart(stem: str, name: str) -> Iterator[str]:
 def _part(title: str) -> str:
     """A title as the name of a directory: what paths may not hold is a hyphen, and nothing is hidden."""
     plain = unicodedata.normalize("NFC", title)
-    kept = "".join(char if _is_plain(char) else "-" for char in plain if char.isascii() or char.isprintable())
+    kept = "".join("-" if char in _NOT_IN_NAMES else char for char in plain if char.isprintable())
     return _cut(kept.lstrip(". ")).rstrip(". ")
-
-
-def _is_plain(char: str) -> bool:
-    return not char.isascii() or char.isalnum() or char in "_-. "
 
 
 def _cut(text: str) -> str:

@@ -47,7 +47,7 @@ def folder_names(
 
 def _is_good(path: str) -> bool:
     try:
-        paths.check_path(path, spaces=True)
+        paths.check_path(path)
     except BadRequest:
         return False
     return True

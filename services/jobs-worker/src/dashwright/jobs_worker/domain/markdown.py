@@ -9,7 +9,7 @@ _BROKEN: Final = "\u200b"
 """A space without width: what stands around it is not read as one word."""
 
 _MARKS: Final = re.compile(r"([\\`*_{}\[\]()|~!$^])")
-_REFERENCES: Final = re.compile(r"([@#]|:(?=//)|\bwww(?=\.)|\bgh(?=-\d))", re.IGNORECASE)
+_REFERENCES: Final = re.compile(r"([@#]|:(?=//|[\w+-]+:)|\bwww(?=\.)|\bgh(?=-\d))", re.IGNORECASE)
 _UNSAFE_IN_ADDRESSES: Final = re.compile(r"[\x00-\x20\x7f\"'()<>\[\]\\^`{|}]|[^\x00-\x7f]")
 _CONTEXT: Final = 80
 _MOST_LINES: Final = 40

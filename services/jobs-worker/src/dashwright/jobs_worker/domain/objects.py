@@ -34,15 +34,13 @@ class Entry:
     """One name in a checkout. A directory's path ends in ``/`` and has no checksum.
 
     ``size`` is in bytes. ``fault`` says why it cannot be read (a symbolic link, a pipe, too large, a directory without the right to it); it
-    is then there, but refused, and what lies below a refused directory is not known. ``bare`` is a directory that holds nothing but a
-    ``.keep``, itself or below: it makes no folder, but keeps one.
+    is then there, but refused, and what lies below a refused directory is not known.
     """
 
     path: str
     checksum: str = ""
     size: int = 0
     fault: str = ""
-    bare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +56,14 @@ class Difference:
     """Where two commits differ. ``paths``: the files that came, changed or went, and all directories above them; a directory ends in ``/``.
 
     ``entries`` are those of the paths that are there now, ``growth`` how many files and directories there are more than before, ``since``
-    the earlier commit.
+    the earlier commit. ``folders`` are directories that somebody makes from here: each becomes a folder although it holds no resource.
     """
 
     paths: frozenset[str]
     entries: Sequence[Entry]
     growth: int = 0
     since: str = ""
+    folders: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +129,8 @@ class Quarantined:
     """A file or directory that cannot go in, and why; ``name`` is that of its object, where it is known.
 
     ``checksum`` is that of the bytes, where these are the reason. ``rules`` are those that the bytes were refused by, empty where something
-    else is the reason (somebody else's object, another file): every sync then looks at the file again.
+    else is the reason (somebody else's object, another file): every sync then looks at the file again. ``is_copy``: the file has the same
+    bytes as the one that its object comes from, which is no error.
     """
 
     path: str
@@ -138,6 +138,7 @@ class Quarantined:
     name: str = ""
     checksum: str = ""
     rules: str = ""
+    is_copy: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dashwright.jobs_worker.domain.folders import Folders, shallow_first
 from dashwright.jobs_worker.domain.objects import Key, Managed, Owner, Write
 from dashwright.jobs_worker.domain.ownership import annotations, refusal
 from dashwright.jobs_worker.domain.resource import Resource
-from dashwright.jobs_worker.domain.survey import Fault, Survey
+from dashwright.jobs_worker.domain.survey import Fault, Ignored, Survey
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Plan:
     """``directories`` to make or update, parents first; ``writes`` in plan order; ``removals`` of objects, then of folders, deepest first.
 
     ``ours`` is what the repository owns before, ``existing`` the keys that are stored, its own and others'; ``unchanged`` what already is
-    as it must be.
+    as it must be. Neither ``ignored`` files nor ``copies`` are errors: a copy has the bytes of the file that its object comes from.
     """
 
     ours: Mapping[Key, Managed]
@@ -62,6 +62,8 @@ class Plan:
     removals: list[Managed] = field(default_factory=list)
     unchanged: list[Managed] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
+    copies: list[Fault] = field(default_factory=list)
+    ignored: list[Ignored] = field(default_factory=list)
 
     @property
     def changes(self) -> int:
@@ -80,19 +82,22 @@ def make_plan(
 ) -> Plan:
     """``found.faults`` holds the faults of reading as well. Raises Conflict when the root folder belongs to somebody else."""
     ours = {item.key: item for item in managed}
-    plan = Plan(ours, frozenset(ours.keys() | owners.keys()), unchanged=list(found.unchanged), faults=list(found.faults))
-    blocked = _plan_folders(plan, found, owners, folders)
+    plan = Plan(ours, frozenset(ours.keys() | owners.keys()))
+    plan.faults, plan.unchanged, plan.ignored = list(found.faults), list(found.unchanged), list(found.ignored)
+    blocked = _blocked(found, ours, owners, folders)
+    plan.faults += [Fault(directory, reason, name=folders.name(directory)) for directory, reason in blocked.items()]
     plan.faults += _refuse_foreign(prepared, plan.ours, owners, blocked, folders.repository)
     refused = {fault.path for fault in plan.faults}
-    held = {item.key: item.path for item in found.unchanged}
-    held |= {item.key: fault.path for fault in plan.faults for item in fault.stored}
-    losers = _refuse_duplicates([file for file in prepared if file.path not in refused], held)
+    held = {item.key: _Holder(item.path, item.checksum) for item in found.unchanged}
+    held |= {item.key: _Holder(fault.path) for fault in plan.faults for item in fault.stored}
+    losers, plan.copies = _refuse_duplicates([file for file in prepared if file.path not in refused], held)
     plan.faults += losers
-    refused |= {fault.path for fault in losers}
+    refused |= {fault.path for fault in (*losers, *plan.copies)}
     plan.writes = [file for file in prepared if file.path not in refused]
     staying = held.keys() | {item.key for fault in losers for item in fault.stored} | {file.key for file in plan.writes}
     gone = [item for item in managed if item.key.group != FOLDER.group and item.key not in staying]
-    plan.removals = sorted(gone, key=_plan_order) + plan.removals
+    plan.removals = sorted(gone, key=_plan_order)
+    _plan_folders(plan, found, folders, blocked)
     return plan
 
 
@@ -100,27 +105,37 @@ def _plan_order(item: Managed) -> tuple[int, str]:
     return paths.plan_order(item.path)
 
 
-def _plan_folders(plan: Plan, found: Survey, owners: Mapping[Key, Owner], folders: Folders) -> dict[str, str]:
-    """Fills in folders to write and to remove; answers the directories that cannot have one, with the reason."""
+def _blocked(found: Survey, ours: Mapping[Key, Managed], owners: Mapping[Key, Owner], folders: Folders) -> dict[str, str]:
+    """Return the directories that cannot have a folder, with the reason. Raises Conflict for the root's."""
     blocked: dict[str, str] = {}
     for directory in shallow_first(found.wanted):
         key = folders.key(directory)
-        stored = plan.ours.get(key)
-        reason = refusal(key, owners.get(key), folders.repository) if stored is None else ""
+        reason = "" if key in ours else refusal(key, owners.get(key), folders.repository)
         if reason and not directory:
             raise Conflict(f"{reason}: folder '{key.name}' exists; rename the repository, or remove the folder")
-        reason = reason or (blocked.get(paths.parent(directory), "") if directory else "")
-        if reason:
+        if reason := reason or (blocked.get(paths.parent(directory), "") if directory else ""):
             blocked[directory] = reason
-            plan.faults.append(Fault(directory, reason, name=key.name))
-        elif stored is not None and folders.is_current(directory, stored):
+    return blocked
+
+
+def _plan_folders(plan: Plan, found: Survey, folders: Folders, blocked: Mapping[str, str]) -> None:
+    """Fill in the folders to write, and after everything else those to remove."""
+    resources = [item.path for item in found.unchanged] + [file.path for file in plan.writes]
+    needed = {directory for path in resources for directory in paths.directories(path)} | found.requested | {""}
+    wanted = found.wanted & needed - blocked.keys()
+    for directory in shallow_first(wanted):
+        stored = plan.ours.get(folders.key(directory))
+        if stored is not None and folders.is_current(directory, stored):
             plan.unchanged.append(stored)
         else:
             plan.directories.append(directory)
-    staying = {folders.key(directory) for directory in found.wanted | found.kept}
-    gone = [item for item in plan.ours.values() if item.key.group == FOLDER.group and item.key not in staying]
-    plan.removals = sorted(gone, key=_plan_order)
-    return blocked
+    staying = {folders.key(directory) for directory in wanted}
+    gone = [
+        item
+        for item in plan.ours.values()
+        if item.key.group == FOLDER.group and item.key not in staying and item.path.rstrip("/") + "/" not in found.kept
+    ]
+    plan.removals += sorted(gone, key=_plan_order)
 
 
 def _refuse_foreign(
@@ -135,8 +150,16 @@ def _refuse_foreign(
     return faults
 
 
-def _refuse_duplicates(prepared: Iterable[Prepared], held: Mapping[Key, str]) -> list[Fault]:
-    """Leaves one file a name: who has it keeps it, else the first in plan order.
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    """The file that an object comes from; ``checksum`` is that of its bytes, empty where these are not what is stored."""
+
+    path: str
+    checksum: str = ""
+
+
+def _refuse_duplicates(prepared: Iterable[Prepared], held: Mapping[Key, _Holder]) -> tuple[list[Fault], list[Fault]]:
+    """Leave one file a name, and return the other files: faults, and copies. Who has a name keeps it, else the first in plan order.
 
     A refused file goes on holding what is stored of it, which may refuse the next one: each is looked at once.
     """
@@ -144,24 +167,41 @@ def _refuse_duplicates(prepared: Iterable[Prepared], held: Mapping[Key, str]) ->
     for file in prepared:
         rivals.setdefault(file.key, []).append(file)
     faults: dict[str, Fault] = {}
+    copies: dict[str, Fault] = {}
     holding = deque(held.items())
 
-    def refuse(files: Iterable[Prepared], other: str) -> None:
+    def refuse(files: Iterable[Prepared], other: _Holder) -> None:
         for file in files:
-            shown = f"duplicate resource name: {file.key.name}"
-            message = f"{shown}, {file.path} and {other}"
-            faults.setdefault(file.path, Fault(file.path, message, file.stored, file.key.name, shown=shown))
-            holding.extend((item.key, file.path) for item in file.stored)
+            if not file.stored and file.checksum and file.checksum == other.checksum:
+                copies.setdefault(file.path, _copy(file, other.path))
+                continue
+            faults.setdefault(file.path, _duplicate(file, other.path))
+            holding.extend((item.key, _Holder(file.path)) for item in file.stored)
 
     def settle_held() -> None:
         while holding:
-            key, path = holding.popleft()
-            refuse(rivals.pop(key, ()), path)
+            key, holder = holding.popleft()
+            refuse(rivals.pop(key, ()), holder)
 
     settle_held()
     for key, files in list(rivals.items()):
         winner = next((file for file in files if any(item.key == key for item in file.stored)), files[0])
         rivals[key] = [winner]
-        refuse((file for file in files if file is not winner), winner.path)
+        refuse((file for file in files if file is not winner), _Holder(winner.path, winner.checksum))
     settle_held()
+    return _in_plan_order(faults), _in_plan_order(copies)
+
+
+def _duplicate(file: Prepared, other: str) -> Fault:
+    shown = f"duplicate resource name: {file.key.name}"
+    message = f"{shown}, {file.path} and {other}"
+    return Fault(file.path, message, file.stored, file.key.name, shown=shown)
+
+
+def _copy(file: Prepared, other: str) -> Fault:
+    message = f"{file.path} is a copy of {other}: only that one is synced"
+    return Fault(file.path, message, (), file.key.name, shown="the file is a copy of another one, and only that one is synced")
+
+
+def _in_plan_order(faults: Mapping[str, Fault]) -> list[Fault]:
     return sorted(faults.values(), key=lambda fault: paths.plan_order(fault.path))

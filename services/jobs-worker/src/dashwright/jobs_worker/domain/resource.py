@@ -8,9 +8,11 @@ from typing import Any
 
 import orjson
 
-from dashwright.common.document import check_depth, check_texts, read_shallow, write_json
+from dashwright.common.document import check_depth as check_nesting
+from dashwright.common.document import check_texts, read_shallow, write_json
 from dashwright.common.errors import Invalid, TooLarge
 from dashwright.common.jobs.names import object_name
+from dashwright.common.jobs.paths import check_depth
 from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import NUMBER_LABEL
 from dashwright.common.kinds.draft import Draft
@@ -20,12 +22,14 @@ from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.domain.objects import Key
 from dashwright.jobs_worker.domain.ownership import SET_BY_US
+from dashwright.jobs_worker.domain.recognition import NoResource, check_content, check_unreadable, is_resource, wrapped
 
 LARGEST_FILE = 5 * 1024 * 1024
 LARGEST_METADATA = 256 * 1024
+DEEPEST_FOLDER = 8
+"""Directories below one another that become folders, where the settings do not say otherwise."""
 CLASSIC_VERSION = "v0alpha1"
 _VERSION = version("dashwright-jobs-worker")
-_CLASSIC_MARKS = frozenset({"panels", "schemaVersion", "tags"})
 KEPT_BY_THE_STORE = ("id", "uid", "version")
 """Keys of a classic spec that the store has in the metadata."""
 
@@ -62,9 +66,9 @@ def unpacked(packed: bytes) -> Resource:
     return Resource(key, kind, version, Extract(*extract), spec, labels, annotations, is_classic)
 
 
-def rules(admission: AdmissionSettings, largest: int) -> str:
-    """What, beside its bytes, a file may be refused by, as a text: where it differs, refused files are worth another look."""
-    return f"{_VERSION} {admission.min_refresh_seconds} {largest}"
+def rules(admission: AdmissionSettings, largest: int, deepest: int) -> str:
+    """Return what a file may be refused by beside its bytes, as a text: where it differs, refused files are worth another look."""
+    return f"{_VERSION} {admission.min_refresh_seconds} {largest} {deepest}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +79,30 @@ class Reader:
     repository: str
     admission: AdmissionSettings
     largest: int = LARGEST_FILE
+    deepest: int = DEEPEST_FOLDER
 
     def read(self, path: str, body: bytes) -> Resource:
-        """Raises Invalid, BadRequest (name and title rules) or TooLarge; the text says what to change in the file."""
+        """Return the resource in a file.
+
+        Raises NoResource where the file is none of ours; Invalid, BadRequest (name, title, depth) or TooLarge with what to change in it.
+        """
         check_size(len(body), self.largest)
-        tree = self.tree(path, body)
-        if not isinstance(tree, dict):
-            raise Invalid(f"not an object: {_WHAT_BELONGS_HERE}")
-        if is_resource(tree):
-            return self._native(path, tree)
-        if is_classic(tree):
-            return self._classic(path, tree)
-        raise Invalid(f"unknown content: {_WHAT_BELONGS_HERE}")
+        text = text_of(body)
+        if not text.strip():
+            raise NoResource("the file is empty")
+        try:
+            tree = _parsed(path, text)
+        except Invalid as fault:
+            check_unreadable(path, text, fault)
+            raise
+        check_content(tree)
+        resource = self._native(path, tree) if is_resource(tree) else self._classic(path, wrapped(tree) or tree)
+        check_depth(path, self.deepest)
+        return resource
 
     def tree(self, path: str, body: bytes) -> Any:
         """Raises Invalid for what cannot be read by the rules of the file's name, or is nested too deeply."""
-        text = text_of(body)
-        if path.endswith(".json"):
-            return read_shallow(text)
-        tree = read_yaml(text)
-        check_depth(tree)
-        return tree
+        return _parsed(path, text_of(body))
 
     def _classic(self, path: str, spec: dict[str, Any]) -> Resource:
         name = _optional_text(spec, "uid", "uid") or object_name(self.repository, path)
@@ -144,14 +151,12 @@ class Reader:
         return Resource(key, DASHBOARD.kind, stored_version, extract, write_json(spec), draft.labels, draft.annotations, is_classic)
 
 
-def is_resource(tree: Any) -> bool:
-    """Whether a file says itself which kind of resource it holds."""
-    return isinstance(tree, dict) and ("apiVersion" in tree or "kind" in tree)
-
-
-def is_classic(tree: Any) -> bool:
-    """Whether a file is a dashboard's own JSON."""
-    return isinstance(tree, dict) and not is_resource(tree) and bool(_CLASSIC_MARKS & tree.keys() or {"title", "uid"} <= tree.keys())
+def _parsed(path: str, text: str) -> Any:
+    if path.endswith(".json"):
+        return read_shallow(text)
+    tree = read_yaml(text)
+    check_nesting(tree)
+    return tree
 
 
 def check_size(size: int, largest: int) -> None:

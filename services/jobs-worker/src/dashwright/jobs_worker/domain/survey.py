@@ -38,14 +38,28 @@ class Fault:
     shown: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """A file that holds no resource; ``remark`` is what its author should know of that, empty where there is nothing to say."""
+
+    path: str
+    remark: str = ""
+
+
 @dataclass(slots=True)
 class Survey:
-    """``candidates`` and ``faults`` in plan order. A folder is made for ``wanted`` directories and stays for those in ``kept``."""
+    """A comparison of a checkout with what is stored; ``candidates`` and ``faults`` are in plan order.
+
+    A folder is made for a directory with a resource in it, ``wanted`` if all of them go in, and for those ``requested`` as such. A folder
+    that is stored stays for a directory in ``kept``: as long as that is there.
+    """
 
     unchanged: list[Managed] = field(default_factory=list)
     candidates: list[Candidate] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
+    ignored: list[Ignored] = field(default_factory=list)
     wanted: set[str] = field(default_factory=set)
+    requested: frozenset[str] = frozenset()
     kept: set[str] = field(default_factory=set)
 
 
@@ -60,9 +74,7 @@ def survey(
     stored = _stored_by_path(found, managed, {_as_directory(entry.path) for entry in entries if entry.fault})
     for entry in sorted(entries, key=lambda entry: paths.plan_order(entry.path)):
         found.kept.update(paths.directories(entry.path))
-        if paths.is_hidden(entry.path):
-            _note_hidden(found, entry.path)
-        else:
+        if not paths.is_hidden(entry.path):
             _sort_in(found, entry, stored, folders, refused or {})
     if folders.rooted:
         found.wanted.add("")
@@ -90,13 +102,6 @@ def _as_directory(path: str) -> str:
     return path.rstrip("/") + "/"
 
 
-def _note_hidden(found: Survey, path: str) -> None:
-    """Hidden files are no resources, but their folder exists; a lone ``.keep`` only keeps what is there."""
-    visible = paths.visible_directory(path)
-    if path != visible + paths.KEEP:
-        found.wanted.update(paths.directories(visible))
-
-
 def _sort_in(
     found: Survey,
     entry: Entry,
@@ -106,13 +111,11 @@ def _sort_in(
 ) -> None:
     so_far = tuple(stored.get(entry.path, ()))
     try:
-        paths.check_path(entry.path, spaces=True)
+        paths.check_path(entry.path)
     except BadRequest as refusal:
-        if paths.is_directory(entry.path) or paths.is_resource(entry.path):
+        if paths.is_resource(entry.path):
             found.faults.append(Fault(entry.path, refusal.message, so_far, lasting=True))
         return
-    if not entry.bare:
-        found.wanted.update(paths.directories(entry.path))
     if entry.fault:
         if not paths.is_directory(entry.path):
             # Something that is refused may have taken the place of a directory.
@@ -122,6 +125,7 @@ def _sort_in(
     elif paths.is_resource(entry.path):
         if _is_unchanged(entry, so_far, folders):
             found.unchanged.extend(so_far)
+            found.wanted.update(paths.directories(entry.path))
         elif known := refused.get((entry.path, entry.checksum)):
             found.faults.append(Fault(entry.path, known.message, so_far, known.name, known.checksum, lasting=True))
         else:

@@ -92,7 +92,7 @@ class SyncRunner:
         head = newest.commit if back_to else ""
         objects = self._open_resources(job, execution, repository, kept.edition)
         quarantined = await objects.quarantined()
-        if checkout.commit and checkout.commit == kept.commit == _last_ref(stored) and not quarantined:
+        if checkout.commit and checkout.commit == kept.commit == _last_ref(stored) and all(item.is_copy for item in quarantined):
             await self._note(repository, incremental=jobs.is_incremental(job), held_at=head)
             return execution.ended(Tally(message=verdicts.SYNC_STARTED, final_message=verdicts.SAME_COMMIT))
         difference = await self._difference(job, checkout, kept, quarantined)

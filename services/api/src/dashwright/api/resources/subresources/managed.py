@@ -27,7 +27,7 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
     async with services.database.connection() as connection:
         repository = await resources.get(connection, kind, namespace, name)
         found = await repositories.managed(connection, namespace, name)
-        faults = await common_repositories.faults(connection, repository.uid, most=_MOST_QUARANTINED)
+        faults = await common_repositories.faults(connection, repository.uid, most=_MOST_QUARANTINED, copies=False)
     listed = ResourceList(
         kind="ResourceList",
         api_version=kind.api_version(target.version),

@@ -45,7 +45,7 @@ class _Handlers:
         path, origin = _path_of(call), call.query.get("originalPath", "")
         content = await _content_of(call)
         if origin:
-            paths.check_path(origin, spaces=True)
+            paths.check_path(origin)
             return await self._changed(call, ChangeMethod.MOVE, path, content, origin)
         if content is None and not paths.is_directory(path):
             raise BadRequest("the body is empty; send what the file is to hold, or name in originalPath a file to move here")
@@ -165,7 +165,7 @@ def _needs(verb: str) -> Permission:
 
 def _path_of(call: Call) -> str:
     path = call.parameters["path"]
-    paths.check_path(path, spaces=True)
+    paths.check_path(path)
     return path
 
 

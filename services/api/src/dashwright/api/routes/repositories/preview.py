@@ -23,7 +23,7 @@ def routes(files: Files, drawings: Drawings) -> list[Route]:
 
     async def preview(call: Call) -> Answer:
         drawing, path = drawing_of(call), call.parameters["path"]
-        paths.check_path(path, spaces=True)
+        paths.check_path(path)
         if paths.is_directory(path):
             raise BadRequest("a preview shows one file; name it instead of a directory")
         repository, ref = call.parameters["repository"], call.query.get("ref", "")

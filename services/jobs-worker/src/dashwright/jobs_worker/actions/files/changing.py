@@ -17,6 +17,7 @@ from dashwright.common.models.repository_views import ResourceAction
 from dashwright.jobs_worker.actions.files.planning import (
     Proposed,
     Scene,
+    check_selection,
     concerns,
     plan_files,
     read_file,
@@ -24,6 +25,7 @@ from dashwright.jobs_worker.actions.files.planning import (
     touches_of_file,
     touches_of_plan,
     touches_of_unknown,
+    with_resources,
 )
 from dashwright.jobs_worker.actions.sync import Planned
 from dashwright.jobs_worker.domain.edits import MOST_BYTES, check_number, check_total
@@ -61,21 +63,21 @@ async def decide(scene: Scene, checkout: Checkout | None, wanted: ChangeRequest,
     files = _Files(scene, checkout, await checkout.entries() if checkout is not None else ())
     body = await asyncio.to_thread(files.body_of, wanted, suffix)
     edits = await files.edits(wanted, body)
+    check_selection(scene, edits)
     difference = difference_of(files.entries, edits, in_git=scene.in_git)
     proposed = Proposed(checkout, edits, in_git=scene.in_git)
     planned = await plan_files(scene, proposed, difference)
     check_faults(planned, edits)
     sight, own = await _sight(scene, planned, proposed, checkout, wanted, ref)
     touches = _with_all(scene, planned, await touches_of_plan(scene, planned), edits, wanted.path, own)
-    there = {entry.path for entry in files.entries if paths.is_directory(entry.path) and not entry.bare}
-    touches += touches_of_unknown(scene, planned, ref, [edit.path for edit in edits], there)
+    touches += touches_of_unknown(scene, planned, ref, [edit.path for edit in edits], with_resources(files.entries))
     base = fingerprint(ref, edits, touches)
     return Decided(edits, difference, planned, sight, touches, base, body.decode() if body is not None else None)
 
 
 def check_faults(planned: Planned, edits: Sequence[Edit]) -> None:
     """Raises BadRequest where something that would be written could not be stored."""
-    for fault in planned.plan.faults:
+    for fault in (*planned.plan.faults, *planned.plan.copies):
         if any(edit.body is not None and concerns(fault, edit.path) for edit in edits):
             message = fault.shown or fault.message
             raise BadRequest(message if fault.path in message else f"{fault.path}: {message}")

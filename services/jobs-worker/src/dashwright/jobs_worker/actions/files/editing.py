@@ -10,7 +10,7 @@ from dashwright.common.kinds.registry import FOLDER
 from dashwright.common.models.provisioning import SyncTarget
 from dashwright.common.models.repository_calls import EditedObject, EditRequest
 from dashwright.jobs_worker.actions.files.changing import check_faults
-from dashwright.jobs_worker.actions.files.planning import Proposed, Scene, plan_files, read_file
+from dashwright.jobs_worker.actions.files.planning import Proposed, Scene, check_selection, plan_files, read_file
 from dashwright.jobs_worker.actions.sync import Planned
 from dashwright.jobs_worker.domain.files.content import rewritten, write_content
 from dashwright.jobs_worker.domain.files.proposal import difference_of
@@ -47,6 +47,7 @@ async def edits_of(scene: Scene, checkout: Checkout | None, wanted: EditRequest)
 
 async def plan_edits(scene: Scene, checkout: Checkout | None, edits: list[Edit]) -> tuple[Planned, Difference]:
     """Raises BadRequest where the object could not be stored from its file."""
+    check_selection(scene, edits)
     # Only of what is removed it matters what else there is.
     if checkout is not None and any(edit.body is None for edit in edits):
         entries = await checkout.entries()

@@ -10,7 +10,16 @@ from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.models.repository_calls import FileAnswer
 from dashwright.common.models.repository_views import FileItem, FileList
 from dashwright.jobs_worker.actions.files.linting import lint_object
-from dashwright.jobs_worker.actions.files.planning import Scene, key_at, plan_files, read_file, see, touches_of_file, touches_of_unknown
+from dashwright.jobs_worker.actions.files.planning import (
+    Scene,
+    key_at,
+    plan_files,
+    read_file,
+    see,
+    touches_of_file,
+    touches_of_unknown,
+    with_resources,
+)
 from dashwright.jobs_worker.actions.sync import Planned
 from dashwright.jobs_worker.domain.files.proposal import difference_at, files_below
 from dashwright.jobs_worker.domain.files.rules import check_name
@@ -22,7 +31,7 @@ from dashwright.jobs_worker.ports import Checkout, SizedCheckout
 async def list_files(checkout: SizedCheckout | None, directory: str) -> FileList:
     """The files below a directory (empty: the root), by path; hidden ones are left out. Raises NotFound for one that is not there."""
     directory = directory.rstrip("/") + "/" if directory else ""
-    paths.check_path(directory, spaces=True)
+    paths.check_path(directory)
     entries = await checkout.entries() if checkout is not None else ()
     if directory and not any(entry.path.startswith(directory) for entry in entries):
         raise NotFound(f"directory not found: {directory}")
@@ -62,7 +71,11 @@ async def look(scene: Scene, checkout: SizedCheckout | None, path: str, ref: str
     if (change := (await checkout.last_changes([path])).get(path)) is not None:
         sight = replace(sight, timestamp=datetime.fromtimestamp(change.at / 1000, UTC))
     touches = await touches_of_file(scene, planned, "get", key, path)
-    touches += touches_of_unknown(scene, planned, ref, [path], {*paths.directories(path)})
+    if unknown := touches_of_unknown(scene, planned, ref, [path], {*paths.directories(path)}):
+        # Whether other files make a folder of the directory, which all entries tell, matters only here.
+        there = with_resources(await checkout.entries())
+        unknown = touches_of_unknown(scene, planned, ref, [path], there)
+    touches += unknown
     return FileAnswer(wrapper=await asyncio.to_thread(wrap, scene.repository, sight), touches=touches)
 
 

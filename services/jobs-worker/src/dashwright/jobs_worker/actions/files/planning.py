@@ -9,6 +9,7 @@ from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, Not
 from dashwright.common.jobs import paths
 from dashwright.common.jobs.names import object_name
 from dashwright.common.jobs.progress import Tally
+from dashwright.common.jobs.selection import Selection, check_selected
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY
 from dashwright.common.models.provisioning import RepositoryType
 from dashwright.common.models.repository_calls import Touch
@@ -37,13 +38,16 @@ class Scene:
         return SyncJob.of(self.repository)
 
     @property
+    def selection(self) -> Selection:
+        return Selection.of_repository(self.repository.spec)
+
+    @property
     def in_git(self) -> bool:
         return self.repository.spec.type is not RepositoryType.LOCAL
 
     @property
     def reader(self) -> Reader:
-        means = self.means
-        return Reader(self.repository.namespace, self.repository.name, means.admission, means.largest_file)
+        return self.means.reader(self.repository.namespace, self.repository.name)
 
 
 class Proposed:
@@ -108,6 +112,14 @@ def _body_at(read: Callable[[str], File], path: str) -> bytes | None:
         return None
 
 
+def check_selection(scene: Scene, edits: Sequence[Edit]) -> None:
+    """Raise BadRequest where something would be written that no sync would look at."""
+    for edit in edits:
+        if edit.body is not None:
+            directory = paths.parent(edit.path)
+            check_selected(scene.selection, directory if edit.path == directory + paths.KEEP else edit.path)
+
+
 async def plan_files(scene: Scene, checkout: Checkout, difference: Difference) -> Planned:
     """Raises Conflict where the repository's own folder is somebody else's, and what the ports raise."""
     return await plan_sync(scene.job, checkout, scene.objects, Silent(), scene.means, Tally(), difference)
@@ -117,6 +129,11 @@ async def touches_of_plan(scene: Scene, planned: Planned) -> list[Touch]:
     others = sorted(planned.plan.existing - planned.plan.ours.keys())
     owners = await scene.objects.owners(scene.repository.namespace, others) if others else {}
     return touches_of(planned.plan, planned.folders, owners)
+
+
+def with_resources(entries: Collection[Entry]) -> set[str]:
+    """Return the directories that may become folders: those with a file of a resource's name in them or below."""
+    return {directory for entry in entries if paths.is_resource(entry.path) for directory in paths.directories(entry.path)}
 
 
 async def touches_of_file(scene: Scene, planned: Planned, verb: str, key: Key, path: str) -> list[Touch]:
@@ -148,7 +165,7 @@ def touches_of_unknown(scene: Scene, planned: Planned, ref: str, files: Collecti
 
 def _makes_folder(directory: str) -> bool:
     try:
-        paths.check_path(directory, spaces=True)
+        paths.check_path(directory)
     except BadRequest:
         return False
     return True
@@ -167,8 +184,11 @@ async def see(scene: Scene, planned: Planned, checkout: Checkout, path: str, ref
     write = None
     if resource is not None:
         write = write_of(path, file.checksum, resource, planned.folders, is_new=existing is None)
-    faults = [fault.shown or fault.message for fault in planned.plan.faults if concerns(fault, path)]
+    refused = (*planned.plan.faults, *planned.plan.copies)
+    faults = [fault.shown or fault.message for fault in refused if concerns(fault, path)]
     errors += [message for message in faults if message not in errors]
+    if not scene.selection.takes(path):
+        errors.append("the file is left out by include or exclude in the repository's spec")
     dry_run = await scene.objects.tried(scene.repository.namespace, write) if write is not None and is_tried and not errors else None
     action = ResourceAction.UPDATE if existing is not None else ResourceAction.CREATE
     classic = resource is not None and resource.is_classic

@@ -96,7 +96,7 @@ class GitCheckout:
         try:
             found: list[Entry] = []
             repository = pygit2.Repository(str(self._place))
-            for entry in _walk(repository, self._root(repository), _Bareness(repository)):
+            for entry in _walk(repository, self._root(repository)):
                 found.append(entry)
                 if len(found) > self._most_entries:
                     raise TooLarge(
@@ -158,45 +158,21 @@ class GitCheckout:
         return tree
 
 
-def _walk(repository: pygit2.Repository, tree: pygit2.Tree, bareness: "_Bareness", above: str = "") -> Iterator[Entry]:
-    """Hidden directories are named but not entered, and neither are those too deep for any file in them."""
+def _walk(repository: pygit2.Repository, tree: pygit2.Tree, above: str = "") -> Iterator[Entry]:
+    """Yield the entries below a tree; hidden directories and very deep ones are named but not entered."""
     objects.check(repository, tree.id)
     for item in tree:
         path = above + _printable(item.raw_name)
         if isinstance(item, pygit2.Tree):
-            yield Entry(path + "/", bare=bareness.of(path + "/", item))
+            yield Entry(path + "/")
             if _is_entered(path + "/"):
-                yield from _walk(repository, item, bareness, path + "/")
+                yield from _walk(repository, item, path + "/")
         else:
             yield _entry(path, item.filemode, item.id)
 
 
-class _Bareness:
-    """Whether all that directories hold, themselves and below, are files that keep them.
-
-    One tree may stand in millions of places of a small repository: it is looked at once for each depth.
-    """
-
-    def __init__(self, repository: pygit2.Repository) -> None:
-        self._repository = repository
-        self._known: dict[tuple[pygit2.Oid, int], bool] = {}
-
-    def of(self, directory: str, tree: pygit2.Tree) -> bool:
-        if not _is_entered(directory):
-            return False
-        place = tree.id, directory.count("/")
-        if place not in self._known:
-            objects.check(self._repository, tree.id)
-            self._known[place] = all(self._is_keeping(directory, item) for item in tree)
-        return self._known[place]
-
-    def _is_keeping(self, directory: str, item: pygit2.Object) -> bool:
-        name = _printable(item.raw_name)
-        return self.of(f"{directory}{name}/", item) if isinstance(item, pygit2.Tree) else name == paths.KEEP
-
-
 def _is_entered(directory: str) -> bool:
-    return not paths.is_hidden(directory) and directory.count("/") < paths.DEEPEST_PATH
+    return not paths.is_hidden(directory) and directory.count("/") < paths.DEEPEST_WALK
 
 
 def _entry(path: str, mode: int, blob: pygit2.Oid) -> Entry:
@@ -246,14 +222,13 @@ def _difference(
     if not wanted <= found.keys() | differing:
         return None
     growth = sum((raw in found) - (_item(repository, before, raw) is not None) for raw in differing)
-    bareness = _Bareness(repository)
-    entries = [_found(_printable(raw), item, bareness) for raw, item in found.items()]
+    entries = [_found(_printable(raw), item) for raw, item in found.items()]
     return Difference(frozenset(map(_printable, touched)), entries, growth, since)
 
 
-def _found(path: str, item: pygit2.Object, bareness: _Bareness) -> Entry:
+def _found(path: str, item: pygit2.Object) -> Entry:
     if isinstance(item, pygit2.Tree):
-        return Entry(path, bare=bareness.of(path, item))
+        return Entry(path)
     assert item.filemode is not None, "it was found in a tree"
     return _entry(path, item.filemode, item.id)
 

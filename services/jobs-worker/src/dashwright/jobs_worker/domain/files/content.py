@@ -13,7 +13,8 @@ from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.models.repository_calls import EditedObject
 from dashwright.common.yaml import read_yaml, write_yaml
 from dashwright.jobs_worker.domain.ownership import SET_BY_US
-from dashwright.jobs_worker.domain.resource import CLASSIC_VERSION, KEPT_BY_THE_STORE, is_classic, is_resource
+from dashwright.jobs_worker.domain.recognition import is_classic, is_resource, wrapped
+from dashwright.jobs_worker.domain.resource import CLASSIC_VERSION, KEPT_BY_THE_STORE
 
 _METADATA: Final = ("name", "namespace", "generateName", "labels", "annotations")
 """What is kept of an object's metadata: the rest is the store's."""
@@ -54,6 +55,8 @@ def to_write(tree: Any, namespace: str, suffix: Callable[[], str]) -> Any:
         return kept
     if is_classic(tree):
         return {key: value for key, value in tree.items() if key not in ("id", "version")}
+    if (inner := wrapped(tree)) is not None:
+        return {**tree, "dashboard": to_write(inner, namespace, suffix)}
     return tree
 
 
@@ -62,6 +65,9 @@ def rewritten(before: Mapping[str, Any], edited: EditedObject, *, name_it: bool)
 
     ``name_it``: the object's name must stand in it, since its path no longer tells it.
     """
+    if (inner := wrapped(before)) is not None:
+        made = rewritten(inner, edited, name_it=name_it)
+        return made if is_resource(made) else {**before, "dashboard": made}
     spec = read_json(edited.spec)
     is_laid_out = DASHBOARD.extract(spec).layout
     annotations, labels = notes_of_file(edited.annotations), labels_of_file(edited.labels)

@@ -14,14 +14,16 @@ def checksum_of(body: bytes, *, in_git: bool) -> str:
 
 
 def difference_of(entries: Collection[Entry], edits: Sequence[Edit], *, in_git: bool) -> Difference:
-    """What the edits make of ``entries``. A directory goes with the last that lies in it."""
+    """Return what the edits make of ``entries``. A directory goes with the last that lies in it; one that is made is a folder."""
     bodies = {edit.path: edit.body for edit in edits}
     touched = {path for edited in bodies for path in (edited, *paths.directories(edited))}
     new = [Entry(path, checksum_of(body, in_git=in_git), len(body)) for path, body in bodies.items() if body is not None]
     staying = [entry.path for entry in entries if entry.path not in touched]
     alive = {directory for path in (*staying, *(entry.path for entry in new)) for directory in paths.directories(path)}
     there = [*new, *(Entry(path) for path in touched & alive)]
-    return Difference(frozenset(touched), there, len(there) - len(touched & {entry.path for entry in entries}))
+    growth = len(there) - len(touched & {entry.path for entry in entries})
+    made = {paths.parent(path) for path, body in bodies.items() if body is not None and path == paths.parent(path) + paths.KEEP}
+    return Difference(frozenset(touched), there, growth, folders=frozenset(made - {""}))
 
 
 def difference_at(path: str, checksum: str) -> Difference:

@@ -8,7 +8,7 @@ from dashwright.common.models.provisioning import RepositorySpec, RepositoryType
 
 def check_name(path: str, *, reading: bool = False) -> None:
     """Raises BadRequest for a path that is no directory and no file that may hold a resource, nor when ``reading`` a text for people."""
-    paths.check_path(path, spaces=True)
+    paths.check_path(path)
     if not (paths.is_directory(path) or paths.is_resource(path) or (reading and paths.is_markdown(path))):
         raise BadRequest(f"unsupported file extension: names end in {', '.join(paths.RESOURCE_SUFFIXES)}, those of directories in a slash")
 

@@ -1,0 +1,116 @@
+"""Whether a file holds a resource at all, before anything in it is checked.
+
+Real repositories keep much JSON and YAML beside their dashboards. Such a file is ignored. One that cannot be read is an error, unless it
+can be shown to hold no resource: otherwise a dashboard with a missing bracket would be passed over in silence.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dashwright.common.document import read_json
+from dashwright.common.errors import Invalid
+from dashwright.common.kinds.registry import DASHBOARD, KINDS
+from dashwright.common.yaml import read_documents
+
+_MARKS: Final = frozenset({"title", "uid", "schemaVersion", "tags", "rows", "templating", "timepicker"})
+"""Members of a dashboard that other files have, too: two of them together make a dashboard."""
+
+_OWN_GROUPS: Final = ".grafana.app"
+
+_TOKENS: Final = re.compile(r'"(?:\\.|[^"\\\n])*"?|//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)', re.DOTALL)
+"""Texts and comments of JSON with comments. Each character is looked at once, also where one is never closed."""
+
+_TRAILING_COMMA: Final = re.compile(r'("(?:\\.|[^"\\\n])*"?)|,(?=\s*[}\]])', re.DOTALL)
+
+_SIGN: Final = re.compile(r"""dashboard\.grafana\.app|\b(?:panels|schemaVersion|templating)["']?\s*:""")
+_TEMPLATE: Final = re.compile(r"\{\{|\{%|<%")
+
+
+class NoResource(Invalid):
+    """The file holds nothing that is synced. ``remark`` is what its author should know of that, empty where there is nothing to say."""
+
+    def __init__(self, message: str, remark: str = "") -> None:
+        super().__init__(message)
+        self.remark = remark
+
+
+def is_resource(tree: Any) -> bool:
+    """Return whether a file says itself which kind of resource it holds."""
+    return isinstance(tree, dict) and ("apiVersion" in tree or "kind" in tree)
+
+
+def is_classic(tree: Any) -> bool:
+    """Return whether a file is a dashboard's own JSON."""
+    return isinstance(tree, dict) and not is_resource(tree) and _has_marks(tree)
+
+
+def wrapped(tree: Any) -> dict[str, Any] | None:
+    """Return the dashboard in the body of a classic request (``{"dashboard": …, "overwrite": …}``); None for any other tree."""
+    inner = tree.get("dashboard") if isinstance(tree, dict) and not is_resource(tree) and not _has_marks(tree) else None
+    return inner if isinstance(inner, dict) and is_classic(inner) else None
+
+
+def check_content(tree: Any) -> None:
+    """Raise NoResource for a tree that is no dashboard in any form."""
+    if not isinstance(tree, dict):
+        raise NoResource("the file holds no object, so no resource")
+    if not is_resource(tree):
+        if not _has_marks(tree) and wrapped(tree) is None:
+            raise NoResource("the file holds no dashboard (title, panels, …) and no resource (apiVersion, kind, metadata, spec)")
+    elif _is_of_another_kind(tree):
+        named = f"{tree.get('kind', 'an object')} of {tree.get('apiVersion', 'no apiVersion')}"
+        is_ours = _group(tree).endswith(_OWN_GROUPS)
+        raise NoResource(f"{named:.200} is not synced", f"{named:.200} is not synced: it is ignored" if is_ours else "")
+
+
+def check_unreadable(path: str, text: str, fault: Invalid) -> None:
+    """Raise NoResource where a file that cannot be read holds no resource all the same."""
+    if path.endswith(".json"):
+        trees = _with_comments(text)
+    elif _TEMPLATE.search(text) and not _SIGN.search(text):
+        raise NoResource("the file is a template", f"ignored as a template that holds no dashboard: {fault.message}") from fault
+    else:
+        trees = _documents(text)
+    if not trees:
+        return
+    for tree in trees:
+        try:
+            check_content(tree)
+        except NoResource:
+            continue
+        return
+    raise NoResource(f"the file holds no resource ({fault.message})") from fault
+
+
+def _has_marks(tree: Mapping[str, Any]) -> bool:
+    return "panels" in tree or len(_MARKS & tree.keys()) > 1
+
+
+def _is_of_another_kind(tree: Mapping[str, Any]) -> bool:
+    """Tell what is meant for other programs from a resource of ours that is written wrongly."""
+    kind, group = tree.get("kind"), _group(tree)
+    if group == DASHBOARD.group or kind == DASHBOARD.kind or _has_marks(tree):
+        return False
+    return not any((served.group, served.kind) == (group, kind) for served in KINDS)
+
+
+def _group(tree: Mapping[str, Any]) -> str:
+    version = tree.get("apiVersion")
+    return version.partition("/")[0] if isinstance(version, str) else ""
+
+
+def _with_comments(text: str) -> list[Any]:
+    """Return what JSON with comments and trailing commas holds, as configurations of editors and compilers are; empty for anything else."""
+    plain = _TOKENS.sub(lambda found: found[0] if found[0].startswith('"') else " ", text)
+    try:
+        return [read_json(_TRAILING_COMMA.sub(lambda found: found[1] or "", plain))]
+    except Invalid:
+        return []
+
+
+def _documents(text: str) -> list[Any]:
+    try:
+        return read_documents(text)
+    except Invalid:
+        return []

@@ -1,0 +1,161 @@
+"""Files of real repositories: which are synced, which are ignored, and which are errors."""
+
+import re
+from dataclasses import dataclass, field
+
+import orjson
+import pytest
+from tests.unit.jobs_worker.doubles import REPOSITORY, Store, classic, run_sync
+
+from dashwright.common.jobs.names import object_name
+from dashwright.common.jobs.progress import Tally
+from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID
+from dashwright.common.models.provisioning import State
+
+PLAYLIST = b"apiVersion: playlist.grafana.app/v0alpha1\nkind: Playlist\nmetadata: {name: p}\nspec: {title: P}\n"
+DEPLOYMENT = b"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 2}\n"
+COMPOSE = b"x-base: &base {image: grafana}\nservices:\n  web:\n    <<: *base\n    ports: ['3000:3000']\n"
+DOCUMENTS = b"kind: Service\napiVersion: v1\n---\nkind: Deployment\napiVersion: apps/v1\n"
+DASHBOARDS = b"title: A\npanels: []\n---\ntitle: B\npanels: []\n"
+HELM = b"{{- if .Values.enabled }}\nkind: Service\n{{- end }}\n"
+TSCONFIG = b'// see https://aka.ms\n{\n  "compilerOptions": {"paths": {"@/*": ["./src/*"]}, /* a, ] */ "strict": true,},\n}\n'
+OLD = orjson.dumps({"title": "Old", "uid": "old", "schemaVersion": 8, "rows": [{"panels": [{"id": 1, "type": "graph", "title": "P"}]}]})
+EXPORTED = orjson.dumps({"__inputs": [{"name": "DS", "type": "datasource"}], "title": "E", "uid": "exported", "panels": []})
+WRAPPED = orjson.dumps({"dashboard": {"id": None, "title": "W", "uid": "wrapped", "panels": []}, "folderId": 0, "overwrite": True})
+FOLDER = b"apiVersion: folder.grafana.app/v1\nkind: Folder\nmetadata: {name: f}\nspec: {title: F}\n"
+THEIRS = {MANAGED_BY: "repo", MANAGER_ID: "others"}
+
+
+def native(metadata: dict[str, object]) -> bytes:
+    return orjson.dumps(
+        {"apiVersion": "dashboard.grafana.app/v1beta1", "kind": "Dashboard", "metadata": metadata, "spec": {"title": "N", "panels": []}}
+    )
+
+
+@dataclass(frozen=True)
+class Row:
+    """Files, and what becomes of them: names of dashboards by path, folders by path, a pattern for each error and each warning."""
+
+    files: dict[str, bytes]
+    dashboards: dict[str, str] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=set)
+    errors: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    ignored: int = 0
+
+
+def named(path: str) -> Row:
+    """A name that is synced as it is."""
+    above, _, _ = path.rpartition("/")
+    return Row({path: classic("x")}, {path: "x"}, {above} if above else set())
+
+
+def by_path(path: str, body: bytes) -> Row:
+    """A dashboard that is named by its path."""
+    return Row({path: body}, {path: object_name(REPOSITORY, path)})
+
+
+ROWS = {
+    "an empty file": Row({"a.json": b"", "b.yaml": b"", "c.yml": b"# nothing\n", "d.json": b" \n\xef\xbb\xbf"[:2]}, ignored=4),
+    "a package": Row({"package.json": b'{"name": "app", "version": "1.0.0"}'}, ignored=1),
+    "a compose file": Row({"docker-compose.yml": COMPOSE}, ignored=1),
+    "a list": Row({"list.json": b"[1, 2]", "text.json": b'"a"', "null.yaml": b"null"}, ignored=3),
+    "a badge and a manifest": Row({"badge.json": b'{"schemaVersion": 1, "label": "build"}', "schema.json": b'{"title": "S"}'}, ignored=2),
+    "an interface description": Row({"api.json": b'{"openapi": "3.1.0", "tags": [], "info": {"title": "T"}}'}, ignored=1),
+    "a configuration with comments": Row({"tsconfig.json": TSCONFIG}, ignored=1),
+    "a template": Row({"chart.yaml": HELM}, warnings=["chart.yaml"], ignored=1),
+    "documents of other programs": Row({"all.yaml": DOCUMENTS}, ignored=1),
+    "a broken file": Row(
+        {"broken.json": b'{"title": ', "b.yaml": b"a: [", "g.json": classic("g")}, {"g.json": "g"}, errors=["JSON", "YAML"]
+    ),
+    "a dashboard with comments": Row({"a.json": b'{"title": "T", "panels": [] /* none */}'}, errors=["not valid JSON"]),
+    "no title": Row({"a.json": b'{"uid": "a", "panels": []}', "g.json": classic("g")}, {"g.json": "g"}, errors=["title cannot be empty"]),
+    "the namespace of another": Row({"a.json": native({"name": "n", "namespace": "org-9"})}, errors=["org-9"]),
+    **{f"the name {part!r}": named(f"{part}/{part}.json") for part in ["%20", *"()&+',#=;@![]{}~%<>:\"|?*`$^"]},
+    "a space, two dots, emoji": named("a b/v1..2 \N{ROCKET}\N{WOMAN}\u200d\N{PERSONAL COMPUTER}.json"),
+    "encoded dots and slashes": Row(
+        {path: classic("x") for path in ("a%2e.json", "b%2F.json", "c%252E.json", "%2e%2e/d.yml")}, errors=["%2e", "%2e", "%2F", "%252E"]
+    ),
+    "control characters": Row({"a\nb.json": classic("x"), "\N{RIGHT-TO-LEFT OVERRIDE}c.json": classic("y")}, errors=["invalid", "invalid"]),
+    "a step upwards": Row({"../a.json": classic("x"), "b/../c.json": classic("y")}, errors=["traversal", "traversal"]),
+    "hidden, and a suffix in capitals": Row({".hidden.json": classic("x"), "UP.JSON": classic("y"), ".github/w.yml": classic("z")}),
+    "a directory without resources": Row(
+        {"docs/README.md": b"#", "src/package.json": b"{}", "empty/": b"", "/".join("a" * 20): b""}, ignored=1
+    ),
+    "eight directories": Row(
+        {"1/2/3/4/5/6/7/8/x.json": classic("x")}, {"1/2/3/4/5/6/7/8/x.json": "x"}, {"1/2/3/4/5/6/7/8"[:n] for n in range(1, 16, 2)}
+    ),
+    "nine directories": Row({"1/2/3/4/5/6/7/8/9/x.json": classic("x")}, errors=[r"9 directories, at most 8 .*DASHWRIGHT_FOLDER_DEPTH"]),
+    "two files with one uid": Row(
+        {"dup1.json": classic("d", "One"), "dup2.json": classic("d", "Two")}, {"dup1.json": "d"}, errors=["dup2.json and dup1.json"]
+    ),
+    "a copy": Row({"a.json": classic("d"), "z/a.json": classic("d")}, {"z/a.json": "d"}, {"z"}, warnings=["copy of z/a.json"], ignored=1),
+    "no uid": by_path("web/cpu.json"[4:], b'{"title": "T", "panels": []}'),
+    "generateName": by_path("a.json", native({"generateName": "cpu-"})),
+    "schema version 8 with rows": Row({"old.json": OLD}, {"old.json": "old"}),
+    "exported, and a request": Row({"e.json": EXPORTED, "w.json": WRAPPED}, {"e.json": "exported", "w.json": "wrapped"}),
+    "several dashboards in a file": Row({"two.yaml": DASHBOARDS}, errors=["more than one document"]),
+    "odd uids": Row(
+        {"a.json": classic("u" * 57), "b.json": classic("a uid"), "c.json": classic("a/b")},
+        errors=["'u{31}-[0-9a-f]{8}' is valid", "'a-uid' is valid", "'a-b' is valid"],
+    ),
+    "the annotation of a missing folder": Row(
+        {"a.json": native({"name": "n", "annotations": {"grafana.app/folder": "none"}})}, {"a.json": "n"}
+    ),
+    "a folder": Row({"f.yaml": FOLDER}, errors=["folders come from directories"]),
+    "kinds of others": Row({"p.yaml": PLAYLIST, "d.yaml": DEPLOYMENT}, warnings=["Playlist of playlist.grafana.app/v0alpha1"], ignored=2),
+    "what another repository manages": Row({"t.json": classic("theirs")}, errors=["managed by repo 'others'"]),
+}
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
+async def test_unusual_files(row: Row) -> None:
+    """Each is synced, ignored or an error, and costs nothing else; a second sync finds the same and writes nothing."""
+    store = Store()
+    store.put("theirs", THEIRS)
+    tally = await run_sync(row.files, store)
+    assert {path: write.key.name for path, write in store.dashboards().items() if path} == row.dashboards
+    assert {path for path in store.folders() if path} == row.folders
+    check_texts(tally.errors, row.errors)
+    assert tally.verdict[0] is (State.ERROR if row.errors else State.SUCCESS)
+    check_summary(tally, row)
+    again = await run_sync(row.files, store)
+    assert (again.errors, len(store.applied)) == (tally.errors, bool(row.dashboards))
+    check_summary(again, row)
+
+
+def check_summary(tally: Tally, row: Row) -> None:
+    entry = next((entry for entry in tally.summary() if entry.resource == "dashboards"), None)
+    assert (entry.ignored if entry else 0) == row.ignored
+    assert (entry.warning if entry else 0) == len(row.warnings)
+    check_texts((entry.warnings if entry else None) or [], row.warnings)
+
+
+def check_texts(texts: list[str], patterns: list[str]) -> None:
+    assert len(texts) == len(patterns), texts
+    for pattern in patterns:
+        assert any(re.search(pattern, text) for text in texts), (pattern, texts)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b'{"apiVersion": "x.grafana.app/v1", "kind": "X"}', b"// nothing\n{}"], ids=["empty", "list", "kind", "comments"]
+)
+async def test_a_file_that_loses_its_dashboard_is_an_error(body: bytes) -> None:
+    """A file that was cut off while it was written deletes nothing; a file that is deleted does."""
+    store = Store()
+    await run_sync({"a/x.json": classic("x")}, store)
+    tally = await run_sync({"a/x.json": body}, store)
+    assert re.search(r"'x' is stored from it: delete the file", tally.errors[0])
+    assert set(store.dashboards()) == {"a/x.json"}
+    assert (await run_sync({"a/y.md": b""}, store)).error_count == 0
+    assert store.dashboards() == {}
+
+
+async def test_a_copy_takes_over() -> None:
+    """Once the file that it is a copy of goes, its object comes from the copy; once one of them changes, it is an error."""
+    store = Store()
+    await run_sync({"a/1.json": classic("n"), "b/1.json": classic("n")}, store)
+    assert (await run_sync({"b/1.json": classic("n")}, store)).error_count == 0
+    assert set(store.dashboards()) == {"b/1.json"}
+    tally = await run_sync({"a/1.json": classic("n"), "b/1.json": classic("n", "New")}, store)
+    assert tally.errors == ["duplicate resource name: n, a/1.json and b/1.json"]
