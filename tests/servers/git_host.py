@@ -190,6 +190,8 @@ class GitHost(GitServer):
         kept = self.repositories[match[1]]
         of = answers.repository(self.origin, kept.name, kept.default_branch)
         match method, match[2].split("/"):
+            case "GET", ["pulls"]:
+                return 200, [self._pull(kept, number) for number, pull in kept.pulls.items() if pull.state == "open"]
             case "GET", ["pulls", number]:
                 return 200, self._pull(kept, int(number))
             case "GET", ["pulls", number, "files"]:

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -214,10 +215,26 @@ async def test_one_that_is_no_business_of_this_repository_ends_quietly(proposals
     assert (proposals.comments(number), proposals.statuses()) == ([], [])
 
 
-async def test_jobs_that_name_no_pull_request(proposals: Proposals) -> None:
-    """Each says what is wanted."""
-    unknown = await proposals.reviewed(999)
-    assert (unknown["state"], "knows no pull request 999" in unknown["message"]) == ("error", True)
+async def test_a_pull_request_is_found_by_its_branch_or_address(proposals: Proposals) -> None:
+    """Without a number; what the job says beside it is compared with the host, and a wrong word ends it with the reason."""
+    other = proposals.proposed({"b.json": dashboard("b", "Other")}, "other")
+    number = proposals.proposed({"a.json": dashboard("a", "Other")})
+    page = f"{proposals.host.origin}/{NAME}/pull/{number}"
+    named: list[dict[str, Any]] = [{"ref": "change"}, {"url": page}, {"pr": number, "ref": "change", "url": page}]
+    for options in named:
+        [status] = await proposals.ended(await proposals.asked(**options))
+        assert (status["state"], status["message"]) == ("success", "1 updated")
+    assert (len(proposals.comments(number)), proposals.comments(other)) == (1, [])
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"ref": "none"}, "knows no open pull request with pr.ref 'none'"),
+        ({"pr": number, "ref": "other"}, f"pull request {number} is not the one that was asked for: its branch is 'change'"),
+        ({"pr": number, "hash": "d" * 40}, "its newest commit is"),
+        ({"pr": other, "url": page}, "its address is"),
+        ({"pr": 999}, "knows no pull request 999"),
+    ]
+    for options, text in wrong:
+        [status] = await proposals.ended(await proposals.asked(**options))
+        assert (status["state"], text in status["message"]) == ("error", True), status
 
 
 async def test_twenty_at_once(proposals: Proposals) -> None:

@@ -170,6 +170,10 @@ class Host(Protocol):
 
     async def pull_request(self, repository: Repository, number: int) -> PullRequest: ...
 
+    async def open_pull_requests(self, repository: Repository) -> Sequence[PullRequest]:
+        """Return the first 1,000 that are open, without the number of their files."""
+        ...
+
     async def changed_files(self, repository: Repository, number: int) -> Sequence[ChangedFile]:
         """The first 1,000 of a pull request."""
         ...

@@ -27,6 +27,7 @@ from dashwright.jobs_worker.domain.lint.linter import BROKEN, lint
 from dashwright.jobs_worker.domain.objects import Document, Key, Repository
 from dashwright.jobs_worker.domain.panels import Comparison, compare
 from dashwright.jobs_worker.domain.plan import Prepared
+from dashwright.jobs_worker.domain.pull_request_reference import PullRequestReference
 from dashwright.jobs_worker.domain.resource import Resource, unpacked
 from dashwright.jobs_worker.ports import Artist, Checkout, Host, Progress, Proposals, StoredObjects
 
@@ -50,15 +51,17 @@ class Reviewing:
     address: str
 
 
-async def review(repository: Repository, number: int, reviewing: Reviewing, progress: Progress) -> Tally:
-    """Says it at the host, and answers what was found. One that is closed, or goes elsewhere, ends quietly.
+async def review(repository: Repository, reference: PullRequestReference, reviewing: Reviewing, progress: Progress) -> Tally:
+    """Comment on the pull request at the host, and return what was found. One that is closed, or goes elsewhere, ends quietly.
 
-    Raises what the ports raise; the status of the commit says then that nobody looked, where it still can.
+    Raises what the ports raise, and BadRequest or NotFound where the host knows no pull request like that. Once it is known, the status
+    of the commit says then that nobody looked, where it still can.
     """
     tally = Tally(message=verdicts.REVIEWING)
     await progress.report(tally)
     host = reviewing.host
-    request = await host.pull_request(repository, number)
+    request = await _request(repository, reference, host)
+    number = request.number
     if not request.is_open:
         tally.final_message = verdicts.REQUEST_CLOSED
         return tally
@@ -79,6 +82,16 @@ async def review(repository: Repository, number: int, reviewing: Reviewing, prog
     await host.judge(repository, Judgement(checkout.commit, verdict, sentence(report), said))
     _record(tally, report)
     return tally
+
+
+async def _request(repository: Repository, reference: PullRequestReference, host: Host) -> PullRequest:
+    """Return the pull request that is meant: by its number, or else the open one that has what the reference says."""
+    number = reference.number
+    if not number:
+        number = reference.choose(await host.open_pull_requests(repository), _branch(repository)).number
+    request = await host.pull_request(repository, number)
+    reference.check(request)
+    return request
 
 
 async def _say_failed(repository: Repository, commit: str, host: Host, error: DashwrightError) -> None:

@@ -8,11 +8,13 @@ import structlog
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest
 from dashwright.common.models.provisioning import JobSpec, JobStatus, RepositoryType
+from dashwright.common.stores import jobs
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.work.execution import Execution
 from dashwright.jobs_worker.actions.pull_request import Reviewing, review
 from dashwright.jobs_worker.actions.sync import Means
 from dashwright.jobs_worker.domain.objects import Repository
+from dashwright.jobs_worker.domain.pull_request_reference import PullRequestReference
 from dashwright.jobs_worker.ports import Artist, CopyDamaged, Host, Proposals, StoredObjects
 from dashwright.jobs_worker.stored_repositories import load
 
@@ -42,22 +44,25 @@ class PullRequestRunner:
         self._address = address
 
     async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
-        """Begins anew where the copy of the repository broke. Raises BadRequest for a job that names no pull request."""
+        """Begin again where the copy of the repository broke. Raises BadRequest for a job that names no pull request.
+
+        What a git host delivers may come late: its newest commit is looked at, whichever that is by then.
+        """
         assert job.repository is not None
-        options = JobSpec.model_validate_json(job.spec).pr
-        if options is None or not options.pr or options.pr < 0:
-            raise BadRequest("which pull request? Give its number in pr.pr")
+        reference = PullRequestReference.of(JobSpec.model_validate_json(job.spec).pr)
+        if jobs.is_scheduled(job):
+            reference = reference.without_commit()
         async with self._database.connection() as connection:
             repository = await load(connection, job.namespace, job.repository)
         if repository.spec.type is RepositoryType.LOCAL:
             raise BadRequest("a folder has no pull requests")
         try:
-            return await self._attempt(repository, options.pr, execution)
+            return await self._attempt(repository, reference, execution)
         except CopyDamaged as error:
             log.warning("copy_damaged", error=error.message)
-            return await self._attempt(repository, options.pr, execution)
+            return await self._attempt(repository, reference, execution)
 
-    async def _attempt(self, repository: Repository, number: int, execution: Execution) -> JobStatus:
+    async def _attempt(self, repository: Repository, reference: PullRequestReference, execution: Execution) -> JobStatus:
         with self._open_means() as means:
             reviewing = Reviewing(self._host, self._proposals, self._open_stored(repository), means, self._artist, self._address)
-            return execution.ended(await review(repository, number, reviewing, execution))
+            return execution.ended(await review(repository, reference, reviewing, execution))

@@ -62,7 +62,7 @@ class HostClient:
             await self._opened.close()
             self._opened = None
 
-    async def ask(self, method: str, api: Api, path: str, *, query: Mapping[str, int] | None = None, body: Any = None) -> Answer:
+    async def ask(self, method: str, api: Api, path: str, *, query: Mapping[str, int | str] | None = None, body: Any = None) -> Answer:
         """``path`` is below that of the repository, ``body`` is sent as JSON.
 
         Raises BadRequest where the host may not be reached or refuses what is asked, Forbidden, NotFound, Conflict, TooManyRequests where

@@ -17,6 +17,7 @@ from dashwright.jobs_worker.domain.objects import Repository
 Read = TypeVar("Read", bound=BaseModel)
 
 _PAGE: Final = 100
+_MOST_PULL_REQUESTS: Final = 1000
 _MOST_COMMENTS: Final = 1000
 _MOST_HOOKS: Final = 300
 _LONGEST_STATUS: Final = 140
@@ -37,6 +38,10 @@ class RestHost:
             why = "it is gone, the token may not see it, or the API is elsewhere (DASHWRIGHT_GIT_HOST_APIS)"
             raise NotFound(f"the git host's API knows no pull request {number} of this repository: {why}") from error
         return _read(PullRequestAnswer, answer.data).told()
+
+    async def open_pull_requests(self, repository: Repository) -> Sequence[PullRequest]:
+        pages = self._pages(self._api(repository), "pulls", PullRequestAnswer, most=_MOST_PULL_REQUESTS, state="open")
+        return [request.told() async for request in pages]
 
     async def changed_files(self, repository: Repository, number: int) -> Sequence[ChangedFile]:
         pages = self._pages(self._api(repository), f"pulls/{number}/files", FileAnswer, most=MOST_FILES)
@@ -82,10 +87,11 @@ class RestHost:
     async def remove_hook(self, repository: Repository, number: int) -> None:
         await self._client.ask("DELETE", self._api(repository), f"hooks/{number}")
 
-    async def _pages(self, api: Api, path: str, model: type[Read], *, most: int) -> AsyncIterator[Read]:
+    async def _pages(self, api: Api, path: str, model: type[Read], *, most: int, **query: str) -> AsyncIterator[Read]:
         """By their numbers: where a host says that the next one lies is nothing to follow with a token."""
         for page in range(1, -(-most // _PAGE) + 1):
-            answer = await self._client.ask("GET", api, path, query={"per_page": _PAGE, "page": page})
+            numbered: dict[str, str | int] = {**query, "per_page": _PAGE, "page": page}
+            answer = await self._client.ask("GET", api, path, query=numbered)
             if not isinstance(answer.data, list):
                 raise SourceFailed("the git host's API answers with something else than the list that was asked for")
             for item in answer.data[:_PAGE]:

@@ -1,0 +1,85 @@
+"""How a job names its pull request, and which one of a git host that is."""
+
+import pytest
+
+from dashwright.common.errors import BadRequest, NotFound
+from dashwright.common.models.provisioning import PullRequestJobOptions
+from dashwright.jobs_worker.domain.hosting import PullRequest
+from dashwright.jobs_worker.domain.pull_request_reference import PullRequestReference
+
+COMMIT = "4f2c8a10" * 5
+PAGE = "https://git.example/team/boards/pull/7"
+
+
+def pull(number: int = 7, head: str = "change", base: str = "main", commit: str = COMMIT) -> PullRequest:
+    url = f"https://git.example/team/boards/pull/{number}"
+    return PullRequest(number, "T", url, True, False, base, "b" * 40, head, commit, False, 1)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"ref": "change"},
+        {"ref": "refs/heads/change"},
+        {"ref": "refs/pull/7/head"},
+        {"ref": COMMIT},
+        {"hash": COMMIT, "pr": 7},
+        {"hash": COMMIT[:7].upper(), "ref": "change"},
+        {"url": PAGE},
+        {"url": f"{PAGE}/files?diff=split#top"},
+        {"url": PAGE.replace("git.example", "GIT.example") + "/"},
+        {"pr": 7, "ref": "change", "hash": COMMIT, "url": PAGE},
+        {"pr": 7, "ref": "", "hash": "", "url": ""},
+    ],
+    ids=str,
+)
+def test_a_pull_request_is_known_by_each_of_its_names(said: dict[str, str | int]) -> None:
+    """By its branch, by its newest commit, also abbreviated, and by its page and what lies below that."""
+    reference = PullRequestReference.of(PullRequestJobOptions.model_validate(said))
+    reference.check(pull())
+    if not reference.number:
+        assert reference.choose([pull(8, "other", commit="d" * 40), pull()], "main").number == 7
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ({"ref": "other"}, r"its branch is 'change', at 4f2c.*, not 'other' \(pr.ref\)"),
+        ({"ref": "refs/pull/8/head"}, "pr.ref"),
+        ({"hash": "d" * 40}, rf"its newest commit is {COMMIT}, not 'd+' \(pr.hash\)"),
+        ({"hash": COMMIT[:6]}, "pr.hash"),
+        ({"url": "https://git.example/team/boards/pull/70"}, rf"its address is {PAGE}, not '.*/70' \(pr.url\)"),
+        ({"url": "http://[broken"}, "pr.url"),
+        ({"ref": "other", "hash": "d" * 40}, "pr.ref.*pr.hash"),
+    ],
+    ids=str,
+)
+def test_another_pull_request_than_the_job_says_is_refused(said: dict[str, str], text: str) -> None:
+    """The refusal says what the pull request has, what the job says, and in which field."""
+    reference = PullRequestReference.of(PullRequestJobOptions.model_validate({**said, "pr": 7}))
+    with pytest.raises(BadRequest, match=text):
+        reference.check(pull())
+    with pytest.raises(NotFound, match="knows no open pull request with pr"):
+        reference.choose([pull()], "main")
+
+
+def test_of_several_the_one_into_the_synced_branch_is_meant() -> None:
+    """Where that does not decide, their numbers are named."""
+    reference = PullRequestReference(ref="change")
+    assert reference.choose([pull(7, base="next"), pull(8)], "main").number == 8
+    with pytest.raises(BadRequest, match=r"several open pull requests have pr\.ref 'change': 7, 8; give the number of one as pr\.pr"):
+        reference.choose([pull(7, base="next"), pull(8)], "")
+
+
+@pytest.mark.parametrize("said", [None, {}, {"pr": -1, "ref": "change"}, {"hash": COMMIT}], ids=str)
+def test_a_job_that_names_none_is_refused(said: dict[str, str | int] | None) -> None:
+    """A commit alone names none: it may be the newest of several."""
+    with pytest.raises(BadRequest, match="which pull request"):
+        PullRequestReference.of(None if said is None else PullRequestJobOptions.model_validate(said))
+
+
+def test_what_comes_late_is_about_the_newest_commit() -> None:
+    """Only the commit is forgotten."""
+    reference = PullRequestReference(7, "change", "d" * 40, PAGE).without_commit()
+    assert reference == PullRequestReference(7, "change", "", PAGE)
+    reference.check(pull())
