@@ -54,6 +54,29 @@ def test_a_line_is_json_with_its_context_and_no_secret(capsys: pytest.CaptureFix
     assert sys.stderr is not None
 
 
+@pytest.mark.parametrize(
+    ("level", "expected"), [("info", ["failed ", "listening", "warned"]), ("debug", ["failed ", "listening", "ok ", "warned"])]
+)
+def test_a_terminal_shows_short_lines(capsys: pytest.CaptureFixture[str], level: str, expected: list[str]) -> None:
+    """Requests that succeed appear only in debug, and identifiers only where something went wrong or debug is on."""
+    handlers, before = logging.getLogger().handlers[:], logging.getLogger().level
+    try:
+        configure("test-service", level=level, as_json=False)
+        trace = tracing.enter(None)
+        log = structlog.get_logger()
+        log.info("request_answered", status=200, path="/ok ")
+        log.info("request_answered", status=404, path="/failed ")
+        log.info("listening")
+        log.warning("warned")
+        lines = sorted(capsys.readouterr().err.splitlines(), key=lambda line: next(word for word in expected if word in line))
+    finally:
+        structlog.reset_defaults()
+        structlog.contextvars.clear_contextvars()
+        logging.basicConfig(handlers=handlers, level=before, force=True)
+    assert len(lines) == len(expected)
+    assert [trace.trace_id in line for line in lines] == [level == "debug" or word == "warned" for word in expected]
+
+
 @pytest.mark.parametrize("as_json", [True, False], ids=["json", "terminal"])
 def test_a_traceback_shows_no_values(capsys: pytest.CaptureFixture[str], as_json: bool) -> None:
     """Where it went wrong is told, of our lines and of libraries', and not what the variables there held."""

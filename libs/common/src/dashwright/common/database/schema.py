@@ -57,6 +57,8 @@ async def migrate(url: str, source: Traversable = MIGRATIONS) -> list[str]:
         todo = _pending(read(source), await _applied(connection))
         for migration in todo:
             await _apply(connection, migration)
+        if todo:
+            log.info("schema_migrated", migrations=len(todo), to=todo[-1].name)
         return [migration.name for migration in todo]
 
 
@@ -100,7 +102,7 @@ async def _apply(connection: "asyncpg.Connection[asyncpg.Record]", migration: Mi
         if is_loss(error, closed=connection.is_closed()):
             raise
         raise DashwrightError(f"The migration {migration.name} failed and was rolled back: {error}") from error
-    log.info("migration_applied", name=migration.name)
+    log.debug("migration_applied", name=migration.name)
 
 
 async def _applied(connection: "asyncpg.Connection[asyncpg.Record]") -> dict[str, str]:

@@ -14,6 +14,9 @@ import structlog
 
 from dashwright.common.observability import tracing
 
+_FOR_MACHINES = ("trace_id", "request_id", "service", "route")
+"""Context that readers of a terminal do not look for unless something failed."""
+
 _SECRET_WORDS = ("password", "token", "secret", "authorization", "api_key", "cookie")
 
 
@@ -28,6 +31,16 @@ def _redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> Muta
     """The last fence: a value logged under a secret's name is not written, whoever logged it."""
     for key in filter(_names_a_secret, event):
         event[key] = "[redacted]"
+    return event
+
+
+def _for_terminal(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Keep lines for terminals short. Raises DropEvent for requests that succeeded, which LOG_LEVEL=debug shows."""
+    if event["level"] in ("debug", "info"):
+        if event["event"] == "request_answered" and event["level"] == "info" and event["status"] < 400:
+            raise structlog.DropEvent
+        for key in _FOR_MACHINES:
+            event.pop(key, None)
     return event
 
 
@@ -57,7 +70,10 @@ def configure(service: str, *, level: str = "info", as_json: bool | None = None)
     else:
         # Plain, since the other ways of showing a traceback show the values of its variables, which may be secrets.
         plain = structlog.dev.plain_traceback
-        ours = theirs = [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)]
+        renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain, pad_event_to=0, pad_level=False)
+        is_brief = level != "debug"
+        ours = [_for_terminal, renderer] if is_brief else [renderer]
+        theirs = [renderer]
         factory = structlog.WriteLoggerFactory(file=sys.stderr)
     numeric = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
