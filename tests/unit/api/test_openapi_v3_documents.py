@@ -1,17 +1,22 @@
 """The documents that Kubernetes clients read: what is told of a kind that nobody has heard of, and that all of them are OpenAPI 3.0."""
 
-from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import pytest
-from openapi_spec_validator import OpenAPIV30SpecValidator
+from openapi_spec_validator import OpenAPIV2SpecValidator, OpenAPIV30SpecValidator
 from pydantic import ConfigDict, Field
+from tests.unit.api.served import nodes, routes
 
+from dashwright.api.http.earlier import openapi_30, swagger_20
+from dashwright.api.http.openapi import document
 from dashwright.api.resources import discovery
 from dashwright.api.resources.openapi import documents
+from dashwright.api.resources.services import Services
+from dashwright.api.routes import resources as resource_routes
+from dashwright.api.routes.description import described_api
 from dashwright.common.kinds.kind import Kind, Shelf, SubResource
-from dashwright.common.kinds.registry import KINDS
+from dashwright.common.kinds.registry import DASHBOARD, KINDS
 from dashwright.common.models.meta import ObjectMeta
 from dashwright.common.models.provisioning import Action, Integer32
 from dashwright.common.models.shape import Shape
@@ -54,7 +59,7 @@ GADGET = Kind(
     plural="gadgets",
     singular="gadget",
     verbs=frozenset({"list", "watch", "get", "create", "update", "patch", "delete", "deletecollection"}),
-    actions={"get": "gadgets:read"},
+    actions=dict.fromkeys(("list", "get", "create", "update", "patch", "delete", "deletecollection", "status"), "gadgets:read"),
     description="A thing",
     spec=GadgetSpec,
     status=ObjectMeta,
@@ -69,23 +74,23 @@ OPEN = "x-kubernetes-preserve-unknown-fields"
 
 
 def document_of(*kinds: Kind) -> Any:
-    return orjson.loads(orjson.dumps(documents.document(kinds, GROUP, VERSION, product="1.2.3")))
+    """Return the document of kinds that are served by the verbs of every kind."""
+    described = openapi_30(document(resource_routes.routes(cast("Services", None), kinds), version="1.2.3"))
+    return orjson.loads(orjson.dumps(documents.document(described, kinds, GROUP, VERSION)))
 
 
-def nodes(tree: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(tree, dict):
-        yield tree
-    for item in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
-        yield from nodes(item)
+@pytest.fixture(scope="module")
+def described() -> Any:
+    return openapi_30(described_api(routes(), version="1.2.3"))
 
 
 @pytest.mark.parametrize(("group", "version"), SERVED, ids="/".join)
-def test_every_document_is_openapi_3_0(group: str, version: str) -> None:
+def test_every_document_is_openapi_3_0(described: Any, group: str, version: str) -> None:
     """The words of later versions, which Kubernetes' readers stumble over, do not occur; no reference stands beside anything."""
-    document = orjson.loads(orjson.dumps(documents.document(KINDS, group, version, product="1.2.3")))
-    assert list(OpenAPIV30SpecValidator(document).iter_errors()) == []
-    assert document["openapi"] == "3.0.0"
-    for node in nodes(document):
+    whole = orjson.loads(orjson.dumps(documents.document(described, KINDS, group, version)))
+    assert list(OpenAPIV30SpecValidator(whole).iter_errors()) == []
+    assert whole["openapi"] == "3.0.0"
+    for _, node in nodes(whole):
         assert not {"const", "$defs", "prefixItems", "examples"} & set(node)
         assert not isinstance(node.get("type"), list)
         assert node.get("type") != "null"
@@ -111,12 +116,12 @@ def test_the_shape_of_a_kind() -> None:
         "status": [{"$ref": "#/components/schemas/ObjectMeta"}],
     }
     assert schemas["GadgetList"]["x-kubernetes-group-version-kind"] == [{"group": GROUP, "version": VERSION, "kind": "GadgetList"}]
-    assert schemas["GadgetList"]["properties"]["items"] == {"type": "array", "items": {"$ref": "#/components/schemas/Gadget"}}
+    assert schemas["GadgetList"]["properties"]["items"]["items"] == {"$ref": "#/components/schemas/Gadget"}
     assert schemas["GadgetList"]["properties"]["metadata"]["allOf"] == [{"$ref": "#/components/schemas/ListMeta"}]
 
 
 def test_models_become_schemas() -> None:
-    """Numbers have formats, what may be missing is not null, what is open is said in Kubernetes' word, and sets are marked."""
+    """Numbers have formats, what may be missing is not null, and what is open is said in Kubernetes' word."""
     schemas = document_of(GADGET)["components"]["schemas"]
     assert schemas["GadgetSpec"] == {
         "type": "object",
@@ -126,7 +131,7 @@ def test_models_become_schemas() -> None:
             "count": {"type": "integer", "format": "int64"},
             "action": {"$ref": "#/components/schemas/Action"},
             "first": {"allOf": [{"$ref": "#/components/schemas/Part"}], "description": "The one to begin with"},
-            "parts": {"type": "array", "items": {"$ref": "#/components/schemas/Part"}, "x-kubernetes-list-type": "set"},
+            "parts": {"type": "array", "items": {"$ref": "#/components/schemas/Part"}},
             "notes": {"type": "object", OPEN: True},
             "labels": {"type": "object", "additionalProperties": {"type": "string"}},
         },
@@ -144,24 +149,45 @@ def test_models_become_schemas() -> None:
 
 def test_a_kind_without_a_model_is_open() -> None:
     """Its spec is any object."""
-    plain = Kind(GROUP, (VERSION,), "Plain", "plains", "plain", frozenset({"get"}), {"get": "plains:read"})
+    plain = Kind(GROUP, (VERSION,), "Plain", "plains", "plain", frozenset({"get"}), {"get": "plains:read", "list": "plains:read"})
     shape = document_of(plain)["components"]["schemas"]["Plain"]
     assert shape["properties"]["spec"] == {"type": "object", OPEN: True, "description": "Any JSON object"}
     assert "status" not in shape["properties"]
 
 
-def test_what_is_served_below_has_its_own_shape() -> None:
-    """That of its model, with the envelope all objects have; open where it has none; and the object's own where it is of that kind."""
-    document = document_of(GADGET)
-    schemas, paths = document["components"]["schemas"], document["paths"]
-    assert schemas["PartList"]["x-kubernetes-group-version-kind"] == [{"group": GROUP, "version": VERSION, "kind": "PartList"}]
-    assert schemas["PartList"]["properties"]["metadata"]["allOf"] == [{"$ref": "#/components/schemas/ListMeta"}]
-    assert schemas["PartList"]["properties"]["items"]["items"] == {"$ref": "#/components/schemas/Part"}
-    assert schemas["Oddity"][OPEN] is True
-    assert set(paths[f"{ITEM}/parts"]) == {"get", "parameters"}
-    assert set(paths[f"{ITEM}/wind"]) == {"post", "parameters"}
-    assert set(paths[f"{ITEM}/status"]) == {"get", "put", "patch", "parameters"}
-    assert paths[f"{ITEM}/parts"]["get"]["x-kubernetes-group-version-kind"]["kind"] == "PartList"
+def test_what_is_served_below_has_its_own_marks(described: Any) -> None:
+    """A verb of Kubernetes names the kind of its response; the object's own where it is of that kind; other paths are there too."""
+    whole = documents.document(described, KINDS, "provisioning.grafana.app", "v0alpha1")
+    root = "/apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}"
+    paths, schemas = whole["paths"], whole["components"]["schemas"]
+    marks = {"group": "provisioning.grafana.app", "version": "v0alpha1"}
+    assert paths[f"{root}/repositories/{{name}}/refs"]["get"]["x-kubernetes-group-version-kind"] == {**marks, "kind": "RefList"}
+    assert paths[f"{root}/repositories/{{name}}/status"]["put"]["x-kubernetes-group-version-kind"] == {**marks, "kind": "Repository"}
+    assert schemas["RefList"]["x-kubernetes-group-version-kind"] == [{**marks, "kind": "RefList"}]
+    below = ("files/{path}", "history/{path}", "jobs", "jobs/{uid}", "render/{id}", "webhook")
+    assert {f"{root}/repositories/{{name}}/{path}" for path in below} | {f"{root}/settings", f"{root}/stats"} <= set(paths)
+    assert {"ResourceWrapper", "ResourceObjects", "ResourceType", "LintIssue", "WebhookResponse", "RepositoryViewList"} <= set(schemas)
+
+
+def test_kubectl_can_explain_every_property(described: Any) -> None:
+    """Each has a description, however deep it is."""
+    for group, version in SERVED:
+        for name, schema in documents.document(described, KINDS, group, version)["components"]["schemas"].items():
+            for place, node in nodes(schema, name):
+                for member, part in node.get("properties", {}).items() if "type" in node else ():
+                    assert part.get("description"), f"{place}/{member}"
+
+
+def test_the_whole_description_is_swagger_2_0_too(described: Any) -> None:
+    """Valid, with every path; a kind of several versions has the mark of each."""
+    whole = orjson.loads(orjson.dumps(swagger_20(documents.everything(described, KINDS))))
+    assert list(OpenAPIV2SpecValidator(whole).iter_errors()) == []
+    assert set(whole["paths"]) == set(described["paths"])
+    marks = whole["definitions"]["Dashboard"]["x-kubernetes-group-version-kind"]
+    assert {mark["version"] for mark in marks} == set(DASHBOARD.versions)
+    frames = whole["paths"]["/api/ds/query"]["post"]
+    assert frames["parameters"][-1]["schema"] == {"$ref": "#/definitions/QueryRequest"}
+    assert frames["responses"]["200"]["schema"] == {"$ref": "#/definitions/QueryResults"}
 
 
 def test_operations_name_their_actions() -> None:
@@ -181,9 +207,9 @@ def test_operations_name_their_actions() -> None:
         assert operation["x-kubernetes-action"] == action
         assert operation["x-kubernetes-group-version-kind"] == {"group": GROUP, "version": VERSION, "kind": "Gadget"}
         assert query <= {parameter["name"] for parameter in operation.get("parameters", ())}
-    assert [parameter["name"] for parameter in paths[ITEM]["parameters"]] == ["namespace", "name"]
+    assert [parameter["name"] for parameter in paths[ITEM]["get"]["parameters"] if parameter["in"] == "path"] == ["namespace", "name"]
     everywhere = paths[f"/apis/{GROUP}/{VERSION}/gadgets"]["get"]
-    assert (everywhere["x-kubernetes-action"], everywhere["operationId"]) == ("list", "listGadgetForAllNamespaces")
+    assert (everywhere["x-kubernetes-action"], everywhere["operationId"]) == ("list", "listGadgetOfAllNamespacesV1")
     assert set(paths[COLLECTION]["get"]["responses"]["200"]["content"]) == {
         "application/json",
         "application/yaml",
@@ -205,4 +231,4 @@ def test_a_job_is_accepted() -> None:
     """What lies on the shelf of jobs is answered before it is done."""
     job = Kind(GROUP, (VERSION,), "Chore", "chores", "chore", frozenset({"create"}), {"create": "c"}, shelf=Shelf.JOBS)
     (path,) = document_of(job)["paths"].values()
-    assert set(path["post"]["responses"]) == {"202", "401"}
+    assert {"201", "202"} & set(path["post"]["responses"]) == {"202"}

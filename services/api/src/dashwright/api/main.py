@@ -56,8 +56,6 @@ from dashwright.api.routes import (
     discovery,
     frontend,
     health,
-    openapi_v2,
-    openapi_v3,
     org_users,
     orgs,
     panels,
@@ -195,8 +193,6 @@ def _routes(
     served = [
         *health.routes(probes, reported_version=settings.reported_version),
         *discovery.routes(KINDS),
-        *openapi_v2.routes(product=health.PRODUCT_VERSION),
-        *openapi_v3.routes(KINDS, product=health.PRODUCT_VERSION),
         *access_review.routes(KINDS, database, services.guard, gate.authenticator),
         *resource_routes.routes(services),
         *of_repositories,

@@ -31,7 +31,9 @@ class LibraryPanelSpec(Shape):
     title: str | None = Field(default=None, description="The title of the panel")
     description: str | None = Field(default=None, description="What the panel shows")
     datasource: DataSourceRef | None = Field(default=None, description="The data source of queries that name none")
-    targets: list[dict[str, Any]] | None = Field(default=None, description="The queries of the panel")
+    targets: list[dict[str, Any]] | None = Field(
+        default=None, description="The queries of the panel", json_schema_extra={"x-kubernetes-list-type": "set"}
+    )
 
 
 class LibraryPanelStatus(Shape):

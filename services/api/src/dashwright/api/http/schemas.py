@@ -16,6 +16,9 @@ Mode: TypeAlias = Literal["validation", "serialization"]
 
 REFERENCE: Final = "#/components/schemas/"
 
+_LEFT_OUT: Final = frozenset({"title", "ge", "gt", "le", "lt"})
+"""Names of models, and bounds beside a validator, which pydantic writes in words of its own."""
+
 _SMALLEST_32, _LARGEST_32 = -(2**31), 2**31 - 1
 _SMALLEST_64, _LARGEST_64 = -(2**63), 2**63 - 1
 
@@ -107,7 +110,7 @@ def _untitled(node: Any) -> Any:
         return [_untitled(item) for item in node]
     if not isinstance(node, dict):
         return node
-    found = {key: _untitled(value) for key, value in node.items() if not (key == "title" and isinstance(value, str))}
+    found = {key: _untitled(value) for key, value in node.items() if isinstance(value, dict) or key not in _LEFT_OUT}
     if isinstance(found.get("description"), str):
         found["description"] = " ".join(found["description"].replace("``", "`").split())
     return found

@@ -3,67 +3,84 @@
 import asyncio
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Final
 
 import orjson
 
 from dashwright.api.http import docs_page
-from dashwright.api.http.answer import JSON, Answer
+from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.earlier import openapi_30
+from dashwright.api.http.etags import tag_of, tagged
 from dashwright.api.http.openapi import document
 from dashwright.api.http.routing import PUBLIC, Content, Operation, Route
+from dashwright.api.http.schemas import Schema
+from dashwright.api.routes import openapi_v2, openapi_v3
 from dashwright.common.kinds.registry import KINDS
 
 _HTML = "text/html; charset=utf-8"
 
 
-def described_api(routes: Sequence[Route], *, version: str) -> dict[str, Any]:
+def described_api(routes: Sequence[Route], *, version: str) -> Schema:
     """Return the whole description, with the options that only Kubernetes' clients send as an object."""
     options = [sub.options for kind in KINDS for sub in kind.subresources if sub.options is not None]
     return document(routes, version=version, also=options)
 
 
 def routes(others: Sequence[Route], *, version: str) -> list[Route]:
-    """The two routes; they describe ``others`` and themselves. ``version`` is the product's."""
+    """Return the routes of all forms of the description of ``others`` and themselves. ``version`` is the product's."""
 
     # The table does not change while the process lives. Made when first asked for, in a thread: it takes a moment, and few ask.
     @lru_cache
-    def described() -> dict[str, Any]:
+    def described() -> Schema:
         return described_api([*others, *ours], version=version)
 
     @lru_cache
-    def text() -> bytes:
-        return orjson.dumps(described())
+    def earlier() -> Schema:
+        return openapi_30(described())
+
+    @lru_cache
+    def text() -> tuple[bytes, str]:
+        body = orjson.dumps(described())
+        return body, tag_of(body)
 
     @lru_cache
     def page() -> bytes:
         return docs_page.page(described())
 
-    async def openapi(_: Call) -> Answer:
-        return Answer(200, await asyncio.to_thread(text), JSON, {"Cache-Control": "no-cache"}, may_compress=True)
+    async def openapi(call: Call) -> Answer:
+        body, tag = await asyncio.to_thread(text)
+        return tagged(call, body, tag, {"Cache-Control": "no-cache"})
 
     async def docs(_: Call) -> Answer:
         return Answer(200, await asyncio.to_thread(page), _HTML, docs_page.HEADERS, may_compress=True)
 
     ours = [
-        Route(
-            "GET",
-            "/openapi.json",
-            openapi,
-            PUBLIC,
-            Operation(
-                "getOpenApi",
-                "This description",
-                "description",
-                answers={200: Content({"type": "object", "additionalProperties": True, "description": "An OpenAPI 3.1 document"})},
-            ),
-        ),
-        Route(
-            "GET",
-            "/docs",
-            docs,
-            PUBLIC,
-            Operation("getDocs", "This description as a page", "description", answers={200: Content(str, ("text/html",))}),
-        ),
+        Route("GET", "/openapi.json", openapi, PUBLIC, _OPENAPI),
+        Route("GET", _DOCS, docs, PUBLIC, _PAGE),
+        *(_moved(path, place, operation) for path, place, operation in _OLD_PLACES),
+        *openapi_v3.routes(KINDS, earlier),
+        *openapi_v2.routes(KINDS, earlier),
     ]
     return ours
+
+
+def _moved(path: str, place: str, operation: str) -> Route:
+    """Return a route that leads elsewhere."""
+
+    async def moved(_: Call) -> Answer:
+        return Answer(302, headers={"Location": place})
+
+    summary = f"leads to {place}, for the clients that know this address"
+    return Route("GET", path, moved, PUBLIC, Operation(operation, summary, "description", answers={302: None}))
+
+
+_DOCS: Final = "/docs"
+_OLD_PLACES: Final = (
+    ("/swagger", _DOCS, "getSwaggerPage"),
+    ("/api/swagger-ui", _DOCS, "getSwaggerUi"),
+    ("/swagger.json", openapi_v2.PATH, "getSwaggerDocument"),
+)
+_TEXT: Final = {"type": "object", "additionalProperties": True, "description": "An OpenAPI 3.1 document"}
+_OPENAPI: Final = Operation("getOpenApi", "this description", "description", answers={200: Content(_TEXT), 304: None})
+_PAGE: Final = Operation("getDocs", "this description as a page", "description", answers={200: Content(str, ("text/html",))})

@@ -1,16 +1,25 @@
-"""The older description that Kubernetes' clients ask for: one without a word on any kind, which all have theirs in ``/openapi/v3``.
+"""The description in the words of Swagger 2.0, for older tools, among them kubectl before 1.27.
 
-kubectl judges a ``List``, the file it keeps several objects in, by this document and no other; what is not in it, it leaves to the server.
+Newer ones ask for it as protobuf, to judge a ``List``, the file that holds several objects. They get a description without a word on
+any kind, and leave the judgement to the server.
 """
 
-from typing import Final
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
 
 import orjson
 
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.earlier import swagger_20
+from dashwright.api.http.etags import tag_of, tagged
 from dashwright.api.http.routing import BINARY, PUBLIC, Content, Operation, Route
+from dashwright.api.resources.openapi import documents
+from dashwright.common.kinds.kind import Kind
 
+PATH: Final = "/openapi/v2"
 PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 _ASKED: Final = (PROTOBUF, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
@@ -21,20 +30,27 @@ _DOCUMENT: Final = {"type": "object", "additionalProperties": True, "description
 _AS_PROTOBUF: Final = b"\n\x03" + _VERSION.encode()
 """A message with its first field, the version, and nothing else."""
 
+_UNTIL_IT_CHANGES: Final = {"Cache-Control": "no-cache", "Vary": "Accept"}
 
-def routes(*, product: str) -> list[Route]:
-    """``product`` is the version of the product."""
-    as_json = orjson.dumps({"swagger": _VERSION, "info": {"title": "Dashwright", "version": product}, "paths": {}})
+
+def routes(kinds: Sequence[Kind], described: Callable[[], Mapping[str, Any]]) -> list[Route]:
+    """Return the route. ``described`` returns the whole description in the words of OpenAPI 3.0."""
+
+    @lru_cache
+    def text() -> tuple[bytes, str]:
+        body = orjson.dumps(swagger_20(documents.everything(described(), kinds)))
+        return body, tag_of(body)
 
     async def document(call: Call) -> Answer:
         if any(name in call.accept for name in _ASKED):
             return Answer(200, _AS_PROTOBUF, PROTOBUF)
-        return Answer(200, as_json)
+        body, tag = await asyncio.to_thread(text)
+        return tagged(call, body, tag, _UNTIL_IT_CHANGES)
 
-    told = Operation(
+    operation = Operation(
         "getOpenApiV2",
-        "an empty description in the older format, for kubectl, which asks for one",
+        "this description as Swagger 2.0",
         "discovery",
-        answers={200: (Content(_DOCUMENT), Content(BINARY, (PROTOBUF,)))},
+        answers={200: (Content(_DOCUMENT), Content(BINARY, (PROTOBUF,))), 304: None},
     )
-    return [Route("GET", "/openapi/v2", document, PUBLIC, told)]
+    return [Route("GET", PATH, document, PUBLIC, operation)]

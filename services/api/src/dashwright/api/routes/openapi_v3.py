@@ -1,9 +1,9 @@
 """The documents that Kubernetes clients read before they send or explain an object. They tell nothing about what is stored."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import orjson
 from pydantic import Field
@@ -41,8 +41,11 @@ _UNTIL_IT_CHANGES: Final = {"Cache-Control": "no-cache"}
 _FOR_EVER: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
-def routes(kinds: Sequence[Kind], *, product: str) -> list[Route]:
-    """The index, and a document for each version of a group. ``product`` is the version of the product."""
+def routes(kinds: Sequence[Kind], described: Callable[[], Mapping[str, Any]]) -> list[Route]:
+    """Return the index, and a document for each version of a group.
+
+    ``described`` returns the whole description in the words of OpenAPI 3.0.
+    """
 
     # Made when first asked for, in a thread: they take a moment, and few ask.
     @lru_cache
@@ -50,7 +53,7 @@ def routes(kinds: Sequence[Kind], *, product: str) -> list[Route]:
         found = {}
         for group in discovery.groups_of(kinds):
             for version in discovery.versions_of(kinds, group):
-                body = orjson.dumps(documents.document(kinds, group, version, product=product))
+                body = orjson.dumps(documents.document(described(), kinds, group, version))
                 found[f"apis/{group}/{version}"] = body, tag_of(body)
         return found
 

@@ -1,7 +1,7 @@
 """Routes of the resource API, made from the registry of kinds."""
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -63,17 +63,17 @@ _SUBRESOURCES: Final[Mapping[str, tuple[_Door, ...]]] = MappingProxyType(
 )
 
 
-def routes(services: Services) -> list[Route]:
-    """Every verb of every kind in each of its versions, and what is served below its objects."""
-    verbs = [_route(door, Target(kind, version), services) for kind in KINDS for version in kind.versions for door in _doors(kind)]
+def routes(services: Services, kinds: Sequence[Kind] = KINDS) -> list[Route]:
+    """Return every verb of every kind in each of its versions, and what is served below its objects."""
+    verbs = [_route(door, Target(kind, version), services) for kind in kinds for version in kind.versions for door in _doors(kind)]
     below = [
         _route(door, Target(kind, version, sub), services)
-        for kind in KINDS
+        for kind in kinds
         for version in kind.versions
         for sub in kind.subresources
         for door in _SUBRESOURCES.get(sub.name, ())
     ]
-    everywhere = [_everywhere(Target(kind, version), services) for kind in KINDS for version in kind.versions]
+    everywhere = [_everywhere(Target(kind, version), services) for kind in kinds if "list" in kind.verbs for version in kind.versions]
     return [*verbs, *below, *everywhere]
 
 

@@ -1,28 +1,71 @@
-"""A whole document, and the list of all."""
+"""What Kubernetes' clients read of the description: a document for each version of a group, and the list of all."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dashwright.api.http.openapi import SECURITY
-from dashwright.api.resources import discovery
-from dashwright.api.resources.openapi.operations import paths
-from dashwright.api.resources.openapi.schemas import components
+from dashwright.api.http.schemas import REFERENCE, Schema
+from dashwright.api.resources.openapi.marks import marked_operation, marked_schema, of_everything, of_version
 from dashwright.common.kinds.kind import Kind
 
 
-def document(kinds: Sequence[Kind], group: str, version: str, *, product: str) -> dict[str, Any]:
-    """The document of a version of a group; ``product`` is the version of the product."""
-    served = discovery.served_in(kinds, group, version)
-    below = [sub for kind in served for sub in discovery.below(kind) if sub.kind not in {own.kind for own in served}]
+def document(described: Mapping[str, Any], kinds: Sequence[Kind], group: str, version: str) -> Schema:
+    """Return the document of a version of a group, from the whole description in the words of OpenAPI 3.0."""
+    root = f"/apis/{group}/{version}/"
+    paths = {
+        path: {method: marked_operation(kinds, path, method, operation) for method, operation in methods.items()}
+        for path, methods in described["paths"].items()
+        if path.startswith(root)
+    }
+    marks = of_version(kinds, group, version)
+    schemas = described["components"]["schemas"]
+    names = _reached([*_references(paths), *(name for name in marks if name in schemas)], schemas)
     return {
-        "openapi": "3.0.0",
-        "info": {"title": "Dashwright", "version": product},
-        "paths": paths(served, version),
-        "components": {"schemas": components(served, below, version), "securitySchemes": dict(SECURITY)},
-        "security": [{name: []} for name in SECURITY],
+        "openapi": described["openapi"],
+        "info": described["info"],
+        "paths": paths,
+        "components": {
+            "schemas": {name: marked_schema(schemas[name], marks.get(name)) for name in sorted(names)},
+            "securitySchemes": described["components"]["securitySchemes"],
+        },
+    }
+
+
+def everything(described: Mapping[str, Any], kinds: Sequence[Kind]) -> Schema:
+    """Return the whole description with what Kubernetes adds, from the same."""
+    marks = of_everything(kinds)
+    schemas = described["components"]["schemas"]
+    return {
+        **described,
+        "paths": {
+            path: {method: marked_operation(kinds, path, method, operation) for method, operation in methods.items()}
+            for path, methods in described["paths"].items()
+        },
+        "components": {**described["components"], "schemas": {name: marked_schema(schemas[name], marks.get(name)) for name in schemas}},
     }
 
 
 def index(tags: Mapping[str, str]) -> dict[str, Any]:
     """``/openapi/v3``, of the tag of each document by its path. A client keeps a document for as long as its address stays."""
     return {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={tag}"} for path, tag in tags.items()}}
+
+
+def _reached(names: Iterable[str], schemas: Mapping[str, Any]) -> set[str]:
+    """Return the names of schemas, and of those that they refer to, however far."""
+    found: set[str] = set()
+    left = set(names)
+    while left:
+        name = left.pop()
+        found.add(name)
+        left |= set(_references(schemas[name])) - found
+    return found
+
+
+def _references(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        if isinstance(node.get("$ref"), str):
+            yield node["$ref"].removeprefix(REFERENCE)
+        for part in node.values():
+            yield from _references(part)
+    elif isinstance(node, list):
+        for part in node:
+            yield from _references(part)

@@ -1,0 +1,106 @@
+"""What Kubernetes adds to a description (``x-kubernetes-…``): which kind an operation or a schema is about, and what is open."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from dashwright.api.http.schemas import Schema
+from dashwright.api.resources import discovery
+from dashwright.api.resources.writing.patches import STRATEGIC_PATCH
+from dashwright.common.kinds.kind import Kind
+
+GROUP_VERSION_KIND: Final = "x-kubernetes-group-version-kind"
+ACTION: Final = "x-kubernetes-action"
+OPEN: Final = "x-kubernetes-preserve-unknown-fields"
+
+_ROOT: Final = "/apis/"
+_ON_COLLECTION: Final = {"get": "list", "post": "post", "delete": "deletecollection"}
+_METHODS: Final = {"get": "get", "create": "post", "update": "put", "patch": "patch", "delete": "delete"}
+_NAMESPACE: Final = ("namespaces", "{namespace}")
+_NAME: Final = "{name}"
+
+
+class _Marks(NamedTuple):
+    action: str
+    kind: str
+
+
+def marked_operation(kinds: Iterable[Kind], path: str, method: str, operation: Schema) -> Schema:
+    """Return an operation with its action and kind, where a verb of Kubernetes stands for it.
+
+    Strategic merge patches are left out, though they are taken: kubectl would send directives for the merging of lists.
+    """
+    found = dict(operation)
+    group, _, rest = path.removeprefix(_ROOT).partition("/")
+    version, *parts = rest.split("/")
+    if not path.startswith(_ROOT) or not parts:
+        return found
+    if method == "patch":
+        content = {media: body for media, body in operation["requestBody"]["content"].items() if media != STRATEGIC_PATCH}
+        found["requestBody"] = {**operation["requestBody"], "content": content}
+    if (marks := _marks_of(kinds, group, parts, method)) is not None:
+        found |= {ACTION: marks.action, GROUP_VERSION_KIND: {"group": group, "version": version, "kind": marks.kind}}
+    return found
+
+
+def _marks_of(kinds: Iterable[Kind], group: str, parts: Sequence[str], method: str) -> _Marks | None:
+    plural, *below = parts[2:] if tuple(parts[:2]) == _NAMESPACE else parts
+    kind = next((kind for kind in kinds if (kind.group, kind.plural) == (group, plural)), None)
+    if kind is None:
+        return None
+    if not below:
+        return _Marks(_ON_COLLECTION[method], kind.kind)
+    if below == [_NAME]:
+        return _Marks(method, kind.kind)
+    for sub in discovery.below(kind):
+        if below == [_NAME, sub.name] and method in {_METHODS.get(verb) for verb in sub.verbs}:
+            return _Marks(method, sub.kind)
+    return None
+
+
+def of_version(kinds: Sequence[Kind], group: str, version: str) -> dict[str, list[Schema]]:
+    """Return the group, version and kind of each schema that stands for one, by the name of the schema."""
+    own = {name: [{"group": group, "version": version, "kind": name}] for name in _names(discovery.served_in(kinds, group, version))}
+    deleted = [{"group": some, "version": number, "kind": "DeleteOptions"} for some, number in (("", "v1"), (group, version))]
+    return {**own, "DeleteOptions": deleted, "Status": [{"group": "", "version": "v1", "kind": "Status"}]}
+
+
+def of_everything(kinds: Sequence[Kind]) -> dict[str, list[Schema]]:
+    """Return the same for all groups and versions."""
+    found: dict[str, list[Schema]] = {}
+    for group in discovery.groups_of(kinds):
+        for version in discovery.versions_of(kinds, group):
+            for name, marks in of_version(kinds, group, version).items():
+                known = found.setdefault(name, [])
+                known += [mark for mark in marks if mark not in known]
+    return found
+
+
+def _names(kinds: Iterable[Kind]) -> Iterator[str]:
+    for kind in kinds:
+        yield from (kind.kind, f"{kind.kind}List")
+        for sub in kind.subresources:
+            yield sub.kind
+            if sub.options is not None:
+                yield sub.options.__name__
+
+
+def marked_schema(schema: Mapping[str, Any], marks: list[Schema] | None) -> Schema:
+    """Return a schema with the kinds that it stands for, and with what is open said in Kubernetes' word."""
+    found: Schema = _opened(schema)
+    return found if marks is None else {**found, GROUP_VERSION_KIND: marks}
+
+
+def _opened(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_opened(item) for item in node]
+    if not isinstance(node, Mapping):
+        return node
+    found = {word: _opened(value) for word, value in node.items()}
+    if found.get("additionalProperties") is True or found.get("additionalProperties") == {OPEN: True}:
+        del found["additionalProperties"]
+        found[OPEN] = True
+    if isinstance(found.get("items"), Mapping) and not found["items"]:
+        found["items"] = {OPEN: True}
+    if isinstance(found.get("description"), str):
+        found["description"] = found["description"].replace("`", "")
+    return found
