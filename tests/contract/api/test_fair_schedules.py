@@ -42,9 +42,9 @@ class Hosts:
 
     async def head(self, repository: Repository) -> str | None:
         self.asked.append(repository.name)
-        assert repository.spec.githost is not None
+        assert repository.spec.remote is not None
         for host, seconds in self.busy.items():
-            if host in str(repository.spec.githost.url):
+            if host in str(repository.spec.remote.url):
                 raise TooManyRequests(f"{host} asks for patience", retry_after=seconds)
         return NEW
 

@@ -114,19 +114,56 @@ async def test_a_patch_may_bring_a_token(api: Api) -> None:
     assert TOKEN not in text
 
 
-async def test_the_other_word_is_taken_and_told(api: Api) -> None:
-    """``github`` is ``githost`` here, with a warning; nothing else of it is unknown."""
-    spec = githost()
-    spec |= {"type": "github", "github": spec.pop("githost") | {"token": TOKEN, "path": "grafana/"}}
+@pytest.mark.parametrize("kind", ["github", "gitlab", "bitbucket", "git"])
+async def test_a_repository_is_read_as_it_was_written(api: Api, kind: str) -> None:
+    """With its type, its block and every member; applying the same once more changes nothing."""
+    block = {"url": "https://git.example/team", "branch": "main", "path": "boards"}
+    spec = githost() | {"type": kind, kind: block}
+    del spec["githost"]
     headers = {"Authorization": ADMIN}
-    path = f"{REPOSITORIES}?fieldValidation=Strict"
-    async with api.session.post(path, json=named("team", spec), headers=headers) as answer:
-        found = await answer.json()
-        assert answer.status == 201, found
-        assert "written as githost" in answer.headers["Warning"]
-    assert found["spec"]["type"] == "githost"
-    assert (found["spec"]["githost"]["url"], found["spec"]["githost"]["path"]) == ("https://git.example/team", "grafana")
-    assert "encryptedToken" in found["spec"]["githost"]
+    async with api.session.post(f"{REPOSITORIES}?fieldValidation=Strict", json=named("team", spec), headers=headers) as answer:
+        created = await answer.json()
+        assert (answer.status, "Warning" in answer.headers) == (201, False), created
+    assert created["spec"] == spec
+    assert await api("PUT", f"{REPOSITORIES}/team", named("team", spec, finalizers=created["metadata"]["finalizers"])) == (200, created)
+    other = githost() | {"type": "githost", kind: block}
+    status, found = await api("PUT", f"{REPOSITORIES}/team", named("team", other))
+    assert (status, [cause["field"] for cause in found["details"]["causes"]]) == (422, [f"spec.{kind}"])
+    _, found = await api("PUT", f"{REPOSITORIES}/team", named("team", githost()))
+    assert (found["spec"]["type"], kind in found["spec"]) == ("githost", False)
+
+
+async def test_a_secret_is_sent_and_named_beside_the_spec(api: Api) -> None:
+    """Sent as ``create``, shown by a name of its own only; the name sent back keeps it, and ``remove`` takes it away."""
+    body = named("team", githost()) | {"secure": {"token": {"create": TOKEN}}}
+    status, created = await api("POST", f"{REPOSITORIES}?fieldValidation=Strict", body)
+    assert (status, list(created["secure"]["token"])) == (201, ["name"])
+    assert TOKEN not in json.dumps(created)
+    assert await api("PUT", f"{REPOSITORIES}/team", created) == (200, created)
+    _, found = await api("PUT", f"{REPOSITORIES}/team", created | {"secure": {"token": {"create": TOKEN}}})
+    assert found["secure"] == created["secure"]
+    _, found = await api("PUT", f"{REPOSITORIES}/team", created | {"secure": {"token": {"create": "another"}}})
+    assert found["secure"]["token"]["name"] != created["secure"]["token"]["name"]
+    status, found = await api("PUT", f"{REPOSITORIES}/team", named("team", githost()) | {"secure": created["secure"]})
+    assert (status, [cause["field"] for cause in found["details"]["causes"]]) == (422, ["secure.token.name"])
+    removal = named("team", githost()) | {"secure": {"token": {"remove": True}}}
+    status, found = await api("PUT", f"{REPOSITORIES}/team", removal)
+    assert (status, "secure" in found, "encryptedToken" in found["spec"]["githost"]) == (200, False, False)
+
+
+@pytest.mark.parametrize(
+    ("spec", "secure", "field"),
+    [
+        ({"token": TOKEN}, {"create": TOKEN}, "spec.githost.token"),
+        ({}, {"create": TOKEN, "remove": True}, "secure.token.remove"),
+        ({}, {"name": "inline-none"}, "secure.token.name"),
+        ({}, {"create": 5}, "secure.token.create"),
+    ],
+)
+async def test_a_secret_against_the_rules_is_refused(api: Api, spec: dict[str, Any], secure: dict[str, Any], field: str) -> None:
+    """A token given twice, one to make and to remove, the name of no secret, and one that is no text."""
+    status, found = await api("POST", REPOSITORIES, named("team", githost(**spec)) | {"secure": {"token": secure}})
+    assert (status, [cause["field"] for cause in found["details"]["causes"]]) == (422, [field])
 
 
 async def test_a_directory_that_can_be_none_is_refused(api: Api) -> None:

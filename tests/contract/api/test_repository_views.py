@@ -14,20 +14,28 @@ API_VERSION = "provisioning.grafana.app/v0alpha1"
 
 
 async def test_every_viewer_knows_of_repositories(git_api: Api, git_server: GitServer) -> None:
-    """By name, title, type, target and whether they are written to; neither where they are nor what opens them.
+    """By name, title, type, target, workflows, and place at a git host; neither a folder of the server nor a token is shown.
 
-    A member without a role is told nothing.
+    A member without a role is refused.
     """
     spec = {"title": "Local", "type": "local", "local": {"path": "local"}, "workflows": ["write"]}
     body = {"metadata": {"name": "mine"}, "spec": {**spec, "sync": {"enabled": False, "target": "instance"}}}
     assert (await git_api("POST", REPOSITORIES, body))[0] == 201
     await repository(git_api, git_server, token="a-secret")
     expected = [
-        {"name": "mine", "title": "Local", "readOnly": False, "type": "local", "target": "instance"},
-        {"name": "team", "title": "Team", "readOnly": True, "type": "githost", "target": "folder"},
+        {"name": "mine", "title": "Local", "readOnly": False, "type": "local", "target": "instance", "workflows": ["write"]},
+        {"name": "team", "title": "Team", "readOnly": True, "type": "githost", "target": "folder", "workflows": []},
     ]
+    _, stored = await git_api("GET", f"{REPOSITORIES}/team")
+    expected[1] |= {member: stored["spec"]["githost"][member] for member in ("branch", "url")}
+    choices = {
+        "allowImageRendering": True,
+        "allowedTargets": ["folder", "instance"],
+        "availableRepositoryTypes": ["githost", "github", "gitlab", "bitbucket", "git", "local"],
+        "maxRepositories": 0,
+    }
     found = await git_api("GET", f"{NAMESPACE}/settings", auth=await git_api.person("viewer", Role.VIEWER))
-    assert found == (200, {"kind": "RepositoryViewList", "apiVersion": API_VERSION, "items": expected})
+    assert found == (200, {"kind": "RepositoryViewList", "apiVersion": API_VERSION, "items": expected, **choices})
     status, refused = await git_api("GET", f"{NAMESPACE}/settings", auth=await git_api.person("member", Role.NONE))
     assert (status, refused["reason"]) == (403, "Forbidden")
 
@@ -64,6 +72,11 @@ async def test_what_a_repository_manages(git_api: Api, git_server: GitServer) ->
         ("team", "dashboard.grafana.app", "dashboards"): 2,
         ("team", "folder.grafana.app", "folders"): len(listed["items"]) - 2,
     }
+    folders = {"group": "folder.grafana.app", "resource": "folders", "count": len(listed["items"]) - 2}
+    dashboards = {"group": "dashboard.grafana.app", "resource": "dashboards"}
+    assert found["instance"] == [{**dashboards, "count": 3}, folders]
+    assert found["managed"] == [{"kind": "repo", "id": "team", "stats": [{**dashboards, "count": 2}, folders]}]
+    assert found["unmanaged"] == [{**dashboards, "count": 1}]
 
 
 async def test_what_is_in_quarantine(git_api: Api, git_server: GitServer) -> None:
@@ -72,7 +85,7 @@ async def test_what_is_in_quarantine(git_api: Api, git_server: GitServer) -> Non
     work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     await repository(git_api, git_server)
     await synced(git_api)
-    bad = work.commit({"a.json": "{", "b.json": dashboard("b", "B2"), "odd#.json": "{}", "same.json": dashboard("b", "Same")})
+    bad = work.commit({"a.json": "{", "b.json": dashboard("b", "B2"), "odd#.json": "{", "same.json": dashboard("b", "Same")})
     since = 0
     for incremental in (True, False):
         ended = await synced(git_api, incremental=incremental)

@@ -215,11 +215,18 @@ async def test_of_two_instance_repositories_one_is_made(session: aiohttp.ClientS
 
 
 async def test_a_repository_has_its_status_from_the_start(session: aiohttp.ClientSession) -> None:
-    """A new repository shows every required field of its status, and the status sub-resource is the object."""
+    """A new repository shows every member of its status that clients read, and the status sub-resource is the object."""
     sync = {"enabled": True, "target": "folder"}
     spec = {"title": "R", "workflows": [], "type": "local", "local": {"path": "r"}, "sync": sync}
     made = (await call(session, "POST", f"{NAMESPACE}/repositories", json={"metadata": {"name": "r"}, "spec": spec}))[1]
-    assert made["status"] == {"observedGeneration": 0, "health": {"healthy": False}, "sync": {"state": ""}, "webhook": {}}
+    assert made["status"] == {
+        "observedGeneration": 0,
+        "health": {"healthy": False},
+        "sync": {"state": "", "message": []},
+        "webhook": {},
+        "token": {},
+        "quota": {"maxRepositories": 0},
+    }
     assert await call(session, "GET", f"{NAMESPACE}/repositories/r/status") == (200, made)
 
 

@@ -12,7 +12,7 @@ _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
 def is_own(spec: RepositorySpec, ref: str) -> bool:
     """Whether a ref is what the repository syncs: its own branch, by name or unnamed, or its folder."""
-    return not ref or (spec.githost is not None and ref == spec.githost.branch)
+    return not ref or (spec.remote is not None and ref == spec.remote.branch)
 
 
 def check_write(spec: RepositorySpec, ref: str) -> None:

@@ -85,10 +85,11 @@ class Body:
 
 
 class Rendered(NamedTuple):
-    """A spec and status as one version of a kind shows them, as JSON text."""
+    """A spec, a status and the names of secrets as one version of a kind shows them, as JSON text."""
 
     spec: str
     status: str | None
+    secure: str | None = None
 
 
 Render = Callable[["Kind", Body, str], Rendered]
@@ -109,7 +110,7 @@ class Kind:
     ``shown_status`` are the models of what it makes, where they are not those of what is stored.
     ``absorb`` makes a body to store of the old one (None at a creation) and the spec that was sent. ``set_lists`` are paths of lists
     whose items are a set. ``finalizers`` are those of a new object that names none, ``own_finalizers`` those that the server does
-    itself. ``remarks`` says what a client is told of a spec.
+    itself.
     """
 
     group: str
@@ -123,6 +124,8 @@ class Kind:
     shelf: Shelf = Shelf.RESOURCES
     spec: type[BaseModel] | None = None
     status: type[BaseModel] | None = None
+    #: The model of the member that takes secrets and shows their names.
+    secure: type[BaseModel] | None = None
     short_names: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
     admit: Admission | None = None
@@ -142,7 +145,6 @@ class Kind:
     create_needs: tuple[tuple[str, str], ...] = ()
     finalizers: tuple[str, ...] = ()
     own_finalizers: frozenset[str] = frozenset()
-    remarks: Callable[[Mapping[str, Any]], tuple[str, ...]] | None = None
 
     @property
     def creating(self) -> tuple[tuple[str, str], ...]:

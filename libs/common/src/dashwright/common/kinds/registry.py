@@ -4,14 +4,14 @@ from dashwright.common.kinds.conversion import render_dashboard
 from dashwright.common.kinds.dashboard import admit_dashboard, admit_folder, extract_dashboard
 from dashwright.common.kinds.kind import Column, Kind, Shelf, SubResource
 from dashwright.common.kinds.library_panel import absorb_library_panel, admit_library_panel, extract_library_panel, render_library_panel
-from dashwright.common.kinds.repository import FINALIZERS, OWN_FINALIZERS, admit_repository, remarks_on_repository
+from dashwright.common.kinds.repository import FINALIZERS, OWN_FINALIZERS, admit_repository, render_repository
 from dashwright.common.models.dashboard import DashboardStatus
 from dashwright.common.models.dashboard_access import DashboardWithAccessInfo
 from dashwright.common.models.dashboard_versions import DashboardVersionList, VersionsQueryOptions
 from dashwright.common.models.evaluation import EvaluationSpec
 from dashwright.common.models.folder import DescendantCounts, FolderInfoList, FolderSpec
 from dashwright.common.models.library_panel import LibraryPanelSpec, LibraryPanelStatus
-from dashwright.common.models.provisioning import JobSpec, JobStatus, RepositorySpec, RepositoryStatus
+from dashwright.common.models.provisioning import JobSpec, JobStatus, RepositorySecure, RepositorySpec, RepositoryStatus
 from dashwright.common.models.repository_views import FileList, HistoryList, RefList, ResourceList, RevisionList, TestResults
 
 _NAME = Column("Name", ("metadata", "name"), format="name", description="Name must be unique within a namespace", source="name")
@@ -117,11 +117,12 @@ REPOSITORY = Kind(
     dns_name=True,
     spec=RepositorySpec,
     status=RepositoryStatus,
+    secure=RepositorySecure,
+    render=render_repository,
     columns=(_NAME, _TITLE, Column("Type", ("spec", "type")), Column("Healthy", ("status", "health", "healthy"), type="boolean"), _CREATED),
     admit=admit_repository,
     finalizers=FINALIZERS,
     own_finalizers=OWN_FINALIZERS,
-    remarks=remarks_on_repository,
     short_names=("repo",),
     subresources=(
         SubResource("sync", "Job", "jobs:create", verbs=("create",)),

@@ -3,17 +3,21 @@
 The texts of the causes are those that its clients show.
 """
 
+import hashlib
 import ipaddress
 import re
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
+import orjson
+
 from dashwright.common.errors import BadRequest
 from dashwright.common.jobs import paths
 from dashwright.common.jobs.selection import MOST_PATTERNS, Pattern
 from dashwright.common.kinds.branches import is_branch
 from dashwright.common.kinds.draft import Draft
+from dashwright.common.kinds.kind import Body, Kind, Rendered
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import RepositoryType
 
@@ -32,14 +36,31 @@ FINALIZERS: Final = (CLEAN_UP, REMOVE_MANAGED)
 OWN_FINALIZERS: Final = frozenset({CLEAN_UP, REMOVE_MANAGED, RELEASE_MANAGED})
 """Done by the server itself, at once. Those of others are waited for."""
 
-_OTHER_WORD: Final = "github"
+GIT_TYPES: Final = tuple(kind for kind in RepositoryType if kind is not RepositoryType.LOCAL)
+"""The types of repositories on git hosts, each with a block of its name."""
+
 _HOST: Final = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,252}", re.IGNORECASE)
 
 
-def remarks_on_repository(spec: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a client is told who says it in another word."""
-    said = spec.get("type") == _OTHER_WORD or _OTHER_WORD in spec
-    return ("spec: github is written as githost here; any git host will do",) if said else ()
+def render_repository(_kind: Kind, body: Body, _version: str) -> Rendered:
+    """Return a repository with the names of its secrets."""
+    spec, status = orjson.loads(body.spec), orjson.loads(body.status or "{}")
+    token, hook = git_block(spec).get("encryptedToken"), (status.get("webhook") or {}).get("encryptedSecret")
+    named = {"token": token, "webhookSecret": hook}
+    secure = {member: {"name": secret_name(sealed)} for member, sealed in named.items() if sealed}
+    return Rendered(body.spec, body.status, orjson.dumps(secure).decode() if secure else None)
+
+
+def git_block(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the block of a spec that its type names, empty for a local repository."""
+    kind = spec.get("type")
+    block = spec.get(kind) if kind in GIT_TYPES else None
+    return block if isinstance(block, dict) else {}
+
+
+def secret_name(sealed: str) -> str:
+    """Return the name of a sealed secret, which another secret does not have."""
+    return f"inline-{hashlib.sha256(sealed.encode()).hexdigest()[:14]}"
 
 
 def token_place(namespace: str, name: str) -> str:
@@ -83,12 +104,15 @@ def admit_repository(draft: Draft, settings: AdmissionSettings) -> None:
         draft.required("spec.title", "a repository title must be given")
     _check_workflows(draft)
     _check_sync(draft)
+    for other in RepositoryType:
+        if other != spec["type"] and other in spec:
+            draft.invalid(f"spec.{other}", "{…}", f"{other.capitalize()} config only valid when type is {other}")
     if spec["type"] == RepositoryType.LOCAL:
         _check_local(draft, settings)
     else:
-        _check_githost(draft)
+        _check_git(draft, spec["type"])
     _check_selection(draft, spec["type"])
-    if draft.old_spec is not None and draft.old_spec.get("type") != spec["type"]:
+    if draft.old_spec is not None and _is_local(draft.old_spec) != _is_local(spec):
         draft.forbidden("spec.type", "Changing the repository type is not supported; delete the repository and create it anew")
 
 
@@ -110,24 +134,27 @@ def _check_sync(draft: Draft) -> None:
         draft.invalid("spec.sync.intervalSeconds", interval, "Interval must not be negative; 0 means no periodic sync")
 
 
-def _check_githost(draft: Draft) -> None:
-    if "local" in draft.spec:
-        draft.invalid("spec.local", "{…}", "Local config only valid when type is local")
-    githost = draft.spec.get("githost")
-    if githost is None:
-        draft.required("spec.githost", "a githost config is required")
+def _is_local(spec: Mapping[str, Any]) -> bool:
+    return spec.get("type") == RepositoryType.LOCAL
+
+
+def _check_git(draft: Draft, name: str) -> None:
+    """Check the block of a repository on a git host; ``name`` is the block's."""
+    block = draft.spec.get(name)
+    if block is None:
+        draft.required(f"spec.{name}", f"a {name} config is required")
         return
-    if githost.get("url"):
-        githost["url"] = plain_url(githost["url"])
-    _check_url(draft, githost.get("url") or "")
-    branch = githost.get("branch") or ""
+    if block.get("url"):
+        block["url"] = plain_url(block["url"])
+    _check_url(draft, name, block.get("url") or "")
+    branch = block.get("branch") or ""
     if branch and not is_branch(branch):
-        draft.invalid("spec.githost.branch", branch, "invalid branch name")
-    _check_directory(draft, githost)
+        draft.invalid(f"spec.{name}.branch", branch, "invalid branch name")
+    _check_directory(draft, name, block)
 
 
-def _check_url(draft: Draft, url: str) -> None:
-    field = "spec.githost.url"
+def _check_url(draft: Draft, name: str, url: str) -> None:
+    field = f"spec.{name}.url"
     if not url:
         draft.required(field, "the address of a repository: https://host/path")
         return
@@ -135,23 +162,23 @@ def _check_url(draft: Draft, url: str) -> None:
     if parts is None or len(url) > LONGEST_URL or not url.isprintable() or " " in url:
         draft.invalid(field, url.partition("@")[2] or url[:200], "give the address of a repository: https://host[:port]/path")
     elif parts.username is not None or parts.password is not None:
-        draft.invalid(field, parts.hostname, "put no user or password into the address; give the token as spec.githost.token")
+        draft.invalid(field, parts.hostname, "put no user or password into the address; give the token as secure.token.create")
     elif parts.query or parts.fragment:
         draft.invalid(field, url[:200], "leave out what follows ? or #")
     elif not parts.path.strip("/"):
         draft.invalid(field, url[:200], "the path of the repository is missing: https://host/path")
 
 
-def _check_directory(draft: Draft, githost: dict[str, Any]) -> None:
-    """One that is the root is none."""
-    path = githost.pop("path", "").strip("/")
+def _check_directory(draft: Draft, name: str, block: dict[str, Any]) -> None:
+    """Check the directory of a branch. One that is the root is left out."""
+    path = block.pop("path", "").strip("/")
     if not path:
         return
-    githost["path"] = path
+    block["path"] = path
     try:
         paths.check_path(path)
     except BadRequest as fault:
-        draft.invalid("spec.githost.path", path[:200], fault.message)
+        draft.invalid(f"spec.{name}.path", path[:200], fault.message)
 
 
 def _check_selection(draft: Draft, block: str) -> None:
@@ -183,8 +210,6 @@ def _split(url: str) -> SplitResult | None:
 
 
 def _check_local(draft: Draft, settings: AdmissionSettings) -> None:
-    if "githost" in draft.spec:
-        draft.invalid("spec.githost", "{…}", "Githost config only valid when type is githost")
     local = draft.spec.get("local")
     if local is None:
         draft.required("spec.local", "a local repository needs its path")

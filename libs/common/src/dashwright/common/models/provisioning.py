@@ -1,7 +1,7 @@
 """Repositories and jobs: section 2.5 of the specification (``provisioning.grafana.app/v0alpha1``). Times are Unix milliseconds."""
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
@@ -12,7 +12,13 @@ Integer32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 
 
 class RepositoryType(StrEnum):
+    """``githost`` is any git host. The others but ``local`` are its synonyms, for clients that know one of them."""
+
     GITHOST = "githost"
+    GITHUB = "github"
+    GITLAB = "gitlab"
+    BITBUCKET = "bitbucket"
+    GIT = "git"
     LOCAL = "local"
 
 
@@ -96,7 +102,7 @@ class SyncOptions(Shape):
 
 
 class RepositorySpec(Shape):
-    """``github`` is another word for ``githost``, as the type and as the name of the block."""
+    """A repository as it was written: the block of its ``type`` says where its files are."""
 
     title: str = Field(description="The title that people see")
     description: str | None = Field(default=None, description="What the repository is for")
@@ -106,27 +112,80 @@ class RepositorySpec(Shape):
     sync: SyncOptions = Field(description="How the repository is pulled")
     type: Annotated[RepositoryType, Field(strict=False)] = Field(description="Where the files are; the member of this name is needed")
     local: LocalRepositoryConfig | None = Field(default=None, description="A directory of the server")
-    githost: GitHostRepositoryConfig | None = Field(
-        default=None, validation_alias=AliasChoices("githost", "github"), description="A branch of a git host"
-    )
+    githost: GitHostRepositoryConfig | None = Field(default=None, description="A branch of a git host")
+    github: GitHostRepositoryConfig | None = Field(default=None, description="A branch of a git host, of the type github")
+    gitlab: GitHostRepositoryConfig | None = Field(default=None, description="A branch of a git host, of the type gitlab")
+    bitbucket: GitHostRepositoryConfig | None = Field(default=None, description="A branch of a git host, of the type bitbucket")
+    git: GitHostRepositoryConfig | None = Field(default=None, description="A branch of a git host, of the type git")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _accept_other_word(cls, value: Any) -> Any:
-        return {**value, "type": RepositoryType.GITHOST.value} if isinstance(value, dict) and value.get("type") == "github" else value
+    @property
+    def remote(self) -> GitHostRepositoryConfig | None:
+        """The block of a repository on a git host, by whichever name; None for a local one."""
+        if self.type is RepositoryType.LOCAL:
+            return None
+        block: GitHostRepositoryConfig | None = getattr(self, self.type.value)
+        return block
 
     @property
     def selected(self) -> SelectedFiles:
         """The block that says which files are synced."""
-        return self.githost or self.local or SelectedFiles()
+        return self.remote or self.local or SelectedFiles()
+
+
+class SecureValue(Shape):
+    """A secret. A client sends it as ``create`` or asks to ``remove`` it; a response has the ``name`` of the stored one."""
+
+    name: str | None = Field(default=None, description="The name of the stored secret, which changes with the secret")
+    create: str | None = Field(default=None, description="The secret itself, which is stored encrypted and never returned")
+    remove: bool | None = Field(default=None, description="Whether to remove the stored secret")
+
+
+class RepositorySecure(Shape):
+    """The secrets of a repository. The server makes ``webhook_secret`` and takes none."""
+
+    token: SecureValue | None = Field(default=None, description="The access token of the git host; without one, reading is anonymous")
+    webhook_secret: SecureValue | None = Field(default=None, description="The secret of the webhook's signatures, which the server makes")
 
 
 class HealthStatus(Shape):
     healthy: bool = Field(
         default=False, description="Whether the repository could be read when it was last tried; if not, requests for it are refused"
     )
+    error: str | None = Field(default=None, description="The kind of failure: health where the repository cannot be read")
     checked: int | None = Field(default=None, description="When it was last tried, in Unix milliseconds")
     message: list[str] | None = Field(default=None, description="What people should know of it")
+
+
+class FieldError(Shape):
+    """A field of the spec that keeps the repository from being read."""
+
+    type: str = Field(description="The kind of fault, as causes name it")
+    field: str = Field(description="The path of the field")
+    detail: str = Field(description="What is wrong with it")
+
+
+class Condition(Shape):
+    """A condition of Kubernetes. ``last_transition_time`` is RFC 3339, the time at which ``status`` became what it is."""
+
+    type: str = Field(description="The name of the condition: Ready")
+    status: Literal["True", "False", "Unknown"] = Field(description="Whether it holds")
+    observed_generation: int = Field(description="The generation of the object that was looked at")
+    last_transition_time: str = Field(description="When status became what it is, as RFC 3339")
+    reason: str = Field(description="Why, in one word: Available, InvalidSpec or Unavailable")
+    message: str = Field(description="Why, for people")
+
+
+class QuotaStatus(Shape):
+    """``max_repositories`` is how many repositories a namespace may have; 0 is no limit."""
+
+    max_repositories: int = Field(default=0, description="How many repositories there may be, 0 for any number")
+
+
+class TokenStatus(Shape):
+    """The life of a token in Unix milliseconds, where the git host tells it."""
+
+    last_updated: int | None = Field(default=None, description="When it was made, in Unix milliseconds")
+    expiration: int | None = Field(default=None, description="When it ends, in Unix milliseconds")
 
 
 class SyncStatus(Shape):
@@ -139,7 +198,7 @@ class SyncStatus(Shape):
     started: int | None = Field(default=None, description="When the last sync began, in Unix milliseconds")
     finished: int | None = Field(default=None, description="When the last sync ended, in Unix milliseconds")
     scheduled: int | None = Field(default=None, description="When the next sync is due, in Unix milliseconds")
-    message: list[str] | None = Field(default=None, description="What people should know of the last sync")
+    message: list[str] = Field(default_factory=list, description="What people should know of the last sync")
     last_ref: str | None = Field(default=None, description="The commit that is stored")
     incremental: bool | None = Field(default=None, description="Whether the last sync read only what had changed")
     held: bool | None = Field(default=None, description="Whether an earlier commit was put back, which automatic syncs leave in place")
@@ -165,10 +224,14 @@ class WebhookStatus(Shape):
 
 class RepositoryStatus(Shape):
     observed_generation: int = Field(default=0, description="The generation of the spec that was last taken up")
+    field_errors: list[FieldError] | None = Field(default=None, description="The fields to change so that the repository can be read")
+    conditions: list[Condition] | None = Field(default=None, description="The condition Ready: whether the repository can be read")
     health: HealthStatus = Field(default_factory=HealthStatus, description="Whether the repository can be read")
     sync: SyncStatus = Field(default_factory=SyncStatus, description="How the last sync went")
     stats: list[ResourceCount] | None = Field(default=None, description="How many objects the last sync left")
     webhook: WebhookStatus = Field(default_factory=WebhookStatus, description="The webhook at the git host, where there is one")
+    token: TokenStatus = Field(default_factory=TokenStatus, description="The life of the token, where the git host tells it")
+    quota: QuotaStatus = Field(default_factory=QuotaStatus, description="The limits on repositories of the namespace")
 
 
 class SyncJobOptions(Shape):

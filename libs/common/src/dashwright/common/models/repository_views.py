@@ -6,27 +6,51 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dashwright.common.models.meta import ListEnvelope, TypeMeta
-from dashwright.common.models.provisioning import JobResourceSummary, JobSpec, RepositoryType, ResourceCount, SyncTarget
+from dashwright.common.models.provisioning import JobResourceSummary, JobSpec, RepositoryType, ResourceCount, SyncTarget, Workflow
 from dashwright.common.models.shape import Shape
 
 
 class RepositoryView(Shape):
-    """A repository as every member of its organization may see it. ``read_only``: nothing is written to it from here."""
+    """A repository as every member of its organization may see it. ``read_only``: nothing is written to it from here.
+
+    ``branch``, ``url`` and ``path`` are those of a repository on a git host.
+    """
 
     name: str = Field(description="The name of the repository")
     title: str = Field(description="The title that people see")
     read_only: bool = Field(default=False, description="Whether nothing is written to it from here")
     type: Annotated[RepositoryType, Field(strict=False)] = Field(description="Where its files are")
     target: Annotated[SyncTarget, Field(strict=False)] = Field(description="Where its objects go")
+    workflows: list[Annotated[Workflow, Field(strict=False)]] = Field(description="How changes may be written back")
+    branch: str | None = Field(default=None, description="The branch at the git host, empty for its default branch")
+    url: str | None = Field(default=None, description="The address at the git host")
+    path: str | None = Field(default=None, description="The directory of the branch")
 
 
 class RepositoryViewList(TypeMeta):
+    """The repositories of a namespace, and what may be chosen for another one."""
+
+    allow_image_rendering: bool = Field(description="Whether comments under pull requests can have pictures")
+    allowed_targets: list[Annotated[SyncTarget, Field(strict=False)]] = Field(description="Where objects may go")
+    available_repository_types: list[Annotated[RepositoryType, Field(strict=False)]] = Field(description="Where files may be")
+    max_repositories: int = Field(default=0, description="How many repositories there may be, 0 for any number")
     items: list[RepositoryView] = Field(description="The repositories of the organization")
 
 
-class ResourceStats(ListEnvelope):
-    """How many objects a namespace holds, by kind and by the repository that manages them; without one, those that none manages."""
+class ManagerStats(Shape):
+    """How many objects a repository manages."""
 
+    kind: str = Field(description="The kind of the manager: repo")
+    id: str = Field(description="The name of the repository")
+    stats: list[ResourceCount] = Field(description="The counts, by kind")
+
+
+class ResourceStats(ListEnvelope):
+    """How many objects a namespace holds, by kind."""
+
+    instance: list[ResourceCount] = Field(description="The counts of all objects, by kind")
+    managed: list[ManagerStats] = Field(description="The counts of each repository")
+    unmanaged: list[ResourceCount] = Field(description="The counts of objects that no repository manages, by kind")
     items: list[ResourceCount] = Field(description="The counts, by kind and repository")
 
 

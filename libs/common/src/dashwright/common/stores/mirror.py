@@ -52,7 +52,7 @@ async def mirror(connection: Connection, job: StoredJob, status: JobStatus, *, d
             job=str(job.uid),
             started=status.started,
             finished=status.finished,
-            message=status.errors,
+            message=status.errors or [],
             scheduled=due or repository.sync.scheduled if status.finished is None else _due(stored, status.finished),
             incremental=jobs.is_incremental(job) if status.finished is None else repository.sync.incremental,
             last_ref=repository.sync.last_ref,

@@ -99,10 +99,11 @@ class Stored:
 
     def parts(self, version: str) -> Sequence[str]:
         """The same in pieces of text: a list joins those of many objects once, since copying bodies is most of its work."""
-        spec, status = rendering.shown(self.kind, self.body, version)
+        spec, status, secure = rendering.shown(self.kind, self.body, version)
         head = f'{{"kind":"{self.kind.kind}","apiVersion":"{self.kind.api_version(version)}","metadata":'
-        rest = ("}",) if status is None else (',"status":', status, "}")
-        return (head, self.whole_metadata(), ',"spec":', spec, *rest)
+        named = () if secure is None else (',"secure":', secure)
+        seen = () if status is None else (',"status":', status)
+        return (head, self.whole_metadata(), ',"spec":', spec, *named, *seen, "}")
 
     def whole_metadata(self) -> str:
         """The metadata as JSON text, its version and generation in it."""

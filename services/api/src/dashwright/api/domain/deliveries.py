@@ -63,7 +63,7 @@ def decide(event: str, payload: Any, name: str, spec: RepositorySpec) -> Decisio
         raise BadRequest(f"missing repository in {event} event")
     if told.repository.full_name.lower() != _full_name(spec):
         raise BadRequest("repository mismatch")
-    branch = (spec.githost.branch if spec.githost is not None else "") or told.repository.default_branch
+    branch = (spec.remote.branch if spec.remote is not None else "") or told.repository.default_branch
     return _pushed(told, branch, name, spec) if event == "push" else _asked_to_merge(told, branch, name)
 
 
@@ -91,5 +91,5 @@ def _asked_to_merge(told: _Payload, branch: str, name: str) -> Decision:
 
 def _full_name(spec: RepositorySpec) -> str:
     """``owner/name`` as the url has it; hosts take no notice of case."""
-    url = (spec.githost.url if spec.githost is not None else "") or ""
+    url = (spec.remote.url if spec.remote is not None else "") or ""
     return unquote(urlsplit(url.rstrip("/").removesuffix(".git")).path).strip("/").lower()

@@ -44,11 +44,11 @@ class UnknownField(NamedTuple):
 
 def of_object(tree: Mapping[str, Any], kind: Kind) -> Iterator[UnknownField]:
     """Yield the fields that are neither of the envelope, nor of metadata, nor of the kind's models."""
-    yield from _strange(tree, _ENVELOPE, "")
+    yield from _strange(tree, _ENVELOPE if kind.secure is None else _ENVELOPE | {"secure"}, "")
     metadata = tree.get("metadata")
     if isinstance(metadata, dict):
         yield from _strange(metadata, _OF_JOBS if kind.shelf is Shelf.JOBS else _METADATA, "metadata")
-    for part, model in (("spec", kind.spec or kind.shown_spec), ("status", kind.status)):
+    for part, model in (("spec", kind.spec or kind.shown_spec), ("secure", kind.secure), ("status", kind.status)):
         if model is not None:
             yield from of_value(model, tree.get(part), part)
 

@@ -60,6 +60,7 @@ def changed(config: Config, version: str, writer: ownership.Writer, force: bool,
     tree = {
         "metadata": {**owned, "annotations": annotations, "managedFields": written(done.managers)},
         "spec": done.tree.get("spec", {}),
+        "secure": config.tree.get("secure"),
     }
     wanted = objects.read(tree, kind, stored.namespace, version, stored.name).wanted
     return replace(wanted, warnings=config.warnings)

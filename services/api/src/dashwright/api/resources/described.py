@@ -129,6 +129,8 @@ def shown(kind: Kind) -> type[BaseModel]:
         "metadata": (ObjectMeta | None, Field(default=None, description="What there is to know about any object")),
         "spec": (dict[str, Any], _OPEN_SPEC) if spec is None else (spec, Field(description="What is wanted")),
     }
+    if kind.secure is not None:
+        fields["secure"] = (kind.secure | None, Field(default=None, description="The secrets: sent whole, returned by their names"))
     if status is not None:
         fields["status"] = (status | None, Field(default=None, description="What the server has found"))
     return create_model(kind.kind, __base__=Shape, __doc__=kind.description, **fields)

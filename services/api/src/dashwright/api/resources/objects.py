@@ -179,7 +179,8 @@ def _wanted(tree: dict[str, Any], metadata: dict[str, Any], kind: Kind, name: st
         list(dict.fromkeys(finalizers)),
         owner_references(metadata, kind, name),
         _managed_fields(metadata),
-        warnings=(*(kind.remarks(spec) if kind.remarks else ()), *validation.judge(unknown_fields.of_object(tree, kind))),
+        warnings=validation.judge(unknown_fields.of_object(tree, kind)),
+        secure={} if kind.secure is None else _object(tree, "secure"),
     )
 
 

@@ -195,7 +195,7 @@ class _Looking:
     @property
     def _wants_pictures(self) -> bool:
         """A query of strangers is not asked: whoever sees the picture would see what it answers."""
-        githost = self.repository.spec.githost
+        githost = self.repository.spec.remote
         return githost is not None and bool(githost.generate_dashboard_previews) and not self.request.is_from_elsewhere
 
     async def _with_pictures(self, reports: Sequence[FileReport]) -> list[FileReport]:
@@ -270,8 +270,8 @@ def _is_news(report: Report) -> bool:
 
 
 def _branch(repository: Repository) -> str:
-    return repository.spec.githost.branch if repository.spec.githost else ""
+    return repository.spec.remote.branch if repository.spec.remote else ""
 
 
 def _directory(repository: Repository) -> str:
-    return (repository.spec.githost.path if repository.spec.githost else None) or ""
+    return (repository.spec.remote.path if repository.spec.remote else None) or ""

@@ -138,7 +138,7 @@ class Checkouts:
 
     async def head(self, repository: Repository) -> str | None:
         """The newest commit; None where there is none, and of a folder."""
-        githost = repository.spec.githost
+        githost = repository.spec.remote
         if repository.spec.type is RepositoryType.LOCAL or githost is None:
             return None
         return await self._remote(repository, _LOOK_SECONDS).head(githost.branch, self.mirrors.place())
@@ -219,5 +219,5 @@ def _require_none_before(repository: Repository) -> None:
 
 
 def _githost(repository: Repository) -> GitHostRepositoryConfig:
-    assert repository.spec.githost is not None, "admission wants the block of the type"
-    return repository.spec.githost
+    assert repository.spec.remote is not None, "admission wants the block of the type"
+    return repository.spec.remote

@@ -26,6 +26,7 @@ from dashwright.common.secrets import SecretUnreadable
 from dashwright.jobs_worker.calls.files import AboutFiles, FileCalls
 from dashwright.jobs_worker.calls.planner import Planner
 from dashwright.jobs_worker.domain.objects import Repository
+from dashwright.jobs_worker.domain.readiness import field_of
 from dashwright.jobs_worker.stored_repositories import load
 
 _REQUEST: Final[TypeAdapter[RepositoryRequest]] = TypeAdapter(RepositoryRequest)
@@ -90,7 +91,7 @@ class RepositoryCalls:
         except DashwrightError as error:
             if error.status >= 500 and not isinstance(error, SourceFailed | SecretUnreadable):
                 raise
-            return TrialAnswer(field=_field(repository, error), message=error.message)
+            return TrialAnswer(field=field_of(repository.spec, error), message=error.message)
         return TrialAnswer()
 
     async def _tell(self, wanted: RefsRequest | HistoryRequest | PlanRequest) -> Shape:
@@ -112,12 +113,3 @@ class RepositoryCalls:
 def _written(told: Shape) -> bytes:
     """As JSON, with the numbers of stored bodies as they are stored."""
     return write_json(told.model_dump(by_alias=True, exclude_none=True))
-
-
-def _field(repository: Repository, error: DashwrightError) -> str:
-    """What has to be changed for a repository to be readable, by the kind of its refusal."""
-    if error.causes:
-        return error.causes[0].field
-    if repository.spec.type is RepositoryType.LOCAL:
-        return "spec.local.path"
-    return "spec.githost.token" if isinstance(error, Forbidden | SecretUnreadable) else "spec.githost.url"

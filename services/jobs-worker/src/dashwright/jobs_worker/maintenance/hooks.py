@@ -107,7 +107,7 @@ class Hooks:
 
     async def _look(self, item: Claimed, url: str) -> None:
         """Nothing is changed at a host that calls already."""
-        githost = item.spec.githost
+        githost = item.spec.remote
         if item.hook is not None and (githost is None or item.asked_by is None or item.asked_by.url != githost.url):
             item = await self._leave(item)
         if githost is None:
@@ -160,8 +160,8 @@ class Hooks:
 
         async with self._database.transaction() as connection:
             await statuses.change(connection, REPOSITORY, item.namespace, item.name, RepositoryStatus, change)
-            if made is not None and item.spec.githost is not None:
-                await hooks.note(connection, item.uid, made, item.spec.githost, again=_LOOK_AGAIN)
+            if made is not None and item.spec.remote is not None:
+                await hooks.note(connection, item.uid, made, item.spec.remote, again=_LOOK_AGAIN)
 
     async def _take_back(self, item: Unwanted) -> None:
         sync = SyncOptions(target=SyncTarget.FOLDER)

@@ -11,10 +11,11 @@ from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed, 
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.messaging.rpc import Reply, Request
 from dashwright.common.models.probe import ProbeRequest
-from dashwright.common.models.provisioning import HealthStatus, RepositoryStatus
+from dashwright.common.models.provisioning import HealthStatus, RepositorySpec, RepositoryStatus
 from dashwright.common.stores import statuses
 from dashwright.common.stores.resources import Stored
 from dashwright.jobs_worker.domain.objects import Repository
+from dashwright.jobs_worker.domain.readiness import observe
 from dashwright.jobs_worker.stored_repositories import load
 
 log = structlog.get_logger()
@@ -46,30 +47,31 @@ class Prober:
         async with self._database.connection() as connection:
             repository = await load(connection, namespace, name)
         try:
-            health = await self._health(repository)
+            fault = await self._fault(repository)
         except TooManyRequests as error:
             return await self._record_wait(namespace, name, error)
-        return await self._record(namespace, name, health)
+        return await self._record(namespace, name, fault)
 
     async def note(self, namespace: str, name: str, error: DashwrightError | None) -> None:
         """Records that a repository was read, or could not be where that was its fault or its host's."""
-        checked = self._clock.milliseconds()
-        if error is None:
-            await self._record(namespace, name, HealthStatus(healthy=True, checked=checked))
-        elif isinstance(error, TooManyRequests):
+        if isinstance(error, TooManyRequests):
             await self._record_wait(namespace, name, error)
-        elif error.status < 500 or isinstance(error, SourceFailed):
-            await self._record(namespace, name, HealthStatus(healthy=False, checked=checked, message=[error.message]))
+        elif error is None or error.status < 500 or isinstance(error, SourceFailed):
+            await self._record(namespace, name, error)
 
-    async def _record(self, namespace: str, name: str, health: HealthStatus) -> HealthStatus:
-        def change(status: RepositoryStatus, _: Stored) -> None:
-            if status.health.healthy != health.healthy:
-                log.info("repository_health_changed", repository=name, healthy=health.healthy, reasons=health.message)
-            status.health = health
+    async def _record(self, namespace: str, name: str, error: DashwrightError | None) -> HealthStatus:
+        now = self._clock.milliseconds()
+
+        def change(status: RepositoryStatus, stored: Stored) -> None:
+            if status.health.healthy != (error is None):
+                reason = None if error is None else error.message
+                log.info("repository_health_changed", repository=name, healthy=error is None, reason=reason)
+            spec = RepositorySpec.model_validate_json(stored.spec)
+            observe(status, spec, error, generation=stored.generation, now=now)
 
         async with self._database.transaction() as connection:
-            await statuses.change(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
-        return health
+            status = await statuses.change(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
+        return status.health
 
     async def _record_wait(self, namespace: str, name: str, error: TooManyRequests) -> HealthStatus:
         def change(status: RepositoryStatus, _: Stored) -> None:
@@ -80,8 +82,8 @@ class Prober:
             status = await statuses.change(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
         return status.health
 
-    async def _health(self, repository: Repository) -> HealthStatus:
-        checked = self._clock.milliseconds()
+    async def _fault(self, repository: Repository) -> DashwrightError | None:
+        """Return why a repository cannot be read, None where it can. Raises what is neither its fault nor its host's."""
         try:
             await self._look(repository)
         except TooManyRequests:
@@ -89,5 +91,5 @@ class Prober:
         except DashwrightError as error:
             if error.status >= 500 and not isinstance(error, SourceFailed):
                 raise
-            return HealthStatus(healthy=False, checked=checked, message=[error.message])
-        return HealthStatus(healthy=True, checked=checked)
+            return error
+        return None

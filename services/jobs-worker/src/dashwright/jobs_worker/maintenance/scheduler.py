@@ -18,13 +18,14 @@ from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import DashwrightError, NotFound, TooManyRequests, Unavailable
 from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.kinds.repository import host_of
-from dashwright.common.models.provisioning import Action, HealthStatus, JobSpec, RepositoryStatus, RepositoryType, SyncJobOptions, SyncState
+from dashwright.common.models.provisioning import Action, JobSpec, RepositoryStatus, RepositoryType, SyncJobOptions, SyncState
 from dashwright.common.relay import Relay
 from dashwright.common.stores import jobs, mirror, repositories, statuses
 from dashwright.common.stores.repositories import Scheduled
 from dashwright.common.stores.resources import Stored
 from dashwright.common.work.new_jobs import new_job
 from dashwright.jobs_worker.domain.objects import Repository
+from dashwright.jobs_worker.domain.readiness import observe
 from dashwright.jobs_worker.domain.schedule import HEALTHY_FOR, UNHEALTHY_FOR, Need, need
 from dashwright.jobs_worker.maintenance.prober import Prober
 
@@ -203,8 +204,8 @@ class Scheduler:
             return
         due = now + (item.spec.sync.interval_seconds or 0) * 1000
 
-        def change(status: RepositoryStatus, _: Stored) -> None:
-            status.health = HealthStatus(healthy=True, checked=now)
+        def change(status: RepositoryStatus, stored: Stored) -> None:
+            observe(status, item.spec, None, generation=stored.generation, now=now)
             if status.sync.state not in (SyncState.WORKING, SyncState.PENDING):
                 status.sync.scheduled = due
 
@@ -233,7 +234,7 @@ class Scheduler:
 
 def _host(item: Scheduled) -> str:
     """Empty of a folder."""
-    return host_of(item.spec.githost.url) if item.spec.githost is not None else ""
+    return host_of(item.spec.remote.url) if item.spec.remote is not None else ""
 
 
 def _asked_by(item: Scheduled) -> tuple[str, str]:

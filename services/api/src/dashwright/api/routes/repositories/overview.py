@@ -1,13 +1,18 @@
-"""Routes that tell of all repositories of a namespace: what every Viewer may know of them, and how much they manage."""
+"""Routes over all repositories of a namespace: what every Viewer may know of them, and how much they manage."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
 
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.stores import repositories
 from dashwright.common.database.pool import Database
+from dashwright.common.kinds.annotations import REPOSITORY as MANAGER
 from dashwright.common.kinds.registry import REPOSITORY
-from dashwright.common.models.provisioning import RepositorySpec
-from dashwright.common.models.repository_views import RepositoryView, RepositoryViewList, ResourceStats
+from dashwright.common.models.provisioning import RepositorySpec, RepositoryType, ResourceCount, SyncTarget
+from dashwright.common.models.repository_views import ManagerStats, RepositoryView, RepositoryViewList, ResourceStats
 
 
 def routes(database: Database) -> list[Route]:
@@ -16,13 +21,21 @@ def routes(database: Database) -> list[Route]:
     async def settings(call: Call) -> Answer:
         async with database.connection() as connection:
             found = await repositories.specs(connection, call.parameters["namespace"])
-        views = [_view(name, spec) for name, spec in found]
-        return json_answer(RepositoryViewList(kind="RepositoryViewList", api_version=REPOSITORY.api_version(), items=views))
+        listed = RepositoryViewList(
+            kind="RepositoryViewList",
+            api_version=REPOSITORY.api_version(),
+            # Any worker for expressions draws pictures.
+            allow_image_rendering=True,
+            allowed_targets=list(SyncTarget),
+            available_repository_types=list(RepositoryType),
+            items=[_view(name, spec) for name, spec in found],
+        )
+        return json_answer(listed)
 
     async def stats(call: Call) -> Answer:
         async with database.connection() as connection:
             found = await repositories.counts(connection, call.parameters["namespace"])
-        return json_answer(ResourceStats(kind="ResourceStats", api_version=REPOSITORY.api_version(), items=list(found)))
+        return json_answer(_stats(found))
 
     shown = Operation("getRepositorySettings", "what every Viewer may know of repositories", tag, answers={200: RepositoryViewList})
     counted = Operation("getRepositoryStats", "how many objects repositories manage, or none does", tag, answers={200: ResourceStats})
@@ -33,4 +46,35 @@ def routes(database: Database) -> list[Route]:
 
 
 def _view(name: str, spec: RepositorySpec) -> RepositoryView:
-    return RepositoryView(name=name, title=spec.title, read_only=not spec.workflows, type=spec.type, target=spec.sync.target)
+    remote = spec.remote
+    return RepositoryView(
+        name=name,
+        title=spec.title,
+        read_only=not spec.workflows,
+        type=spec.type,
+        target=spec.sync.target,
+        workflows=spec.workflows,
+        branch=None if remote is None else remote.branch,
+        url=None if remote is None else remote.url,
+        path=None if remote is None else remote.path,
+    )
+
+
+def _stats(found: Sequence[ResourceCount]) -> ResourceStats:
+    """Return the sums of counts, which are in the order of their repositories, those of none first."""
+    instance: Counter[tuple[str, str]] = Counter()
+    for each in found:
+        instance[each.group, each.resource] += each.count
+    by_manager = {name: [_of_any(each) for each in counts] for name, counts in groupby(found, lambda each: each.repository)}
+    return ResourceStats(
+        kind="ResourceStats",
+        api_version=REPOSITORY.api_version(),
+        instance=[ResourceCount(group=group, resource=resource, count=count) for (group, resource), count in sorted(instance.items())],
+        managed=[ManagerStats(kind=MANAGER, id=name, stats=counts) for name, counts in by_manager.items() if name is not None],
+        unmanaged=by_manager.get(None, []),
+        items=list(found),
+    )
+
+
+def _of_any(each: ResourceCount) -> ResourceCount:
+    return ResourceCount(group=each.group, resource=each.resource, count=each.count)

@@ -100,7 +100,7 @@ class RestHost:
                 return
 
     def _api(self, repository: Repository) -> Api:
-        githost = repository.spec.githost
+        githost = repository.spec.remote
         if githost is None or not githost.url:
             raise BadRequest("a folder has no pull requests and no hooks")
         return api_of(githost.url, token_of(repository, githost, self._box), self._apis, repository.namespace)

@@ -19,4 +19,4 @@ def ref_of(spec: RepositorySpec, ref: str) -> str:
         raise BadRequest("local repository does not support ref")
     if ref and not is_branch(ref):
         raise BadRequest(f"ref {ref[:80]!r} is no name of a branch, and no commit")
-    return "" if spec.githost is not None and ref == spec.githost.branch else ref
+    return "" if spec.remote is not None and ref == spec.remote.branch else ref

@@ -63,11 +63,11 @@ def wrap(repository: Repository, sight: Sight) -> ResourceWrapper:
 
 def urls_of(spec: RepositorySpec, sight: Sight) -> ResourceUrls | None:
     """None of a folder, and where no branch is known to lead to."""
-    if spec.githost is None or not spec.githost.url:
+    if spec.remote is None or not spec.remote.url:
         return None
-    url, branch = spec.githost.url.rstrip("/").removesuffix(".git"), spec.githost.branch
+    url, branch = spec.remote.url.rstrip("/").removesuffix(".git"), spec.remote.branch
     ref = sight.ref or branch or sight.commit
-    source = f"{url}/blob/{quote(ref)}/{quote(paths.join(spec.githost.path or '', sight.path))}"
+    source = f"{url}/blob/{quote(ref)}/{quote(paths.join(spec.remote.path or '', sight.path))}"
     if not sight.ref or not branch or sight.ref == branch:
         return ResourceUrls(source_url=source, repository_url=url)
     compare = f"{url}/compare/{quote(branch)}...{quote(ref)}"

@@ -1,0 +1,64 @@
+"""What a repository's status says of whether it can be read."""
+
+import pytest
+
+from dashwright.common.errors import BadRequest, Cause, DashwrightError, Forbidden, SourceFailed
+from dashwright.common.models.provisioning import RepositorySpec, RepositoryStatus
+from dashwright.jobs_worker.domain.readiness import observe
+
+SECOND = 1_767_225_600_000
+
+
+def spec(kind: str) -> RepositorySpec:
+    sync = {"target": "folder"}
+    return RepositorySpec.model_validate({"title": "T", "type": kind, "workflows": [], "sync": sync, kind: {"path": "x"}})
+
+
+def test_a_condition_keeps_the_time_of_its_value() -> None:
+    """It changes with the value only; the generation is that of the last look."""
+    status = RepositoryStatus()
+    for value, fault, generation, since in (
+        ("False", BadRequest("no"), 1, "2026-01-01T00:00:00Z"),
+        ("False", SourceFailed("away"), 2, "2026-01-01T00:00:00Z"),
+        ("True", None, 2, "2026-01-01T00:00:02Z"),
+        ("True", None, 3, "2026-01-01T00:00:02Z"),
+    ):
+        now = SECOND + 1000 * (generation if value == "True" else generation - 1)
+        observe(status, spec("github"), fault, generation=generation, now=now)
+        assert status.conditions is not None
+        (ready,) = status.conditions
+        assert (ready.type, ready.status, ready.observed_generation, ready.last_transition_time) == ("Ready", value, generation, since)
+        assert (status.health.healthy, status.health.checked) == (value == "True", now)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fault", "field", "reason"),
+    [
+        ("github", Forbidden("no"), "spec.github.token", "InvalidSpec"),
+        ("gitlab", BadRequest("no", causes=[Cause("spec.githost.branch", "", "")]), "spec.gitlab.branch", "InvalidSpec"),
+        ("git", SourceFailed("away"), "spec.git.url", "Unavailable"),
+        ("local", BadRequest("no"), "spec.local.path", "InvalidSpec"),
+    ],
+)
+def test_a_fault_names_its_field_and_goes_with_its_reason(kind: str, fault: DashwrightError, field: str, reason: str) -> None:
+    """By the block of the type; once the repository can be read, nothing of the fault is left."""
+    status = RepositoryStatus()
+    observe(status, spec(kind), fault, generation=1, now=SECOND)
+    assert status.field_errors is not None
+    assert status.conditions is not None
+    assert [(each.type, each.field, each.detail) for each in status.field_errors] == [("FieldValueInvalid", field, fault.message)]
+    assert (status.health.error, status.health.message, status.conditions[0].reason) == ("health", [fault.message], reason)
+    assert "not synced until" in status.sync.message[0]
+    observe(status, spec(kind), None, generation=1, now=SECOND)
+    assert status.sync.message == []
+    assert "fieldErrors" not in status.to_json().decode()
+    assert status.health.to_json() == b'{"healthy":true,"checked":1767225600000}'
+
+
+def test_the_errors_of_the_last_sync_stay() -> None:
+    """Also where the repository cannot be read any more."""
+    status = RepositoryStatus()
+    status.sync.message = ["a.json: not valid JSON"]
+    for fault in (BadRequest("no"), None):
+        observe(status, spec("git"), fault, generation=1, now=SECOND)
+        assert status.sync.message == ["a.json: not valid JSON"]
