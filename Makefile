@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-faults test-oracles test-clients check fmt docs bench lock clean
+.PHONY: help run setup test test-faults test-oracles test-clients check fmt docs bench lock images clean
 
 # Compiled modules are kept: without them a service starts in three times as long, and the suite starts hundreds.
 unexport PYTHONDONTWRITEBYTECODE
@@ -37,9 +37,11 @@ check: setup  ## lint, types and import law
 fmt: setup  ## format the code
 	.venv/bin/ruff check --fix --quiet . ; .venv/bin/ruff format .
 
-docs: setup  ## write the generated tables of docs/reference/expressions.md and the pictures of docs/pictures anew
+docs: setup  ## write generated tables, pictures, the settings of docker-compose.yml, .env.example and the broker's definitions anew
 	@.venv/bin/python docs/tables.py
 	@.venv/bin/python docs/pictures.py
+	@.venv/bin/python -m deploy.settings
+	@.venv/bin/python -m deploy.definitions
 
 bench:  ## measure the product beside bare references (ROWS=E1,E10)
 	@requirements/install bench
@@ -47,6 +49,9 @@ bench:  ## measure the product beside bare references (ROWS=E1,E10)
 
 lock:  ## write requirements/*.txt anew (needs uv)
 	requirements/lock
+
+images: setup  ## pin the base images by the digests that their tags have now (needs the registry)
+	@.venv/bin/python -m deploy.images
 
 clean:  ## remove what the verbs above made, but no data
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

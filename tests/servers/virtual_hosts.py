@@ -1,6 +1,7 @@
 """A virtual host of its own for each test, through a broker's management API: some 10 ms each."""
 
 from secrets import token_hex
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import aiohttp
@@ -26,6 +27,13 @@ class VirtualHosts:
     async def remove(self, url: str) -> None:
         await self._call("DELETE", f"/vhosts{urlsplit(url).path}", None)
 
-    async def _call(self, method: str, path: str, body: dict[str, str] | None) -> None:
+    async def load(self, definitions: dict[str, Any]) -> None:
+        """Import definitions, accounts included."""
+        await self._call("POST", "/definitions", definitions)
+
+    async def remove_account(self, name: str) -> None:
+        await self._call("DELETE", f"/users/{name}", None)
+
+    async def _call(self, method: str, path: str, body: dict[str, Any] | None) -> None:
         async with aiohttp.ClientSession(headers=self._headers) as session, session.request(method, self._api + path, json=body) as answer:
             answer.raise_for_status()

@@ -14,6 +14,7 @@ from importlib.resources import files
 import asyncpg
 import structlog
 
+from dashwright.common.database import grants
 from dashwright.common.database.losses import CONNECTING, QUERYING, is_loss, place_of, unavailable
 from dashwright.common.errors import DashwrightError, Unavailable
 
@@ -59,6 +60,9 @@ async def migrate(url: str, source: Traversable = MIGRATIONS) -> list[str]:
             await _apply(connection, migration)
         if todo:
             log.info("schema_migrated", migrations=len(todo), to=todo[-1].name)
+        if source is MIGRATIONS:
+            async with connection.transaction():
+                await grants.grant(connection)
         return [migration.name for migration in todo]
 
 

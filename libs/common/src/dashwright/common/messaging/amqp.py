@@ -6,8 +6,8 @@ from collections.abc import Callable
 import aio_pika
 import structlog
 from aio_pika.abc import AbstractExchange, AbstractRobustChannel, AbstractRobustConnection, AbstractRobustQueue
-from aio_pika.exceptions import AuthenticationError, ChannelPreconditionFailed, ProbableAuthenticationError
-from aiormq.exceptions import InvalidFrameError
+from aio_pika.exceptions import AuthenticationError, ChannelNotFoundEntity, ChannelPreconditionFailed, ProbableAuthenticationError
+from aiormq.exceptions import ChannelAccessRefused, InvalidFrameError
 
 from dashwright.common.errors import Unavailable, Unroutable
 from dashwright.common.messaging.amqp_inbox import AmqpInbox
@@ -50,6 +50,7 @@ class AmqpBroker:
         self._publishing: AbstractRobustChannel | None = None
         self._replying: AbstractRobustChannel | None = None
         self._subscriptions: list[AmqpSubscription] = []
+        self._may_declare = True
 
     async def start(self) -> None:
         try:
@@ -57,7 +58,13 @@ class AmqpBroker:
             async with asyncio.timeout(self._connect_timeout):
                 self._publishing = await self._channel(confirmed=True)
                 self._replying = await self._channel(confirmed=False)
-                await self._declare(self._publishing)
+                try:
+                    await self._declare(self._publishing)
+                except ChannelAccessRefused:
+                    # An account with the least rights: the topology was declared by those who have more.
+                    self._may_declare = False
+                    self._publishing = await self._channel(confirmed=True)
+                    await self._declare(self._publishing)
         except (TimeoutError, *LOST) as error:
             await self.close()
             raise self._not_started(error) from error
@@ -151,7 +158,9 @@ class AmqpBroker:
     async def _declare(self, channel: AbstractRobustChannel) -> None:
         self._exchanges[""] = channel.default_exchange
         for exchange in self.topology.exchanges:
-            self._exchanges[exchange.name] = await channel.declare_exchange(exchange.name, exchange.type, durable=True)
+            self._exchanges[exchange.name] = await channel.declare_exchange(
+                exchange.name, exchange.type, durable=True, passive=not self._may_declare
+            )
         for queue in self.topology.queues:
             await self._declare_queue(channel, queue.name)
 
@@ -160,6 +169,8 @@ class AmqpBroker:
         spec = next((queue for queue in self.topology.queues if queue.name == name), None)
         if spec is None:
             raise Unavailable(f"The broker has no queue {name}; consume one of the topology")
+        if not self._may_declare:
+            return await channel.declare_queue(name, passive=True)
         queue = await channel.declare_queue(name, durable=True, arguments={**spec.arguments})
         for binding in self.topology.bindings:
             if binding.queue == name:
@@ -171,6 +182,11 @@ class AmqpBroker:
         if isinstance(error, ChannelPreconditionFailed):
             return Unavailable(
                 f"The broker at {where} has a queue or exchange of the same name but other settings; delete it there: {error}"
+            )
+        if isinstance(error, ChannelNotFoundEntity):
+            return Unavailable(
+                f"The broker at {where} lacks an exchange or queue, and this account may not declare it; "
+                f"import the definitions of deploy/rabbitmq, or give the account more rights: {error}"
             )
         if isinstance(error, AuthenticationError | ProbableAuthenticationError):
             return Unavailable(f"The broker at {where} refused the user; check name, password and rights on the virtual host")

@@ -1,0 +1,89 @@
+"""The broker's accounts with the least rights they need, and the topology, which they so need not declare.
+
+``python -m deploy.definitions`` writes ``deploy/rabbitmq/definitions.json``; ``deploy/rabbitmq/start`` puts the passwords in.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from dashwright.common.messaging.topology import TOPOLOGY, Topology
+
+FILE: Final = Path(__file__).parent / "rabbitmq" / "definitions.json"
+API, JOBS_WORKER, EXPRESSIONS, SUBMITTER = "dashwright_api", "dashwright_jobs_worker", "dashwright_expressions", "dashwright_submitter"
+NAMESPACE: Final = "${RABBITMQ_SUBMITTER_NAMESPACE}"
+
+_NONE: Final = "^$"
+_REPLIES: Final = "amq.gen-.*"
+"""Queues that the broker names. An account sees those of its own connection only, since they are exclusive."""
+
+
+def consumed(topology: Topology) -> Mapping[str, Sequence[str]]:
+    """Return the queues that each service consumes."""
+    return {
+        API: [topology.submit],
+        JOBS_WORKER: [topology.work, topology.probe, topology.repositories, topology.dead_work],
+        EXPRESSIONS: [topology.evaluate, topology.query, topology.pictures],
+    }
+
+
+def definitions(topology: Topology = TOPOLOGY, *, vhost: str = "/", suffix: str = "", namespace: str = NAMESPACE) -> dict[str, Any]:
+    """Return RabbitMQ's definitions. ``suffix`` ends the names of accounts, for brokers that several stacks share.
+
+    Services publish to the default exchange, by which they could reach every queue: calls, answers and wake-ups are signed for that.
+    """
+    here = {"vhost": vhost}
+    # Retries and dead letters keep their message's key.
+    published = ["amq.default", topology.jobs, topology.dead, *(rung.exchange for rung in topology.ladder)]
+    services = consumed(topology)
+    permissions = [
+        {"user": name + suffix, **here, "configure": _NONE, "write": _any_of(published), "read": _any_of(queues)}
+        for name, queues in services.items()
+    ]
+    submitter = {"configure": f"^{_REPLIES}$", "write": _any_of([topology.jobs]), "read": f"^{_REPLIES}$"}
+    keys = dict.fromkeys(services, r"^(work\..+|evaluate)$") | {SUBMITTER: rf"^submit\.{namespace}$"}
+    return {
+        "users": [{"name": name + suffix, "password": f"${{{_variable(name)}}}", "tags": []} for name in [*services, SUBMITTER]],
+        "vhosts": [{"name": vhost}],
+        "permissions": [*permissions, {"user": SUBMITTER + suffix, **here, **submitter}],
+        "topic_permissions": [
+            {"user": name + suffix, **here, "exchange": topology.jobs, "write": key, "read": _NONE} for name, key in keys.items()
+        ],
+        "exchanges": [
+            {"name": one.name, **here, "type": one.type, "durable": True, "auto_delete": False, "internal": False, "arguments": {}}
+            for one in topology.exchanges
+        ],
+        "queues": [
+            {"name": one.name, **here, "durable": True, "auto_delete": False, "arguments": dict(one.arguments)} for one in topology.queues
+        ],
+        "bindings": [
+            {
+                "source": one.exchange,
+                **here,
+                "destination": one.queue,
+                "destination_type": "queue",
+                "routing_key": one.key,
+                "arguments": {},
+            }
+            for one in topology.bindings
+        ],
+    }
+
+
+def text() -> str:
+    """Return the content of the file."""
+    return json.dumps(definitions(), indent=1) + "\n"
+
+
+def _any_of(names: Sequence[str]) -> str:
+    return f"^({'|'.join(re.escape(name) for name in names)})$"
+
+
+def _variable(account: str) -> str:
+    return f"RABBITMQ_{account.removeprefix('dashwright_').upper()}_PASSWORD"
+
+
+if __name__ == "__main__":
+    FILE.write_text(text(), encoding="utf-8")

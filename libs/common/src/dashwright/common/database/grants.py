@@ -1,0 +1,39 @@
+"""The rights of each service's role on the tables: rows, never the schema. A database without these roles is left as it is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import asyncpg
+
+_IDENTITY: Final = ("user", "org", "org_user", "api_key", "team", "team_member", "permission", "preferences", "star", "quota")
+_RECORD: Final = "schema_migrations"
+_AUDIT: Final = "audit_event"
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """The tables on which a role may do less than read and write."""
+
+    read_only: tuple[str, ...] = ()
+    closed: tuple[str, ...] = ()
+
+
+SERVICES: Final[Mapping[str, Rights]] = {
+    "dashwright_api": Rights(read_only=(_RECORD,)),
+    # It counts members and keys against quotas, and names authors.
+    "dashwright_jobs_worker": Rights(read_only=(_RECORD, *_IDENTITY), closed=(_AUDIT,)),
+    "dashwright_expressions": Rights(read_only=(_RECORD,), closed=(*_IDENTITY, _AUDIT)),
+}
+
+
+async def grant(connection: "asyncpg.Connection[Any]", services: Mapping[str, Rights] = SERVICES) -> None:
+    """Grant each of the roles that exist its rights on every table there is. Takes the owner of the tables, and a transaction."""
+    for role in await connection.fetch("select rolname from pg_roles where rolname = any($1::text[])", list(services)):
+        name, rights = role["rolname"], services[role["rolname"]]
+        await connection.execute(f'grant select, insert, update, delete on all tables in schema public to "{name}"')
+        await connection.execute(f'grant usage, select, update on all sequences in schema public to "{name}"')
+        for table in rights.read_only:
+            await connection.execute(f'revoke insert, update, delete on "{table}" from "{name}"')
+        for table in rights.closed:
+            await connection.execute(f'revoke all on "{table}" from "{name}"')

@@ -1,0 +1,46 @@
+"""Base images are pinned by the digest that the registry has for their tag."""
+
+import pytest
+from deploy import images
+
+OLD, NEW = f"sha256:{'0' * 64}", f"sha256:{'a' * 64}"
+
+
+@pytest.mark.parametrize(
+    ("line", "pinned"),
+    [
+        ("FROM python:3.13-slim AS build", f"FROM python:3.13-slim@{NEW} AS build"),
+        ("FROM python:3.13-slim", f"FROM python:3.13-slim@{NEW}"),
+        (f"FROM python:3.13-slim@{OLD} AS build", f"FROM python:3.13-slim@{NEW} AS build"),
+        ("    image: postgres:17", f"    image: postgres:17@{NEW}"),
+        (f"    image: ghcr.io/one/two:1.0@{OLD}", f"    image: ghcr.io/one/two:1.0@{NEW}"),
+        ("FROM build", "FROM build"),
+        ("# FROM python:3.13-slim", "# FROM python:3.13-slim"),
+        ("RUN echo FROM python:3.13-slim", "RUN echo FROM python:3.13-slim"),
+        ("    build: {context: .}", "    build: {context: .}"),
+    ],
+)
+def test_an_image_is_pinned_beside_its_tag(line: str, pinned: str) -> None:
+    """An earlier digest is replaced; whatever is no image stays."""
+    assert images.pinned(f"a\n{line}\nb\n", lambda *_: NEW) == f"a\n{pinned}\nb\n"
+
+
+def test_every_file_with_a_base_image_is_seen() -> None:
+    """The compose file and each Dockerfile name at least one."""
+    for file in images.files():
+        asked: list[tuple[str, str]] = []
+        images.pinned(file.read_text(encoding="utf-8"), lambda *image, asked=asked: (asked.append(image), NEW)[1])
+        assert asked, file
+
+
+def test_nothing_is_changed_where_the_registry_cannot_be_asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Half of the images pinned would be worse than none."""
+
+    def refuse(repository: str, tag: str) -> str:
+        raise images.NoDigest(f"no answer for {repository}:{tag}")
+
+    before = {file: file.read_bytes() for file in images.files()}
+    monkeypatch.setattr(images, "digest_in_registry", refuse)
+    assert images.main() == 1
+    assert {file: file.read_bytes() for file in images.files()} == before
+    assert "Nothing was changed" in capsys.readouterr().err

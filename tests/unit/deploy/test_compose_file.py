@@ -1,0 +1,45 @@
+"""The compose file follows from the documents and the code: what a setting or an account needs is not forgotten in it."""
+
+import re
+
+import yaml
+from deploy import definitions, settings
+
+from dashwright.common.settings import PREFIX, Settings
+
+
+def test_every_documented_setting_reaches_the_services_that_read_it() -> None:
+    """Each is passed, or given by the container itself. ``make docs`` writes them."""
+    text = settings.COMPOSE.read_text(encoding="utf-8")
+    assert text == settings.compose(text)
+    services = yaml.safe_load(text)["services"]
+    for row in settings.rows():
+        for service in settings.SERVICES:
+            assert not row.is_read_by(service) or f"{PREFIX}{row.name}" in services[service]["environment"], (row.name, service)
+    passed = {name for service in settings.SERVICES for name in services[service]["environment"]} | {
+        PREFIX + name for name in settings.FIXED
+    }
+    assert {PREFIX + name.upper() for name in Settings.model_fields} <= passed
+
+
+def test_the_example_names_every_variable_of_the_stack() -> None:
+    """With its default, as a comment."""
+    example = settings.EXAMPLE.read_text(encoding="utf-8")
+    assert example == settings.example()
+    used = set(re.findall(r"\$\{([A-Z_]+):-", settings.COMPOSE.read_text(encoding="utf-8")))
+    named = set(re.findall(r"^#([A-Z_]+)=", example, re.MULTILINE))
+    assert used <= named
+
+
+def test_the_definitions_follow_from_the_topology() -> None:
+    """``make docs`` writes them."""
+    assert definitions.FILE.read_text(encoding="utf-8") == definitions.text()
+
+
+def test_every_password_of_the_definitions_is_put_in() -> None:
+    """By the script that starts the broker, from the environment that the compose file gives it."""
+    start = (definitions.FILE.parent / "start").read_text(encoding="utf-8")
+    broker = yaml.safe_load(settings.COMPOSE.read_text(encoding="utf-8"))["services"]["rabbitmq"]
+    for name in set(re.findall(r"\$\{(RABBITMQ_[A-Z_]+)\}", definitions.text())):
+        assert name.removeprefix("RABBITMQ_") in start
+        assert name in broker["environment"]
