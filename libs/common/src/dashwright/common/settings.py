@@ -84,6 +84,8 @@ class Settings(BaseSettings):
     probe_host: str = "127.0.0.1"
     probe_port: Annotated[int, Field(ge=0, le=65535)] = 9080
     max_body_bytes: Positive = 16 * 1024 * 1024
+    response_bytes: Positive = 128 * 1024 * 1024
+    write_seconds: Seconds = 30
     start_seconds: Seconds = 60
     shutdown_seconds: Seconds = 20
     query_seconds: Seconds = 30

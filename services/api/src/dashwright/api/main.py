@@ -1,6 +1,7 @@
 """The gateway, composed: every part is made here, explicitly, and started and stopped in order."""
 
 import asyncio
+import ctypes
 import sys
 
 import structlog
@@ -81,6 +82,8 @@ from dashwright.api.stores.users import ensure_first_user
 from dashwright.common import process
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
+from dashwright.common.database.shares import share_as
+from dashwright.common.identity import Identity
 from dashwright.common.kinds.registry import KINDS
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.messaging.amqp import AmqpBroker
@@ -97,6 +100,9 @@ from dashwright.common.work.queued_syncs import QueuedSyncs
 log = structlog.get_logger()
 
 SERVICE = "dashwright-api"
+
+_M_MMAP_THRESHOLD = -3
+_LARGE_BLOCK = 512 * 1024
 
 
 class Gateway:
@@ -122,7 +128,12 @@ class Gateway:
         panels_of_jobs, kept = PanelValidator(broker, self._rpc), settings.evaluations_kept
         jobs = Jobs(database, self._relay, probe, panels_of_jobs, clock, guard, self._queued, evaluations_kept=kept)
         self._door = SubmissionDoor(broker, jobs, self.gate.authenticator, queue_identity=settings.queue_identity)
-        limits = Limits(request_seconds=settings.query_seconds + 5, drain_seconds=settings.shutdown_seconds)
+        limits = Limits(
+            request_seconds=settings.query_seconds + 5,
+            drain_seconds=settings.shutdown_seconds,
+            write_seconds=settings.write_seconds,
+            response_bytes=settings.response_bytes,
+        )
         self.gate.memory.on_forgotten(self._feed.forget)
         worker = RepositoryWorker(database, broker, self._rpc, probe)
         services = _services(settings, database, jobs, self._feed, clock, self._box, worker, guard)
@@ -130,7 +141,7 @@ class Gateway:
         of_repositories = _repository_routes(services, worker, probe, Sealing(self._box), drawings, hooks)
         self.routes = _routes(services, self.gate, broker, self._rpc, self._box, drawings, of_repositories)
         addresses, origins = Addresses(settings.trusted_proxies), OriginPolicy.of(settings)
-        self._server = Server(self.routes, self.gate.authenticator, limits, refusals, addresses, services.guard, origins)
+        self._server = Server(self.routes, self.gate.authenticator, limits, refusals, addresses, services.guard, origins, _share_as_caller)
         self._tls = tls.context_of(settings, clock.now())
 
     async def start(self) -> str:
@@ -163,6 +174,20 @@ class Gateway:
         await self._rpc.close()
         await self._housekeeping.stop()
         await self.gate.stop()
+
+
+def _share_as_caller(caller: Identity) -> None:
+    share_as(caller.uid)
+
+
+def _return_freed_memory() -> None:
+    """Let the C library give large blocks back to the system when they are freed.
+
+    Without a fixed size glibc raises the one from which it does so up to 32 MiB, and keeps what large responses took.
+    """
+    library = ctypes.CDLL(None)
+    if hasattr(library, "mallopt"):
+        library.mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK)
 
 
 def _services(
@@ -271,6 +296,7 @@ async def serve(settings: Settings) -> None:
     url = require(settings.database_url, "DATABASE_URL")
     secret_keys(settings)
     process.allow_connections(settings.watches)
+    _return_freed_memory()
     stopped = process.stop_signal()
     broker = AmqpBroker(require(settings.amqp_url, "AMQP_URL"), connect_timeout=settings.start_seconds)
     database = await process.patiently(

@@ -11,6 +11,7 @@ import asyncpg.pool
 
 from dashwright.common.database.listener import listening
 from dashwright.common.database.losses import CONNECTING, QUERYING, busy, is_busy, is_loss, is_refused, lost, place_of, refused, unavailable
+from dashwright.common.database.shares import ConnectionShares
 
 Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
 """A connection of the pool; offers what ``asyncpg.Connection`` does."""
@@ -41,6 +42,7 @@ class Database:
 
     def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", url: str, options: dict[str, Any], timeouts: Timeouts) -> None:
         self._pool = pool
+        self._shares = ConnectionShares(pool.get_max_size(), seconds=timeouts.acquire)
         self._url = url
         self._options = options
         self._timeouts = timeouts
@@ -75,8 +77,14 @@ class Database:
     async def connection(self) -> AsyncIterator[Connection]:
         """Lends a connection. Raises Unavailable when none is free in time, or when the server goes away inside the block or is too busy.
 
-        Errors of SQL (a unique violation) pass as asyncpg's own.
+        Raises TooManyRequests where the holder of the current task has too many requests in hand (``shares``). Errors of SQL (a unique
+        violation) pass as asyncpg's own.
         """
+        async with self._shares.turn(), self._lent() as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def _lent(self) -> AsyncIterator[Connection]:
         connection = await self._acquire()
         try:
             yield connection

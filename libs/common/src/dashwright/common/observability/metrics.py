@@ -29,6 +29,7 @@ source_seconds = Histogram(
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
 )
 source_answers = Counter("dashwright_source_answers_total", "Answers of data sources, by whether they were there already", ["cache"])
+response_bytes = Gauge("dashwright_response_bytes", "Bytes of responses that clients have not read yet")
 watches = Gauge("dashwright_watches", "Watches that are open")
 audit_dropped = Counter("dashwright_audit_dropped_total", "Refused changes that were not recorded, because too many came at once")
 

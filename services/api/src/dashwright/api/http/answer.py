@@ -14,12 +14,15 @@ StreamedBody: TypeAlias = AsyncIterator[bytes]
 
 
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
+STREAM_BYTES: Final = 512 * 1024
+"""What a body in pieces keeps in memory that does not say more: a few pieces of a worker's."""
 
 
 class Answer(NamedTuple):
     """A body that is ``endless`` is ended by a stop of the server, as if its source had ended; others are sent to their end.
 
     ``may_compress``: the body is text, holds no secret beside what its reader may choose, and nobody waits for its first pieces.
+    ``holds``: the bytes that a body in pieces keeps in memory while it is sent; those of an ``endless`` one are counted by piece.
     """
 
     status: int = 200
@@ -28,6 +31,14 @@ class Answer(NamedTuple):
     headers: Mapping[str, str] = _NONE
     endless: bool = False
     may_compress: bool = False
+    holds: int = STREAM_BYTES
+
+    @property
+    def size(self) -> int:
+        """The bytes that are in memory until the response is sent."""
+        if isinstance(self.body, bytes):
+            return len(self.body)
+        return 0 if self.endless else self.holds
 
 
 def json_answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:

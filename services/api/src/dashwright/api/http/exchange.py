@@ -3,6 +3,7 @@
 import asyncio
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Final, Protocol
@@ -15,8 +16,8 @@ from dashwright.api.domain.actor import Actor
 from dashwright.api.http.addresses import PEERS, Addresses
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.authentication import NOT_A_MEMBER, ORGANIZATION_MISMATCH, Authenticator, Credentials, not_a_member
+from dashwright.api.http.budget import Owner
 from dashwright.api.http.call import Call, actor_of
-from dashwright.api.http.compression import compressed
 from dashwright.api.http.deadlines import Deadlines
 from dashwright.api.http.denial import ACCESS_DENIED, denied
 from dashwright.api.http.dispatch import Dispatcher, Match
@@ -25,8 +26,9 @@ from dashwright.api.http.measures import Measures
 from dashwright.api.http.origins import OWN, OriginPolicy
 from dashwright.api.http.routing import Access, InPath, Permission, Where
 from dashwright.api.http.running import Running
-from dashwright.api.http.shapes import shape_of
-from dashwright.api.http.streaming import Streams
+from dashwright.api.http.sending import Sender
+from dashwright.api.http.shapes import Shape, shape_of
+from dashwright.api.http.throttle import network_of
 from dashwright.common.errors import DashwrightError, DeadlineExceeded, Forbidden, Unauthorized
 from dashwright.common.identity import Caller, Identity, Role, org_of
 from dashwright.common.observability import tracing
@@ -64,23 +66,30 @@ class _Outcome:
     template: str = _UNMATCHED
     is_routine: bool = False
     caller: Identity = ANONYMOUS
+    shape: Shape = Shape.CLASSIC
+    status: int = 0
 
 
 class Exchange:
-    """Answers requests. ``deadlines`` bound the time to the start of an answer; a streamed body may take as long as it likes."""
+    """Answers requests. ``deadlines`` bound the time to the start of an answer; a streamed body may take as long as it likes.
+
+    ``identified`` is called with each caller, in the task of their request.
+    """
 
     def __init__(
         self,
         dispatcher: Dispatcher,
         authenticator: Authenticator,
-        streams: Streams,
+        sender: Sender,
         deadlines: Deadlines,
         running: Running,
         refusals: Refusals | None = None,
         addresses: Addresses = PEERS,
         objects: Objects | None = None,
         origins: OriginPolicy = OWN,
+        identified: Callable[[Identity], None] = lambda _: None,
     ) -> None:
+        self._identified = identified
         self._refusals = refusals
         self._origins = origins
         self._objects = objects
@@ -88,7 +97,7 @@ class Exchange:
         self._running = running
         self._dispatcher = dispatcher
         self._authenticator = authenticator
-        self._streams = streams
+        self._sender = sender
         self._deadlines = deadlines
         self._measures = Measures()
         self._access_log = log.bind()  # the module's logger would be bound anew for each line
@@ -113,20 +122,22 @@ class Exchange:
         path = _path(request)
         bind_contextvars(request_id=request_id, method=request.method, path=_printable(path))
         answer = await self._answer(request, path, outcome)
+        outcome.status = answer.status
         response = await self._respond(request, answer, outcome)
         seconds = time.perf_counter() - outcome.started
-        self._measures.count(outcome.template, request.method, answer.status, seconds)
-        tell = self._access_log.debug if outcome.is_routine and answer.status < 400 else self._access_log.info
-        tell("request_answered", route=outcome.template, status=answer.status, ms=round(seconds * 1000, 3))
+        self._measures.count(outcome.template, request.method, outcome.status, seconds)
+        tell = self._access_log.debug if outcome.is_routine and outcome.status < 400 else self._access_log.info
+        tell("request_answered", route=outcome.template, status=outcome.status, ms=round(seconds * 1000, 3))
         return response
 
     async def _answer(self, request: web.BaseRequest, path: str, outcome: _Outcome) -> Answer:
-        match, shape, failure = None, None, None
+        match, failure = None, None
+        outcome.shape = shape_of(path)
         try:
             match = self._dispatcher.find(request.method, path)
             outcome.template = match.route.path
             outcome.is_routine = match.route.is_routine
-            shape, failure = match.shape, match.route.failure
+            outcome.shape, failure = match.shape, match.route.failure
             return await self._handle(request, match, outcome)
         except DashwrightError as error:
             if error.status == 500:
@@ -137,10 +148,10 @@ class Exchange:
                 log.info("access_denied", needed=error.message)
             if match is not None and error.status in (401, 403):
                 self._note_refusal(request, match, error.status, outcome)
-            return error_answer(error, shape or shape_of(path), outcome.trace_id, failure=failure)
+            return error_answer(error, outcome.shape, outcome.trace_id, failure=failure)
         except Exception:
             log.exception("request_failed")
-            return error_answer(DashwrightError("unexpected"), shape or shape_of(path), outcome.trace_id, failure=failure)
+            return error_answer(DashwrightError("unexpected"), outcome.shape, outcome.trace_id, failure=failure)
 
     def _note_refusal(self, request: web.BaseRequest, match: Match, status: int, outcome: _Outcome) -> None:
         if self._refusals is not None and match.route.audit is not None:
@@ -167,6 +178,7 @@ class Exchange:
         if route.needs is not Access.PUBLIC:
             self._origins.check(request.method, request.scheme, request.headers)
             identity = outcome.caller = await self._identify(request, match, address)
+            self._identified(identity)
             evaluated = await self._evaluate(identity, match)
         call = Call(
             request,
@@ -225,16 +237,19 @@ class Exchange:
         return evaluated
 
     async def _respond(self, request: web.BaseRequest, answer: Answer, outcome: _Outcome) -> web.StreamResponse:
-        if answer.may_compress:
-            answer = await compressed(answer, ",".join(request.headers.getall("Accept-Encoding", ())))
-        headers = {"Content-Type": answer.content_type, "Server": SERVER, "X-Request-Id": outcome.request_id, **answer.headers}
-        if isinstance(answer.body, bytes):
-            if not answer.body:
-                del headers["Content-Type"]
-            return web.Response(status=answer.status, body=answer.body, headers=headers)
-        response = web.StreamResponse(status=answer.status, headers=headers)
-        await self._streams.send(request, response, answer.body, endless=answer.endless)
-        return response
+        headers = {"Server": SERVER, "X-Request-Id": outcome.request_id}
+        try:
+            return await self._sender.send(request, answer, headers, self._owner(request, outcome.caller))
+        except DashwrightError as error:
+            log.warning("response_refused", error=error.message, code=error.code)
+            refusal = error_answer(error, outcome.shape, outcome.trace_id)
+            outcome.status = refusal.status
+            return await self._sender.send_refusal(request, refusal, headers)
+
+    def _owner(self, request: web.BaseRequest, caller: Identity) -> Owner:
+        if caller.kind is not Caller.ANONYMOUS:
+            return Owner(caller.uid, caller.org_id)
+        return Owner(network_of(self._address(request)), 0)
 
 
 def _concerned(match: Match, caller: Identity) -> int:

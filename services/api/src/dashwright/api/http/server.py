@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from dashwright.api.http.addresses import PEERS, Addresses
 from dashwright.api.http.authentication import Authenticator
+from dashwright.api.http.budget import ResponseBudget
 from dashwright.api.http.deadlines import Deadlines
 from dashwright.api.http.dispatch import Dispatcher
 from dashwright.api.http.errors import error_answer
@@ -19,9 +20,11 @@ from dashwright.api.http.exchange import SERVER, Exchange, Objects, Refusals
 from dashwright.api.http.origins import OWN, OriginPolicy
 from dashwright.api.http.routing import Route
 from dashwright.api.http.running import Running
+from dashwright.api.http.sending import Sender
 from dashwright.api.http.shapes import Shape
 from dashwright.api.http.streaming import Streams
 from dashwright.common.errors import BadRequest, DashwrightError
+from dashwright.common.identity import Identity
 from dashwright.common.observability import tracing
 
 log = structlog.get_logger()
@@ -36,13 +39,16 @@ class Limits:
     """Bounds of one listener. Times in seconds; ``line_bytes`` bounds the request line and each header, ``headers`` their number.
 
     ``request_seconds`` is the time to the start of an answer, ``drain_seconds`` how long a stop waits for running requests,
-    ``linger_seconds`` how long an unread body is still taken in after its answer, so that the client can read that.
+    ``linger_seconds`` how long an unread body is still taken in after its answer, so that the client can read that. ``write_seconds`` is
+    how long a client may read nothing of what waits for it, ``response_bytes`` the memory for responses in flight.
     """
 
     request_seconds: float = 60.0
     keep_alive_seconds: float = 75.0
     drain_seconds: float = 20.0
     linger_seconds: float = 2.0
+    write_seconds: float = 30.0
+    response_bytes: int = 128 * 1024 * 1024
     line_bytes: int = 16_384
     headers: int = 128
     backlog: int = 1024
@@ -60,13 +66,15 @@ class Server:
         addresses: Addresses = PEERS,
         objects: Objects | None = None,
         origins: OriginPolicy = OWN,
+        identified: Callable[[Identity], None] = lambda _: None,
     ) -> None:
         self._limits = limits
         self._streams = Streams()
         self._deadlines = Deadlines(limits.request_seconds)
         self._running = Running()
+        sender = Sender(self._streams, ResponseBudget(limits.response_bytes), self._running)
         self._exchange = Exchange(
-            Dispatcher(routes), authenticator, self._streams, self._deadlines, self._running, refusals, addresses, objects, origins
+            Dispatcher(routes), authenticator, sender, self._deadlines, self._running, refusals, addresses, objects, origins, identified
         )
         self._runner: web.ServerRunner | None = None
 
@@ -76,6 +84,7 @@ class Server:
         listener = _Listener(
             self._exchange,
             self._streams,
+            limits.write_seconds,
             access_log=None,
             keepalive_timeout=limits.keep_alive_seconds,
             lingering_time=limits.linger_seconds,
@@ -120,32 +129,61 @@ class Server:
 class _Listener(web.Server):
     """aiohttp's low-level server, with connections of ours."""
 
-    def __init__(self, exchange: Exchange, streams: Streams, **options: Any) -> None:
+    def __init__(self, exchange: Exchange, streams: Streams, write_seconds: float, **options: Any) -> None:
         super().__init__(exchange, **options)
         self._streams = streams
+        self._write_seconds = write_seconds
         self._options = options
 
     def __call__(self) -> RequestHandler:
-        return _Connection(self, self._streams, loop=asyncio.get_running_loop(), **self._options)
+        return _Connection(self, self._streams, self._write_seconds, loop=asyncio.get_running_loop(), **self._options)
 
 
 class _Connection(RequestHandler):
-    """A connection that answers unreadable requests in our shape and tells a stream when its client has gone."""
+    """A connection that answers unreadable requests in our shape and tells a stream when its client has gone.
 
-    __slots__ = ("_streams",)
+    It ends where its client reads nothing for ``write_seconds`` though something waits for it.
+    """
 
-    def __init__(self, listener: _Listener, streams: Streams, **options: Any) -> None:
+    __slots__ = ("_stalled", "_streams", "_write_seconds")
+
+    def __init__(self, listener: _Listener, streams: Streams, write_seconds: float, **options: Any) -> None:
         super().__init__(listener, **options)
         self._streams = streams
+        self._write_seconds = write_seconds
+        self._stalled: asyncio.TimerHandle | None = None
 
     @property
     def is_idle(self) -> bool:
         """Whether no request has begun."""
         return self._waiter is not None and not self._waiter.done()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._await_reader()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._forget_reader()
+
+    def force_close(self) -> None:
+        if self._stalled is None and self.transport is not None and self.transport.get_write_buffer_size():
+            self._await_reader()
+        super().force_close()
+
     def connection_lost(self, exc: BaseException | None) -> None:
         super().connection_lost(exc)
+        self._forget_reader()
         self._streams.lost(self)
+
+    def _await_reader(self) -> None:
+        assert self.transport is not None
+        self._stalled = self._loop.call_later(self._write_seconds, _give_up, self.transport)
+
+    def _forget_reader(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
@@ -164,6 +202,12 @@ class _Connection(RequestHandler):
         response = web.Response(status=answer.status, body=answer.body, headers=headers)
         response.force_close()
         return response
+
+
+def _give_up(transport: asyncio.Transport) -> None:
+    """Close a connection without waiting until its client reads what is on the way."""
+    log.info("client_reads_nothing", peer=transport.get_extra_info("peername"), waiting=transport.get_write_buffer_size())
+    transport.abort()
 
 
 def _fault(status: int, message: str | None) -> DashwrightError:

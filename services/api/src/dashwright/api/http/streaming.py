@@ -2,11 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Final
 
 import structlog
 from aiohttp import web
 
 log = structlog.get_logger()
+
+SLICE: Final = 64 * 1024
+"""Bytes that are written to a connection at once. Its own buffer holds as much before a writer waits."""
 
 
 class Streams:
@@ -41,9 +45,7 @@ class Streams:
         finally:
             del self._under_way[connection]
             self._endless.discard(task)
-            close = getattr(body, "aclose", None)
-            if close is not None:
-                await close()
+            await close(body)
 
     async def _pump(self, request: web.BaseRequest, response: web.StreamResponse, body: AsyncIterator[bytes], *, ended: bool) -> None:
         await response.prepare(request)
@@ -51,12 +53,22 @@ class Streams:
             return
         try:
             async for piece in body:
-                await response.write(piece)
+                await self.write(response, piece)
         except ConnectionError:
             raise
         except Exception:
             log.exception("stream_broken")
             _break_off(request)
+
+    @staticmethod
+    async def write(response: web.StreamResponse, piece: bytes) -> None:
+        """Write a piece of any size as fast as the client reads."""
+        if len(piece) <= SLICE:
+            await response.write(piece)
+            return
+        view = memoryview(piece)
+        for start in range(0, len(piece), SLICE):
+            await response.write(view[start : start + SLICE])
 
     def lost(self, connection: object) -> None:
         """Called when a connection is gone."""
@@ -68,6 +80,13 @@ class Streams:
         self._stopping = True
         for task in self._endless:
             task.cancel()
+
+
+async def close(body: object) -> None:
+    """Close a streamed body that has something to close."""
+    aclose = getattr(body, "aclose", None)
+    if aclose is not None:
+        await aclose()
 
 
 def _break_off(request: web.BaseRequest) -> None:

@@ -1,6 +1,7 @@
 """Lists as they are answered: read a page at a time, written a piece at a time, so that memory does not grow with the list."""
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -15,11 +16,14 @@ from dashwright.common.stores import lists
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.stores.resources import Stored
 
-READ: Final = 4 * 1024 * 1024
+READ: Final = 1024 * 1024
 """Bytes of bodies that are read, and in memory, at once, unless a single one has more."""
 
 PIECE: Final = 256 * 1024
-"""Bytes of bodies that are written at once, with the same exception: little enough that memory is used again, not asked for anew."""
+"""Bytes of bodies that are written at once, with the same exception: little enough that memory is used again, not asked for anew.
+
+Bodies of a page up to this size are read with it.
+"""
 
 LARGEST: Final = 64 * 1024 * 1024
 """Bytes of bodies of a page that a client has limited; where more would follow, it ends before."""
@@ -76,7 +80,8 @@ async def answer(target: Target, form: Format, asked: Asked, source: Source, dat
     body = writer.pieces(page, None if asked.limit is not None else source)
     if sum(page.sizes) <= PIECE and (asked.limit is not None or page.end is None):
         return Answer(200, b"".join([piece async for piece in body]), form.content_type, form.headers, may_compress=True)
-    return Answer(200, body, form.content_type, form.headers, may_compress=True)
+    holds = PIECE + min(sum(page.sizes), max(READ, *page.sizes, 0))
+    return Answer(200, body, form.content_type, form.headers, may_compress=True, holds=holds)
 
 
 class _Writer:
@@ -102,20 +107,21 @@ class _Writer:
         yield self._listing.tail()
 
     async def _written(self, page: Page) -> AsyncIterator[bytes]:
-        async for items, size in whole(page, self._database):
-            if self._is_yaml and size > _NOTICED:
-                yield await asyncio.to_thread(self._listing.items, items)
+        """Yield the objects of a page. A reader that takes its time keeps the bytes of one run in memory, and no objects."""
+        for first, last in runs(page.sizes, READ):
+            pieces = await self._pieces(page.items[first:last], page.sizes[first:last])
+            while pieces:
+                yield pieces.popleft()
+
+    async def _pieces(self, items: Sequence[Stored | StoredJob], sizes: Sequence[int]) -> deque[bytes]:
+        whole = await _with_bodies(items, sizes, self._database)
+        pieces: deque[bytes] = deque()
+        for start, end in runs(sizes, PIECE):
+            if self._is_yaml and sum(sizes[start:end]) > _NOTICED:
+                pieces.append(await asyncio.to_thread(self._listing.items, whole[start:end]))
             else:
-                yield self._listing.items(items)
-
-
-async def whole(page: Page, database: Database) -> AsyncIterator[tuple[Sequence[Stored | StoredJob], int]]:
-    """The objects of a page with their bodies, where these are wanted, some at a time; and how many bytes those are."""
-    for first, last in _runs(page.sizes, READ):
-        sizes = page.sizes[first:last]
-        items = await _with_bodies(page.items[first:last], sizes, database)
-        for start, end in _runs(sizes, PIECE):
-            yield items[start:end], sum(sizes[start:end])
+                pieces.append(self._listing.items(whole[start:end]))
+        return pieces
 
 
 async def _with_bodies(items: Sequence[Stored | StoredJob], sizes: Sequence[int], database: Database) -> Sequence[Stored | StoredJob]:
@@ -128,8 +134,8 @@ async def _with_bodies(items: Sequence[Stored | StoredJob], sizes: Sequence[int]
     return [item.with_spec(bodies[item.uid]) if isinstance(item, Stored) and item.uid in bodies else item for item in items]
 
 
-def _runs(sizes: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
-    """Where runs of items begin and end that are no larger together, unless a single one is."""
+def runs(sizes: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
+    """Yield where runs of items begin and end that are no larger together, unless a single one is."""
     first = total = 0
     for index, size in enumerate(sizes):
         if first < index and total + size > most:

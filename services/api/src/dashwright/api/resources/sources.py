@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dashwright.api.access.guard import Guard
 from dashwright.api.domain.selectors import Selection, matches
 from dashwright.api.resources.jobs import labels_of
-from dashwright.api.resources.listing import READ, Page
+from dashwright.api.resources.listing import PIECE, Page
 from dashwright.api.resources.pages import Asked, Position, expired
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Cause, DeadlineExceeded, Gone
@@ -53,11 +53,24 @@ async def _expired(database: Database, position: Position) -> Gone:
 
 
 class Objects:
-    """Stored objects at one version: the newest when the list began, or the one that was asked for."""
+    """Stored objects at one version: the newest when the list began, or the one that was asked for.
+
+    ``inline``: bytes of bodies that are read together with a page, the first of it.
+    """
 
     def __init__(
-        self, database: Database, kind: Kind, namespace: str, selection: Selection, scope: Scope, asked: Asked, *, bodies: bool
+        self,
+        database: Database,
+        kind: Kind,
+        namespace: str,
+        selection: Selection,
+        scope: Scope,
+        asked: Asked,
+        *,
+        bodies: bool,
+        inline: int = PIECE,
     ) -> None:
+        self._inline = inline
         self._database = database
         self._kind = kind
         self._namespace = namespace
@@ -92,7 +105,7 @@ class Objects:
         return await lists.count(connection, self._kind, self._namespace)
 
     async def _slice(self, connection: Connection, position: Position, limit: int) -> Slice:
-        return await self._in_namespace(connection, self._namespace, position.at, position.after, limit, READ)
+        return await self._in_namespace(connection, self._namespace, position.at, position.after, limit, self._inline)
 
     async def _in_namespace(self, connection: Connection, namespace: str, at: int, after: str, limit: int, most: int) -> Slice:
         wanted = self._selection
@@ -133,7 +146,9 @@ class ObjectsEverywhere(Objects):
             if len(items) == limit:
                 return Slice(items, items[-1].name, sizes)
             after = position.after if namespace == position.namespace else ""
-            found = await self._in_namespace(connection, namespace, position.at, after, limit - len(items), max(0, READ - sum(sizes)))
+            found = await self._in_namespace(
+                connection, namespace, position.at, after, limit - len(items), max(0, self._inline - sum(sizes))
+            )
             items += found.items
             sizes += found.sizes
             if found.after is not None:

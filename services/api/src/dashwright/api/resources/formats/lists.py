@@ -28,7 +28,7 @@ def one(form: Format, kind: Kind, version: str, item: Item, status: int = 200, h
     answer = Answer(status, body, form.content_type, {**form.headers, **headers}, may_compress=True)
     if not form.is_yaml:
         return answer
-    return answer._replace(body=_yaml(body) if len(body) < _LARGE else _written_aside(body))
+    return answer._replace(body=_yaml(body)) if len(body) < _LARGE else answer._replace(body=_written_aside(body), holds=2 * len(body))
 
 
 def table(

@@ -9,8 +9,11 @@ from dashwright.api.resources.services import Services
 from dashwright.api.resources.watching.stream import Asked, Watch
 from dashwright.common.kinds import kind as kinds
 
-_PAGE: Final = 500
-"""Objects read at once."""
+_PAGE: Final = 200
+"""Objects read at once, without their bodies: a watch that is not read keeps them in memory."""
+
+_PIECE: Final = 64 * 1024
+"""Bytes of bodies in one piece, so that a larger object is a piece of its own, which all watches share."""
 
 
 async def events(services: Services, asked: Asked, watch: Watch, view: View) -> AsyncIterator[bytes]:
@@ -18,18 +21,16 @@ async def events(services: Services, asked: Asked, watch: Watch, view: View) -> 
 
     Jobs are as they are when they are read: what has happened to one since that version is told with it, and not again.
     """
-    kind, version, is_first = asked.target.kind, asked.target.version, True
+    kind, version = asked.target.kind, asked.target.version
     source = _source(services, asked, view)
     page = await source.page(None, _PAGE)
     while True:
-        async for items, _ in listing.whole(page, services.database):
-            lines = []
-            for item in items:
-                lines.append(formats.event(asked.form, kind, version, "ADDED", item, with_columns=is_first))
-                is_first = False
-            if lines:
+        for first, last in listing.runs(page.sizes, _PIECE):
+            items = page.items[first:last]
+            if items:
+                lines = await services.lines.of_objects(items, kind, version, asked.form, with_columns=not watch.has_columns)
                 watch.has_columns = True
-                yield b"".join(lines)
+                yield lines
         watch.leave_out({item.name: item.resource_version for item in page.items if item.resource_version > page.at})
         if page.end is None:
             break
@@ -44,4 +45,4 @@ def _source(services: Services, asked: Asked, view: View) -> listing.Source:
     if kind.shelf is kinds.Shelf.JOBS:
         return sources.Jobs(services.database, kind, asked.namespace, asked.selection, everything)
     bodies = asked.form.needs_body(kind)
-    return sources.Objects(services.database, kind, asked.namespace, asked.selection, view.scope(kind), everything, bodies=bodies)
+    return sources.Objects(services.database, kind, asked.namespace, asked.selection, view.scope(kind), everything, bodies=bodies, inline=0)

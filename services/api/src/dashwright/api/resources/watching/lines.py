@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -13,11 +13,16 @@ from dashwright.api.resources.formats import Format
 from dashwright.api.resources.watching.transitions import Told
 from dashwright.common.database.pool import Database
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.stores import changes
+from dashwright.common.stores import changes, lists
+from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.stores.resources import Stored
 
 _BYTES: Final = 16 * 1024 * 1024
 _AT_ONCE: Final = 4
 """Pieces whose bodies are read at the same time."""
+
+_INITIAL: Final = "INITIAL"
+"""The event in the key of a line that tells of an object which was there when the watch began."""
 
 _BODIES: Final = 1024 * 1024
 """Bytes of the bodies of one piece, unless a single one has more."""
@@ -55,6 +60,25 @@ class Lines:
         piece = Piece(tuple(event.key for event in events), kind, version, form, with_columns)
         written = self._written.get(piece)
         return written if written is not None else await self._under_way.once(piece, lambda: self._write(piece, events))
+
+    async def of_objects(self, items: Sequence[Stored | StoredJob], kind: Kind, version: str, form: Format, *, with_columns: bool) -> bytes:
+        """Return an ``ADDED`` line for each object, in order. Raises Unavailable, and Gone where a body is not kept any more."""
+        piece = Piece(tuple((item.resource_version, _INITIAL) for item in items), kind, version, form, with_columns)
+        written = self._written.get(piece) or await self._under_way.once(piece, lambda: self._write_objects(piece, items))
+        return written.lines
+
+    async def _write_objects(self, piece: Piece, items: Sequence[Stored | StoredJob]) -> Written:
+        missing = [item for item in items if isinstance(item, Stored) and not item.spec] if piece.form.needs_body(piece.kind) else []
+        bodies: Mapping[UUID, str] = {}
+        if missing:
+            async with self._reading, self._database.connection() as connection:
+                bodies = await lists.read_bodies(connection, missing)
+        whole = (item.with_spec(bodies[item.uid]) if isinstance(item, Stored) and item.uid in bodies else item for item in items)
+        lines = [
+            formats.event(piece.form, piece.kind, piece.version, "ADDED", item, with_columns=first)
+            for item, first in zip(whole, [piece.with_columns] + [False] * len(items), strict=False)
+        ]
+        return self._kept(piece, Written(b"".join(lines), len(lines)))
 
     async def _write(self, piece: Piece, events: Sequence[Told]) -> Written:
         specs = await self._specs(piece, events)

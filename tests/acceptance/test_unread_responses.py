@@ -1,0 +1,95 @@
+"""What clients cost that ask for much and read nothing of it."""
+
+import asyncio
+import io
+import json
+import socket
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import aiohttp
+import pytest
+from tests.acceptance.client import DASHBOARDS, Client
+from tests.acceptance.conftest import MakeStack
+from tests.acceptance.processes import Service, Stack
+
+pytestmark = pytest.mark.faults
+
+MEBIBYTE = 1024 * 1024
+MOST_MEMORY = 300 * MEBIBYTE
+SLOWEST_HEALTH = 0.1
+WATCH, LIST, GET = f"{DASHBOARDS}?watch=true", DASHBOARDS, f"{DASHBOARDS}/large-0"
+VIEWER = ("viewer", "a password of a viewer")
+
+
+@pytest.fixture
+async def gateway(make_stack: MakeStack) -> Stack:
+    """A gateway alone, with two dashboards of 4 MB and a Viewer."""
+    stack = make_stack()
+    await stack.gateway.start()
+    stack.address = str((await stack.gateway.event("serving"))["address"])
+    async with Client(stack.address) as client:
+        login, password = VIEWER
+        await client.call("POST", "/api/admin/users", json={"login": login, "password": password})
+        for number in range(2):
+            text = f"{number} " + "x" * (4 * MEBIBYTE)
+            spec = {"title": f"Large {number}", "panels": [{"id": 1, "type": "text", "options": {"content": text}}]}
+            body = json.dumps({"metadata": {"name": f"large-{number}"}, "spec": spec}).encode()
+            await client.call("POST", DASHBOARDS, status=201, data=io.BytesIO(body), headers={"Content-Type": "application/json"})
+    return stack
+
+
+def memory_of(service: Service) -> int:
+    """The resident memory of a process in bytes."""
+    line = next(line for line in Path(f"/proc/{service.pid}/status").read_text().splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) * 1024
+
+
+async def unread(address: str, path: str, held: ExitStack) -> bytes:
+    """Send a request over a connection that stays open, and return the first line of the response, which is all that is read."""
+    host, _, port = address.removeprefix("http://").partition(":")
+    connection = held.enter_context(socket.socket())
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.setblocking(False)
+    loop = asyncio.get_running_loop()
+    await loop.sock_connect(connection, (host, int(port)))
+    head = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: {aiohttp.encode_basic_auth(*VIEWER)}\r\n\r\n"
+    await loop.sock_sendall(connection, head.encode())
+    return await loop.sock_recv(connection, 15)
+
+
+async def watched(stack: Stack, requests: Sequence[asyncio.Task[bytes]]) -> tuple[int, list[float]]:
+    """Return the most memory that the gateway has, and the seconds of each look at its health, until all requests have a response."""
+    most, seconds = 0, list[float]()
+    async with Client(stack.address, authorization=None) as client:
+        while not all(request.done() for request in requests) or len(seconds) < 100:
+            begun = time.perf_counter()
+            await client.answer("GET", "/api/health")  # a check that fails takes two seconds
+            seconds.append(time.perf_counter() - begun)
+            most = max(most, memory_of(stack.gateway))
+            await asyncio.sleep(0.02)
+    return most, seconds
+
+
+def slowest(seconds: Sequence[float]) -> float:
+    """The 95th percentile."""
+    return sorted(seconds)[-len(seconds) // 20]
+
+
+@pytest.mark.parametrize(("path", "count"), [(WATCH, 100), (LIST, 50), (GET, 50)], ids=["watches", "lists", "gets"])
+async def test_responses_that_nobody_reads_take_little_memory(gateway: Stack, path: str, count: int) -> None:
+    """The gateway stays small and quick; who finds no room is told when to come back, and there is room again for who reads."""
+    with ExitStack() as held:
+        _, usual = await watched(gateway, [])
+        requests = [asyncio.create_task(unread(gateway.address, path, held)) for _ in range(count)]
+        most, seconds = await watched(gateway, requests)
+        statuses = sorted(request.result() for request in requests)
+        print(f"{path}: {most >> 20} MiB, health p95 {slowest(seconds):.3f} s, usually {slowest(usual):.3f} s, {set(statuses)}")
+        assert set(statuses) <= {b"HTTP/1.1 200 OK", b"HTTP/1.1 429 To"}
+        assert statuses[0] == b"HTTP/1.1 200 OK"
+        assert most < MOST_MEMORY
+        assert slowest(seconds) < max(SLOWEST_HEALTH, 20 * slowest(usual))
+    async with Client(gateway.address, authorization=aiohttp.encode_basic_auth(*VIEWER)) as client:
+        assert len(await client.dashboards()) == 2

@@ -1,0 +1,107 @@
+"""How much memory responses take while their clients read slowly, or not at all."""
+
+import asyncio
+import socket
+from contextlib import ExitStack
+
+import pytest
+
+from dashwright.api.http.answer import Answer
+from dashwright.api.http.budget import Owner, ResponseBudget
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import PUBLIC, Route
+from dashwright.api.http.server import Limits
+from dashwright.common.errors import TooManyRequests, Unavailable
+
+from .conftest import Gateway, Serve
+
+ANN, ED, VIC = Owner("ann", 1), Owner("ed", 1), Owner("vic", 2)
+LARGE = bytes(8 * 1024 * 1024)
+
+
+async def large(_: Call) -> Answer:
+    return Answer(200, LARGE, "application/octet-stream")
+
+
+async def small(_: Call) -> Answer:
+    return Answer(200, b"small", "text/plain")
+
+
+ROUTES = [Route("GET", "/api/large", large, PUBLIC), Route("GET", "/api/small", small, PUBLIC)]
+
+
+def test_a_caller_has_a_quarter_and_an_organization_half() -> None:
+    """Whose share is used up is refused with 429; others are not, until the memory of the process is used up (503)."""
+    budget = ResponseBudget(800)
+    with ExitStack() as held:
+        held.enter_context(budget.hold(ANN, 200))
+        with pytest.raises(TooManyRequests, match="your share"), budget.hold(ANN, 1):
+            pass
+        held.enter_context(budget.hold(ED, 200))
+        with pytest.raises(TooManyRequests, match="your organization"), budget.hold(Owner("eve", 1), 1):
+            pass
+        held.enter_context(budget.hold(VIC, 200))
+        held.enter_context(budget.hold(Owner("zoe", 3), 200))
+        with pytest.raises(Unavailable, match="RESPONSE_BYTES"), budget.hold(Owner("max", 4), 1):
+            pass
+    assert budget.used == 0
+    with budget.hold(ANN, 200):
+        assert budget.used == 200
+
+
+def test_a_large_response_fits_where_nothing_else_is_in_flight() -> None:
+    """A response is never too large for its client, only for what else that client leaves unread."""
+    budget = ResponseBudget(800)
+    with budget.hold(ANN, 5000), pytest.raises(TooManyRequests), budget.hold(ANN, 1):
+        pass
+
+
+def test_a_shared_body_counts_once() -> None:
+    """Any number of watches may have the same line in flight."""
+    budget, line = ResponseBudget(800), bytes(150)
+    with ExitStack() as held:
+        for _ in range(100):
+            held.enter_context(budget.hold(ANN, len(line), shared=line))
+        assert budget.used == 150
+        with pytest.raises(TooManyRequests), budget.hold(ANN, 150, shared=bytes(150)):
+            pass
+    assert budget.used == 0
+
+
+async def unread(gateway: Gateway, path: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Send a request over a connection that takes little, and return when its response has begun."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.connect(("127.0.0.1", gateway.port))
+    reader, writer = await asyncio.open_connection(sock=connection, limit=1024)
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
+    return reader, writer
+
+
+async def test_who_leaves_a_share_unread_is_refused_until_it_is_read(serve: Serve) -> None:
+    """The refusal says when to come back; what is in flight arrives whole."""
+    gateway = await serve(ROUTES, Limits(response_bytes=len(LARGE), drain_seconds=2))
+    reader, writer = await unread(gateway, "/api/large")
+    async with gateway.client.get("/api/large") as response:
+        assert (response.status, response.headers["Retry-After"]) == (429, "1")
+        assert "DASHWRIGHT_RESPONSE_BYTES" in (await response.json())["message"]
+    await reader.readuntil(b"\r\n\r\n")
+    assert len(await reader.readexactly(len(LARGE))) == len(LARGE)
+    writer.close()
+    async with gateway.client.get("/api/large") as response:
+        assert len(await response.read()) == len(LARGE)
+
+
+async def test_a_client_that_reads_nothing_is_disconnected(serve: Serve) -> None:
+    """A stalled connection ends after the limit, and what it held is free again."""
+    gateway = await serve(ROUTES, Limits(response_bytes=len(LARGE), write_seconds=0.1, drain_seconds=2))
+    reader, writer = await unread(gateway, "/api/large")
+    async with asyncio.timeout(5):
+        while True:
+            async with gateway.client.get("/api/large") as response:
+                if response.status == 200:
+                    break
+    with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+        await reader.readexactly(len(LARGE))
+    writer.close()
