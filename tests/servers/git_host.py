@@ -192,6 +192,8 @@ class GitHost(GitServer):
         match method, match[2].split("/"):
             case "GET", ["pulls"]:
                 return 200, [self._pull(kept, number) for number, pull in kept.pulls.items() if pull.state == "open"]
+            case "GET", ["commits"]:
+                return 200, [answers.commit(self.origin, of, *line.split("\t")) for line in self._log(kept.name)]
             case "GET", ["pulls", number]:
                 return 200, self._pull(kept, int(number))
             case "GET", ["pulls", number, "files"]:
@@ -267,6 +269,9 @@ class GitHost(GitServer):
             previous = next(words) if word[0] in "RC" else ""
             found.append(answers.changed_file(of, next(words), _STATUSES[word[0]], previous))
         return found
+
+    def _log(self, name: str) -> list[str]:
+        return git(self.root / name, "log", "--format=%H%x09%an%x09%cn", "main").splitlines()
 
     def _refs(self, name: str) -> dict[str, str]:
         said = git(self.root / name, "for-each-ref", "--format=%(refname:lstrip=2) %(objectname)", "refs/heads")

@@ -52,6 +52,25 @@ def repository(origin: str, name: str, default_branch: str) -> dict[str, Any]:
     }
 
 
+def commit(origin: str, of: Mapping[str, Any], sha: str, author: str, committer: str) -> dict[str, Any]:
+    """Both are known by their names in small letters; a name with a space belongs to no account."""
+    url = f"{of['url']}/commits/{sha}"
+    people = {
+        role: None if " " in name else {**user(origin, name.lower()), "avatar_url": f"https://avatars.example.org/{name.lower()}"}
+        for role, name in (("author", author), ("committer", committer))
+    }
+    signed = {role: {"name": name, "email": "a@example.org", "date": NOW} for role, name in (("author", author), ("committer", committer))}
+    inner = {**signed, "message": "change", "tree": {"sha": sha, "url": url}, "url": url, "comment_count": 0}
+    own = {
+        "sha": sha,
+        "node_id": "C1",
+        "url": url,
+        "html_url": f"{origin}/{of['full_name']}/commit/{sha}",
+        "comments_url": f"{url}/comments",
+    }
+    return {**own, "commit": inner, **people, "parents": []}
+
+
 def pull_request(origin: str, of: Mapping[str, Any], number: int, told: Mapping[str, Any]) -> dict[str, Any]:
     """``told`` are ``title``, ``state``, ``merged``, ``base`` and ``head`` (each a branch and its commit), ``changed_files``,
 

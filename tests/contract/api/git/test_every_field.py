@@ -31,8 +31,6 @@ LATER = {
     "WebhookStatus.message",
     "Author.avatarURL",
     "Author.username",
-    "FileItem.author",
-    "FileItem.modified",
     "ResourceUrls.compareURL",
     "ResourceUrls.newPullRequestURL",
 }
@@ -41,7 +39,10 @@ LATER = {
 INPUT_ONLY = {"GitHostRepositoryConfig.token"}
 """Never shown again."""
 
-LIST_METADATA = {"HistoryList.metadata", "RefList.metadata", "FileList.metadata", "ResourceList.metadata", "ResourceStats.metadata"}
+LIST_METADATA = {
+    *("HistoryList.metadata", "RefList.metadata", "FileList.metadata", "ResourceList.metadata", "ResourceStats.metadata"),
+    *("ListMeta.continue", "ListMeta.remainingItemCount", "ListMeta.resourceVersion"),
+}
 """Empty as long as such lists are told whole."""
 
 

@@ -35,6 +35,7 @@ from dashwright.jobs_worker.adapters.checkouts import Checkouts
 from dashwright.jobs_worker.adapters.drawings import Drawings
 from dashwright.jobs_worker.adapters.exports import StoredExports
 from dashwright.jobs_worker.adapters.git.budget import HostBudget
+from dashwright.jobs_worker.adapters.host.authors import CommitAuthors
 from dashwright.jobs_worker.adapters.host.client import HostClient
 from dashwright.jobs_worker.adapters.host.host import RestHost
 from dashwright.jobs_worker.adapters.spool import FileSpool
@@ -92,7 +93,7 @@ class JobsWorker:
         self._dead_letters = DeadLetters(database, broker, self._relay, signer, clock)
         self._probes = RpcServer(broker, broker.topology.probe, prober.answer, signer, prefetch=_PROBE_SLOTS)
         planner, files = _planner(settings, database, clock, checkouts), _file_calls(settings, database, clock, checkouts)
-        calls = RepositoryCalls(database, checkouts, planner, files)
+        calls = RepositoryCalls(database, checkouts, CommitAuthors(host), planner, files)
         self._calls = RpcServer(broker, broker.topology.repositories, calls.answer, signer, prefetch=CALLS_IN_HAND)
         self._rescuer = Rescuer(database, self._relay, clock, attempts=settings.job_attempts, stale=_STALE)
         by_itself = Prober(database, clock, unhurried.look)

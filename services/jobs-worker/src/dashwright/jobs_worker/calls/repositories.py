@@ -53,9 +53,18 @@ class Repositories(Protocol):
         ...
 
 
+class Authors(Protocol):
+    """The accounts of commit authors."""
+
+    async def named(self, repository: Repository, path: str, history: Sequence[HistoryItem]) -> Sequence[HistoryItem]:
+        """Return the history with the accounts that the git host knows. Raises nothing for a host that does not."""
+        ...
+
+
 class RepositoryCalls:
-    def __init__(self, database: Database, repositories: Repositories, planner: Planner, files: FileCalls) -> None:
+    def __init__(self, database: Database, repositories: Repositories, authors: Authors, planner: Planner, files: FileCalls) -> None:
         self._database = database
+        self._authors = authors
         self._repositories = repositories
         self._planner = planner
         self._files = files
@@ -107,6 +116,7 @@ class RepositoryCalls:
             refs = [RefItem(name=name, hash=sha) for name, sha in branches.items()]
             return RefList(kind="RefList", api_version=version, items=refs)
         commits = await self._repositories.history(repository, wanted.ref, wanted.path)
+        commits = await self._authors.named(repository, wanted.path, commits)
         return HistoryList(kind="HistoryList", api_version=version, items=list(commits))
 
 

@@ -20,7 +20,7 @@ log = structlog.get_logger()
 MOST_COMMITS: Final = 5000
 """Commits of a walk. A file that none of them changed has no last change that is known."""
 
-_SECONDS: Final = 5.0
+_SECONDS: Final = 10.0
 _MOST_KEPT: Final = 100_000
 """Files of all walks that are kept together; some 200 bytes each."""
 
@@ -32,7 +32,7 @@ _HEAD: Final = re.compile(rb"\x01(\d{1,19})\x02(.*)", re.DOTALL)
 
 
 class LastChanges:
-    """Last changes by commit. A failure of git is logged, and the changes are then unknown: nobody waits for them in vain."""
+    """Last changes by commit. A failure of git is logged, and the changes of that commit are then unknown: nobody waits twice."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[Path, str], Mapping[bytes, LastChange]] = OrderedDict()
@@ -42,11 +42,12 @@ class LastChanges:
 
         One file is looked up by itself, however long ago it was changed; of many the newest 5,000 commits are looked at.
         """
-        known = self._kept.get((commit.place, commit.sha), {})
-        if len(paths) == 1 and not known.keys() & {os.fsencode(path) for path in paths}:
+        known = self._kept.get((commit.place, commit.sha))
+        if len(paths) == 1 and not (known or {}).keys() & {os.fsencode(path) for path in paths}:
             known = await self._walked(commit, next(iter(paths)))
-        elif not known:
+        elif known is None:
             known = await self._walked(commit)
+            self._keep(commit, known)
         return {path: change for path in paths if (change := known.get(os.fsencode(path))) is not None}
 
     async def _walked(self, commit: Commit, path: str = "") -> Mapping[bytes, LastChange]:
@@ -58,10 +59,7 @@ class LastChanges:
         except (GitFailed, SourceFailed) as error:
             log.warning("last_changes_unknown", commit=commit.sha, error=str(error))
             return {}
-        found = _read(told)
-        if not path:
-            self._keep(commit, found)
-        return found
+        return _read(told)
 
     def _keep(self, commit: Commit, found: Mapping[bytes, LastChange]) -> None:
         """The newest walk is kept, whatever its size."""

@@ -47,6 +47,14 @@ class RestHost:
         pages = self._pages(self._api(repository), f"pulls/{number}/files", FileAnswer, most=MOST_FILES)
         return [file.told() async for file in pages]
 
+    async def commits(self, repository: Repository, newest: str, path: str, model: type[Read]) -> Sequence[Read]:
+        """Return at most 100 commits that touch a path (empty: any), ``newest`` and before it, with one request."""
+        query: dict[str, int | str] = {"sha": newest, "per_page": _PAGE, **({"path": path} if path else {})}
+        answer = await self._client.ask("GET", self._api(repository), "commits", query=query)
+        if not isinstance(answer.data, list):
+            raise SourceFailed("the git host's API answers with something else than the list that was asked for")
+        return [_read(model, item) for item in answer.data[:_PAGE]]
+
     async def comment(self, repository: Repository, number: int, text: str, *, is_worth_saying: bool = True) -> str:
         api, mark = self._api(repository), _mark(repository)
         body = {"body": f"{mark}\n{text}"}

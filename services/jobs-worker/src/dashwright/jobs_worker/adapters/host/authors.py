@@ -1,0 +1,105 @@
+"""The accounts of commit authors at a git host: asked for with one request, and only where it costs no response."""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import structlog
+from pydantic import BaseModel
+
+from dashwright.common.errors import DashwrightError
+from dashwright.common.jobs import paths
+from dashwright.common.models.repository_views import Author, HistoryItem
+from dashwright.jobs_worker.adapters.host.host import RestHost
+from dashwright.jobs_worker.domain.objects import Repository
+
+log = structlog.get_logger()
+
+_SECONDS: Final = 3.0
+_KEPT_SECONDS: Final = 300.0
+_MOST_KEPT: Final = 200
+"""Answers of the host, of at most 100 commits each."""
+
+_LONGEST: Final = 300
+
+
+class AccountAnswer(BaseModel):
+    login: str
+    avatar_url: str | None = None
+
+
+class SignatureAnswer(BaseModel):
+    name: str | None = None
+
+
+class SignaturesAnswer(BaseModel):
+    author: SignatureAnswer | None = None
+    committer: SignatureAnswer | None = None
+
+
+class CommitAnswer(BaseModel):
+    """A commit as the host tells of it; the accounts are those that it knows the signatures by."""
+
+    sha: str
+    commit: SignaturesAnswer
+    author: AccountAnswer | None = None
+    committer: AccountAnswer | None = None
+
+    def accounts(self) -> Mapping[str, AccountAnswer]:
+        """Return the accounts by the names that the commit is signed with."""
+        told = ((self.commit.committer, self.committer), (self.commit.author, self.author))
+        return {signed.name: account for signed, account in told if signed is not None and signed.name and account is not None}
+
+
+_Accounts = Mapping[str, Mapping[str, AccountAnswer]]
+
+
+class CommitAuthors:
+    """Adds logins and avatars to a history. What the host says is kept for five minutes, and so is that it says nothing."""
+
+    def __init__(self, host: RestHost) -> None:
+        self._host = host
+        self._kept: OrderedDict[tuple[str, str, str], tuple[float, _Accounts]] = OrderedDict()
+
+    async def named(self, repository: Repository, path: str, history: Sequence[HistoryItem]) -> Sequence[HistoryItem]:
+        """Return the history with the accounts of its newest 100 commits, as far as the host tells them in time."""
+        if not history:
+            return history
+        accounts = await self._accounts(repository, history[0].ref, path)
+        return [_named(item, accounts.get(item.ref, {})) for item in history]
+
+    async def _accounts(self, repository: Repository, newest: str, path: str) -> _Accounts:
+        key, now = (repository.uid, newest, path), time.monotonic()
+        until, accounts = self._kept.get(key, (0.0, {}))
+        if now < until:
+            return accounts
+        accounts = await self._asked(repository, newest, path)
+        self._kept[key] = now + _KEPT_SECONDS, accounts
+        while len(self._kept) > _MOST_KEPT:
+            self._kept.popitem(last=False)
+        return accounts
+
+    async def _asked(self, repository: Repository, newest: str, path: str) -> _Accounts:
+        assert repository.spec.githost is not None, "a folder has no history"
+        whole = paths.join(repository.spec.githost.path or "", path.strip("/"))
+        try:
+            async with asyncio.timeout(_SECONDS):
+                found = await self._host.commits(repository, newest, whole, CommitAnswer)
+        except (DashwrightError, TimeoutError) as error:
+            log.info("authors_not_asked", repository=repository.name, error=str(error))
+            return {}
+        return {commit.sha: commit.accounts() for commit in found}
+
+
+def _named(item: HistoryItem, accounts: Mapping[str, AccountAnswer]) -> HistoryItem:
+    return item.model_copy(update={"authors": [_author(author, accounts.get(author.name)) for author in item.authors]})
+
+
+def _author(author: Author, account: AccountAnswer | None) -> Author:
+    if account is None:
+        return author
+    avatar = account.avatar_url or ""
+    is_shown = avatar.startswith("https://") and len(avatar) <= _LONGEST and avatar.isprintable()
+    return Author(name=author.name, username=account.login[:_LONGEST], avatar_url=avatar if is_shown else None)

@@ -1,0 +1,46 @@
+"""The accounts of commit authors: told where the git host knows them, and never waited for."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from aiohttp import web
+from tests.integration.host.asking import Asked
+from tests.servers.git import git
+
+from dashwright.common.models.repository_views import Author, HistoryItem
+from dashwright.jobs_worker.adapters.host import authors
+from dashwright.jobs_worker.adapters.host.authors import CommitAuthors
+
+
+def history(asked: Asked, *names: str) -> Sequence[HistoryItem]:
+    """The newest commit of the repository, by these people."""
+    sha = git(asked.server.root / "team/boards", "rev-parse", "main")
+    return [HistoryItem(ref=sha, message="change", authors=[Author(name=name) for name in names], created_at=1)]
+
+
+async def test_authors_have_the_accounts_that_the_host_knows(asked: Asked) -> None:
+    """By the name in the commit; others have none. One request serves all histories of a commit."""
+    told, known = CommitAuthors(asked.host), history(asked, "Test", "Somebody Else")
+    for _ in range(2):
+        (item,) = await told.named(asked.repository, "a b.json", known)
+        assert item.authors == [
+            Author(name="Test", username="test", avatar_url="https://avatars.example.org/test"),
+            Author(name="Somebody Else"),
+        ]
+    assert [call for call in asked.server.calls if "commits" in call] == ["GET /repos/team/boards/commits"]
+
+
+async def test_a_host_that_is_away_costs_only_the_accounts(asked: Asked, monkeypatch: Any) -> None:
+    """Slow, refusing, or without an API: the history is told as git has it, and the host is left alone for a while."""
+    monkeypatch.setattr(authors, "_SECONDS", 0.2)
+    known, told = history(asked, "Test"), CommitAuthors(asked.host)
+
+    async def refuse(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=500)
+
+    asked.server.fault_of_api = refuse
+    assert await told.named(asked.repository, "", known) == known
+    asked.server.fault_of_api = None
+    assert await told.named(asked.repository, "", known) == known
+    assert await CommitAuthors(asked.host).named(asked.at("https://git.invalid/one"), "", known) == known
+    assert await told.named(asked.repository, "", []) == []
