@@ -99,7 +99,7 @@ async def test_a_token_does_not_stay_in_what_kubectl_remembers(api: Api) -> None
     kept = json.loads(created["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"])
     assert kept["spec"]["githost"] == {"url": "https://git.example/team.git"}
     broken = {"kubectl.kubernetes.io/last-applied-configuration": f"no json {TOKEN}"}
-    created = await made(api, "other", githost(), annotations=broken)
+    created = await made(api, "other", githost(branch="other"), annotations=broken)
     assert TOKEN not in json.dumps(created)
 
 

@@ -7,6 +7,7 @@ import hashlib
 import ipaddress
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -93,6 +94,43 @@ def host_of(url: str | None) -> str:
     """Where a token goes: scheme, host and port, empty where the url is none."""
     parts = _split(url or "")
     return f"{parts.scheme}://{parts.netloc.lower()}" if parts is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the files of a repository are: the branch of a url, or the folders of this machine, and the directory in it.
+
+    ``text`` stands in every spec of a repository with the same ``origin``. Sources with other patterns are not compared.
+    """
+
+    text: str
+    origin: tuple[str, str]
+    directory: tuple[str, ...]
+    patterns: tuple[tuple[str, ...], ...]
+
+    def overlaps(self, other: "Source") -> bool:
+        """Whether a file may belong to both: one directory is the other, or lies in it."""
+        shorter = min(len(self.directory), len(other.directory))
+        is_comparable = (self.origin, self.patterns) == (other.origin, other.patterns)
+        return is_comparable and self.directory[:shorter] == other.directory[:shorter]
+
+
+def source_of(spec: Mapping[str, Any], permitted: tuple[str, ...]) -> Source | None:
+    """Return the source of an admitted spec; None of a folder that is not permitted any more."""
+    if spec["type"] == RepositoryType.LOCAL:
+        folder = resolve_local(spec["local"]["path"], permitted)
+        return None if folder is None else Source('"local"', ("", ""), _parts(folder), _patterns(spec["local"]))
+    githost = spec["githost"]
+    url = plain_url(githost["url"])
+    return Source(url, (url.lower(), githost.get("branch") or ""), _parts(githost.get("path") or ""), _patterns(githost))
+
+
+def _patterns(block: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(block.get(name) or ()) for name in ("include", "exclude"))
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    return tuple(part for part in path.split("/") if part)
 
 
 def admit_repository(draft: Draft, settings: AdmissionSettings) -> None:

@@ -77,6 +77,11 @@ class Fault:
     is_copy: bool = False
 
 
+async def mentioning(connection: Connection, namespace: str, name: str, text: str) -> Sequence[tuple[str, str]]:
+    """Return the names and specs of the other repositories that have ``text`` in their spec, those being deleted left out."""
+    return [(row["name"], row["spec"]) for row in await connection.fetch(_sql.mentioning, namespace, name, text)]
+
+
 async def kept(connection: Connection, repository: uuid.UUID, *, generation: int) -> Kept:
     """To be asked before the files are looked at: by this edition ``note_commit`` tells later whether somebody else wrote meanwhile."""
     row = await connection.fetchrow(_sql.kept, repository, generation)

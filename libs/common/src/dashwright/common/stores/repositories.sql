@@ -16,6 +16,14 @@ from resource r join resource_history h using (uid, generation)
      left join repository_hold o on (o.uid, o.generation) = (r.uid, r.generation)
 where r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories'
 
+-- name: mentioning
+-- Which other repositories of a namespace have a text in their spec, whatever its case: those whose place may be the same.
+select r.name, h.spec
+from resource r join resource_history h using (uid, generation)
+where r.namespace = $1 and r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories' and r.name <> $2
+      and r.deletion_timestamp is null and strpos(lower(h.spec), lower($3)) > 0
+order by r.name
+
 -- name: kept
 -- No row of what was never written.
 select edition, case when generation = $2 then ref end as commit, entries from repository_commit where uid = $1

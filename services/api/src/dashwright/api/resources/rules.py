@@ -13,11 +13,11 @@ from dashwright.common.errors import BadRequest, Cause, Forbidden
 from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, repository_of
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB, LIBRARY_PANEL, REPOSITORY, find
-from dashwright.common.kinds.repository import CLEAN_UP, REMOVE_MANAGED
+from dashwright.common.kinds.repository import CLEAN_UP, REMOVE_MANAGED, source_of
 from dashwright.common.kinds.settings import AdmissionSettings
-from dashwright.common.models.provisioning import JobStatus, RepositoryStatus, State, SyncTarget
+from dashwright.common.models.provisioning import JobStatus, RepositoryStatus, RepositoryType, State, SyncTarget
 from dashwright.common.models.quotas import QuotaRules
-from dashwright.common.stores import changes, hooks, jobs, lists, quotas, resources
+from dashwright.common.stores import changes, hooks, jobs, lists, quotas, repositories, resources
 from dashwright.common.stores.changes import Book
 from dashwright.common.stores.resources import Stored
 
@@ -26,7 +26,7 @@ async def check_write(
     connection: Connection, namespace: str, write: resources.Write, old: Stored | None, settings: AdmissionSettings
 ) -> None:
     """Raises NotFound for a folder that is none, BadRequest for folders that lie in a circle or too deep, and Invalid for a second
-    repository that targets the instance. Under the lock.
+    repository that targets the instance or has files of another one. Under the lock.
     """
     if write.kind.in_folder:
         await folder_rules.check_place(connection, namespace, write, old)
@@ -38,6 +38,7 @@ async def check_write(
             _check_target(old, target)
         if target == SyncTarget.INSTANCE:
             await _check_only_instance(connection, namespace, write.name)
+        await _check_source(connection, namespace, write, old, settings)
 
 
 async def check_created(connection: Connection, kind: Kind, namespace: str, limits: QuotaRules) -> None:
@@ -63,6 +64,26 @@ async def _check_only_instance(connection: Connection, namespace: str, name: str
         if page.after is None:
             return
         after = page.after
+
+
+async def _check_source(
+    connection: Connection, namespace: str, write: resources.Write, old: Stored | None, settings: AdmissionSettings
+) -> None:
+    """Raise Invalid where another repository has the same files: each object has one manager, so one of both would always fail.
+
+    One that is not moved may stay where it is.
+    """
+    spec = orjson.loads(write.spec)
+    source = source_of(spec, settings.permitted_paths)
+    if source is None or (old is not None and source_of(orjson.loads(old.spec), settings.permitted_paths) == source):
+        return
+    for name, text in await repositories.mentioning(connection, namespace, write.name, source.text):
+        other = source_of(orjson.loads(text), settings.permitted_paths)
+        if other is not None and other.overlaps(source):
+            field = "spec.local.path" if spec["type"] == RepositoryType.LOCAL else "spec.githost"
+            where = "folder" if spec["type"] == RepositoryType.LOCAL else "url, branch and directory"
+            said = f'Forbidden: the repository "{name}" has files of this {where} already; choose another, or change or delete that one'
+            raise invalid(REPOSITORY, write.name, [Cause(field, "FieldValueForbidden", said)])
 
 
 def manager_of(stored: Stored) -> str | None:
