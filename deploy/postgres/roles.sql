@@ -26,7 +26,7 @@ grant usage, create on schema public to dashwright_owner;
 grant usage on schema public to dashwright_api, dashwright_jobs_worker, dashwright_expressions;
 
 select format('alter table %s owner to dashwright_owner', c.oid::regclass)
-from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and c.relowner <> 'dashwright_owner'::regrole
+from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p', 'v', 'm') and c.relowner <> 'dashwright_owner'::regrole
 \gexec
 select format('alter sequence %s owner to dashwright_owner', c.oid::regclass)
 from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind = 'S' and c.relowner <> 'dashwright_owner'::regrole

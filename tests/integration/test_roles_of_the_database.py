@@ -40,6 +40,7 @@ async def address(database: Database, database_url: str) -> AsyncIterator[Addres
         *((role, "copy (select 1) to program 'true'") for role in grants.SERVICES),
         *((role, "select pg_read_file('/etc/passwd')") for role in grants.SERVICES),
         (EXPRESSIONS, 'select password from "user"'),
+        (EXPRESSIONS, "select * from person"),
         (EXPRESSIONS, "select key from api_key"),
         (EXPRESSIONS, "select * from audit_event"),
         (JOBS_WORKER, "delete from audit_event"),

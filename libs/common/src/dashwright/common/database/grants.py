@@ -6,7 +6,9 @@ from typing import Any, Final
 
 import asyncpg
 
-_IDENTITY: Final = ("user", "org", "org_user", "api_key", "team", "team_member", "permission", "preferences", "star", "quota")
+from dashwright.common.errors import DashwrightError
+
+_IDENTITY: Final = ("user", "person", "org", "org_user", "api_key", "team", "team_member", "permission", "preferences", "star", "quota")
 _RECORD: Final = "schema_migrations"
 _AUDIT: Final = "audit_event"
 
@@ -28,7 +30,18 @@ SERVICES: Final[Mapping[str, Rights]] = {
 
 
 async def grant(connection: "asyncpg.Connection[Any]", services: Mapping[str, Rights] = SERVICES) -> None:
-    """Grant each of the roles that exist its rights on every table there is. Takes the owner of the tables, and a transaction."""
+    """Grant each of the roles that exist its rights on every table there is. Takes the owner of the tables, and a transaction.
+
+    Raises DashwrightError where another role owns some of them.
+    """
+    try:
+        await _grant(connection, services)
+    except asyncpg.InsufficientPrivilegeError as error:
+        advice = "make one role the owner of all tables, as deploy/postgres/roles.sql does, and migrate as that"
+        raise DashwrightError(f"The rights of the services' roles could not be granted ({error}); {advice}") from error
+
+
+async def _grant(connection: "asyncpg.Connection[Any]", services: Mapping[str, Rights]) -> None:
     for role in await connection.fetch("select rolname from pg_roles where rolname = any($1::text[])", list(services)):
         name, rights = role["rolname"], services[role["rolname"]]
         await connection.execute(f'grant select, insert, update, delete on all tables in schema public to "{name}"')
