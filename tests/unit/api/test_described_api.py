@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
+import jsonschema_rs
 import orjson
 import pytest
 from tests.unit.api.served import nodes, routes
@@ -190,6 +191,25 @@ def untyped(schema: Any, place: str) -> Any:
     has_no_type = not {"type", "properties", "anyOf", "oneOf", "allOf", "enum", "const"} & set(schema)
     if has_no_type or (is_object and not isinstance(schema.get("additionalProperties"), dict)):
         yield place
+
+
+def test_groups_have_names_for_people(described: Any) -> None:
+    """And a description; no operation is without a group."""
+    assert all(tag["description"] and tag["name"][0].isupper() for tag in described["tags"])
+    assert {tag for operation in operations(described).values() for tag in operation["tags"]} == {tag["name"] for tag in described["tags"]}
+
+
+def test_examples_are_as_described(described: Any) -> None:
+    """Those of the operations that clients use most; each has the shape that its schema says."""
+    found = 0
+    for operation in operations(described).values():
+        for body in (operation.get("requestBody", {}), *operation["responses"].values()):
+            for content in body.get("content", {}).values():
+                if "example" in content:
+                    schema = {**content["schema"], "components": described["components"]}
+                    jsonschema_rs.validate(schema, content["example"])
+                    found += 1
+    assert found >= 10
 
 
 def test_every_parameter_says_what_it_is_for(described: Any) -> None:

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from itertools import chain
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from dashwright.api.http.answer import JSON
 from dashwright.api.http.routing import Access, Content, Operation, Permission, Route, parse
@@ -19,10 +20,27 @@ SECURITY: Final[Mapping[str, Any]] = {
 }
 
 
-def document(routes: Sequence[Route], *, version: str, server: str = "/", also: Sequence[Any] = ()) -> Schema:
+class Example(NamedTuple):
+    """The body of a request and that of its response, None where there is none, and the parameters of the path."""
+
+    request: Any
+    response: Any
+    path: Mapping[str, str] = MappingProxyType({})
+
+
+def document(
+    routes: Sequence[Route],
+    *,
+    version: str,
+    server: str = "/",
+    also: Sequence[Any] = (),
+    tags: Mapping[str, tuple[str, str]] = MappingProxyType({}),
+    examples: Mapping[str, Example] = MappingProxyType({}),
+) -> Schema:
     """Return the document.
 
     ``version`` is the product's, ``server`` the address that paths are relative to; ``also`` are models that no operation names.
+    ``tags`` has the name and the description of each group of operations, ``examples`` those of operations by their ids.
     """
     described = [(route, route.operation) for route in routes if route.operation is not None]
     named = chain.from_iterable(_named(operation) for _, operation in described)
@@ -30,15 +48,37 @@ def document(routes: Sequence[Route], *, version: str, server: str = "/", also: 
     paths: dict[str, Schema] = {}
     for route, operation in described:
         path = route.path.replace(":rest}", "}")
-        paths.setdefault(path, {})[route.method.lower()] = _operation(route, operation, schemas)
+        found = _operation(route, operation, schemas)
+        if operation.tag:
+            found["tags"] = [tags.get(operation.tag, (operation.tag, ""))[0]]
+        if operation.id in examples:
+            _exemplify(found, examples[operation.id])
+        paths.setdefault(path, {})[route.method.lower()] = found
     return {
         "openapi": "3.1.0",
         "info": {"title": "Dashwright", "version": version, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}},
         "servers": [{"url": server}],
-        "tags": [{"name": tag} for tag in sorted({operation.tag for _, operation in described if operation.tag})],
+        "tags": _tags({operation.tag for _, operation in described if operation.tag}, tags),
         "paths": paths,
         "components": {"schemas": dict(sorted(schemas.components.items())), "securitySchemes": dict(SECURITY)},
     }
+
+
+def _tags(used: Iterable[str], tags: Mapping[str, tuple[str, str]]) -> list[Schema]:
+    named = sorted(tags.get(tag, (tag, "")) for tag in used)
+    return [{"name": name, "description": description} if description else {"name": name} for name, description in named]
+
+
+def _exemplify(operation: Schema, example: Example) -> None:
+    """Add an example to the JSON bodies and the parameters of an operation."""
+    if example.request is not None:
+        operation["requestBody"]["content"][JSON]["example"] = example.request
+    if example.response is not None:
+        success = next(response for status, response in operation["responses"].items() if status < "300")
+        success["content"][JSON]["example"] = example.response
+    for parameter in operation.get("parameters", ()):
+        if parameter["in"] == "path" and parameter["name"] in example.path:
+            parameter["example"] = example.path[parameter["name"]]
 
 
 def _named(operation: Operation) -> Iterable[tuple[Any, Mode]]:
@@ -63,8 +103,6 @@ def _operation(route: Route, operation: Operation, schemas: Schemas) -> Schema:
     description = "\n\n".join(part for part in (operation.description, _needs(route)) if part)
     if description:
         described["description"] = description
-    if operation.tag:
-        described["tags"] = [operation.tag]
     if operation.deprecated:
         described["deprecated"] = True
     if parameters := _parameters(route, operation):

@@ -16,6 +16,8 @@ from dashwright.api.http.openapi import document
 from dashwright.api.http.routing import PUBLIC, Content, Operation, Route
 from dashwright.api.http.schemas import Schema
 from dashwright.api.routes import openapi_v2, openapi_v3
+from dashwright.api.routes.examples import EXAMPLES
+from dashwright.api.routes.tags import TAGS
 from dashwright.common.kinds.registry import KINDS
 
 _HTML = "text/html; charset=utf-8"
@@ -24,7 +26,7 @@ _HTML = "text/html; charset=utf-8"
 def described_api(routes: Sequence[Route], *, version: str) -> Schema:
     """Return the whole description, with the options that only Kubernetes' clients send as an object."""
     options = [sub.options for kind in KINDS for sub in kind.subresources if sub.options is not None]
-    return document(routes, version=version, also=options)
+    return document(routes, version=version, also=options, tags=TAGS, examples=EXAMPLES)
 
 
 def routes(others: Sequence[Route], *, version: str) -> list[Route]:

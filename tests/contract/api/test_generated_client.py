@@ -1,0 +1,105 @@
+"""The description at work: its examples, and a client that a generator makes of it, with a real gateway and its expressions worker."""
+
+import asyncio
+import importlib
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+import pytest
+from tests.contract.api.conftest import ADMIN
+
+from dashwright.api.main import Gateway
+from dashwright.api.routes.examples import EXAMPLES
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.settings import load
+from dashwright.expressions.main import ExpressionsWorker
+
+NEEDED: Final = {
+    "Job", "JobList", "Repository", "RepositoryList", "Folder", "FolderList", "Evaluation", "EvaluationList", "CreateFolderCommand",
+    "QueryRequest", "QueryResults",
+}  # fmt: skip
+LIMITS_OF_THE_GENERATOR: Final = ("Unsupported content type", "Unsupported content_type")
+"""It has no YAML and no pictures; what else it says is a fault of the description."""
+
+
+@pytest.fixture
+async def address(tmp_path: Path, database: Database) -> AsyncIterator[str]:
+    settings = load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), secret_key="of tests only")
+    broker = MemoryBroker()
+    await broker.start()
+    worker = ExpressionsWorker(settings, database, broker, Clock())
+    await worker.start()
+    gateway = Gateway(settings, database, broker, Clock())
+    yield await gateway.start()
+    await gateway.stop()
+    await worker.stop()
+    await broker.close()
+
+
+async def test_every_example_can_be_tried(address: str) -> None:
+    """In the order that they are in, on an empty server."""
+    async with aiohttp.ClientSession(address, headers={"Authorization": ADMIN}) as session:
+        async with session.get("/openapi.json") as answer:
+            described = await answer.json()
+        places = {
+            operation["operationId"]: (method, path)
+            for path, methods in described["paths"].items()
+            for method, operation in methods.items()
+        }
+        for identifier, example in EXAMPLES.items():
+            method, path = places[identifier]
+            async with session.request(method, path.format(**example.path), json=example.request) as answer:
+                assert answer.status < 300, (identifier, await answer.text())
+
+
+async def test_a_generated_client_does_a_days_work(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that it needs is dropped, and what it sends and reads fits the server."""
+    async with aiohttp.ClientSession(address) as session, session.get("/openapi.json") as answer:
+        (tmp_path / "openapi.json").write_bytes(await answer.read())
+    (tmp_path / "config.yaml").write_text("post_hooks: []\n")
+    said = await asyncio.to_thread(generate, tmp_path)
+    faults = [text for text in said.split("WARNING")[1:] if not any(limit in text for limit in LIMITS_OF_THE_GENERATOR)]
+    assert faults == []
+    monkeypatch.syspath_prepend(str(tmp_path))
+    models = importlib.import_module("generated.models")
+    assert set(dir(models)) >= NEEDED
+    await asyncio.to_thread(work, address)
+
+
+def generate(folder: Path) -> str:
+    """Return what the generator says."""
+    command = [sys.executable, "-m", "openapi_python_client", "generate", "--path", "openapi.json", "--config", "config.yaml"]
+    ran = subprocess.run(
+        [*command, "--meta", "none", "--output-path", "generated"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def work(address: str) -> None:
+    """Create a folder, list repositories, evaluate a query, and submit an evaluation."""
+    models: Any = importlib.import_module("generated.models")
+    made_for = importlib.import_module("generated").Client(address, headers={"Authorization": ADMIN}, raise_on_unexpected_status=True)
+    with made_for as client:
+
+        def call(place: str, *parameters: Any, **body: Any) -> Any:
+            return importlib.import_module(f"generated.api.{place}").sync(*parameters, client=client, **body)
+
+        folder = call("folders.create_folder", body=models.CreateFolderCommand(title="Shop", uid="shop"))
+        assert (folder.uid, folder.title) == ("shop", "Shop")
+        repositories = call("repositories_and_jobs.list_repository_v0_alpha_1", "default")
+        assert (type(repositories).__name__, repositories.items) == ("RepositoryList", [])
+        request = models.QueryRequest.from_dict(EXAMPLES["queryMetricsWithExpressions"].request)
+        results = call("queries.query_metrics_with_expressions", body=request)
+        assert results.results["B"].frames[0].data.values[1] == [20, 24]
+        wanted = models.Evaluation.from_dict(EXAMPLES["createEvaluationV0alpha1"].request)
+        submitted = call("evaluations_as_resources.create_evaluation_v0_alpha_1", "default", body=wanted)
+        assert submitted.spec.panel["type"] == "stat"
+        listed = call("evaluations_as_resources.list_evaluation_v0_alpha_1", "default")
+        assert [one.metadata.name for one in listed.items] == [submitted.metadata.name]
