@@ -9,7 +9,7 @@
     ├── NotAcceptable          406  not-acceptable
     ├── Conflict               409  conflict             the object changed meanwhile
     │   └── AlreadyExists      409  already-exists
-    ├── Gone                   410  gone                 removed for good, or a position too old to resume from
+    ├── Gone                   410  gone                 removed for good, expired, or a position too old to resume from
     ├── PreconditionFailed     412  precondition-failed
     ├── TooLarge               413  too-large            over a limit; names the limit and its setting
     ├── UnsupportedMediaType   415  unsupported-media-type

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, Field, model_validator
+from pydantic import AliasChoices, ConfigDict, Field, model_validator
 
 from dashwright.common.models.shape import Shape
 
@@ -267,10 +267,17 @@ class PullRequestJobOptions(Shape):
 _LATER_WORDS = {"pull": "sync", "push": "export"}
 
 
+def _action_may_be_missing(schema: dict[str, Any]) -> None:
+    """Take the action from the required properties: where a block of options says it, a submitter may leave it out."""
+    schema["required"] = [name for name in schema["required"] if name != "action"]
+
+
 class JobSpec(Shape):
     """What to do to which repository. ``pull`` and ``push``, the later words for ``sync`` and ``export``, are accepted on input."""
 
-    action: Annotated[Action, Field(strict=False)] = Field(description="What is done")
+    model_config = ConfigDict(json_schema_extra=_action_may_be_missing)
+
+    action: Annotated[Action, Field(strict=False)] = Field(description="What is done; it may be missing where one block of options says it")
     repository: str = Field(min_length=1, max_length=253, description="The repository that it is done with")
     pr: PullRequestJobOptions | None = Field(default=None, description="The pull request, for the action pr")
     export: ExportJobOptions | None = Field(
