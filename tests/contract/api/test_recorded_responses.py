@@ -1,0 +1,65 @@
+"""Recorded responses hold: the members that clients read are there, each of the JSON type that it has always had."""
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import pytest
+from tests.contract.api.conftest import Api
+
+RECORDED: Final[dict[str, list[dict[str, Any]]]] = orjson.loads((Path(__file__).parents[2] / "golden" / "responses.json").read_bytes())
+"""Requests in order, by area, with their statuses and responses. The values are examples."""
+
+
+def types_of(value: Any) -> dict[str, set[str]]:
+    """Return the JSON types at each path of a value. The items of a list are one."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    waiting = [("", value)]
+    while waiting:
+        path, node = waiting.pop()
+        found[path].add(_type(node))
+        if isinstance(node, dict):
+            waiting += [(f"{path}.{name}", item) for name, item in node.items()]
+        elif isinstance(node, list):
+            waiting += [(f"{path}[]", item) for item in node]
+    return found
+
+
+def _type(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    names = {dict: "object", list: "list", str: "text", int: "number", float: "number", type(None): "null"}
+    return names[type(value)]
+
+
+def differences(recorded: Any, found: Any) -> list[str]:
+    """Return what a response lacks of the recorded one, or has as another type. Null is of any type."""
+    wanted, seen = types_of(recorded), types_of(found)
+    missing = [f"{path} is missing" for path in wanted if path not in seen]
+    known = [(path, wanted[path], seen[path]) for path in wanted if path in seen]
+    return missing + [f"{path} is {now}, not {then}" for path, then, now in known if "null" not in then | now and not now <= then]
+
+
+@pytest.mark.parametrize("area", RECORDED)
+async def test_no_member_is_missing(git_api: Api, area: str) -> None:
+    """Each request of an area, in order, returns every recorded member with its type."""
+    for case in RECORDED[area]:
+        status, found = await git_api(case["method"], case["path"], case.get("request"))
+        assert status == case["status"], (case["path"], found)
+        assert differences(case.get("response", found), found) == [], case["path"]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "found", "expected"),
+    [
+        ({"a": [{"b": 1}]}, {"a": [{"b": 2.5, "more": True}]}, []),
+        ({"a": [{"b": 1}]}, {"a": []}, [".a[] is missing", ".a[].b is missing"]),
+        ({"a": None}, {"a": {}}, []),
+        ({"a": True}, {"a": 1}, [".a is {'number'}, not {'boolean'}"]),
+        ({"a": 1}, {}, [".a is missing"]),
+    ],
+)
+def test_a_difference_is_seen(recorded: Any, found: Any, expected: list[str]) -> None:
+    """A missing member at any depth and another type are; other members, other values and null are none."""
+    assert differences(recorded, found) == expected
