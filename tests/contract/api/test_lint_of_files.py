@@ -31,12 +31,12 @@ async def test_the_configuration_is_that_of_the_commit(git_api: Api, git_server:
     work = git_server.make("team.git")
     first = work.commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server)
-    assert await severities(calls) == [(RULE, "error")]
+    assert await severities(calls) == [(RULE, "warning")]
     work.commit({".dashboard-lint": f"warnings:\n  {RULE}:\n"}, branch="other")
     work.commit({".dashboard-lint": f"exclusions:\n  {RULE}:\n    reason: it is edited through here\n"})
     assert await severities(calls) == []
     assert await severities(calls, "other") == [(RULE, "warning")]
-    assert await severities(calls, first) == [(RULE, "error")]
+    assert await severities(calls, first) == [(RULE, "warning")]
 
 
 async def test_a_configuration_that_cannot_be_read_is_an_issue(git_api: Api, tmp_path: Path, calls: Calls) -> None:
@@ -44,10 +44,10 @@ async def test_a_configuration_that_cannot_be_read_is_an_issue(git_api: Api, tmp
     folder = await local(git_api, tmp_path)
     (folder / "a.json").write_text(dashboard("a", "A"))
     (folder / ".dashboard-lint").write_text("exclusions: [")
-    assert await severities(calls) == [("dashboard-lint", "error"), (RULE, "error")]
+    assert await severities(calls) == [("dashboard-lint", "error"), (RULE, "warning")]
     (folder / ".dashboard-lint").unlink()
     (folder / ".dashboard-lint").symlink_to("a.json")
-    assert await severities(calls) == [("dashboard-lint", "error"), (RULE, "error")]
+    assert await severities(calls) == [("dashboard-lint", "error"), (RULE, "warning")]
 
 
 async def test_a_misspelt_key_of_the_configuration_is_an_issue(git_api: Api, tmp_path: Path, calls: Calls) -> None:

@@ -8,13 +8,13 @@ from dashwright.common.errors import DashwrightError, TooLarge
 from dashwright.jobs_worker.domain.lint.config import LARGEST, read_config
 from dashwright.jobs_worker.domain.lint.linter import lint
 
-RULE = "target-job-rule"
+RULE = "target-reference-rule"
 
 
 def severities(config: str) -> list[str]:
     """Of the rule's findings in two panels, the first of two queries, the second of one."""
-    source = {"type": "prometheus", "uid": "${datasource}"}
-    targets = [{"refId": name, "datasource": source, "expr": "up"} for name in "AB"]
+    source = {"type": "__expr__", "uid": "__expr__"}
+    targets = [{"refId": name, "datasource": source, "type": "math", "expression": "$Z"} for name in "AB"]
     panels = [{"title": "One", "type": "text", "targets": targets}, {"title": "Two", "type": "text", "targets": targets[:1]}]
     spec: dict[str, Any] = {"title": "Shop", "panels": panels}
     return [issue.severity.value for issue in lint(spec, read_config(config.encode())[0]) if issue.rule == RULE]
@@ -24,14 +24,14 @@ def severities(config: str) -> list[str]:
     ("config", "expected"),
     [
         ("", ["error", "error", "error"]),
-        ("exclusions:\n  target-job-rule:\n", []),
-        ("exclusions:\n  target-job-rule:\n    reason: all of them are jobs\n", []),
-        ("warnings:\n  target-job-rule:\n", ["warning", "warning", "warning"]),
-        ("exclusions:\n  target-job-rule:\n    entries:\n    - panel: One\n", ["error"]),
-        ("exclusions:\n  target-job-rule:\n    entries:\n    - panel: One\n      targetIdx: 1\n", ["error", "error"]),
-        ("warnings:\n  target-job-rule:\n    entries:\n    - targetIdx: 0\n", ["warning", "error", "warning"]),
+        ("exclusions:\n  target-reference-rule:\n", []),
+        ("exclusions:\n  target-reference-rule:\n    reason: all of them are jobs\n", []),
+        ("warnings:\n  target-reference-rule:\n", ["warning", "warning", "warning"]),
+        ("exclusions:\n  target-reference-rule:\n    entries:\n    - panel: One\n", ["error"]),
+        ("exclusions:\n  target-reference-rule:\n    entries:\n    - panel: One\n      targetIdx: 1\n", ["error", "error"]),
+        ("warnings:\n  target-reference-rule:\n    entries:\n    - targetIdx: 0\n", ["warning", "error", "warning"]),
         (
-            "exclusions: {target-job-rule: {entries: [{dashboard: Other}, {dashboard: Shop, panel: Two}]}}",
+            "exclusions: {target-reference-rule: {entries: [{dashboard: Other}, {dashboard: Shop, panel: Two}]}}",
             ["error", "error"],
         ),
         ("exclusions:\n  target-instance-rule:\n  target-promql-rule:\nverbose: true\nautofix: true\n", ["error", "error", "error"]),
@@ -42,7 +42,7 @@ def test_waivers_cover_what_their_entries_name(config: str, expected: list[str])
 
 
 def test_an_exclusion_wins_over_a_warning() -> None:
-    assert severities("exclusions: {target-job-rule: }\nwarnings: {target-job-rule: }\n") == []
+    assert severities("exclusions: {target-reference-rule: }\nwarnings: {target-reference-rule: }\n") == []
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_an_exclusion_wins_over_a_warning() -> None:
         (b"exclusions: [a", "not valid YAML"),
         (b"\xff", "not UTF-8"),
         (b"- a", "the file: "),
-        (b"warnings:\n  target-job-rule: yes please\n", "warnings.target-job-rule"),
+        (b"warnings:\n  target-reference-rule: yes please\n", "warnings.target-reference-rule"),
     ],
 )
 def test_a_file_that_cannot_be_read_says_what_is_wrong(body: bytes, words: str) -> None:
@@ -65,8 +65,8 @@ def test_a_file_that_cannot_be_read_says_what_is_wrong(body: bytes, words: str) 
     ("config", "unknown"),
     [
         ("", []),
-        ("exclusions: {target-job-rule: }\nwarnings:\nverbose: true\nautofix: true\n", []),
-        ("warnigs:\n  target-job-rule:\nexclusions:\n", ["'warnigs'"]),
+        ("exclusions: {target-reference-rule: }\nwarnings:\nverbose: true\nautofix: true\n", []),
+        ("warnigs:\n  target-reference-rule:\nexclusions:\n", ["'warnigs'"]),
         ("warnigs:\nx: a\n", ["'warnigs'", "'x'"]),
         ("\n".join(f"k{number}: " for number in range(9)), [f"'k{number}'" for number in range(5)]),
     ],

@@ -11,8 +11,13 @@ from dashwright.standalone.cli import app
 from dashwright.standalone.lint import check
 
 GOOD = {"title": "Good", "editable": False, "panels": []}
-BAD = {"title": "Bad", "panels": []}
-RULE = "uneditable-dashboard"
+CHOOSER = {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"}
+PANEL = {"type": "text", "title": "P", "targets": [{"refId": "A"}, {"refId": "A"}]}
+BAD = {"title": "Bad", "editable": False, "templating": {"list": [CHOOSER]}, "panels": [PANEL]}
+PLAIN = {"title": "Plain", "panels": []}
+"""One that breaks no rule but a convention."""
+
+RULE = "target-ref-id-rule"
 WARN = f"warnings:\n  {RULE}:\n"
 
 Write = Callable[[str, Any], str]
@@ -36,6 +41,7 @@ def test_a_directory_is_linted_with_what_lies_below(write: Write, capsys: pytest
     """Not what is hidden, nor what holds something else."""
     write("d/a.json", BAD)
     write("d/deep/b.yaml", "apiVersion: dashboard.grafana.app/v1beta1\nkind: Dashboard\nspec: {title: B}\n")
+    write("d/deep/sent.json", {"dashboard": PLAIN})
     write("d/c.json", GOOD)
     write("d/package.json", {"name": "x"})
     write("d/folder.yaml", "apiVersion: folder.grafana.app/v1beta1\nkind: Folder\nspec: {title: F}\n")
@@ -43,13 +49,29 @@ def test_a_directory_is_linted_with_what_lies_below(write: Write, capsys: pytest
     write("d/notes.txt", "x")
     assert check(["d"]) == 1
     told = capsys.readouterr().out.splitlines()
-    assert [line for line in told if not line.startswith(" ")] == ["d/a.json", "d/deep/b.yaml", "2 errors, 0 warnings in 3 dashboards"]
+    assert [line for line in told if not line.startswith(" ")] == [
+        "d/a.json",
+        "d/deep/b.yaml",
+        "d/deep/sent.json",
+        "1 error, 2 warnings in 4 dashboards",
+    ]
     assert told[1].startswith(f"  error    {RULE}: ")
+    assert told[1].endswith(" (/panels/0)")
+    assert told[3].endswith(" (/spec/editable)")
+    assert told[5].endswith(" (/dashboard/editable)")
 
 
 @pytest.mark.parametrize(
     ("document", "config", "strict", "status"),
-    [(GOOD, "", False, 0), (GOOD, "", True, 0), (BAD, "", False, 1), (BAD, WARN, False, 0), (BAD, WARN, True, 1)],
+    [
+        (GOOD, "", False, 0),
+        (GOOD, "", True, 0),
+        (PLAIN, "", False, 0),
+        (PLAIN, "", True, 1),
+        (BAD, "", False, 1),
+        (BAD, WARN, False, 0),
+        (BAD, WARN, True, 1),
+    ],
 )
 def test_the_status_is_that_of_the_worst(write: Write, document: Any, config: str, *, strict: bool, status: int) -> None:
     name = write("a.json", document)
@@ -108,3 +130,53 @@ def test_it_is_a_command(write: Write, capsys: pytest.CaptureFixture[str]) -> No
         app(["lint", name, "--json", "--strict"])
     assert ended.value.code == 1
     assert json.loads(capsys.readouterr().out)[0]["path"] == name
+
+
+def test_a_summary_counts_by_rule(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """Errors first, then what is found most often; each with the number of files."""
+    write("d/bad.json", BAD)
+    write("d/a.json", PLAIN)
+    write("d/b.json", PLAIN)
+    assert check(["d"], summary=True) == 1
+    told = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert told[1:3] == [["error", RULE, "1", "1"], ["warning", "uneditable-dashboard", "2", "2"]]
+    assert " ".join(told[3]) == "1 error, 2 warnings in 3 dashboards"
+
+
+def test_one_rule_is_checked(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """By its name; one that is none is refused, and the others are named."""
+    name = write("bad.json", BAD)
+    assert check([name], rule=["uneditable-dashboard"]) == 0
+    assert check([name], rule=["uneditable-dashboard", RULE]) == 1
+    capsys.readouterr()
+    assert check([name], rule=["target-refid-rule"]) == 2
+    assert RULE in capsys.readouterr().err
+
+
+def test_annotations_name_file_line_and_rule(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a workflow command gives a meaning to is escaped."""
+    name = write("odd, 100%: (a).json", json.dumps(BAD | {"panels": [PANEL | {"title": "a\nb"}]}, indent=2))
+    assert check([name], format="github") == 1
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("::error file=odd%2C 100%25%3A (a).json,line=15,title=target-ref-id-rule::panel 'a")
+
+
+def test_sarif_names_rule_level_and_place(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """In version 2.1.0, with a line and the JSON pointer; YAML has lines, too."""
+    write("d/a b.json", json.dumps(BAD, indent=2))
+    write("d/b.yaml", "kind: Dashboard\nspec:\n  title: B\n  editable: true\n")
+    assert check(["d"], format="sarif") == 1
+    document = json.loads(capsys.readouterr().out)
+    (run,) = document["runs"]
+    assert (document["version"], [rule["id"] for rule in run["tool"]["driver"]["rules"]]) == ("2.1.0", [RULE, "uneditable-dashboard"])
+    bad, plain = run["results"]
+    assert (bad["ruleId"], bad["level"]) == (RULE, "error")
+    place = bad["locations"][0]
+    assert place["physicalLocation"] == {"artifactLocation": {"uri": "d/a%20b.json"}, "region": {"startLine": 15}}
+    assert place["logicalLocations"] == [{"fullyQualifiedName": "/panels/0"}]
+    assert plain["locations"][0]["physicalLocation"]["region"] == {"startLine": 4}
+
+
+def test_our_own_examples_pass() -> None:
+    """They are no model of every convention, and nothing in them is broken."""
+    assert check([str(Path(__file__).parents[3] / "examples")]) == 0

@@ -3,42 +3,40 @@
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
-from rich.console import Console
-from rich.text import Text
 
-from dashwright.common.document import read_json, write_json
-from dashwright.common.errors import DashwrightError, Invalid
+from dashwright.common.document import read_json
+from dashwright.common.errors import BadRequest, DashwrightError, Invalid
 from dashwright.common.jobs import paths
 from dashwright.common.models.repository_views import LintIssue, LintSeverity
 from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.domain.lint.config import FILE, Config, read_config
-from dashwright.jobs_worker.domain.lint.linter import fault_of_config, lint
+from dashwright.jobs_worker.domain.lint.linter import RULES, fault_of_config, lint
 from dashwright.jobs_worker.domain.recognition import is_classic, is_resource, wrapped
 from dashwright.jobs_worker.domain.resource import LARGEST_FILE, check_size, text_of
-from dashwright.standalone.terminal import plain, told
+from dashwright.standalone.lint_formats import Report, print_github, print_json, print_sarif, print_summary, print_text
+from dashwright.standalone.terminal import told
 
 FOUND, NOT_RUN = 1, 2
-_PIPED_WIDTH = 1000
 
-
-@dataclass(frozen=True, slots=True)
-class _Linted:
-    path: str
-    issues: Sequence[LintIssue]
-
-    def count(self, severity: LintSeverity) -> int:
-        return sum(issue.severity is severity for issue in self.issues)
+Format = Literal["text", "json", "github", "sarif"]
 
 
 def check(
-    files: list[str], /, *, config: Path | None = None, strict: bool = False, as_json: Annotated[bool, Parameter(name="--json")] = False
+    files: list[str],
+    /,
+    *,
+    config: Path | None = None,
+    rule: Sequence[str] = (),
+    summary: bool = False,
+    strict: bool = False,
+    format: Format = "text",  # noqa: A002 - the name of the option
+    as_json: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
-    """Tell what could be better about dashboards, by rules that look at their files alone.
+    """Check dashboards by rules that look at their files alone.
 
     The exit status is 0 where no error was found, 1 where one was, 2 when a file cannot be read.
 
@@ -48,46 +46,71 @@ def check(
         Dashboards, JSON or YAML by their names, or directories: those below them, but what is hidden and what holds something else.
     config
         Which rules do not apply where, instead of the file .dashboard-lint of this directory.
+    rule
+        Check this rule only; may be given several times.
+    summary
+        Print how often each rule was broken, instead of each place.
     strict
-        Warnings count as errors.
+        Count warnings as errors.
+    format
+        text for people, json, github (annotations in a workflow of GitHub) or sarif (code scanning).
     as_json
-        Print what was found as JSON: a list of {path, issues}, issues of {severity, rule, message}.
+        The same as --format json.
     """
     try:
+        _check_rules(rule)
         settings, of_config = _config(config)
-        linted = [_Linted(str(path), lint(spec, settings)) for path, spec in _dashboards(files)]
+        linted = [Report(str(path), at, _chosen(lint(spec, settings), rule)) for path, at, spec in _dashboards(files)]
     except (DashwrightError, OSError) as error:
         sys.stderr.write(f"dashwright lint: {told(error)}\n")
         return NOT_RUN
-    told_of = [*of_config, *linted]
-    if as_json:
-        _print_json(told_of)
-    else:
-        _print(told_of, dashboards=len(linted))
+    reports = [*of_config, *linted]
+    chosen: Format = "json" if as_json else format
+    match chosen:
+        case "json":
+            print_json(reports)
+        case "github":
+            print_github(reports)
+        case "sarif":
+            print_sarif(reports)
+        case "text":
+            (print_summary if summary else print_text)(reports, dashboards=len(linted))
     failing = (LintSeverity.ERROR, LintSeverity.WARNING) if strict else (LintSeverity.ERROR,)
-    return FOUND if any(item.count(severity) for item in told_of for severity in failing) else 0
+    return FOUND if any(report.count(severity) for report in reports for severity in failing) else 0
 
 
-def _config(given: Path | None) -> tuple[Config | None, list[_Linted]]:
-    """The configuration, and what is said of its own file, if anything."""
+def _check_rules(names: Iterable[str]) -> None:
+    if unknown := [name for name in names if name not in RULES]:
+        raise BadRequest(f"there is no rule {unknown[0]!r}; there are {', '.join(RULES)}")
+
+
+def _chosen(issues: Sequence[LintIssue], rules: Sequence[str]) -> Sequence[LintIssue]:
+    return [issue for issue in issues if issue.rule in rules] if rules else issues
+
+
+def _config(given: Path | None) -> tuple[Config | None, list[Report]]:
+    """Return the configuration, and what is said of its own file, if anything."""
     path = given or Path(FILE)
     if given is None and not path.exists():
         return None, []
     config, unknown = read_config(path.read_bytes())
-    return config, [_Linted(str(path), [fault_of_config(message, LintSeverity.WARNING) for message in unknown])] if unknown else []
+    return config, [Report(str(path), "", [fault_of_config(message, LintSeverity.WARNING) for message in unknown])] if unknown else []
 
 
-def _dashboards(files: Iterable[str]) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Raises Invalid for a file that is named and holds no dashboard, OSError, and what reading raises: the text names the file."""
+def _dashboards(files: Iterable[str]) -> Iterator[tuple[Path, str, dict[str, Any]]]:
+    """Yield each file, where in it the dashboard's spec stands (a JSON pointer), and the spec.
+
+    Raises Invalid for a file that is named and holds no dashboard, OSError, and what reading raises: the text names the file.
+    """
     for name in files:
         path = Path(name)
         if path.is_dir():
             found = ((below, _spec(below)) for below in _below(path))
-            yield from ((below, spec) for below, spec in found if spec is not None)
+            yield from ((below, *spec) for below, spec in found if spec is not None)
         elif (spec := _spec(path)) is None:
             raise Invalid(f"{path}: holds no dashboard")
         else:
-            yield path, spec
+            yield path, *spec
 
 
 def _below(directory: Path) -> Iterator[Path]:
@@ -96,37 +119,17 @@ def _below(directory: Path) -> Iterator[Path]:
         yield from (Path(parent, name) for name in sorted(names) if paths.is_resource(name) and not paths.is_hidden(name))
 
 
-def _spec(path: Path) -> dict[str, Any] | None:
+def _spec(path: Path) -> tuple[str, dict[str, Any]] | None:
     try:
         check_size(path.stat().st_size, LARGEST_FILE)
         text = text_of(path.read_bytes())
         tree = read_json(text) if path.suffix == ".json" else read_yaml(text)
     except DashwrightError as fault:
         raise Invalid(f"{path}: {fault.message}") from fault
-    tree = wrapped(tree) or tree
     if is_classic(tree):
-        return dict(tree)
+        return "", dict(tree)
+    if (inner := wrapped(tree)) is not None:
+        return "/dashboard", inner
     if is_resource(tree) and tree.get("kind") == "Dashboard" and isinstance(tree.get("spec"), dict):
-        return dict(tree["spec"])
+        return "/spec", dict(tree["spec"])
     return None
-
-
-def _print_json(linted: Sequence[_Linted]) -> None:
-    shown = [{"path": item.path, "issues": [issue.model_dump(mode="json") for issue in item.issues]} for item in linted]
-    sys.stdout.write(write_json(shown).decode() + "\n")
-
-
-def _print(linted: Sequence[_Linted], dashboards: int) -> None:
-    console = Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH, highlight=False, soft_wrap=True)
-    for item in linted:
-        if item.issues:
-            console.print(Text(plain(item.path), style="bold"))
-        for issue in item.issues:
-            style = "red" if issue.severity is LintSeverity.ERROR else "yellow"
-            console.print(Text.assemble("  ", (f"{issue.severity.value:<7}", style), f"  {issue.rule}: {plain(issue.message)}"))
-    errors, warnings = (sum(item.count(severity) for item in linted) for severity in (LintSeverity.ERROR, LintSeverity.WARNING))
-    console.print(f"{_many(errors, 'error')}, {_many(warnings, 'warning')} in {_many(dashboards, 'dashboard')}")
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -186,6 +186,7 @@ class LintIssue(Shape):
     severity: Annotated[LintSeverity, Field(strict=False)] = Field(description="How serious it is")
     rule: str = Field(description="The rule that found it")
     message: str = Field(description="What is wrong")
+    pointer: str | None = Field(default=None, description="Where in the dashboard's spec: a JSON pointer, empty for all of it")
 
 
 class ResourceUrls(Shape):

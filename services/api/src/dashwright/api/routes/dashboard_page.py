@@ -1,7 +1,7 @@
 """``GET /d/{uid}``: a page for people that shows a dashboard, and what every page that shows one is made of."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Final
 
@@ -80,20 +80,35 @@ async def drawn_for(caller: Identity, spec: str, drawing: Drawing, drawings: Dra
         return error.message
 
 
-def page(title: str, where: str, drawn: Picture | str, problems: Sequence[str] = ()) -> Answer:
-    """All are plain texts; ``where`` says which dashboard it is. The page has no script and loads nothing: the picture is in it."""
+def page(
+    title: str, where: str, drawn: Picture | str, problems: Sequence[str] = (), advice: Mapping[str, Sequence[str]] | None = None
+) -> Answer:
+    """Return the page. All are plain texts; ``where`` says which dashboard it is, ``advice`` are groups of remarks by their names.
+
+    The page has no script and loads nothing: the picture is in it. Problems are above it, advice below.
+    """
     name = escape(title)
     body = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>{name}</title><style>{_STYLE}</style></head><body><h1>{name}</h1><p>{escape(where)}</p>"
-        f"{_listed(problems)}{_shown(drawn, name)}</body></html>"
+        f"{_listed(problems)}{_shown(drawn, name)}{_grouped(advice or {})}</body></html>"
     )
     return Answer(200, body.encode(), "text/html; charset=utf-8", _HEADERS)
 
 
 def _listed(problems: Sequence[str]) -> str:
-    items = "".join(f"<li>{escape(each)}</li>" for each in problems)
-    return f"<h2>Problems</h2><ul>{items}</ul>" if items else ""
+    return f"<h2>Problems</h2>{_items(problems)}" if problems else ""
+
+
+def _items(texts: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{escape(each)}</li>' for each in texts)}</ul>"
+
+
+def _grouped(advice: Mapping[str, Sequence[str]]) -> str:
+    groups = "".join(
+        f"<details><summary>{escape(name)} ({len(texts)})</summary>{_items(texts)}</details>" for name, texts in advice.items()
+    )
+    return f"<h2>Lint</h2>{groups}" if groups else ""
 
 
 def _shown(drawn: Picture | str, name: str) -> str:

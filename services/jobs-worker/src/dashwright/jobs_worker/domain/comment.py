@@ -234,10 +234,15 @@ def _detail(detail: Detail) -> str:
 
 
 def _lint(issues: Sequence[LintIssue]) -> Iterator[str]:
-    for issue in issues[:_MOST_ISSUES]:
-        yield f"- lint {issue.severity.value}, {code(issue.rule[:_SHORT])}: {plain(issue.message, _LONGEST_PROBLEM)}"
-    if len(issues) > _MOST_ISSUES:
-        yield f"- and {len(issues) - _MOST_ISSUES} more of lint"
+    """Yield a line for each rule, with the first issue that it found."""
+    groups: dict[tuple[str, str], list[LintIssue]] = {}
+    for issue in issues:
+        groups.setdefault((issue.severity.value, issue.rule), []).append(issue)
+    for (severity, rule), found in list(groups.items())[:_MOST_ISSUES]:
+        rest = f", and {len(found) - 1} more" if len(found) > 1 else ""
+        yield f"- lint {severity}, {code(rule[:_SHORT])}: {plain(found[0].message, _LONGEST_PROBLEM)}{rest}"
+    if len(groups) > _MOST_ISSUES:
+        yield f"- and {len(groups) - _MOST_ISSUES} more rules"
 
 
 def _counted(number: int, word: str) -> str:

@@ -1,5 +1,6 @@
 """``GET /preview/{repository}/{path}``: a page that shows the dashboard of a file as it is at a ref, before it is anywhere else."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from dashwright.common.errors import BadRequest
 from dashwright.common.jobs import paths
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.models.pictures import Drawing
+from dashwright.common.models.repository_views import LintSeverity
 
 
 def routes(files: Files, drawings: Drawings) -> list[Route]:
@@ -32,7 +34,7 @@ def routes(files: Files, drawings: Drawings) -> list[Route]:
         spec = _spec_of(wrapper)
         drawn = await _drawn(call, spec, drawing, drawings)
         where = f"{repository}: {path} at {wrapper.get('ref') or ref or 'the current state'}"
-        return page(str((spec or {}).get("title") or path), where, drawn, _problems(wrapper))
+        return page(str((spec or {}).get("title") or path), where, drawn, _problems(wrapper), _advice(wrapper))
 
     operation = Operation(
         "previewRepositoryFile",
@@ -65,5 +67,13 @@ def _spec_of(wrapper: Mapping[str, Any]) -> Any:
 
 
 def _problems(wrapper: Mapping[str, Any]) -> list[str]:
-    found = [str(error) for error in wrapper.get("errors") or ()]
-    return found + [f"{issue.get('severity')}: {issue.get('message')} ({issue.get('rule')})" for issue in wrapper.get("lint") or ()]
+    return [str(error) for error in wrapper.get("errors") or ()]
+
+
+def _advice(wrapper: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return what the rules found, by severity and rule, errors first."""
+    issues = sorted(wrapper.get("lint") or (), key=lambda issue: issue.get("severity") != LintSeverity.ERROR)
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for issue in issues:
+        found[f"{issue.get('severity')}: {issue.get('rule')}"].append(str(issue.get("message")))
+    return found

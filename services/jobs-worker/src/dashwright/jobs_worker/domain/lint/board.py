@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dashwright.common.models.expressions import EXPRESSION_UIDS
-from dashwright.jobs_worker.domain.trees import object_in, objects_of
+from dashwright.jobs_worker.domain.trees import object_in
 
 EXPRESSION: Final = "__expr__"
 
@@ -39,6 +39,7 @@ class Variable:
     is_multi: bool
     all_value: str
     reloads_on_time_change: bool
+    pointer: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class Target:
     ref_id: str
     type: str
     query: Mapping[str, Any]
+    pointer: str
 
     def text(self, name: str) -> str:
         value = self.query.get(name)
@@ -57,7 +59,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """``is_library``: what it shows stands elsewhere."""
+    """One panel; ``pointer`` is where it stands in the spec. ``is_library``: what it shows stands elsewhere."""
 
     title: str
     description: str
@@ -67,6 +69,7 @@ class Panel:
     field_config: Mapping[str, Any]
     options: Mapping[str, Any]
     is_library: bool
+    pointer: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +87,15 @@ class Board:
 def board_of(spec: Mapping[str, Any]) -> Board:
     """What has another shape than it should is as if it were not there."""
     if isinstance(spec.get("elements"), dict):
-        variables = [_variable(object_in(item, "spec"), str(item.get("kind"))) for item in objects_of(spec.get("variables"))]
+        variables = [_variable(object_in(item, "spec"), str(item.get("kind")), f"{at}/spec") for at, item in _listed(spec, "/variables")]
         named = _types(variables)
-        found = [_element(object_in(item, "spec"), named) for item in spec["elements"].values() if _kind(item) == "Panel"]
-        found += [_element({}, named, is_library=True) for item in spec["elements"].values() if _kind(item) == "LibraryPanel"]
+        places = [(f"/elements/{_escaped(name)}/spec", item) for name, item in spec["elements"].items()]
+        found = [_element(object_in(item, "spec"), named, at) for at, item in places if _kind(item) == "Panel"]
+        found += [_element({}, named, at, is_library=True) for at, item in places if _kind(item) == "LibraryPanel"]
     else:
-        listed = objects_of(object_in(spec, "templating").get("list"))
-        variables = [_variable(item, str(item.get("type"))) for item in listed]
+        variables = [_variable(item, str(item.get("type")), at) for at, item in _listed(spec, "/templating/list")]
         named = _types(variables)
-        found = [_panel(item, named) for item in _classic_panels(spec)]
+        found = [_panel(item, named, at) for at, item in _classic_panels(spec)]
     return Board(_text(spec, "title"), spec.get("editable", True) is not False, variables, found)
 
 
@@ -111,7 +114,22 @@ def _types(variables: Sequence[Variable]) -> dict[str, str]:
     return {variable.name: variable.source_type for variable in variables if variable.source_type}
 
 
-def _variable(item: Mapping[str, Any], kind: str) -> Variable:
+def _listed(tree: Mapping[str, Any], pointer: str, at: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the objects of a list with their JSON pointers; ``at`` is where ``tree`` itself stands."""
+    *above, name = pointer.strip("/").split("/")
+    for part in above:
+        tree = object_in(tree, part)
+    listed = tree.get(name)
+    for index, item in enumerate(listed if isinstance(listed, list) else ()):
+        if isinstance(item, dict):
+            yield f"{at}{pointer}/{index}", item
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _variable(item: Mapping[str, Any], kind: str, pointer: str) -> Variable:
     query = item.get("pluginId", item.get("query"))
     return Variable(
         name=_text(item, "name"),
@@ -122,22 +140,24 @@ def _variable(item: Mapping[str, Any], kind: str) -> Variable:
         is_multi=item.get("multi") is True,
         all_value=_text(item, "allValue"),
         reloads_on_time_change=item.get("refresh") in _ON_TIME_CHANGE,
+        pointer=pointer,
     )
 
 
-def _classic_panels(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Also those in closed rows, and those of the rows of old."""
-    for panel in objects_of(spec.get("panels")):
+def _classic_panels(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield panels with their JSON pointers, also those in closed rows, and those of the rows of old."""
+    for at, panel in _listed(spec, "/panels"):
         if panel.get("type") != "row":
-            yield panel
-        yield from objects_of(panel.get("panels"))
-    for row in objects_of(spec.get("rows")):
-        yield from objects_of(row.get("panels"))
+            yield at, panel
+        yield from _listed(panel, "/panels", at)
+    for at, row in _listed(spec, "/rows"):
+        yield from _listed(row, "/panels", at)
 
 
-def _panel(item: Mapping[str, Any], named: Mapping[str, str]) -> Panel:
+def _panel(item: Mapping[str, Any], named: Mapping[str, str], pointer: str) -> Panel:
     source = _source(item)
-    targets = [_target(index, query, _source(query), source, named) for index, query in enumerate(objects_of(item.get("targets")))]
+    listed = _listed(item, "/targets", pointer)
+    targets = [_target(index, query, _source(query), source, named, at) for index, (at, query) in enumerate(listed)]
     return Panel(
         title=_text(item, "title"),
         description=_text(item, "description"),
@@ -147,28 +167,31 @@ def _panel(item: Mapping[str, Any], named: Mapping[str, str]) -> Panel:
         field_config=object_in(item, "fieldConfig"),
         options=object_in(item, "options"),
         is_library="libraryPanel" in item,
+        pointer=pointer,
     )
 
 
-def _element(item: Mapping[str, Any], named: Mapping[str, str], *, is_library: bool = False) -> Panel:
+def _element(item: Mapping[str, Any], named: Mapping[str, str], pointer: str, *, is_library: bool = False) -> Panel:
     shown = object_in(item, "vizConfig")
     kind = _text(shown, "group") or _text(shown, "kind")
-    queries = [object_in(query, "spec") for query in objects_of(object_in(object_in(item, "data"), "spec").get("queries"))]
+    places = [(f"{at}/spec", object_in(query, "spec")) for at, query in _listed(item, "/data/spec/queries", pointer)]
+    queries = [query for _, query in places]
     targets = []
-    for index, query in enumerate(queries):
+    for index, (at, query) in enumerate(places):
         asked = object_in(query, "query")
         body = {**object_in(asked, "spec"), "refId": _text(query, "refId")}
-        targets.append(_target(index, body, _source(query, asked), Source(), named))
+        targets.append(_target(index, body, _source(query, asked), Source(), named, at))
     source = _source(queries[0], object_in(queries[0], "query")) if queries else Source()
     config = object_in(shown, "spec")
     title, description = _text(item, "title"), _text(item, "description")
-    return Panel(title, description, kind, source, targets, object_in(config, "fieldConfig"), object_in(config, "options"), is_library)
+    options = object_in(config, "options")
+    return Panel(title, description, kind, source, targets, object_in(config, "fieldConfig"), options, is_library, pointer)
 
 
-def _target(index: int, query: Mapping[str, Any], own: Source, of_panel: Source, named: Mapping[str, str]) -> Target:
+def _target(index: int, query: Mapping[str, Any], own: Source, of_panel: Source, named: Mapping[str, str], pointer: str) -> Target:
     source = own if own != Source() else of_panel
     kind = EXPRESSION if is_expression(source) else source.type or named.get(source.variable, "")
-    return Target(index, _text(query, "refId"), named.get(variable_in(kind), kind), query)
+    return Target(index, _text(query, "refId"), named.get(variable_in(kind), kind), query, pointer)
 
 
 def _source(item: Mapping[str, Any], asked: Mapping[str, Any] | None = None) -> Source:

@@ -29,13 +29,10 @@ RULES: Final[Mapping[str, Rule]] = {
     "target-counter-agg-rule": queries.counters_are_rated,
     "uneditable-dashboard": templates.is_editable,
 }
-"""By the names that configurations use; the first four are this program's own, and tell what is broken."""
+"""By the names that configurations use; the first four are this program's own."""
 
 BROKEN: Final = frozenset({"target-reference-rule", "target-cycle-rule", "target-ref-id-rule"})
-"""Rules that find what cannot work, whatever anybody's taste."""
-
-_WARNINGS: Final = frozenset({"target-datasource-type-rule"})
-"""Rules that never find an error: elsewhere the dashboard may be in order."""
+"""Rules that find what cannot work, and so errors; all others warn of a convention that is not kept."""
 
 MOST: Final = 200
 """Issues told of one dashboard."""
@@ -62,9 +59,9 @@ def _issues(spec: Mapping[str, Any], config: Config) -> Iterator[LintIssue]:
     for name, rule in RULES.items():
         for finding in rule(board):
             if not config.excludes(name, board.title, finding):
-                is_warning = name in _WARNINGS or config.only_warns(name, board.title, finding)
+                is_warning = name not in BROKEN or config.only_warns(name, board.title, finding)
                 severity = LintSeverity.WARNING if is_warning else LintSeverity.ERROR
-                yield LintIssue(severity=severity, rule=name, message=_message(finding))
+                yield LintIssue(severity=severity, rule=name, message=_message(finding), pointer=finding.pointer)
 
 
 def _message(finding: Finding) -> str:

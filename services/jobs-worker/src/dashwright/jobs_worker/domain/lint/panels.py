@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from dashwright.jobs_worker.domain.lint.board import Board, Panel, Source, is_expression
-from dashwright.jobs_worker.domain.lint.finding import Finding
+from dashwright.jobs_worker.domain.lint.finding import Finding, in_panel
 
 _WITH_NUMBERS: Final = ("stat", "singlestat", "graph", "table", "timeseries", "gauge")
 _WITH_SOURCE: Final = ("singlestat", "graph", "table", "timeseries")
@@ -19,25 +19,25 @@ def source_is_variable(board: Board) -> Iterator[Finding]:
     for panel in _panels(board, _WITH_SOURCE):
         if panel.targets and not _is_fixed(panel.source) and panel.source.variable not in names:
             named = f"the data source {panel.source.uid}" if panel.source.uid else "the default data source"
-            yield Finding(f"asks {named}: let a variable of type datasource choose it", panel.title)
+            yield in_panel(panel, f"asks {named}: let a variable of type datasource choose it")
 
 
 def has_title_and_description(board: Board) -> Iterator[Finding]:
     for panel in _panels(board, _WITH_NUMBERS):
         if missing := [name for name in ("title", "description") if not getattr(panel, name).strip()]:
-            yield Finding(f"has no {' and no '.join(missing)}", panel.title)
+            yield in_panel(panel, f"has no {' and no '.join(missing)}")
 
 
 def has_unit(board: Board) -> Iterator[Finding]:
     for panel in _panels(board, _WITH_NUMBERS):
         if not (_units(panel) or _shows_words(panel)):
-            yield Finding("its values have no unit: set one in fieldConfig.defaults.unit (none, where they are counts)", panel.title)
+            yield in_panel(panel, "its values have no unit: set one in fieldConfig.defaults.unit (none, where they are counts)")
 
 
 def has_targets(board: Board) -> Iterator[Finding]:
     for panel in _panels(board, _WITH_NUMBERS):
         if not panel.targets:
-            yield Finding("has no query", panel.title)
+            yield in_panel(panel, "has no query")
 
 
 def _panels(board: Board, types: tuple[str, ...]) -> Iterator[Panel]:

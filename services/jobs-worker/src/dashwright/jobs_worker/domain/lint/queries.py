@@ -5,7 +5,7 @@ from typing import Final
 
 from dashwright.jobs_worker.domain.lint import promql
 from dashwright.jobs_worker.domain.lint.board import Board, Panel, Target, variable_in
-from dashwright.jobs_worker.domain.lint.finding import Finding, Rule
+from dashwright.jobs_worker.domain.lint.finding import Finding, Rule, in_query
 
 _RATES: Final = ("rate", "irate", "increase")
 _INTERVALS: Final = ("$__rate_interval", "${__rate_interval}")
@@ -22,7 +22,7 @@ def rates_over_rate_interval(board: Board) -> Iterator[Finding]:
         for part in promql.read(target.text("expr")):
             if isinstance(part, promql.Range) and part.function in _RATES and part.text not in _INTERVALS:
                 message = f"{part.function} is over [{part.text[:80]}]: use [$__rate_interval], which always holds enough points"
-                yield Finding(_of(target, message), panel.title, target.index)
+                yield in_query(panel, target, _of(target, message))
 
 
 def counters_are_rated(board: Board) -> Iterator[Finding]:
@@ -30,7 +30,7 @@ def counters_are_rated(board: Board) -> Iterator[Finding]:
         for selector in _selectors(target):
             if selector.metric.endswith(_COUNTERS) and ":" not in selector.metric and _OF_COUNTERS.isdisjoint(selector.within):
                 message = f"{selector.metric[:80]} counts up until it begins anew: use rate, irate or increase of it"
-                yield Finding(_of(target, message), panel.title, target.index)
+                yield in_query(panel, target, _of(target, message))
 
 
 def label_matcher(label: str) -> Rule:
@@ -41,7 +41,7 @@ def label_matcher(label: str) -> Rule:
             for selector in _selectors(target):
                 if not any(_matches(matcher, label) for matcher in selector.matchers):
                     message = f'{selector.metric[:80] or "a selector"} is not narrowed by {label}=~"${label}"'
-                    yield Finding(_of(target, message), panel.title, target.index)
+                    yield in_query(panel, target, _of(target, message))
 
     return check
 

@@ -10,7 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final
 
 from dashwright.jobs_worker.domain.lint.board import EXPRESSION, Board, Target
-from dashwright.jobs_worker.domain.lint.finding import Finding
+from dashwright.jobs_worker.domain.lint.finding import Finding, in_panel, in_query
 
 _REFERENCE: Final = re.compile(r"\$(?:\{([^}]+)\}|([A-Za-z_]\w*))")
 _KNOWN_TYPES: Final = frozenset(
@@ -36,7 +36,7 @@ def references_exist(board: Board) -> Iterator[Finding]:
         there = {target.ref_id for target in panel.targets}
         for target in panel.targets:
             for name in sorted(set(_references(target, variables)) - there):
-                yield Finding(f"query {target.ref_id}: refers to {name}, which the panel does not have", panel.title, target.index)
+                yield in_query(panel, target, f"query {target.ref_id}: refers to {name}, which the panel does not have")
 
 
 def references_end(board: Board) -> Iterator[Finding]:
@@ -44,23 +44,23 @@ def references_end(board: Board) -> Iterator[Finding]:
     for panel in board.panels:
         graph = {target.ref_id: _references(target, variables) for target in panel.targets}
         if cycle := _cycle(graph):
-            yield Finding(f"its queries refer to one another in a circle: {' → '.join(cycle)}", panel.title)
+            yield in_panel(panel, f"its queries refer to one another in a circle: {' → '.join(cycle)}")
 
 
 def ref_ids_are_unique(board: Board) -> Iterator[Finding]:
     for panel in board.panels:
         for ref_id, times in Counter(target.ref_id for target in panel.targets).items():
             if ref_id and times > 1:
-                yield Finding(f"{times} queries have the refId {ref_id}: give each its own", panel.title)
+                yield in_panel(panel, f"{times} queries have the refId {ref_id}: give each its own")
 
 
 def types_are_known(board: Board) -> Iterator[Finding]:
     for panel in board.panels:
-        first = {target.type: target.index for target in reversed(panel.targets)}
+        first = {target.type: target for target in reversed(panel.targets)}
         for kind in dict.fromkeys(target.type for target in panel.targets):
             if kind and kind not in _KNOWN_TYPES and not kind.startswith("$"):
                 message = f"data sources of type {kind[:80]} are not asked here: its queries will have no data"
-                yield Finding(message, panel.title, first[kind])
+                yield in_query(panel, first[kind], message)
 
 
 def _references(target: Target, variables: set[str]) -> Sequence[str]:

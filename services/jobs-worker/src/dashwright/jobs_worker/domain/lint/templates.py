@@ -4,14 +4,17 @@ from collections.abc import Iterator
 from typing import Final
 
 from dashwright.jobs_worker.domain.lint.board import Board
-from dashwright.jobs_worker.domain.lint.finding import Finding, Rule
+from dashwright.jobs_worker.domain.lint.finding import Finding, Rule, in_variable
 
 _ALL: Final = ".+"
 
 
 def is_editable(board: Board) -> Iterator[Finding]:
     if board.is_editable:
-        yield Finding("the dashboard can be edited where it is shown: set editable to false, so that it is changed where it is kept")
+        yield Finding(
+            "the dashboard can be edited where it is shown: set editable to false, so that it is changed where it is kept",
+            pointer="/editable",
+        )
 
 
 def source_variable(board: Board) -> Iterator[Finding]:
@@ -23,15 +26,15 @@ def source_variable(board: Board) -> Iterator[Finding]:
     for variable in found:
         names = [f"{variable.source_type}_datasource", *(["datasource"] if len(found) == 1 else [])]
         if variable.name not in names:
-            yield Finding(f"the variable {variable.name} chooses a data source: name it {' or '.join(reversed(names))}")
+            yield in_variable(variable, f"the variable {variable.name} chooses a data source: name it {' or '.join(reversed(names))}")
         if len(found) == 1 and variable.label.lower() != "data source":
-            yield Finding(f"the variable {variable.name} is labelled {variable.label!r}: label it 'Data source'")
+            yield in_variable(variable, f"the variable {variable.name} is labelled {variable.label!r}: label it 'Data source'")
 
 
 def reloads(board: Board) -> Iterator[Finding]:
     for variable in board.variables:
         if variable.asks and not variable.reloads_on_time_change:
-            yield Finding(f"the variable {variable.name} keeps its values when the time range changes: set its refresh to 2")
+            yield in_variable(variable, f"the variable {variable.name} keeps its values when the time range changes: set its refresh to 2")
 
 
 def label_variable(label: str) -> Rule:
@@ -45,14 +48,14 @@ def label_variable(label: str) -> Rule:
             yield Finding(f"no variable {label}: add one, of type query, to choose the {label} by")
             return
         if not variable.asks:
-            yield Finding(f"the variable {label} does not ask for its values: make it one of type query")
+            yield in_variable(variable, f"the variable {label} does not ask for its values: make it one of type query")
         elif variable.source.variable not in {other.name for other in board.variables if other.source_type}:
-            yield Finding(f"the variable {label} asks a fixed data source: let a variable choose it")
+            yield in_variable(variable, f"the variable {label} asks a fixed data source: let a variable choose it")
         if variable.label.lower() != label:
-            yield Finding(f"the variable {label} is labelled {variable.label!r}: label it {label!r}")
+            yield in_variable(variable, f"the variable {label} is labelled {variable.label!r}: label it {label!r}")
         if not variable.is_multi:
-            yield Finding(f"only one {label} can be chosen: set multi of its variable to true")
+            yield in_variable(variable, f"only one {label} can be chosen: set multi of its variable to true")
         if variable.all_value != _ALL:
-            yield Finding(f"allValue of the variable {label} is {variable.all_value!r}: set it to {_ALL!r}")
+            yield in_variable(variable, f"allValue of the variable {label} is {variable.all_value!r}: set it to {_ALL!r}")
 
     return check

@@ -1,0 +1,130 @@
+"""A repository of a plugin for Grafana, with dashboards beside sources, packages and configurations: every commit of it is synced well."""
+
+import json
+from urllib.parse import quote
+
+from tests.contract.api.conftest import ADMIN
+from tests.contract.api.git.trial import REPOSITORIES, Trial, dashboard, well
+
+from dashwright.jobs_worker.domain.resource import LARGEST_FILE
+
+HOME = dashboard("home", "Home")
+FIRST = {
+    "package.json": '{"name": "monitoring-dashboards", "version": "3.1.0", "private": true}',
+    "docker-compose.yml": "x-base: &base {image: grafana}\nservices:\n  web:\n    <<: *base\n",
+    "codecov.yml": "coverage:\n  status: {project: off}\n",
+    ".github/workflows/build.yml": "on:\n  push:\n---\nbroken: [",
+    ".vscode/settings.json": "{ // comments\n}",
+    ".prettierrc": "{",
+    "README.md": "# Dashboards",
+    "misc/cleanup-dash.py": "print(1)",
+    "misc/__init__.py": "",
+    "dashboards/MySQL/MySQL_Instance_Summary.json": dashboard("mysql-instance", "MySQL Instance Summary"),
+    "dashboards/OS/CPU_Utilization_Details.json": json.dumps(
+        {"title": "CPU", "schemaVersion": 14, "rows": [{"title": "Row", "panels": [{"id": 1, "type": "graph", "title": "P"}]}]}
+    ),
+    "dashboards/Insight/Home_Dashboard.json": HOME,
+    "pmm-app/package.json": '{"name": "pmm-app", "scripts": {}}',
+    "pmm-app/tsconfig.json": '{\n  // paths of the toolkit\n  "include": ["src", "types",],\n  "compilerOptions": {}\n}\n',
+    "pmm-app/src/plugin.json": '{"type": "app", "name": "PMM", "id": "pmm-app", "includes": [{"type": "dashboard", "name": "Home"}]}',
+    "pmm-app/src/pmm-check/stub.json": '[{"labels": {"severity": "error"}}]',
+    "pmm-app/src/onboard/components/TipsContainer/data/very/deep/below/tips.json": '{"tips": []}',
+    "pmm-app/src/onboard/components/Tips.tsx": "export {}",
+    "pmm-app/tests/ia/templates/template.yml": "---\ntemplates:\n  - name: rule\n    expr: '[[ .threshold ]]'\n",
+    "pmm-app/tests/ia/templates/empty.json": "",
+    "pmm-app/chart/templates/service.yaml": "{{- if .Values.on }}\nkind: Service\n{{- end }}\n",
+}
+LATER: list[dict[str, str | None]] = [
+    {
+        "dashboards/Experimental/MongoDB_ReplSet_Summary_(New).json": dashboard("mongo-new", "MongoDB (new)"),
+        "dashboards/Kubernetes (experimental)/Kubernetes_Pods_Status.json": dashboard("pods", "Pods"),
+        "dashboards/Experimental/MongoDB Instance & + ' , # = ; @ ! [a] {b} ~ %20 (new)-17.json": dashboard("odd", "Odd"),
+    },
+    {"pmm-app/dist/dashboards/Home_Dashboard.json": HOME, "pmm-app/dist/plugin.json": "{}"},
+    {"dashboards/MySQL/Large.json": dashboard("large", "x" * 4000).replace("}", " " * (LARGEST_FILE - 10_000) + "}", 1)},
+    {"dashboards/Insight/Home_Dashboard.json": None, "pmm-app/package.json": None},
+    {
+        "dashboards/Experimental/MongoDB_ReplSet_Summary_(New).json": None,
+        "dashboards/MySQL/MongoDB_(New).json": dashboard("mongo-new", "Moved"),
+    },
+]
+
+
+async def folders(trial: Trial) -> set[str]:
+    found = await trial.api.sql("select coalesce(json_agg(source_path), '[]')::text from resource where resource = 'folders'")
+    return {path for path in json.loads(found) if path}
+
+
+async def stored(trial: Trial) -> dict[str, str]:
+    found = await trial.api.sql(
+        "select coalesce(json_object_agg(source_path, name), '{}')::text from resource where resource = 'dashboards'"
+    )
+    kept: dict[str, str] = json.loads(found)
+    return kept
+
+
+async def write_from_here(trial: Trial) -> None:
+    _, team = await trial.api("GET", f"{REPOSITORIES}/team")
+    team["spec"]["workflows"] = ["write"]
+    assert (await trial.api("PUT", f"{REPOSITORIES}/team", team))[0] == 200
+
+
+async def test_every_commit_is_synced_well(trial: Trial) -> None:
+    """Dashboards of any name are stored; copies, and what holds no dashboard, are no errors, and make no folders."""
+    trial.work.commit(dict(FIRST))
+    await trial.make()
+    assert well(await trial.status()), await trial.errors()
+    assert set(await stored(trial)) == {path for path in FIRST if path.startswith("dashboards/")}
+    assert await folders(trial) == {"dashboards", "dashboards/MySQL", "dashboards/OS", "dashboards/Insight"}
+    for files in LATER:
+        trial.work.commit(dict(files))
+        assert well(await trial.later()), await trial.errors()
+    assert (await stored(trial))["pmm-app/dist/dashboards/Home_Dashboard.json"] == "home"
+    before = await stored(trial), await folders(trial)
+    await trial.rename("Looked at as a whole")
+    assert well(await trial.later())
+    status = json.loads(await trial.api.sql("select status from job order by created_at desc limit 1"))
+    whole = next(entry for entry in status["summary"] if entry["resource"] == "dashboards")
+    assert (await stored(trial), await folders(trial)) == before
+    assert (whole["ignored"], whole["warning"], whole["error"]) == (11, 1, 0)
+
+
+async def test_any_name_is_reached_over_http(trial: Trial) -> None:
+    """A file whose name has every kind of sign is read, edited, previewed and removed by its path, and has a history."""
+    trial.work.commit(dict(FIRST))
+    await trial.make()
+    await write_from_here(trial)
+    trial.work.commit(dict(LATER[0]))
+    assert well(await trial.later())
+    path = next(path for path in LATER[0] if "%20" in path)
+    place = quote(path, safe="/")
+    _, read = await trial.api("GET", f"{REPOSITORIES}/team/files/{place}")
+    assert (read["path"], read["resource"]["file"]["metadata"]["name"]) == (path, "odd")
+    status, edited = await trial.api("PUT", f"{REPOSITORIES}/team/files/{place}", json.loads(dashboard("odd", "Edited")))
+    assert (status, edited.get("errors")) == (200, None)
+    _, history = await trial.api("GET", f"{REPOSITORIES}/team/history/{place}")
+    assert len(history["items"]) == 2
+    assert (await trial.titles())["odd"] == "Edited"
+    async with trial.api.session.get(f"/preview/team/{place}", headers={"Authorization": ADMIN}) as page:
+        assert (page.status, "&amp; + &#x27; , # = ; @ ! [a] {b} ~ %20" in await page.text()) == (200, True)
+    assert (await trial.api("DELETE", f"{REPOSITORIES}/team/files/{place}"))[0] == 200
+    assert "odd" not in await trial.titles()
+
+
+async def test_patterns_choose_the_files(trial: Trial) -> None:
+    """A change of them is synced at once and whole; what is left out is as if it were not there, and cannot be written."""
+    trial.work.commit({**FIRST, "pmm-app/dist/dashboards/Home_Dashboard.json": dashboard("home", "Another")})
+    await trial.make()
+    await write_from_here(trial)
+    assert (await trial.status())["sync"]["state"] == "error"
+    await trial.change(exclude=["pmm-app/dist/", "**/OS/**"])
+    status = await trial.later()
+    assert (well(status), status["sync"]["incremental"]) == (True, False)
+    assert set(await stored(trial)) == {"dashboards/MySQL/MySQL_Instance_Summary.json", "dashboards/Insight/Home_Dashboard.json"}
+    assert await folders(trial) == {"dashboards", "dashboards/MySQL", "dashboards/Insight", "pmm-app"}
+    code, refused = await trial.api("POST", f"{REPOSITORIES}/team/files/dashboards/OS/x.json", json.loads(dashboard("x", "X")))
+    assert (code, "include or exclude" in refused["message"]) == (400, True)
+    await trial.change(include=["dashboards/Insight/"], exclude=[])
+    assert well(await trial.later())
+    assert set(await stored(trial)) == {"dashboards/Insight/Home_Dashboard.json"}
+    assert await folders(trial) == {"dashboards", "dashboards/Insight"}
