@@ -1,15 +1,35 @@
 """The roles of services read and write rows as far as their service needs, and never the schema."""
 
+import asyncio
+import shutil
 from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
 from secrets import token_hex
+from typing import Any, Final
 from urllib.parse import urlsplit
 
+import aiohttp
 import asyncpg
+import orjson
 import pytest
 
+from dashwright.api.main import Gateway
+from dashwright.common.clock import Clock
 from dashwright.common.database import grants
 from dashwright.common.database.pool import Database
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.settings import load
+from dashwright.expressions.main import ExpressionsWorker
+from dashwright.jobs_worker.main import JobsWorker
 
+EXAMPLES: Final = Path(__file__).parents[2] / "examples"
+BASIC: Final = {"Authorization": aiohttp.encode_basic_auth("admin", "admin")}
+REPOSITORIES: Final = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
+EVALUATIONS: Final = "/apis/expressions.dashwright.io/v0alpha1/namespaces/default/evaluations"
+ENDED: Final = ("success", "error")
+TESTDATA: Final = {"refId": "A", "datasource": {"type": "grafana-testdata-datasource"}, "scenarioId": "random_walk"}
+PANEL: Final = {"panel": {"type": "timeseries", "targets": [TESTDATA]}, "from": "now-1h", "to": "now"}
 Address = Callable[[str], str]
 API, JOBS_WORKER, EXPRESSIONS = grants.SERVICES
 
@@ -26,6 +46,64 @@ async def address(database: Database, database_url: str) -> AsyncIterator[Addres
     async with database.transaction() as connection:
         for name in grants.SERVICES:
             await connection.execute(f"drop owned by {name}{suffix}; drop role {name}{suffix}")
+
+
+@pytest.fixture
+async def session(address: Address, tmp_path: Path) -> AsyncIterator[aiohttp.ClientSession]:
+    """All services, each with its own role, over a folder with the examples."""
+    shutil.copytree(EXAMPLES / "dashboards", tmp_path / "dashboards")
+    settings = load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), secret_key="of tests only")
+    broker = MemoryBroker()
+    await broker.start()
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(broker.close)
+        opened = {}
+        for role in grants.SERVICES:
+            opened[role] = await Database.open(address(role), application_name=role)
+            stack.push_async_callback(opened[role].close)
+        expressions = ExpressionsWorker(settings, opened[EXPRESSIONS], broker, Clock())
+        worker = JobsWorker(settings, opened[JOBS_WORKER], broker, Clock())
+        gateway = Gateway(settings, opened[API], broker, Clock())
+        for service in (expressions, worker):
+            await service.start()
+            stack.push_async_callback(service.stop)
+        url = await gateway.start()
+        stack.push_async_callback(gateway.stop)
+        yield await stack.enter_async_context(aiohttp.ClientSession(url, headers=BASIC))
+
+
+async def test_services_do_their_work_with_their_roles(session: aiohttp.ClientSession) -> None:
+    """A sync, a query over a data source with a secret, an evaluation, a picture, a user, and the removal of all that was synced."""
+
+    async def call(method: str, path: str, **options: Any) -> Any:
+        async with session.request(method, path, **options) as answer:
+            body = await answer.read()
+            assert answer.status < 300, (path, body)
+            return orjson.loads(body) if answer.content_type == "application/json" else body
+
+    async def until(path: str, holds: Callable[[Any], bool]) -> Any:
+        async with asyncio.timeout(60):
+            while True:
+                found = await call("GET", path)
+                if holds(found):
+                    return found
+                await asyncio.sleep(0.05)
+
+    await call("POST", REPOSITORIES, json=orjson.loads((EXAMPLES / "repository.json").read_bytes()))
+    jobs = await until(f"{REPOSITORIES}/examples/jobs", lambda found: any(job["status"]["state"] in ENDED for job in found["items"]))
+    assert [job["status"]["state"] for job in jobs["items"]] == ["success"]
+    source = {"name": "P", "type": "prometheus", "url": "http://127.0.0.1:1", "secureJsonData": {"basicAuthPassword": "x"}}
+    await call("POST", "/api/datasources", json=source)
+    results = await call("POST", "/api/ds/query", json=orjson.loads((EXAMPLES / "query.json").read_bytes()))
+    assert results["results"]["worst"]["status"] == 200
+    await call("POST", EVALUATIONS, json={"metadata": {"name": "e"}, "spec": PANEL})
+    evaluated = await until(f"{EVALUATIONS}/e", lambda found: found["status"]["state"] in ENDED)
+    assert evaluated["status"]["state"] == "success"
+    assert await call("GET", "/render/d/orders")
+    await call("POST", "/api/admin/users", json={"login": "ed", "password": "a-long-password"})
+    await call("DELETE", f"{REPOSITORIES}/examples")
+    await until(REPOSITORIES, lambda found: not found["items"])
+    assert await call("GET", "/api/search?type=dash-db") == []
 
 
 @pytest.mark.parametrize(
