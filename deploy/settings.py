@@ -29,6 +29,7 @@ _DEFAULTS: Final = {
     "ALLOW_DEFAULT_PASSWORD": "${DASHWRIGHT_ALLOW_DEFAULT_PASSWORD:-true}",
     # The other containers call the gateway by the name of its service.
     "TRUSTED_HOSTS": "api,${DASHWRIGHT_TRUSTED_HOSTS:-}",
+    "QUERY_BYTES": "${DASHWRIGHT_QUERY_BYTES:-268435456}",
     "SQL_SLOTS": "${DASHWRIGHT_SQL_SLOTS:-2}",
     "SQL_BYTES": "${DASHWRIGHT_SQL_BYTES:-67108864}",
 }
