@@ -55,3 +55,12 @@ async def test_a_repository_is_not_moved_to_files_of_another(api: Api) -> None:
     assert (await api("PATCH", f"{REPOSITORIES}/second", {"spec": {"title": "S"}}, headers=MERGE))[0] == 200
     assert (await api("DELETE", f"{REPOSITORIES}/first"))[0] == 200
     assert (await api("PATCH", f"{REPOSITORIES}/second", moved, headers=MERGE))[0] == 200
+
+
+async def test_synonyms_of_a_git_host_have_the_same_files(api: Api) -> None:
+    """The type of the other repository makes no difference; the field is that of the block that was sent."""
+    assert (await api("POST", REPOSITORIES, repository("first", **HOST)))[0] == 201
+    second = repository("second", **HOST)
+    second["spec"] |= {"type": "gitlab", "gitlab": second["spec"].pop("githost")}
+    status, answer = await api("POST", REPOSITORIES, second)
+    assert (status, answer["details"]["causes"][0]["field"]) == (422, "spec.gitlab")

@@ -120,7 +120,7 @@ def source_of(spec: Mapping[str, Any], permitted: tuple[str, ...]) -> Source | N
     if spec["type"] == RepositoryType.LOCAL:
         folder = resolve_local(spec["local"]["path"], permitted)
         return None if folder is None else Source('"local"', ("", ""), _parts(folder), _patterns(spec["local"]))
-    githost = spec["githost"]
+    githost = git_block(spec)
     url = plain_url(githost["url"])
     return Source(url, (url.lower(), githost.get("branch") or ""), _parts(githost.get("path") or ""), _patterns(githost))
 

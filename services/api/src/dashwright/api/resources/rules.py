@@ -80,7 +80,7 @@ async def _check_source(
     for name, text in await repositories.mentioning(connection, namespace, write.name, source.text):
         other = source_of(orjson.loads(text), settings.permitted_paths)
         if other is not None and other.overlaps(source):
-            field = "spec.local.path" if spec["type"] == RepositoryType.LOCAL else "spec.githost"
+            field = "spec.local.path" if spec["type"] == RepositoryType.LOCAL else f"spec.{spec['type']}"
             where = "folder" if spec["type"] == RepositoryType.LOCAL else "url, branch and directory"
             said = f'Forbidden: the repository "{name}" has files of this {where} already; choose another, or change or delete that one'
             raise invalid(REPOSITORY, write.name, [Cause(field, "FieldValueForbidden", said)])
