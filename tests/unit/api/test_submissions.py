@@ -3,7 +3,7 @@
 import json
 import re
 from contextlib import suppress
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import pytest
@@ -165,11 +165,12 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
         read(body, "default")
 
 
-def test_many_and_long_unknown_fields_are_refused_quickly_and_in_few_words() -> None:
-    """Whatever fits into one submission takes less than two seconds, and little of it is repeated."""
-    started = perf_counter()
+def test_many_and_long_unknown_fields_are_refused_with_little_work_and_in_few_words() -> None:
+    """However much fits into one submission, it takes less than two seconds of work, and little of it is repeated."""
     for value in ([{**SYNC, **{f"f{index}": 1 for index in range(180)}}] * 1000, {**SYNC, "x" * 1_000_000: 1}):
+        body, started = json.dumps(value).encode(), process_time()
         with pytest.raises(Invalid) as caught:
-            submit(value)
+            read(body, "default")
+        assert process_time() - started < 2
         assert len(caught.value.message) < 5000
-    assert perf_counter() - started < 4
+        assert len(caught.value.causes) <= 1000

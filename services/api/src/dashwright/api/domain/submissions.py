@@ -1,7 +1,8 @@
 """What a submitter may send: a JobSpec, a list of them, or a whole Job or Evaluation. Pure; every door, HTTP and queue, reads by it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 import orjson
@@ -21,6 +22,9 @@ from dashwright.common.models.provisioning import JobSpec
 LONGEST_LIST = 1000
 LARGEST_BODY = 2 * 1024 * 1024
 """Bytes of one submission."""
+
+_MOST_UNKNOWN: Final = 1000
+"""Unknown fields that one submission is searched for: it is refused for the first, and no one reads more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,22 +93,22 @@ def read_jobs(value: Any, namespace: str, repository: str | None = None) -> JobS
     if len(value) > LONGEST_LIST:
         raise BadRequest(f"the list has {len(value)} jobs, more than the {LONGEST_LIST} of one submission; send it in parts")
     checked = [_check(item, repository, f"[{index}].") for index, item in enumerate(value)]
-    unknown = [field for index, item in enumerate(value) for field in unknown_fields.of_value(JobSpec, item, f"[{index}]")]
-    if faults := [*(cause for causes, _ in checked for cause in causes), *unknown_fields.causes(unknown)]:
+    unknown = (field for index, item in enumerate(value) for field in unknown_fields.of_value(JobSpec, item, f"[{index}]"))
+    if faults := [*(cause for causes, _ in checked for cause in causes), *unknown_fields.causes(_some(unknown))]:
         raise invalid(faults)
     return JobSubmission([job for _, job in checked if job is not None], is_list=True)
 
 
 def read_job(value: Any, namespace: str, repository: str | None = None) -> JobSubmission:
     """Read one job: a JobSpec, or a whole Job."""
-    metadata, spec, unknown = NO_METADATA, value, list(unknown_fields.of_value(JobSpec, value, "spec"))
+    metadata, spec, unknown = NO_METADATA, value, unknown_fields.of_value(JobSpec, value, "spec")
     if isinstance(value, dict) and value.keys() & {"kind", "spec"}:
         metadata = _metadata({"kind": JOB.kind, **value}, JOB, namespace)
-        spec, unknown = value.get("spec"), list(unknown_fields.of_object(value, JOB))
+        spec, unknown = value.get("spec"), unknown_fields.of_object(value, JOB)
     causes, job = _check(spec, repository, "spec.")
     if job is None:
-        raise invalid([*causes, *unknown_fields.causes(unknown)])
-    return JobSubmission([job], False, metadata, unknown)
+        raise invalid([*causes, *unknown_fields.causes(_some(unknown))])
+    return JobSubmission([job], False, metadata, _some(unknown))
 
 
 def read_evaluation(value: Any, namespace: str) -> EvaluationSubmission:
@@ -117,7 +121,7 @@ def read_evaluation(value: Any, namespace: str) -> EvaluationSubmission:
     except ValidationError as error:
         causes = [Cause(f"spec.{cause.field}".rstrip("."), cause.reason, cause.message) for cause in causes_of(error) or ()]
         raise invalid(causes, EVALUATION, metadata.name) from error
-    return EvaluationSubmission(metadata, spec, list(unknown_fields.of_object(value, EVALUATION)))
+    return EvaluationSubmission(metadata, spec, _some(unknown_fields.of_object(value, EVALUATION)))
 
 
 def tree_of(body: bytes) -> Any:
@@ -165,6 +169,10 @@ def _metadata(value: dict[str, Any], kind: Kind, namespace: str) -> Metadata:
     if name:
         check_object_name(name)
     return Metadata(name, new_metadata.texts(metadata, "labels"), new_metadata.texts(metadata, "annotations"))
+
+
+def _some(fields: Iterator[UnknownField]) -> Sequence[UnknownField]:
+    return list(islice(fields, _MOST_UNKNOWN))
 
 
 def _check(value: Any, repository: str | None, prefix: str) -> tuple[list[Cause], JobSpec | None]:
