@@ -136,6 +136,7 @@ PUBLIC_ROUTES: Final = frozenset(
         "POST /apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}/repositories/{name}/webhook",
         "GET /openapi.json",
         "GET /docs",
+        "GET /docs/{group}",
         "GET /swagger",
         "GET /swagger.json",
         "GET /api/swagger-ui",

@@ -1,5 +1,8 @@
 """The description of the API: valid, complete, and true about who may call what."""
 
+import base64
+import hashlib
+import re
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.openapi import document
 from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Content, Operation, Permission, Route
+from dashwright.api.routes.description import described_api
 
 
 class Thing(BaseModel):
@@ -41,8 +45,21 @@ def test_the_document_of_everything_that_is_served_is_valid() -> None:
     for methods in whole["paths"].values():
         for operation in methods.values():
             assert any(status < "400" or status == "410" for status in operation["responses"]), operation["operationId"]
-    page = docs_page.page(whole).decode()
-    assert all(f"<code>{path}</code>" in page for path in whole["paths"])
+
+
+def test_the_pages_show_everything_and_stay_small() -> None:
+    """The list has every operation, each group its own with what they refer to; none has more than 200 kB."""
+    whole = described_api(routes(), version="1.2.3")
+    index = docs_page.index(whole)
+    assert all(f"<code>{path}</code>" in index.decode() for path in whole["paths"])
+    pages = {slug: docs_page.group(whole, name) for slug, name in docs_page.groups_of(whole).items()}
+    assert max(map(len, (index, *pages.values()))) < 200_000
+    for link in re.findall(r'href="docs/([^"#]+)#([^"]+)"', index.decode()):
+        assert f'id="{link[1]}"' in pages[link[0]].decode()
+    for slug, page in pages.items():
+        targets = set(re.findall(r'id="([^"]+)"', page.decode()))
+        assert set(re.findall(r'href="#([^"]+)"', page.decode())) <= targets, slug
+    assert index.count(b"curl ") >= 10
 
 
 def test_a_route_tells_its_errors_by_itself() -> None:
@@ -99,13 +116,18 @@ def test_bodies_are_described_by_their_models() -> None:
     assert whole["components"]["schemas"]["Thing"]["required"] == ["name"]
 
 
-@pytest.mark.parametrize("text", ["<script>alert(1)</script>", "a & b", '"quoted"'])
-def test_the_page_shows_texts_as_they_are(text: str) -> None:
-    """No text of an operation becomes markup, and the page takes nothing from anywhere: no script, style sheet, font or picture."""
+@pytest.mark.parametrize("text", ["<script>alert(1)</script>", "a & b", '"quoted" text'])
+def test_the_pages_show_texts_as_they_are(text: str) -> None:
+    """No text of an operation becomes markup; the only script is the one that the policy names; nothing is taken from elsewhere."""
     operation = Operation("x", text, tag=text, description=text, query={"q": text})
-    page = docs_page.page(document([Route("GET", "/api/x", handler, PUBLIC, operation)], version="1")).decode()
-    assert "<script" not in page
-    assert text not in page
-    assert "http://" not in page
-    assert "https://" not in page
-    assert "src=" not in page
+    whole = document([Route("GET", "/api/x", handler, PUBLIC, operation)], version="1")
+    index, group = docs_page.index(whole).decode(), docs_page.group(whole, text).decode()
+    (script,) = re.findall(r"<script>(.*?)</script>", index, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in docs_page.INDEX_HEADERS["Content-Security-Policy"]
+    assert index.count("<script") == 1
+    for page in (index, group):
+        assert text not in page.replace(script, "")
+        assert not re.search(r'(?:src|href)="(?:https?:)?//', page)
+        assert "src=" not in page
+    assert "<script" not in group

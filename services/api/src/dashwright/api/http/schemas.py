@@ -1,6 +1,6 @@
 """The JSON Schemas of models, as the OpenAPI document has them: one component for each model, by the model's name."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final, Literal, TypeAlias
 
@@ -52,6 +52,28 @@ def schema_of_parameter(described: Any) -> Mapping[str, Any]:
     """Return the schema of a parameter of a path or a query: a type of plain values, or a list of them."""
     found: Schema = _untitled(TypeAdapter(described).json_schema(schema_generator=_OpenApi31))
     return found
+
+
+def reached(node: Any, schemas: Mapping[str, Any], *names: str) -> set[str]:
+    """Return the names of the schemas that a part of a document refers to, and of ``names``, however far."""
+    found: set[str] = set()
+    left = {*names, *_references(node)}
+    while left:
+        name = left.pop()
+        found.add(name)
+        left |= set(_references(schemas[name])) - found
+    return found
+
+
+def _references(node: Any) -> Iterator[str]:
+    if isinstance(node, Mapping):
+        if isinstance(node.get("$ref"), str):
+            yield node["$ref"].removeprefix(REFERENCE)
+        for part in node.values():
+            yield from _references(part)
+    elif isinstance(node, list):
+        for part in node:
+            yield from _references(part)
 
 
 class _OpenApi31(GenerateJsonSchema):

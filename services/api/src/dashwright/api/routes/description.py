@@ -18,6 +18,7 @@ from dashwright.api.http.schemas import Schema
 from dashwright.api.routes import openapi_v2, openapi_v3
 from dashwright.api.routes.examples import EXAMPLES
 from dashwright.api.routes.tags import TAGS
+from dashwright.common.errors import NotFound
 from dashwright.common.kinds.registry import KINDS
 
 _HTML = "text/html; charset=utf-8"
@@ -47,19 +48,27 @@ def routes(others: Sequence[Route], *, version: str) -> list[Route]:
         return body, tag_of(body)
 
     @lru_cache
-    def page() -> bytes:
-        return docs_page.page(described())
+    def pages() -> dict[str, bytes]:
+        groups = docs_page.groups_of(described())
+        return {"": docs_page.index(described()), **{name: docs_page.group(described(), group) for name, group in groups.items()}}
 
     async def openapi(call: Call) -> Answer:
         body, tag = await asyncio.to_thread(text)
         return tagged(call, body, tag, {"Cache-Control": "no-cache"})
 
     async def docs(_: Call) -> Answer:
-        return Answer(200, await asyncio.to_thread(page), _HTML, docs_page.HEADERS, may_compress=True)
+        return Answer(200, (await asyncio.to_thread(pages))[""], _HTML, docs_page.INDEX_HEADERS, may_compress=True)
+
+    async def docs_of_group(call: Call) -> Answer:
+        page = (await asyncio.to_thread(pages)).get(call.parameters["group"])
+        if page is None:
+            raise NotFound(f"There is no group of operations {call.parameters['group'][:40]!r}; {_DOCS} lists them")
+        return Answer(200, page, _HTML, docs_page.HEADERS, may_compress=True)
 
     ours = [
         Route("GET", "/openapi.json", openapi, PUBLIC, _OPENAPI),
         Route("GET", _DOCS, docs, PUBLIC, _PAGE),
+        Route("GET", f"{_DOCS}/{{group}}", docs_of_group, PUBLIC, _PAGE_OF_GROUP),
         *(_moved(path, place, operation) for path, place, operation in _OLD_PLACES),
         *openapi_v3.routes(KINDS, earlier),
         *openapi_v2.routes(KINDS, earlier),
@@ -85,4 +94,6 @@ _OLD_PLACES: Final = (
 )
 _TEXT: Final = {"type": "object", "additionalProperties": True, "description": "An OpenAPI 3.1 document"}
 _OPENAPI: Final = Operation("getOpenApi", "this description", "description", answers={200: Content(_TEXT), 304: None})
-_PAGE: Final = Operation("getDocs", "this description as a page", "description", answers={200: Content(str, ("text/html",))})
+_SHOWN: Final = {200: Content(str, ("text/html",))}
+_PAGE: Final = Operation("getDocs", "this description as a page", "description", answers=_SHOWN)
+_PAGE_OF_GROUP: Final = Operation("getDocsOfGroup", "a group of operations as a page", "description", answers=_SHOWN, errors=(404,))

@@ -132,7 +132,9 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
             "/api/serviceaccounts",
             create,
             Permission("serviceaccounts:create", any_scope=True),
-            Operation("createServiceAccount", "make one", TAG, request=CreateServiceAccountForm, answers={201: ServiceAccount}),
+            Operation(
+                "createServiceAccount", "create a service account", TAG, request=CreateServiceAccountForm, answers={201: ServiceAccount}
+            ),
             audit=CREATE,
         ),
         Route(

@@ -1,9 +1,9 @@
 """What Kubernetes' clients read of the description: a document for each version of a group, and the list of all."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dashwright.api.http.schemas import REFERENCE, Schema
+from dashwright.api.http.schemas import Schema, reached
 from dashwright.api.resources.openapi.marks import marked_operation, marked_schema, of_everything, of_version
 from dashwright.common.kinds.kind import Kind
 
@@ -18,7 +18,7 @@ def document(described: Mapping[str, Any], kinds: Sequence[Kind], group: str, ve
     }
     marks = of_version(kinds, group, version)
     schemas = described["components"]["schemas"]
-    names = _reached([*_references(paths), *(name for name in marks if name in schemas)], schemas)
+    names = reached(paths, schemas, *(name for name in marks if name in schemas))
     return {
         "openapi": described["openapi"],
         "info": described["info"],
@@ -47,25 +47,3 @@ def everything(described: Mapping[str, Any], kinds: Sequence[Kind]) -> Schema:
 def index(tags: Mapping[str, str]) -> dict[str, Any]:
     """``/openapi/v3``, of the tag of each document by its path. A client keeps a document for as long as its address stays."""
     return {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={tag}"} for path, tag in tags.items()}}
-
-
-def _reached(names: Iterable[str], schemas: Mapping[str, Any]) -> set[str]:
-    """Return the names of schemas, and of those that they refer to, however far."""
-    found: set[str] = set()
-    left = set(names)
-    while left:
-        name = left.pop()
-        found.add(name)
-        left |= set(_references(schemas[name])) - found
-    return found
-
-
-def _references(node: Any) -> Iterator[str]:
-    if isinstance(node, dict):
-        if isinstance(node.get("$ref"), str):
-            yield node["$ref"].removeprefix(REFERENCE)
-        for part in node.values():
-            yield from _references(part)
-    elif isinstance(node, list):
-        for part in node:
-            yield from _references(part)
