@@ -15,6 +15,7 @@ from dashwright.common.models.asking import Asking
 from dashwright.expressions import answer
 from dashwright.expressions.consumer import QueryConsumer
 from dashwright.expressions.engine.deadline import Deadline
+from dashwright.expressions.engine.memory import Reservation
 
 BODY = orjson.dumps({"queries": [{"refId": "A", "type": "math", "expression": "1"}]})
 
@@ -32,9 +33,9 @@ async def asked(broker: MemoryBroker, timeout: float, clock: Clock) -> list[floa
     given: list[float] = []
     plain = answer.answer
 
-    async def told(body: bytes, asking: Asking, settings: answer.Settings, left: float) -> Any:
+    async def told(body: bytes, asking: Asking, settings: answer.Settings, left: float, memory: Reservation) -> Any:
         given.append(left)
-        return await plain(body, asking, settings, left)
+        return await plain(body, asking, settings, left, memory)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dashwright.expressions.consumer.answer.answer", told)

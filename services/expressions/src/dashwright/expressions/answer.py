@@ -14,7 +14,7 @@ import structlog
 
 from dashwright.common import media
 from dashwright.common.clock import Clock
-from dashwright.common.errors import DashwrightError
+from dashwright.common.errors import DashwrightError, TooManyRequests
 from dashwright.common.models.asking import Asking, Door
 from dashwright.common.observability import metrics
 from dashwright.expressions import arrow, response
@@ -22,6 +22,7 @@ from dashwright.expressions.codec import FRAME, PIECE, pieces
 from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.memory import UNBOUNDED, MemoryBudget, Reservation
 from dashwright.expressions.evaluation import Evaluation, evaluated
 from dashwright.expressions.fetching import Fetched, fetch, within
 from dashwright.expressions.health import health
@@ -44,6 +45,12 @@ _FEW = 1_000
 _NEVER_BRIEF = frozenset({"resample", "sql"})
 """Kinds whose outcome may have more points than their inputs, or that wait for another process."""
 
+_BODY_BYTES = 8
+"""Bytes that one of a body takes while it is read, about."""
+
+_AHEAD = 16 * 1024 * 1024
+"""Bytes of a response that are encoded before they are read, at most."""
+
 _MAY_NAME_SQL = (b'"sql"', b"\\u")
 """The word, or an escape that may spell it: where the body holds one, a statement may have to be read, which is no brief work."""
 
@@ -62,6 +69,7 @@ class Settings:
     """What an answer may cost, how many ``seconds`` its evaluation may take, and what time it is.
 
     ``sources`` finds the data sources, ``answers`` holds what they answered a moment ago; ``sql`` runs statements where that is served.
+    ``memory`` is what all requests may hold together.
     ``threads`` are those of large evaluations, so that these keep no thread from the work that all share.
     """
 
@@ -72,6 +80,7 @@ class Settings:
     answers: Answers = field(default_factory=Answers)
     sql: SqlEngine | None = None
     threads: ThreadPoolExecutor | None = None
+    memory: MemoryBudget = UNBOUNDED
 
     def close(self) -> None:
         """End statements at work with an error, and wait for large evaluations. No process and no thread is left."""
@@ -84,14 +93,20 @@ class Settings:
 _DEFAULTS = Settings()
 
 
-async def answer(body: bytes, asking: Asking | None = None, settings: Settings | None = None, left: float = math.inf) -> Answer:
+async def answer(
+    body: bytes,
+    asking: Asking | None = None,
+    settings: Settings | None = None,
+    left: float = math.inf,
+    memory: Reservation | None = None,
+) -> Answer:
     """The answer to a request: 200, or 400 where the request is refused or a shown refId has an error.
 
-    ``left``: the seconds that the caller still waits. A refused request and a validation are always JSON, frames are Arrow streams for a
-    client that accepts them.
+    ``left``: the seconds that the caller still waits. ``memory`` counts what the answer holds until it was read.
+    A refused request and a validation are always JSON, frames are Arrow streams for a client that accepts them.
     """
     asking, settings = asking or Asking(), settings or _DEFAULTS
-    limits = replace(settings.limits, deadline=Deadline.of(settings.seconds, left))
+    limits = _limits(settings, Deadline.of(settings.seconds, left), memory)
     try:
         if asking.door is Door.VALIDATION:
             work = partial(faults_of, body, asking, settings.clock.now(), limits, settings.sql)
@@ -101,19 +116,29 @@ async def answer(body: bytes, asking: Asking | None = None, settings: Settings |
             status, told = await health(body, asking, limits, settings.sources)
             return Answer(status, media.JSON, [told])
         evaluation = await _evaluate(body, asking, settings, limits)
+    except TooManyRequests:
+        raise
     except DashwrightError as error:
         _log.info("query_refused", reason=error.message)
         return _counted(Answer(error.status, media.JSON, [response.classic_error(error)]))
     return _counted(encoded(evaluation, asking.accept))
 
 
-async def evaluate(body: bytes, asking: Asking, settings: Settings) -> Evaluation:
-    """What every shown refId of a request came to. Raises BadRequest where the request is refused."""
-    return await _evaluate(body, asking, settings, replace(settings.limits, deadline=Deadline(settings.seconds)))
+async def evaluate(body: bytes, asking: Asking, settings: Settings, memory: Reservation | None = None) -> Evaluation:
+    """Return what every shown refId of a request came to; ``memory`` counts what that holds.
+
+    Raises BadRequest where the request is refused, TooLarge and TooManyRequests where it needs too much memory.
+    """
+    return await _evaluate(body, asking, settings, _limits(settings, Deadline(settings.seconds), memory))
+
+
+def _limits(settings: Settings, deadline: Deadline, memory: Reservation | None) -> Limits:
+    return replace(settings.limits, deadline=deadline, memory=memory or settings.limits.memory)
 
 
 async def _evaluate(body: bytes, asking: Asking, settings: Settings, limits: Limits) -> Evaluation:
     large = _is_large(body)
+    limits.memory.take(_BODY_BYTES * len(body))
     request = await _run(large, limits, partial(read, body, asking, settings.clock.now(), limits, settings.sql))
     fetched = await fetch(request, asking, limits, settings.sources, settings.answers)
     large = large or not _is_brief(request, fetched)
@@ -123,10 +148,23 @@ async def _evaluate(body: bytes, asking: Asking, settings: Settings, limits: Lim
                 await held.enter_async_context(settings.sql.limiter.slot(asking.org_id))
         work = partial(evaluated, request, fetched, limits, explain=asking.explain)
         evaluation = await _run(large, limits, work, settings.threads)
+    _check_response(evaluation, limits)
     for ref_id, result in evaluation.shown.items():
         if result.error and result.error.status == response.OURS:
             _log.error("ref_id_failed", ref_id=ref_id, exc_info=result.error)
     return evaluation
+
+
+def _check_response(evaluation: Evaluation, limits: Limits) -> None:
+    """Raises TooLarge where the response is, and TooManyRequests where a result lacked memory that others hold."""
+    for result in evaluation.shown.values():
+        if isinstance(result.error, TooManyRequests):
+            raise TooManyRequests(result.error.message, retry_after=1)
+    size = response.size_of(evaluation.shown)
+    if size > limits.response_bytes:
+        found = f"the response would have about {size} bytes"
+        raise limits.refusal("response_bytes", found, "hide queries that only others read, reduce or resample, or ask for less")
+    limits.memory.take(min(size, _AHEAD))
 
 
 async def _run(large: bool, limits: Limits, work: Callable[[], Outcome], threads: ThreadPoolExecutor | None = None) -> Outcome:

@@ -18,6 +18,8 @@ from dashwright.common.models.asking import Asking, Door
 from dashwright.common.settings import SQL_FEATURE, Settings
 from dashwright.expressions import answer
 from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.engine.memory import MemoryBudget
+from dashwright.expressions.freed_memory import FreedMemory
 from dashwright.expressions.sources.answers import Answers
 from dashwright.expressions.sources.directory import Directory, Sources
 from dashwright.expressions.sql.engine import SqlEngine
@@ -67,12 +69,14 @@ class QueryConsumer:
         except ValueError as error:
             raise BadRequest(f"the message names a door that this worker does not know: {error}; update the worker") from error
         async with AsyncExitStack() as held:
+            memory = held.enter_context(self._settings.memory.reservation(asking.org_id))
+            memory.take(len(request.body))
             await held.enter_async_context(self._limiters[asking.door].slot(asking.org_id))
             waited = perf_counter() - started
             left = request.deadline - self._settings.clock.seconds()
             if left <= 0:
                 raise DeadlineExceeded("the caller's deadline passed before the query was begun; ask again, or with a longer deadline")
-            answered = await answer.answer(request.body, asking, self._settings, left)
+            answered = await answer.answer(request.body, asking, self._settings, left, memory)
             pieces = answered.pieces
             body = b"".join(pieces) if isinstance(pieces, list) else _sent(pieces, held.pop_all())
         log.info("query_answered", status=answered.status, ms=_milliseconds(perf_counter() - started), waited=_milliseconds(waited))
@@ -95,7 +99,7 @@ def answer_settings(settings: Settings, sources: Sources | None = None) -> answe
 
     Who asks for them stops what they hold.
     """
-    named = {limit.name: getattr(settings, limit.name) for limit in fields(Limits) if limit.name != "deadline"}
+    named = {limit.name: getattr(settings, limit.name) for limit in fields(Limits) if limit.name not in ("deadline", "memory")}
     limits = Limits(**named)
     answers = Answers(max_bytes=settings.query_cache_bytes, seconds=settings.query_cache_seconds)
     sql = SqlEngine(limits, slots=settings.sql_slots) if SQL_FEATURE in settings.features else None
@@ -105,5 +109,6 @@ def answer_settings(settings: Settings, sources: Sources | None = None) -> answe
         sources=sources or Directory(),
         answers=answers,
         sql=sql,
+        memory=MemoryBudget(settings.query_bytes, FreedMemory().after),
         threads=ThreadPoolExecutor(_THREADS, thread_name_prefix="evaluation"),
     )

@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from dashwright.common.errors import DashwrightError, DeadlineExceeded
+from dashwright.common.errors import DashwrightError, DeadlineExceeded, TooManyRequests
 from dashwright.common.models.asking import Asking
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.common.observability import metrics
+from dashwright.expressions.engine.bounds import bytes_of_frame
 from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.limits import Limits
@@ -100,6 +101,9 @@ class _Fetching:
             frames = await self._frames(query, found)
             for frame in frames:
                 _check_size(frame, self._limits)
+            self._limits.memory.take(sum(map(bytes_of_frame, frames)))
+        except TooManyRequests as error:
+            return Result(error=error)
         except DashwrightError as error:
             return Result(error=_failed(query, error))
         return Result(frames)
@@ -108,7 +112,8 @@ class _Fetching:
         span = self._request.ranges[query.ref_id]
         record = found.record
         if record is None:
-            return await found.source.query(query, span, self._limits)
+            with self._limits.memory.beside() as memory:
+                return await found.source.query(query, span, replace(self._limits, memory=memory))
         if query.max_data_points is None:
             query = query.model_copy(update={"max_data_points": self._points})
         key = record.org_id, record.id, record.uid, record.version, found.source.question(query, span)
@@ -125,7 +130,8 @@ async def _asked(query: SourceQuery, span: TimeRange, found: Found, limits: Limi
     started, outcome = time.perf_counter(), "failed"
     try:
         async with asyncio.timeout(found.wait) as scope:
-            frames = await found.source.query(query, span, replace(limits, deadline=deadline))
+            with limits.memory.beside() as memory:
+                frames = await found.source.query(query, span, replace(limits, deadline=deadline, memory=memory))
             outcome = "answered"
             return frames
     except TimeoutError as error:

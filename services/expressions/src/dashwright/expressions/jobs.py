@@ -34,10 +34,10 @@ class EvaluationRunner:
 
     async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
         spec = EvaluationSpec.model_validate_json(job.spec)
-        evaluation = await evaluate(
-            orjson.dumps(panel_request(spec)), Asking(door=Door.PANEL, org_id=org_of(job.namespace) or 0), self._settings
-        )
-        await self._store(job, execution, evaluation)
+        asking = Asking(door=Door.PANEL, org_id=org_of(job.namespace) or 0)
+        with self._settings.memory.reservation(asking.org_id) as memory:
+            evaluation = await evaluate(orjson.dumps(panel_request(spec)), asking, self._settings, memory)
+            await self._store(job, execution, evaluation)
         return _status(execution, evaluation)
 
     async def _store(self, job: StoredJob, execution: Execution, evaluation: Evaluation) -> None:

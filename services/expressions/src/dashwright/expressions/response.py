@@ -14,7 +14,11 @@ from dashwright.common.errors import DashwrightError, SourceFailed
 from dashwright.common.observability import tracing
 from dashwright.expressions.binding import Fault
 from dashwright.expressions.codec import FRAME, Fragment, FrameWriter
-from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+
+_TIME_BYTES: Final = 14
+_NUMBER_BYTES: Final = 18
+"""Of a value as JSON, about; short numbers take less."""
 
 OURS: Final = 500
 """The status of a failure of ours: its text is for the logs."""
@@ -35,6 +39,18 @@ class Result:
     def values(self) -> int:
         """How many values the frames hold, and are as much work to encode as."""
         return sum(FRAME + frame.rows * len(frame.fields) for frame in self.frames)
+
+
+def size_of(results: Mapping[str, Result]) -> int:
+    """Return the bytes of the results as JSON, about."""
+    return sum(FRAME + sum(map(_size_of, frame.fields)) for result in results.values() for frame in result.frames)
+
+
+def _size_of(item: Field) -> int:
+    if item.values.dtype == object:
+        texts = item.values.tolist()
+        return sum(len(text) + 3 if isinstance(text, str) else len(orjson.dumps(text)) + 1 for text in texts)
+    return len(item) * (_TIME_BYTES if item.type is FieldType.TIME else _NUMBER_BYTES)
 
 
 def status_of(results: Mapping[str, Result]) -> int:

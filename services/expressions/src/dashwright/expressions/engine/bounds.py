@@ -3,10 +3,20 @@
 from collections.abc import Mapping, Sequence
 
 from dashwright.common.errors import DashwrightError
+from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.graph import Node
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import NoData, Scalar, Series, Values
+
+POINT_BYTES = 9
+"""A number, and whether it is null."""
+
+TEXT_BYTES = 100
+"""A text or document of a table."""
+
+ITEM_BYTES = 1_000
+"""The labels of an item, and its frame."""
 
 
 def too_deep(nodes: Sequence[Node], order: Sequence[str], limits: Limits) -> Mapping[str, DashwrightError]:
@@ -37,6 +47,20 @@ def size_of(values: Values | Table) -> tuple[int, int]:
         case Scalar():
             return 1, 1
     return len(values), len(values)
+
+
+def bytes_of(values: Values | Table) -> int:
+    """Return the memory that the values and the frames made of them take, about."""
+    if isinstance(values, Table):
+        return sum(map(bytes_of_frame, values.frames))
+    items, points = size_of(values)
+    return items * ITEM_BYTES + points * POINT_BYTES
+
+
+def bytes_of_frame(frame: Frame) -> int:
+    """Return the memory that a frame takes, about."""
+    cells = (frame.rows * (TEXT_BYTES if item.values.dtype == object else POINT_BYTES) for item in frame.fields)
+    return ITEM_BYTES + sum(cells)
 
 
 def check_size(ref_id: str, values: Values | Table, limits: Limits) -> None:

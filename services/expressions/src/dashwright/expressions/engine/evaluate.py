@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dashwright.common.errors import DashwrightError, TooLarge
-from dashwright.expressions.engine.bounds import check_size, too_deep
+from dashwright.expressions.engine.bounds import bytes_of, check_size, too_deep
 from dashwright.expressions.engine.expression import Expression, Outcome, TableExpression
 from dashwright.expressions.engine.graph import Node, Plan, plan
 from dashwright.expressions.engine.limits import Limits
@@ -94,7 +94,9 @@ def _evaluated(node: Node, expression: Expression, live: Live, limits: Limits) -
             raise _not_run(node.ref_id, name, value)
         inputs[name] = value
     limits.deadline.check()
-    return expression.evaluate(inputs, limits)
+    # Copies on the way to the outcome, which takes about as much as its inputs.
+    with limits.memory.held(sum(map(bytes_of, inputs.values()))):
+        return expression.evaluate(inputs, limits)
 
 
 def _selected(node: Node, expression: TableExpression, live: Live, limits: Limits) -> Outcome:

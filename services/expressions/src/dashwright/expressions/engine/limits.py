@@ -1,9 +1,11 @@
 """What an evaluation may cost at most. Each limit is a setting of the same name, and its error names both."""
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from dashwright.common.errors import TooLarge
 from dashwright.expressions.engine.deadline import Deadline
+from dashwright.expressions.engine.memory import UNBOUNDED, Reservation
 
 EXPRESSION_LENGTH = 10_000
 EXPRESSION_DEPTH = 50
@@ -25,6 +27,7 @@ class Limits:
     ``source_rows``: rows of one that answers tables, the others are left out. ``sql_seconds``, ``sql_bytes``: of one sql statement, and as
     many bytes again for the tables it reads; ``sql_output_cells``: rows times columns that it answers before it is cut.
     ``testdata_seconds``: how long a ``slow_query`` of testdata waits.
+    ``response_bytes``: estimated bytes of a response as JSON. ``memory`` counts what the request holds.
     """
 
     query_targets: int = 500
@@ -44,7 +47,9 @@ class Limits:
     sql_bytes: int = 512 * 1024 * 1024
     sql_output_cells: int = 1_000_000
     testdata_seconds: float = 30
+    response_bytes: int = 256 * 1024 * 1024
     deadline: Deadline = field(default_factory=Deadline)
+    memory: Reservation = field(default_factory=partial(Reservation, UNBOUNDED, None))
 
     def refusal(self, name: str, found: str, advice: str) -> TooLarge:
         """The error of the limit ``name``: ``found`` says what was counted, ``advice`` what to do."""

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from dashwright.common.errors import DashwrightError
-from dashwright.expressions.engine.bounds import size_of
+from dashwright.expressions.engine.bounds import bytes_of, size_of
 from dashwright.expressions.engine.convert import values_of_table
 from dashwright.expressions.engine.graph import Node
 from dashwright.expressions.engine.limits import Limits
@@ -34,6 +34,7 @@ class Live:
         self._kept = frozenset(kept) | self._values.keys()
         self._limits = limits
         self._points = sum(map(_points_of, self._values.values()))
+        limits.memory.take(sum(map(_bytes_of, given.values())))
 
     def values(self, ref_id: str) -> Values | DashwrightError:
         """As series and numbers. Raises BadRequest where a table cannot be read as such."""
@@ -45,13 +46,14 @@ class Live:
         return self._tables.get(ref_id) or self._values[ref_id]
 
     def check(self, ref_id: str, values: Values | Table) -> None:
-        """Raises TooLarge where there is no room for the outcome of ``ref_id`` beside all that is held."""
+        """Raises TooLarge where there is no room for the outcome of ``ref_id`` beside all that is held; else reserves it."""
         points = self._points + _points_of(values)
         if points > self._limits.request_points:
             found = f"with {ref_id} the queries and expressions of the request hold {points} points at once"
             raise self._limits.refusal(
                 "request_points", f"{found}, each series counted as {_ITEM} more", "ask for less at a time, or reduce earlier"
             )
+        self._limits.memory.take(_bytes_of(values))
 
     def add(self, ref_id: str, values: Held) -> None:
         self._values[ref_id] = values
@@ -66,7 +68,13 @@ class Live:
 
     def _drop_unread(self, ref_id: str) -> None:
         if ref_id in self._values and not self._readers[ref_id] and ref_id not in self._kept:
-            self._points -= _points_of(self._values.pop(ref_id))
+            dropped = self._values.pop(ref_id)
+            self._points -= _points_of(dropped)
+            self._limits.memory.give(_bytes_of(dropped))
+
+
+def _bytes_of(values: Held) -> int:
+    return 0 if isinstance(values, DashwrightError) else bytes_of(values)
 
 
 def _points_of(values: Held) -> int:

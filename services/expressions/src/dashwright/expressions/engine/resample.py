@@ -13,6 +13,7 @@ import numpy as np
 
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine.axis import ALL, Axis, Grid
+from dashwright.expressions.engine.bounds import POINT_BYTES
 from dashwright.expressions.engine.duration import nanoseconds
 from dashwright.expressions.engine.expression import Outcome
 from dashwright.expressions.engine.limits import Limits
@@ -66,7 +67,8 @@ class Resample:
         if points > limits.query_points:
             found = f"{len(values)} series at {self.stamps.n} stamps each have {points} points"
             raise limits.refusal("query_points", found, "take a longer window or a shorter time range")
-        return Outcome(self._resampled(values, limits))
+        with limits.memory.held(points * POINT_BYTES):
+            return Outcome(self._resampled(values, limits))
 
     def _resampled(self, series: Series, limits: Limits) -> Series:
         times = self.stamps.start + self.stamps.step * np.arange(self.stamps.n)

@@ -16,6 +16,7 @@ from dashwright.common.models.asking import Asking
 from dashwright.common.models.pictures import DrawRequest
 from dashwright.expressions import answer
 from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.memory import Reservation
 from dashwright.expressions.engine.timerange import TimeRange, time_range
 from dashwright.expressions.pictures import svg
 from dashwright.expressions.pictures.dashboard import Panel, read
@@ -120,10 +121,11 @@ class _Drawing:
             raise Message("" if panel.type == "row" else f"{panel.type or 'unknown'}: not drawn in pictures")
         if panel.type in WITHOUT_QUERIES:
             return kind(sheet)
-        sheet = replace(sheet, frames=await self._frames(panel, int(sheet.width)))
-        return await asyncio.to_thread(kind, sheet)
+        with self._settings.memory.reservation(self._asking.org_id) as memory:
+            sheet = replace(sheet, frames=await self._frames(panel, int(sheet.width), memory))
+            return await asyncio.to_thread(kind, sheet)
 
-    async def _frames(self, panel: Panel, width: int) -> list[Frame]:
+    async def _frames(self, panel: Panel, width: int, memory: Reservation) -> list[Frame]:
         """What the panel's queries answer. Raises Message with the first error where nothing else is there."""
         if not panel.targets:
             raise Message("No data")
@@ -134,7 +136,7 @@ class _Drawing:
             "queries": [self._query(target, points) for target in panel.targets],
         }
         try:
-            evaluation = await answer.evaluate(orjson.dumps(body), self._asking, self._settings)
+            evaluation = await answer.evaluate(orjson.dumps(body), self._asking, self._settings, memory)
         except DashwrightError as error:
             raise Message(text_of_error(error), is_fault=True) from error
         frames = [frame for result in evaluation.shown.values() for frame in result.frames]

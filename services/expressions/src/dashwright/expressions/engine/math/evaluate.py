@@ -1,9 +1,10 @@
 """The kind ``math``: a parsed expression over the results of other queries."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from dashwright.expressions.engine.bounds import bytes_of
 from dashwright.expressions.engine.expression import Dropped, Outcome
 from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.engine.limits import Limits
@@ -37,9 +38,10 @@ class Math:
         return tuple(dict.fromkeys(variable.ref_id for variable in variables(self.tree)))
 
     def evaluate(self, inputs: Mapping[str, Values], limits: Limits) -> Outcome:
-        run = _Run(inputs, limits)
-        values = run.value(self.tree)
-        return Outcome(values, run.warnings(), run.dropped())
+        with limits.memory.beside() as memory:
+            run = _Run(inputs, replace(limits, memory=memory))
+            values = run.value(self.tree)
+            return Outcome(values, run.warnings(), run.dropped())
 
 
 class _Run:
@@ -49,6 +51,7 @@ class _Run:
         self._inputs = inputs
         self._limits = limits
         self._drops: list[tuple[Binary, Unpaired]] = []
+        self._sizes: dict[int, int] = {}
 
     def value(self, node: Node) -> Values:
         first, chain = spine(node)
@@ -64,18 +67,32 @@ class _Run:
             case Variable(ref_id=ref_id):
                 return self._inputs[ref_id]
             case Call(function=function, arguments=arguments):
-                return FUNCTIONS[function].apply(*map(self.value, arguments))
+                operands = [*map(self.value, arguments)]
+                return self._made(FUNCTIONS[function].apply(*operands), *operands)
             case Unary(symbol=symbol, operand=operand):
                 values = self.value(operand)
-                return values if isinstance(values, NoData) else values.map(lambda cells: apply_unary(symbol, cells))
+                made = values if isinstance(values, NoData) else values.map(lambda cells: apply_unary(symbol, cells))
+                return self._made(made, values)
             case Binary():
                 return self.value(node)
 
     def _binary(self, binary: Binary, left: Values) -> Values:
         self._limits.deadline.check()
-        values, unpaired = combine(binary.symbol, left, self.value(binary.right), self._limits, lambda: _sides(binary))
+        right = self.value(binary.right)
+        values, unpaired = combine(binary.symbol, left, right, self._limits, lambda: _sides(binary))
         if unpaired.left or unpaired.right:
             self._drops.append((binary, unpaired))
+        return self._made(values, left, right)
+
+    def _made(self, values: Values, *operands: Values) -> Values:
+        """Count a result on the way, and give up those that it was made of."""
+        if any(values is operand for operand in operands):
+            return values
+        size = bytes_of(values)
+        self._limits.memory.take(size)
+        for operand in operands:
+            self._limits.memory.give(self._sizes.pop(id(operand), 0))
+        self._sizes[id(values)] = size
         return values
 
     def warnings(self) -> tuple[str, ...]:

@@ -48,9 +48,10 @@ def combine(symbol: str, left: Values, right: Values, limits: Limits, names: Cal
     assert not isinstance(right, Scalar)
     union = Union(left.labels, right.labels, limits.deadline)
     _guard(union.count, left, right, limits, names)
-    pairs = union.pairs()
-    unpaired = Unpaired(_labels_at(left, pairs.unpaired_left), _labels_at(right, pairs.unpaired_right))
-    return _paired(symbol, left, right, pairs, limits.deadline), unpaired
+    with limits.memory.held(_estimate(union.count, left, right)):
+        pairs = union.pairs()
+        unpaired = Unpaired(_labels_at(left, pairs.unpaired_left), _labels_at(right, pairs.unpaired_right))
+        return _paired(symbol, left, right, pairs, limits.deadline), unpaired
 
 
 def _is_empty(values: Values) -> bool:
@@ -63,15 +64,20 @@ def _labels_at(values: Sets, positions: Positions) -> tuple[Labels, ...]:
 
 def _guard(count: int, left: Sets, right: Sets, limits: Limits, names: Callable[[], tuple[str, str]]) -> None:
     """Before any pair is made: a union may have as many as the product of its sides."""
-    points = left.longest if isinstance(left, Series) else right.longest if isinstance(right, Series) else 1
     advice = "give the queries labels that match, or reduce them first"
-    if limits.math_bytes and count * (points * _BYTES_PER_POINT + _BYTES_PER_PAIR) > limits.math_bytes:
+    if limits.math_bytes and _estimate(count, left, right) > limits.math_bytes:
         raise TooLarge(
             f"the result would need more memory than the {limits.math_bytes} bytes allowed (setting DASHWRIGHT_MATH_BYTES): "
             f"{_told(count, left, right, names)}; {advice}"
         )
     if count > limits.query_series:
         raise limits.refusal("query_series", _told(count, left, right, names), advice)
+
+
+def _estimate(count: int, left: Sets, right: Sets) -> int:
+    """Return the bytes of so many pairs."""
+    points = left.longest if isinstance(left, Series) else right.longest if isinstance(right, Series) else 1
+    return count * (points * _BYTES_PER_POINT + _BYTES_PER_PAIR)
 
 
 def _told(count: int, left: Sets, right: Sets, names: Callable[[], tuple[str, str]]) -> str:

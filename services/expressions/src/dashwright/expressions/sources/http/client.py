@@ -142,6 +142,7 @@ async def _read(response: aiohttp.ClientResponse, limits: Limits) -> bytes:
     """The body, unpacked. A packed one counts by what comes out of it."""
     body = bytearray()
     while piece := await response.content.readany():
+        limits.memory.take(len(piece))
         body += piece
         if len(body) > limits.source_bytes:
             response.close()

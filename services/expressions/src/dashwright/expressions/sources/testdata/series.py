@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from dashwright.common.errors import BadRequest
+from dashwright.expressions.engine.bounds import ITEM_BYTES, POINT_BYTES
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.engine.limits import Limits
@@ -29,6 +30,7 @@ def random_walks(query: Properties, count: int, limits: Limits) -> list[Frame]:
     points = len(range(query.start, query.end, query.interval)[:_MOST_POINTS])
     if count * points > limits.query_points:
         raise limits.refusal("query_points", f"{count} series of {points} points were asked for", _ADVICE)
+    limits.memory.take(count * (ITEM_BYTES + points * POINT_BYTES))
     frames = []
     for index in range(count):
         limits.deadline.check()
