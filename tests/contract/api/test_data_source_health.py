@@ -62,6 +62,7 @@ async def test_who_may_query_it_may_ask(api: Api, worker: Worker) -> None:
     viewer = await api.person("vic", Role.VIEWER)
     other = await api.person("otto", Role.NONE, ("datasources:query", "datasources:uid:bad"), ("datasources:read", "*"))
     assert (await api("GET", f"{AT}/uid/good/health", auth=viewer))[0] == 200
+    assert worker.asked[0][0].readable == frozenset()
     for path in ("uid/good", str(number), "uid/none", "9007"):
         assert (await api("GET", f"{AT}/{path}/health", auth=other))[0] == 403
     for path in ("uid/none", "9007"):

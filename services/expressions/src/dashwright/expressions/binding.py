@@ -1,5 +1,6 @@
 """One query or target of a request, bound to its model: what it is, or everything that is wrong with its shape."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +9,7 @@ from pydantic import ValidationError
 
 from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.expressions import TARGETS, FormattedSqlTarget, SourceQuery, SqlTarget, Target
+from dashwright.expressions.engine.suggestion import suggestion
 from dashwright.expressions.tolerance import forgiven, is_expression, source_of
 
 REF_ID = "A"
@@ -15,6 +17,30 @@ REF_ID = "A"
 
 _KINDS = ", ".join(TARGETS)
 _MOST_FAULTS = 200
+_EXAMPLES = {"math": "; calculate, such as $A + 1", "sql": "; select, such as SELECT * FROM A"} | dict.fromkeys(
+    ("reduce", "resample", "threshold"), "; name the query that it reads, such as $A"
+)
+"""What an expression may be, by its kind."""
+
+_SYNONYMS = {
+    "avg": "mean",
+    "average": "mean",
+    "maximum": "max",
+    "minimum": "min",
+    "total": "sum",
+    "len": "count",
+    "latest": "last",
+    ">": "gt",
+    "<": "lt",
+    "=": "eq",
+    "==": "eq",
+    "!=": "ne",
+    "<>": "ne",
+    ">=": "gte",
+    "<=": "lte",
+    "ffill": "pad",
+    "bfill": "backfilling",
+}
 _TOLD = {"missing": "is required", "extra_forbidden": "is no property that is known here; leave it out"}
 
 
@@ -71,7 +97,7 @@ def _validated(model: type[Target | SourceQuery], query: dict[str, Any], pointer
     except ValidationError as error:
         if error.error_count() > _MOST_FAULTS:
             return [Fault(pointer, f"has {error.error_count()} faults; see the schema of its type", ref_id=_ref_id(query))]
-        found = error.errors(include_url=False, include_context=False, include_input=False)
+        found = error.errors(include_url=False)
     unlisted = [fault["loc"] for fault in found if fault["type"] == "extra_forbidden"]
     if not (lenient and unlisted):
         return [_fault(fault, pointer, query) for fault in found]
@@ -113,6 +139,13 @@ def _without(value: Any, place: tuple[int | str, ...]) -> Any:
 
 def _fault(fault: Any, pointer: str, query: dict[str, Any]) -> Fault:
     message = _TOLD.get(fault["type"]) or fault["msg"].removeprefix("Value error, ")
+    if fault["type"] == "string_too_short":
+        kind = query.get("type") if fault["loc"][-1] == "expression" else None
+        example = _EXAMPLES.get(kind, "") if isinstance(kind, str) else ""
+        message = f"must not be empty{example}"
+    elif fault["type"] == "literal_error" and isinstance(fault["input"], str):
+        known = re.findall("'([^']+)'", fault["ctx"]["expected"])
+        message += suggestion(fault["input"], known, _SYNONYMS)
     return Fault(_pointer(pointer, fault["loc"]), message, ref_id=_ref_id(query))
 
 

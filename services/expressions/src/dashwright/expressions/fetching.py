@@ -20,6 +20,7 @@ from dashwright.expressions.request import Request
 from dashwright.expressions.response import Result
 from dashwright.expressions.sources.answers import Answers
 from dashwright.expressions.sources.directory import Found, Sources
+from dashwright.expressions.sources.privacy import seen_by
 
 POINTS, POINTS_OF_EXPRESSIONS = 100, 5000
 """``maxDataPoints`` of a query that names none: alone, and in a request with expressions, as clients know them."""
@@ -37,7 +38,7 @@ class Fetched:
 
 async def fetch(request: Request, asking: Asking, limits: Limits, sources: Sources, answers: Answers) -> Fetched:
     """All at once. Equal queries of one source are asked once, also beside other requests unless this one wants to be ``fresh``."""
-    fetching = _Fetching(request, limits, answers, object() if asking.fresh else None)
+    fetching = _Fetching(request, asking, limits, answers, object() if asking.fresh else None)
     queries = list(request.sources.values())
     if not queries:
         return fetching.fetched
@@ -65,7 +66,8 @@ async def within(deadline: Deadline) -> AsyncIterator[None]:
 class _Fetching:
     """The queries of one request on their way."""
 
-    def __init__(self, request: Request, limits: Limits, answers: Answers, fresh: object) -> None:
+    def __init__(self, request: Request, asking: Asking, limits: Limits, answers: Answers, fresh: object) -> None:
+        self._asking = asking
         self.fetched = Fetched()
         self._request = request
         self._limits = limits
@@ -105,7 +107,7 @@ class _Fetching:
         except TooManyRequests as error:
             return Result(error=error)
         except DashwrightError as error:
-            return Result(error=_failed(query, error))
+            return Result(error=_failed(query, seen_by(self._asking, found.record, error)))
         return Result(frames)
 
     async def _frames(self, query: SourceQuery, found: Found) -> Sequence[Frame]:

@@ -13,6 +13,7 @@ from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.fetching import within
 from dashwright.expressions.response import text_of
 from dashwright.expressions.sources.directory import Found, Sources
+from dashwright.expressions.sources.privacy import seen_by
 
 _WORKS: Final = 200
 _FAILS: Final = 400
@@ -34,7 +35,8 @@ async def health(body: bytes, asking: Asking, limits: Limits, sources: Sources) 
             message = await _asked(found)
     except DashwrightError as error:
         _log.info("data_source_unhealthy", uid=uid, reason=error.message)
-        return _FAILS, orjson.dumps({"status": "ERROR", "message": text_of(error)})
+        record = None if isinstance(found, DashwrightError) else found.record
+        return _FAILS, orjson.dumps({"status": "ERROR", "message": text_of(seen_by(asking, record, error))})
     return _WORKS, orjson.dumps({"status": "OK", "message": message})
 
 

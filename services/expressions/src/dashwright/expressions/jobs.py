@@ -34,7 +34,7 @@ class EvaluationRunner:
 
     async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
         spec = EvaluationSpec.model_validate_json(job.spec)
-        asking = Asking(door=Door.PANEL, org_id=org_of(job.namespace) or 0)
+        asking = Asking(door=Door.PANEL, org_id=org_of(job.namespace) or 0, readable=frozenset())
         with self._settings.memory.reservation(asking.org_id) as memory:
             evaluation = await evaluate(orjson.dumps(panel_request(spec)), asking, self._settings, memory)
             await self._store(job, execution, evaluation)

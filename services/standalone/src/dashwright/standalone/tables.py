@@ -21,6 +21,8 @@ def show(console: Console, ref_id: str, result: Result) -> None:
     console.print(f"[bold]{escape(ref_id)}[/bold]")
     if result.error:
         console.print(f"  [red]error:[/red] {escape(result.error.message)}", soft_wrap=True)
+        for line in result.error.details.get("caret", "").splitlines():
+            console.print(f"    {escape(line)}", soft_wrap=True)
     for frame in result.frames:
         for severity, text in _notices(frame):
             console.print(f"  [yellow]{escape(severity)}:[/yellow] {escape(text)}", soft_wrap=True)

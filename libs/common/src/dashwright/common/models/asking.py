@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+_ALL = "*"
+
 
 class Door(StrEnum):
     """By which door a request came.
@@ -25,7 +27,8 @@ class Asking:
 
     ``lenient``: unlisted properties are warnings. ``explain``: tell how it ran. ``accept``: the client's header of that name.
     ``org_id``: the organization whose data sources may be asked, 0 for none; ``uids``: which of them, None for all.
-    ``fresh``: no answer that was given before.
+    ``fresh``: no answer that was given before. ``readable``: the data sources whose settings the caller may read, None for all;
+    of others no error names an address.
     """
 
     door: Door = Door.QUERY
@@ -35,6 +38,10 @@ class Asking:
     org_id: int = 0
     uids: frozenset[str] | None = None
     fresh: bool = False
+    readable: frozenset[str] | None = None
+
+    def may_read(self, uid: str) -> bool:
+        return self.readable is None or uid in self.readable
 
     def may_query(self, uid: str) -> bool:
         return self.uids is None or uid in self.uids
@@ -48,13 +55,15 @@ class Asking:
             "accept": self.accept,
             "org_id": self.org_id,
             "fresh": self.fresh,
+            "readable": _ALL if self.readable is None else json.dumps(sorted(self.readable)),
         }
         return headers if self.uids is None else headers | {"uids": json.dumps(sorted(self.uids))}
 
     @staticmethod
     def of(headers: Mapping[str, object]) -> "Asking":
-        """From the headers of a message; a missing one takes its default. Raises ValueError for a door that is not known."""
-        org_id, uids = headers.get("org_id"), headers.get("uids")
+        """From the headers of a message; a missing one takes its default, and grants
+        nothing. Raises ValueError for a door that is not known."""
+        org_id, uids, readable = headers.get("org_id"), headers.get("uids"), str(headers.get("readable", "[]"))
         return Asking(
             Door(str(headers.get("door", Door.QUERY))),
             lenient=bool(headers.get("lenient")),
@@ -63,4 +72,5 @@ class Asking:
             org_id=org_id if isinstance(org_id, int) else 0,
             uids=None if uids is None else frozenset(json.loads(str(uids))),
             fresh=bool(headers.get("fresh")),
+            readable=None if readable == _ALL else frozenset(json.loads(readable)),
         )

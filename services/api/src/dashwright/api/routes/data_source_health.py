@@ -8,6 +8,7 @@ from dashwright.api.http.answer import JSON, Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Route
 from dashwright.api.routes.data_sources import TAG, any_one, find, one
+from dashwright.api.routes.query import readable_by
 from dashwright.common.database.pool import Database
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient
@@ -24,7 +25,7 @@ def routes(database: Database, broker: Broker, rpc: RpcClient, *, seconds: float
 
     async def health(call: Call) -> Answer:
         found = await find(database, call, _QUERY)
-        headers = Asking(Door.HEALTH, org_id=found.org_id, fresh=True).headers()
+        headers = Asking(Door.HEALTH, org_id=found.org_id, fresh=True, readable=readable_by(call.identity)).headers()
         reply = await rpc.call(queue, orjson.dumps({"uid": found.uid}), timeout=seconds, headers=headers)
         return Answer(int(reply.headers.get("status", 200)), await reply.read(), JSON)
 

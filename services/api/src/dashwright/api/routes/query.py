@@ -81,6 +81,7 @@ def _asking(call: Call, door: Door) -> Asking:
         accept=call.accept,
         org_id=caller.org_id,
         uids=uids_of(caller),
+        readable=readable_by(caller),
         fresh=any("no-cache" in value or "no-store" in value for value in call.headers.getall("Cache-Control", [])),
     )
 
@@ -91,6 +92,12 @@ def uids_of(caller: Identity) -> frozenset[str] | None:
     if uids is not None and len(uids) > _MOST_UIDS:
         raise Forbidden(f"You may query more than {_MOST_UIDS} data sources one by one; have {QUERY} granted on datasources:uid:* instead")
     return uids
+
+
+def readable_by(caller: Identity) -> frozenset[str] | None:
+    """Return the data sources whose settings the caller may read, None for all; none where they are too many to list."""
+    uids = caller.names("datasources:read", "datasources:uid:")
+    return uids if uids is None or len(uids) <= _MOST_UIDS else frozenset()
 
 
 def _flag(call: Call, name: str) -> bool:

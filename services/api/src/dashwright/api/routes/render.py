@@ -10,7 +10,7 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.denial import denied
 from dashwright.api.http.routing import BINARY, Content, Operation, Permission, Route
 from dashwright.api.resources.dashboards import Dashboards
-from dashwright.api.routes.query import QUERY, uids_of
+from dashwright.api.routes.query import QUERY, readable_by, uids_of
 from dashwright.common import media
 from dashwright.common.errors import BadRequest
 from dashwright.common.identity import Identity
@@ -62,7 +62,7 @@ def asking_of(caller: Identity) -> Asking:
     """Whose data sources a picture may query, and which. Raises Forbidden where the caller may query none."""
     if not caller.holds(QUERY):
         raise denied(QUERY)
-    return Asking(org_id=caller.org_id, uids=uids_of(caller))
+    return Asking(org_id=caller.org_id, uids=uids_of(caller), readable=readable_by(caller))
 
 
 def shown(picture: Picture) -> Answer:

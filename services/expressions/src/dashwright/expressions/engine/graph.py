@@ -3,6 +3,7 @@
 A fault belongs to the node that has it. Nothing here refuses the request as a whole.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
@@ -11,8 +12,10 @@ from dashwright.common.errors import BadRequest, DashwrightError
 from dashwright.expressions.engine.assertions import Assertion
 from dashwright.expressions.engine.cycles import cycles
 from dashwright.expressions.engine.expression import Expression, TableExpression
+from dashwright.expressions.engine.suggestion import suggestion
 
 _SHOWN_STEPS = 20
+_CALCULATION = re.compile(r"[-+*/%()<>=!&|$]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ def _wrong_input(node: Node, known: dict[str, Node]) -> BadRequest | None:
             return _no_table(ref_id, node, known)
         if ref_id not in known:
             return BadRequest(
-                f"unable to find dependent node '{ref_id}' that expression '{node.ref_id}' reads; add it or correct the reference",
+                f"unable to find dependent node '{ref_id}' that expression '{node.ref_id}' reads{_advice(ref_id, known)}",
                 message_id="sse.dependencyNotFound",
             )
         if ref_id == node.ref_id:
@@ -81,6 +84,14 @@ def _wrong_input(node: Node, known: dict[str, Node]) -> BadRequest | None:
         if fault := _unsuited(node, known[ref_id]):
             return fault
     return None
+
+
+def _advice(ref_id: str, known: Iterable[str]) -> str:
+    if not ref_id.replace(" ", "").isidentifier() and _CALCULATION.search(ref_id):
+        return "; it takes one reference such as $A: calculate in a math expression first, and read that"
+    return suggestion(ref_id, [f"${name}" for name in known], {name.casefold(): f"${name}" for name in known}) or (
+        "; add it or correct the reference"
+    )
 
 
 def _no_table(ref_id: str, node: Node, known: Iterable[str]) -> BadRequest:

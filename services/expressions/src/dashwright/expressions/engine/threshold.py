@@ -28,7 +28,8 @@ def predicate_of(name: str, params: Sequence[float]) -> Predicate:
     needed = BOUNDS[name]
     if len(params) < needed:
         raise BadRequest(
-            f"invalid condition: incorrect number of arguments for threshold function '{name}': got {len(params)} but need {needed}"
+            f"invalid condition: incorrect number of arguments for threshold function '{name}': got {len(params)} but need {needed}; "
+            f"give {'its lower and upper bound' if needed > 1 else 'its bound'} in params"
         )
     return Predicate(name, tuple(params[:needed]))
 

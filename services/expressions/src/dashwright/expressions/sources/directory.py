@@ -1,6 +1,7 @@
 """Finds the data sources that the queries of a request name, and makes what asks them."""
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -19,6 +20,9 @@ Kinds = Mapping[str, Callable[[SourceRecord], Source]]
 """What makes the source of a record, by the record's type."""
 
 SECONDS: Final = 20.0
+
+_VARIABLE: Final = re.compile(r"\$\{?\w|\[\[\w")
+"""How dashboards write a variable: ``${name}``, ``$name`` or ``[[name]]``."""
 
 
 class Records(Protocol):
@@ -76,7 +80,10 @@ class Directory:
         if kind in BUILT_IN:
             return self._built_in(kind)
         if not uid:
-            return BadRequest(f"the query names no data source but the type {kind!r:.80}; name its uid as datasource.uid")
+            return BadRequest(
+                f"the query names no data source but the type {kind!r:.80}; name its uid as datasource.uid "
+                "(GET /api/datasources lists them)"
+            )
         try:
             record = await self._record(uid, asking)
         except SourceFailed as error:
@@ -107,6 +114,15 @@ class Directory:
 
     @staticmethod
     def _unknown(uid: str, asking: Asking) -> DashwrightError:
+        if _VARIABLE.search(uid):
+            return BadRequest(
+                f"the data source is the variable {uid!r:.80}, which has no value here; write the uid of a data source in its place "
+                "(GET /api/datasources lists them)"
+            )
+        if uid == "default":
+            return BadRequest(
+                "'default' names no data source here; write the uid of the one that is the default (isDefault in GET /api/datasources)"
+            )
         if asking.uids is None:
             return BadRequest(
                 f"there is no data source with the uid (or name) {uid!r:.80} in this organization; "

@@ -1,12 +1,13 @@
 """What a statement may say: one SELECT over plain tables, of the nodes and functions listed here. Everything else is refused by name."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from dashwright.expressions.engine.suggestion import suggestion
 from dashwright.expressions.sql.bounds import DEPTH, LENGTH, WORDS
 from dashwright.expressions.sql.functions import FUNCTIONS
 from dashwright.expressions.sql.guest import Guest
@@ -125,6 +126,8 @@ _WORDS: Mapping[type[exp.Expr], str] = {
 }
 _BEGINS = {TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN}
 _BLOCKED = {TokenType.HINT, TokenType.PARAMETER, TokenType.SESSION_PARAMETER, TokenType.INTO}
+_KEYWORDS = ("SELECT", "FROM", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "JOIN", "UNION", "DISTINCT")
+_SHOWN = 40
 _HIDDEN = re.compile(r"/\*(?:!|\+|M!)")
 _OPENS, _CLOSES = {TokenType.L_PAREN, TokenType.CASE}, {TokenType.R_PAREN, TokenType.END}
 
@@ -141,7 +144,7 @@ def parsed(text: str) -> exp.Query:
     try:
         (tree,) = dialect.parser().parse(tokens, text)
     except ParseError as error:
-        raise _unparsed(error) from error
+        raise _unparsed(error, tokens) from error
     if not isinstance(tree, exp.Query):
         raise Unreadable("it is no SELECT")
     for node in tree.walk():
@@ -170,7 +173,8 @@ def _look_over(text: str, tokens: list[Token]) -> None:
     """What can be said of the words alone, before a parser calls itself over them."""
     first = next((token for token in tokens if token.token_type is not TokenType.L_PAREN), tokens[0])
     if first.token_type not in _BEGINS:
-        raise Blocked(first.text.upper(), (first.line, _column(first)))
+        advice = suggestion(first.text, ("SELECT", "WITH"))
+        raise Blocked(first.text.upper(), (first.line, _column(first)), advice)
     depth, end = 0, 0
     for token in tokens:
         place = (token.line, _column(token))
@@ -197,14 +201,22 @@ def _column(token: Token) -> int:
     return token.col - (token.end - token.start)
 
 
-def _unparsed(error: ParseError) -> Unreadable:
+def _unparsed(error: ParseError, tokens: Iterable[Token]) -> Unreadable:
     if not error.errors:
         return Unreadable(str(error))
     first = error.errors[0]
     near, line, column = first.get("highlight"), first.get("line"), first.get("col")
     why = str(first.get("description") or "it cannot be parsed")
     position = (line, column - max(len(near or ""), 1) + 1) if line and column else None
-    return Unreadable(f"{why[:1].lower()}{why[1:]}" + (f", near '{near}'" if near else ""), position)
+    return Unreadable(f"{why[:1].lower()}{why[1:]}" + (f", near '{near}'" if near else "") + _misspelt(tokens), position)
+
+
+def _misspelt(tokens: Iterable[Token]) -> str:
+    """Return which word is probably meant as a keyword."""
+    for token in tokens:
+        if token.token_type is TokenType.VAR and token.text.upper() not in _KEYWORDS and (meant := suggestion(token.text, _KEYWORDS)):
+            return f"; '{token.text[:_SHOWN]}'{meant.replace('; did', ': did')}"
+    return ""
 
 
 def _allow(node: exp.Expr) -> None:
@@ -227,6 +239,8 @@ def _allow(node: exp.Expr) -> None:
             _allow_call(node)
         case exp.Select() if not node.expressions:
             raise Unreadable("a SELECT names no columns", place_of(node))
+        case exp.Group() if not (node.expressions or node.args.get("rollup")):
+            raise Unreadable("GROUP BY names no columns", place_of(node))
         case exp.Order() if not isinstance(node.parent, (exp.Query, exp.Window, exp.GroupConcat)):
             raise Blocked("ORDER BY", place_of(node))
         case exp.Distinct() if any(isinstance(part, exp.Star) for part in node.expressions):
@@ -260,7 +274,7 @@ def _allow_call(call: exp.Anonymous) -> None:
     name = call.name
     function = FUNCTIONS.get(name.lower())
     if function is None or isinstance(call.this, exp.Identifier):
-        raise BlockedFunction(name, place_of(call))
+        raise BlockedFunction(name, place_of(call), suggestion(name, FUNCTIONS))
     count = len(call.expressions)
     if count < function.least or (function.most is not None and count > function.most):
         raise Unreadable(f"{name} is used as {function.usage}; here it has {count} arguments", place_of(call))

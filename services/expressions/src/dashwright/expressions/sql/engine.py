@@ -13,6 +13,7 @@ from dashwright.common.fair_limiter import FairLimiter
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.sql import statement
+from dashwright.expressions.sql.engine_errors import explained
 from dashwright.expressions.sql.handover import TextTooLong, sizes
 from dashwright.expressions.sql.macros import MACROS
 from dashwright.expressions.sql.pipe import Wait
@@ -149,7 +150,8 @@ def _failed(ref_id: str, answer: Answer, relations: Mapping[str, Relation], limi
             message_id="sse.sql.column_not_found",
         )
     return BadRequest(
-        f"sql expression [{ref_id}] failed due to error from the sql expression engine: {text}", message_id="sse.sql.general_gms_error"
+        f"sql expression [{ref_id}] failed due to error from the sql expression engine: {explained(kind, text)}; {_columns_of(relations)}",
+        message_id="sse.sql.general_gms_error",
     )
 
 

@@ -14,15 +14,15 @@ class Refusal(Exception, ABC):
 
     message_id: ClassVar[str]
 
-    def __init__(self, why: str, position: Position | None = None) -> None:
+    def __init__(self, why: str, position: Position | None = None, advice: str = "") -> None:
         super().__init__(why)
-        self.why, self.position = why, position
+        self.why, self.position, self.advice = why, position, advice
 
     def of(self, ref_id: str) -> BadRequest:
         """The error to answer for the statement of ``ref_id``; ``details`` holds ``line`` and ``column`` where they are known."""
         where = f" (line {self.position[0]}, column {self.position[1]})" if self.position else ""
         details = {"line": str(self.position[0]), "column": str(self.position[1])} if self.position else {}
-        return BadRequest(self._text(ref_id) + where, message_id=self.message_id, details=details)
+        return BadRequest(self._text(ref_id) + where + self.advice, message_id=self.message_id, details=details)
 
     @abstractmethod
     def _text(self, ref_id: str) -> str: ...
@@ -34,7 +34,7 @@ class Empty(Refusal):
     message_id = "sse.sql.empty_query"
 
     def _text(self, ref_id: str) -> str:
-        return f"sql expression [{ref_id}] failed because it has an empty SQL query"
+        return f"sql expression [{ref_id}] failed because it has an empty SQL query; write a SELECT"
 
 
 class Unreadable(Refusal):

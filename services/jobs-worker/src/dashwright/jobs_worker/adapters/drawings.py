@@ -37,7 +37,7 @@ class Drawings:
 
     async def drawn(self, repository: Repository, spec: bytes) -> str:
         """The address of the picture. As the port says."""
-        asking = Asking(org_id=org_of(repository.namespace) or 0)
+        asking = Asking(org_id=org_of(repository.namespace) or 0, readable=frozenset())
         answer = await self._rpc.call(self._queue, request_of(spec, _DRAWING), timeout=_SECONDS, headers=asking.headers())
         picture = StoredPicture(str(answer.headers.get("content_type", "")), await answer.read())
         async with self._database.transaction() as connection:

@@ -14,6 +14,19 @@ _NUMBER_RUN = re.compile(r"[\w.]+")
 _WORD = re.compile(r"[^\W\d]\w*")
 _VARIABLE = re.compile(r"\$\w+")
 _BRACED = re.compile(r"\$\{([^{}]*)\}")
+_ADVICE = {
+    "=": "; write == to compare",
+    "&": "; write && for and",
+    "|": "; write || for or",
+    "^": "; write ** for powers",
+    "?": "; there is no choice, multiply by a comparison instead, such as ($A > 1) * 2",
+    "'": "; a query is named without quotes, such as $A or ${my query}",
+    "#": "; a query is named such as $A or ${my query}",
+    "[": "; a query is named such as $A or ${my query}",
+    "{": "; a query is named such as $A or ${my query}",
+}
+"""What to write instead of a character."""
+
 _PUNCTUATION = {"(": Kind.OPEN, ")": Kind.CLOSE, ",": Kind.COMMA}
 
 
@@ -47,8 +60,8 @@ def _token(text: str, position: int) -> Token:
     if symbol := _SYMBOL.match(text, position):
         return Token(Kind.OPERATOR, symbol.group(), position)
     if run := _SYMBOL_RUN.match(text, position):
-        raise fault(f"unexpected {run.group()} in input: F(); it is no operator", text, position)
-    raise fault(f"invalid character: {char}", text, position)
+        raise fault(f"unexpected {run.group()} in input{_ADVICE.get(run.group()[0], '; it is no operator')}", text, position)
+    raise fault(f"invalid character: {char}{_ADVICE.get(char, '')}", text, position)
 
 
 def _variable(text: str, position: int) -> Token:

@@ -13,6 +13,13 @@ from dashwright.expressions.engine.math.functions import FUNCTIONS
 from dashwright.expressions.engine.math.lexer import tokens
 from dashwright.expressions.engine.math.operators import BINARY, UNARY
 from dashwright.expressions.engine.math.tokens import Kind, Token
+from dashwright.expressions.engine.suggestion import suggestion
+
+_VALUE = "a value belongs here, such as 1, $A or abs($A)"
+_AFTER_A_VALUE = "an operator such as + or == belongs here, or the end"
+_WORDS = {"and": "&&", "or": "||", "not": "!", "AND": "&&", "OR": "||", "NOT": "!"}
+_OPERATORS = {word: f"write {symbol} instead" for word, symbol in _WORDS.items()} | {")": "there is no ( for it"}
+_FUNCTIONS = {"isnan": "is_nan", "isinf": "is_inf", "isnull": "is_null", "ln": "log", "infinity": "inf", "int": "floor"}
 
 _STRETCH = 500
 """Tokens that are read between two looks at the deadline."""
@@ -42,7 +49,7 @@ class _Parser:
     def root(self) -> Node:
         node = self._binary(0)
         if self._next.kind is not Kind.END:
-            raise self._unexpected("root input")
+            raise self._unexpected("root input", _OPERATORS.get(self._next.text, _AFTER_A_VALUE))
         return node
 
     def _take(self) -> Token:
@@ -53,8 +60,8 @@ class _Parser:
         self._next = next(self._tokens)
         return token
 
-    def _unexpected(self, where: str) -> Exception:
-        return fault(f"unexpected {self._next} in {where}", self._text, self._next.position)
+    def _unexpected(self, where: str, advice: str) -> Exception:
+        return fault(f"unexpected {self._next} in {where}; {advice}", self._text, self._next.position)
 
     def _binary(self, lowest: int) -> Node:
         left = self._operand()
@@ -89,13 +96,13 @@ class _Parser:
             case Kind.OPEN:
                 self._take()
                 node = self._binary(0)
-                self._expect(Kind.CLOSE, "input: F()")
+                self._expect(Kind.CLOSE, "input", "close the parenthesis with )")
                 return node
-        raise self._unexpected("input: F()")
+        raise self._unexpected("input", _VALUE)
 
-    def _expect(self, kind: Kind, where: str) -> None:
+    def _expect(self, kind: Kind, where: str, advice: str) -> None:
         if self._next.kind is not kind:
-            raise self._unexpected(where)
+            raise self._unexpected(where, advice)
         self._take()
 
     def _number(self, token: Token) -> float:
@@ -111,14 +118,21 @@ class _Parser:
         name = self._take()
         function = FUNCTIONS.get(name.text)
         if function is None:
-            known = ", ".join(FUNCTIONS)
-            raise fault(f"non existent function {name.text}; known are {known}", self._text, name.position)
-        self._expect(Kind.OPEN, "func")
+            raise fault(f"non existent function {name.text}{self._meant(name)}", self._text, name.position)
+        self._expect(Kind.OPEN, "func", f"write {name.text}({'$A' if function.arity else ''})")
         arguments = self._arguments()
         if len(arguments) != function.arity:
             few_or_many = "not enough" if len(arguments) < function.arity else "too many"
             raise fault(f"parse: {few_or_many} arguments for {name.text}, it takes {function.arity}", self._text, name.position)
         return Call(name.text, arguments, name.position)
+
+    def _meant(self, name: Token) -> str:
+        """Return what to write instead of an unknown function: a word without arguments is probably a query."""
+        if name.text in _WORDS:
+            return f"; write {_WORDS[name.text]} instead"
+        if self._next.kind is not Kind.OPEN and name.text.lower() not in FUNCTIONS:
+            return f"; did you mean ${name.text}? A query is named with a $"
+        return f"{suggestion(name.text, FUNCTIONS, _FUNCTIONS)}; known are {', '.join(FUNCTIONS)}"
 
     def _arguments(self) -> tuple[Node, ...]:
         arguments: list[Node] = []
@@ -127,7 +141,7 @@ class _Parser:
             if arguments and self._next.kind is Kind.COMMA:
                 self._take()
             arguments.append(self._argument(len(arguments)))
-        self._expect(Kind.CLOSE, "func")
+        self._expect(Kind.CLOSE, "func", "close the parenthesis with )")
         return tuple(arguments)
 
     def _argument(self, index: int) -> Node:

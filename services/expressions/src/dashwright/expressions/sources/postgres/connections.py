@@ -21,6 +21,7 @@ from dashwright.expressions.sources.postgres.columns import read_natively
 from dashwright.expressions.sources.postgres.faults import CONNECTING, GONE, refused
 from dashwright.expressions.sources.postgres.guard import check_role
 from dashwright.expressions.sources.postgres.meter import Meter, MeteredConnection, metered
+from dashwright.expressions.sources.privacy import naming_addresses
 
 Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
 
@@ -70,10 +71,12 @@ class Connections:
         Raises BadRequest where the record or its role cannot be used, SourceFailed where the server cannot be, DeadlineExceeded where no
         connection became free, and Unavailable where all pools are in use. Errors of SQL pass as asyncpg's own.
         """
-        entry = self._pool_of(record)
+        with naming_addresses():
+            entry = self._pool_of(record)
         entry.users += 1
         try:
-            connection = await self._acquired(entry.pool, seconds)
+            with naming_addresses():
+                connection = await self._acquired(entry.pool, seconds)
             try:
                 meter: Meter = connection.meter  # type: ignore[attr-defined]
                 meter.start(limit)

@@ -13,6 +13,7 @@ from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.sources.http.client import HttpAnswer, HttpClient
+from dashwright.expressions.sources.privacy import naming_addresses
 from dashwright.expressions.sources.prometheus import steps
 from dashwright.expressions.sources.prometheus.question import Question, question_of
 from dashwright.expressions.sources.prometheus.reading import Envelope, frames_of, opened
@@ -46,7 +47,8 @@ class Prometheus(Source):
         return [replace(first, meta={**(first.meta or {}), "notices": notices}) if notices else first, *others]
 
     async def health(self) -> str:
-        answer = await self._http.ask(self._record, self._method, "api/v1/query", {"query": "1+1", "time": "4"}, Limits())
+        with naming_addresses():
+            answer = await self._http.ask(self._record, self._method, "api/v1/query", {"query": "1+1", "time": "4"}, Limits())
         self._opened(answer, Limits())
         return "Successfully queried the Prometheus API."
 
@@ -62,7 +64,8 @@ class Prometheus(Source):
         wanted = {"query": question.expr, **parameters}
         if timeout := self._record.json_data.get("queryTimeout"):
             wanted["timeout"] = str(timeout)
-        answer = await self._http.ask(self._record, self._method, path, wanted, limits)
+        with naming_addresses():
+            answer = await self._http.ask(self._record, self._method, path, wanted, limits)
         read = partial(self._frames, answer, question, limits)
         return await asyncio.to_thread(read) if len(answer.body) > _LARGE else read()
 

@@ -1,0 +1,35 @@
+"""Errors that name the address of a data source, and what callers see of them who may not read its settings."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from weakref import WeakSet
+
+from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed
+from dashwright.common.models.asking import Asking
+from dashwright.common.models.data_sources import SourceRecord
+
+_NAMING: WeakSet[DashwrightError] = WeakSet()
+"""Errors whose text may name an address, a user or a database."""
+
+
+@contextmanager
+def naming_addresses() -> Iterator[None]:
+    """Mark errors of the block: they tell how the data source is set up."""
+    try:
+        yield
+    except (BadRequest, SourceFailed) as error:
+        _NAMING.add(error)
+        raise
+
+
+def seen_by(asking: Asking, record: SourceRecord | None, error: DashwrightError) -> DashwrightError:
+    """Return the error as the caller may see it, of the same class."""
+    if error not in _NAMING or record is None or asking.may_read(record.uid):
+        return error
+    shown = type(error)(
+        f"the data source {record.name or record.uid!r:.80} cannot be reached; ask those who may read its settings "
+        "(permission datasources:read), to whom this error names the reason",
+        message_id=error.message_id,
+    )
+    shown.__cause__ = error
+    return shown

@@ -1,0 +1,103 @@
+"""The mistakes that authors of rules make: each error says what to write instead."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from dashwright.common.models.asking import Asking, Door
+from dashwright.expressions.answer import answer
+from dashwright.expressions.sql.engine_errors import explained
+
+SOURCE = {"refId": "A", "datasource": {"type": "grafana-testdata-datasource"}, "seriesCount": 2, "labels": "host=$seriesIndex"}
+OTHER = {**SOURCE, "refId": "D", "labels": "zone=$seriesIndex"}
+
+
+async def ask(*queries: Any) -> dict[str, Any]:
+    answered = await answer(orjson.dumps({"from": "now-10s", "to": "now", "queries": queries}), Asking(Door.QUERY, org_id=1))
+    assert isinstance(answered.pieces, list)
+    told: dict[str, Any] = orjson.loads(b"".join(answered.pieces))
+    return told
+
+
+MATH = [
+    ("($A + 1", "close the parenthesis with )"),
+    ("$A +", "a value belongs here, such as 1, $A"),
+    ("$A)", "there is no ( for it"),
+    ("A + 1", "did you mean $A?"),
+    ("2 * A", "did you mean $A?"),
+    ("ABS($A)", "did you mean abs?"),
+    ("isnan($A)", "did you mean is_nan?"),
+    ("roud($A)", "did you mean round?"),
+    ("abs $A", "write abs($A)"),
+    ("$A = 1", "write == to compare"),
+    ("$A & 1", "write && for and"),
+    ("$A and $A", "write && instead"),
+    ("$A ^ 2", "write ** for powers"),
+    ("$A > 1 ? 1 : 0", "multiply by a comparison instead"),
+    ("$a + 1", "did you mean $A?"),
+]
+
+
+@pytest.mark.parametrize(("text", "advice"), MATH)
+async def test_a_mistake_in_math_is_met_with_advice(text: str, advice: str) -> None:
+    told = (await ask(SOURCE, {"refId": "B", "type": "math", "expression": text}))["results"]["B"]["error"]
+    assert advice in told
+    assert "F()" not in told
+
+
+TARGETS = [
+    ({"type": "reduce", "expression": "A", "reducer": "avg"}, "did you mean mean?"),
+    ({"type": "reduce", "expression": "A", "reducer": "Maximum"}, "did you mean max?"),
+    ({"type": "reduce", "expression": "A", "reducer": "medain"}, "did you mean median?"),
+    ({"type": "reduce", "expression": "$A*2", "reducer": "mean"}, "it takes one reference such as $A: calculate in a math"),
+    ({"type": "reduce", "expression": "", "reducer": "mean"}, "must not be empty; name the query that it reads, such as $A"),
+    ({"type": "math", "expression": ""}, "must not be empty; calculate, such as $A + 1"),
+    ({"type": "threshold", "expression": "A", "conditions": [{"evaluator": {"type": ">", "params": [1]}}]}, "did you mean gt?"),
+    (
+        {"type": "threshold", "expression": "A", "conditions": [{"evaluator": {"type": "within_range", "params": [1]}}]},
+        "give its lower and upper bound in params",
+    ),
+    ({"datasource": {"uid": "${DS_PROMETHEUS}"}}, "is the variable '${DS_PROMETHEUS}', which has no value here; write the uid"),
+    ({"datasource": {"uid": "$ds", "type": "prometheus"}}, "is the variable '$ds', which has no value here; write the uid"),
+    ({"datasource": {"uid": "default"}}, "write the uid of the one that is the default"),
+    ({"datasource": {"type": "prometheus"}}, "name its uid as datasource.uid (GET /api/datasources lists them)"),
+]
+
+
+@pytest.mark.parametrize(("target", "advice"), TARGETS)
+async def test_a_mistake_in_a_query_is_met_with_advice(target: dict[str, Any], advice: str) -> None:
+    assert advice in (await ask(SOURCE, {"refId": "B", **target}))["message"]
+
+
+async def test_labels_that_do_not_match_are_told_to_readers_of_frames() -> None:
+    """The frame has no fields, and the warning; who reads notices of the refId finds it there, too."""
+    found = (await ask(SOURCE, OTHER, {"refId": "B", "type": "math", "expression": "$A + $D"}))["results"]["B"]
+    (frame,) = found["frames"]
+    assert frame["schema"]["fields"] == []
+    (notice,) = frame["schema"]["meta"]["notices"]
+    assert "items dropped from union" in notice["text"]
+    assert found["notices"] == [notice]
+
+
+ENGINE = [
+    (
+        "ConversionException",
+        "Conversion Error: Type VARCHAR with value 's3cret' can't be cast to the destination type STRUCT(host VARCHAR)",
+        "write a text in single quotes, such as host = 'a'",
+    ),
+    ("ConversionException", "Conversion Error: Could not convert string 's3cret' to INT32", "convert by CAST"),
+    ("BinderException", 'Binder Error: column "host" must appear in the GROUP BY clause or must be part', "write max(host)"),
+    ("BinderException", "Binder Error: WHERE clause cannot contain aggregates!", "move the condition to HAVING"),
+    ("ParserException", 'Parser Error: syntax error at or near "BY"', "its syntax is wrong near BY"),
+    ("FatalException", "FATAL Error: s3cret", "it cannot be run"),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "advice"), ENGINE)
+def test_errors_of_the_engine_are_in_words_of_ours(kind: str, text: str, advice: str) -> None:
+    """Without values of the data."""
+    told = explained(kind, text)
+    assert advice in told
+    assert "s3cret" not in told
+    assert "Error:" not in told
