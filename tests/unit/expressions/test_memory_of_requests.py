@@ -96,10 +96,10 @@ async def test_a_request_beside_others_is_put_off_while_they_hold_the_memory(set
 
 async def test_a_response_has_a_bound(settings: Settings) -> None:
     """It is refused before anything is encoded; hidden results do not count."""
-    bounded = replace(settings, limits=Limits(response_bytes=100_000))
+    bounded = replace(settings, limits=Limits(query_response_bytes=100_000))
     refused = await answer(chained(10, 5), settings=bounded)
     assert refused.status == 413
-    assert "DASHWRIGHT_RESPONSE_BYTES" in (await read(refused))["message"]
+    assert "DASHWRIGHT_QUERY_RESPONSE_BYTES" in (await read(refused))["message"]
     hidden = orjson.loads(chained(10, 5))
     for query in hidden["queries"][1:]:
         query["hide"] = True

@@ -12,7 +12,7 @@ from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.models.asking import Asking, Door
 from dashwright.common.reach import Reach
 from dashwright.expressions.answer import Settings, answer
-from dashwright.expressions.sources.directory import Directory
+from dashwright.expressions.sources.directory import Directory, Kinds
 from dashwright.expressions.sources.http.client import HttpClient
 from dashwright.expressions.sources.postgres.connections import Connections
 from dashwright.expressions.sources.postgres.source import Postgres
@@ -35,7 +35,7 @@ async def test_an_address_is_named_to_those_who_may_read_it(uid: str, door: Door
     """Others learn which data source it is, and whom to ask."""
     reach = Reach(AllowedHosts.of(("127.0.0.0/8",)))
     client, connections = HttpClient(reach, connections=1), Connections(reach)
-    kinds = {"prometheus": partial(Prometheus, http=client), "postgres": partial(Postgres, connections=connections)}
+    kinds: Kinds = {"prometheus": partial(Prometheus, http=client), "postgres": partial(Postgres, connections=connections)}
     settings = Settings(sources=Directory(kinds, MemoryRecords(RECORDS)))
     query = {"refId": "A", "datasource": {"uid": uid}, "expr": "up", "rawSql": "select 1", "format": "table"}
     body: dict[str, Any] = {"uid": uid} if door is Door.HEALTH else {"from": "1000", "to": "2000", "queries": [query]}

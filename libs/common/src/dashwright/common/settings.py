@@ -92,7 +92,7 @@ class Settings(BaseSettings):
     query_slots: Positive = 8
     query_waiting: Positive = 512
     query_bytes: Positive = 1 << 30
-    response_bytes: Positive = 256 * 1024 * 1024
+    query_response_bytes: Positive = 256 * 1024 * 1024
     query_targets: Positive = 500
     query_depth: Positive = 100
     query_series: Positive = 100_000

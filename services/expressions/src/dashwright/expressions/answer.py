@@ -161,9 +161,9 @@ def _check_response(evaluation: Evaluation, limits: Limits) -> None:
         if isinstance(result.error, TooManyRequests):
             raise TooManyRequests(result.error.message, retry_after=1)
     size = response.size_of(evaluation.shown)
-    if size > limits.response_bytes:
+    if size > limits.query_response_bytes:
         found = f"the response would have about {size} bytes"
-        raise limits.refusal("response_bytes", found, "hide queries that only others read, reduce or resample, or ask for less")
+        raise limits.refusal("query_response_bytes", found, "hide queries that only others read, reduce or resample, or ask for less")
     limits.memory.take(min(size, _AHEAD))
 
 

@@ -27,7 +27,7 @@ class Limits:
     ``source_rows``: rows of one that answers tables, the others are left out. ``sql_seconds``, ``sql_bytes``: of one sql statement, and as
     many bytes again for the tables it reads; ``sql_output_cells``: rows times columns that it answers before it is cut.
     ``testdata_seconds``: how long a ``slow_query`` of testdata waits.
-    ``response_bytes``: estimated bytes of a response as JSON. ``memory`` counts what the request holds.
+    ``query_response_bytes``: estimated bytes of a response as JSON. ``memory`` counts what the request holds.
     """
 
     query_targets: int = 500
@@ -47,7 +47,7 @@ class Limits:
     sql_bytes: int = 512 * 1024 * 1024
     sql_output_cells: int = 1_000_000
     testdata_seconds: float = 30
-    response_bytes: int = 256 * 1024 * 1024
+    query_response_bytes: int = 256 * 1024 * 1024
     deadline: Deadline = field(default_factory=Deadline)
     memory: Reservation = field(default_factory=partial(Reservation, UNBOUNDED, None))
 
