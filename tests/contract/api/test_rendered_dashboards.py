@@ -104,7 +104,7 @@ async def test_a_page_shows_a_dashboard(drawing: Api) -> None:
         assert b"<h1>Pictured</h1>" in body
         assert b'src="data:image/png;base64,iVBOR' in body
         assert "default-src 'none'" in headers["Content-Security-Policy"]
-        assert "img-src data:" in headers["Content-Security-Policy"]
+        assert "img-src 'self' data:;" in headers["Content-Security-Policy"]
         assert "script" not in headers["Content-Security-Policy"]
         assert "private" in headers["Cache-Control"]
     assert told[0] != told[1]

@@ -13,6 +13,7 @@ from aiohttp import web
 from structlog.contextvars import bind_contextvars
 
 from dashwright.api.domain.actor import Actor
+from dashwright.api.http import html
 from dashwright.api.http.addresses import PEERS, Addresses
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.authentication import NOT_A_MEMBER, ORGANIZATION_MISMATCH, Authenticator, Credentials, not_a_member
@@ -148,10 +149,14 @@ class Exchange:
                 log.info("access_denied", needed=error.message)
             if match is not None and error.status in (401, 403):
                 self._note_refusal(request, match, error.status, outcome)
-            return error_answer(error, outcome.shape, outcome.trace_id, failure=failure)
+            refusal: DashwrightError = error
         except Exception:
             log.exception("request_failed")
-            return error_answer(DashwrightError("unexpected"), outcome.shape, outcome.trace_id, failure=failure)
+            refusal = DashwrightError("unexpected")
+        answer = error_answer(refusal, outcome.shape, outcome.trace_id, failure=failure)
+        if html.is_wanted(request.headers.get("Accept", "")):
+            return html.error_page(refusal, answer, outcome.trace_id)
+        return answer
 
     def _note_refusal(self, request: web.BaseRequest, match: Match, status: int, outcome: _Outcome) -> None:
         if self._refusals is not None and match.route.audit is not None:

@@ -8,9 +8,9 @@ from typing import Final
 import structlog
 
 from dashwright.api.drawings import Drawings, Picture
+from dashwright.api.http import html
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
-from dashwright.api.http.docs_page import HEADERS
 from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.api.resources.dashboards import Dashboards, not_found
 from dashwright.api.routes.render import asking_of, drawing_of
@@ -28,17 +28,6 @@ QUERY: Final = {
     "to": "where it ends",
     "theme": "light or dark (the default)",
 }
-
-_HEADERS: Final = {
-    **HEADERS,
-    "Content-Security-Policy": f"{HEADERS['Content-Security-Policy']}; img-src data:",
-    "Cache-Control": "private, no-cache",
-}
-_STYLE: Final = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #1f2430; background: #fff }
-img { max-width: 100%; border: 1px solid #ddd } h1 { margin-bottom: 0 } p { margin-top: 0; color: #62676e } li { margin: .2rem 0 }
-@media (prefers-color-scheme: dark) { body { color: #d8dce4; background: #16181d } img { border-color: #333 } }
-"""
 
 
 def routes(dashboards: Dashboards, drawings: Drawings) -> list[Route]:
@@ -87,13 +76,8 @@ def page(
 
     The page has no script and loads nothing: the picture is in it. Problems are above it, advice below.
     """
-    name = escape(title)
-    body = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>{name}</title><style>{_STYLE}</style></head><body><h1>{name}</h1><p>{escape(where)}</p>"
-        f"{_listed(problems)}{_shown(drawn, name)}{_grouped(advice or {})}</body></html>"
-    )
-    return Answer(200, body.encode(), "text/html; charset=utf-8", _HEADERS)
+    body = f'<p class="quiet">{escape(where)}</p>{_listed(problems)}{_shown(drawn, escape(title))}{_grouped(advice or {})}'
+    return html.page(title, body)
 
 
 def _listed(problems: Sequence[str]) -> str:

@@ -1,0 +1,124 @@
+"""Pages for people: where to begin, what a folder holds, and errors that a browser can show."""
+
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from tests.contract.api.conftest import Api
+from tests.contract.api.repositories import made as with_repository
+
+from dashwright.common.identity import Role
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+HOSTILE = '<img src=x onerror="alert(1)"> & "quoted"'
+
+
+class _Reader(HTMLParser):
+    """Collects the links and scripts of a page, and its text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.elements: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append(tag)
+        self.links += [value for name, value in attrs if name == "href" and value and tag == "a"]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+async def shown(api: Api, path: str, auth: str | None = None, status: int = 200) -> _Reader:
+    headers = {**BROWSER, **({"Authorization": auth} if auth else {})}
+    async with api.session.get(path, headers=headers) as response:
+        body = await response.text()
+        assert (response.status, response.content_type) == (status, "text/html"), body
+        assert "script" not in response.headers["Content-Security-Policy"]
+    reader = _Reader()
+    reader.feed(body)
+    assert not {"script", "iframe"} & set(reader.elements)
+    return reader
+
+
+async def dashboard(api: Api, uid: str, title: str, folder: str = "") -> None:
+    status, body = await api("POST", "/api/dashboards/db", {"dashboard": {"uid": uid, "title": title}, "folderUid": folder})
+    assert status == 200, body
+
+
+@pytest.fixture
+async def stocked(api: Api) -> Api:
+    assert (await api("POST", "/api/folders", {"uid": "shop", "title": "Shop"}))[0] == 200
+    assert (await api("POST", "/api/folders", {"uid": "inner", "title": "Inner", "parentUid": "shop"}))[0] == 200
+    await dashboard(api, "top", HOSTILE)
+    await dashboard(api, "orders", "Orders", "shop")
+    await with_repository(api, "team", api.data / "repositories")
+    return api
+
+
+async def test_the_start_page_leads_to_everything(stocked: Api) -> None:
+    """From it each dashboard can be reached by links alone; it shows repositories, jobs and where programs find the API."""
+    admin = await stocked.person("ann", Role.ADMIN)
+    page = await shown(stocked, "/", admin)
+    assert {"/dashboards/f/shop/shop", "/docs", "/openapi.json", "/dashboards"} <= set(page.links)
+    assert any(link.startswith("/d/top/") for link in page.links)
+    assert HOSTILE in page.text
+    assert "img" not in page.elements
+    assert all(words in page.text for words in ("Repositories", "team", "Jobs"))
+    folder = await shown(stocked, "/dashboards/f/shop/any-slug", admin)
+    assert {"/dashboards/f/inner/inner", "/d/orders/orders"} <= set(folder.links)
+    assert "/dashboards/f/shop/shop" in (await shown(stocked, "/dashboards/f/inner", admin)).links
+
+
+async def test_a_search_finds_by_title_everywhere(stocked: Api) -> None:
+    """What is searched for is text, whatever it looks like."""
+    viewer = await stocked.person("vera", Role.VIEWER)
+    assert "/d/orders/orders" in (await shown(stocked, "/dashboards?query=rder", viewer)).links
+    nothing = await shown(stocked, "/dashboards?query=%3Cscript%3Ealert(1)%3C%2Fscript%3E", viewer)
+    assert "Nothing here" in nothing.text
+
+
+async def test_pages_show_what_the_caller_may_read(stocked: Api) -> None:
+    """A hidden folder is neither listed nor found; who may not list repositories or jobs sees none."""
+    viewer = await stocked.person("vera", Role.VIEWER)
+    assert (await stocked("POST", "/api/folders/shop/permissions", {"items": []}))[0] == 200
+    page = await shown(stocked, "/", viewer)
+    assert "Shop" not in page.text
+    assert "/d/orders/orders" not in (await shown(stocked, "/dashboards?query=Orders", viewer)).links
+    await shown(stocked, "/dashboards/f/shop", viewer, status=404)
+    await shown(stocked, "/dashboards/f/missing", viewer, status=404)
+    assert "Repositories" not in (await shown(stocked, "/", await stocked.person("nora", Role.NONE))).text
+
+
+@pytest.mark.parametrize(
+    ("path", "with_login", "status", "words"),
+    [
+        ("/", False, 401, "sign in"),
+        ("/d/missing", True, 404, "no such page"),
+        ("/nowhere/<b>", True, 404, "no such page"),
+        ("/api/nothing", True, 404, "no such page"),
+        ("/apis/nothing", True, 404, "no such page"),
+    ],
+)
+async def test_a_browser_is_shown_errors_as_pages(api: Api, path: str, with_login: bool, status: int, words: str) -> None:
+    """Whoever asks for HTML gets it, with the status and headers of the error; programs get JSON as before."""
+    auth = await api.person("vera", Role.VIEWER) if with_login else None
+    page = await shown(api, path, auth, status)
+    assert words in page.text
+    assert "b" not in page.elements
+    headers = {"Authorization": auth} if auth else {}
+    for accept in ("*/*", "application/json", "application/json, text/html"):
+        async with api.session.get(path, headers={**headers, "Accept": accept}) as response:
+            assert (response.status, response.content_type) == (status, "application/json")
+            assert ("WWW-Authenticate" in response.headers) == (status == 401)
+
+
+@pytest.mark.parametrize("path", ["/favicon.ico", "/favicon.svg"])
+async def test_there_is_an_icon(api: Api, path: str) -> None:
+    """For browsers, without a login."""
+    async with api.session.get(path) as response:
+        assert (response.status, response.content_type) == (200, "image/svg+xml")
+        body: Any = await response.read()
+    assert re.match(rb"<svg [^>]*>.*</svg>\Z", body)
