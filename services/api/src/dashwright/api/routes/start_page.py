@@ -105,7 +105,7 @@ def routes(database: Database, guard: Guard) -> list[Route]:
         operation = Operation(name, "Show what a folder holds", _TAG, answers=_PAGE, errors=(404,))
         routes.append(Route("GET", path, pages.folder, SIGNED_IN, operation))
     for path, name in (("/favicon.svg", "getIcon"), ("/favicon.ico", "getFavicon")):
-        operation = Operation(name, "Return the icon of pages", _TAG, answers={200: Content(str, (media.SVG,))})
+        operation = Operation(name, "Return the icon of pages", _TAG, answers={200: Content(bytes, (media.SVG,))})
         routes.append(Route("GET", path, icon, PUBLIC, operation, is_routine=True))
     return routes
 
