@@ -142,7 +142,7 @@ async def test_queries_that_refer_to_none(proposals: Proposals) -> None:
     assert (await proposals.reviewed(number))["message"] == "2 created, 1 with problems"
     text = proposals.comments(number)[0]
     assert text.count("**Problem:**") == 1
-    assert "- lint error, `panel-title-description-rule`" in text
+    assert "- lint warning, `panel-title-description-rule`" in text
     assert proposals.statuses()[-1] == ("failure", "2 created, 1 with problems")
 
 
