@@ -23,6 +23,7 @@ TAGS: Final[Mapping[str, tuple[str, str]]] = {
     "health": ("Health", "Whether the service works, its version and its metrics."),
     "library elements": ("Library elements", "Panels that many dashboards show."),
     "orgs": ("Organizations", "Organizations and their members."),
+    "pages": ("Pages", "Pages for people, which browsers show."),
     "panels": ("Panels", "Panels with expressions: evaluated strictly, examined, and described as JSON Schema."),
     "preferences": ("Preferences", "Theme, home dashboard and the like, of users, teams and organizations."),
     "provisioning.grafana.app": (
