@@ -11,6 +11,7 @@ from tests.acceptance.processes import Service
 from tests.acceptance.queries import QUERY
 
 NOWHERE = "127.0.0.1:9"
+KEY = "of tests only"
 SERVICES = ["dashwright-api", "dashwright-jobs-worker", "dashwright-expressions"]
 
 
@@ -31,6 +32,7 @@ async def ended(service: Service, *, seconds: float = 20) -> tuple[int, list[str
         ("dashwright-api", "DATABASE_URL", ""),
         ("dashwright-api", "AMQP_URL", ""),
         ("dashwright-api", "SECRET_KEY", ""),
+        ("dashwright-api", "SECRET_KEY", "short"),
         ("dashwright-jobs-worker", "JOB_ATTEMPTS", "none"),
         ("dashwright-jobs-worker", "JOB_LEASE_SECONDS", "0"),
         ("dashwright-jobs-worker", "DATABASE_URL", ""),
@@ -42,7 +44,12 @@ async def ended(service: Service, *, seconds: float = 20) -> tuple[int, list[str
 )
 async def test_a_wrong_setting_is_named_in_one_sentence(name: str, setting: str, value: str) -> None:
     """Exit status 2, and one line that names the setting; no stack, nothing else."""
-    settings = {"DATABASE_URL": f"postgresql://u:p@{NOWHERE}/d", "AMQP_URL": f"amqp://u:p@{NOWHERE}/", "SECRET_KEY": "x", setting: value}
+    settings = {
+        "DATABASE_URL": f"postgresql://u:p@{NOWHERE}/d",
+        "AMQP_URL": f"amqp://u:p@{NOWHERE}/",
+        "SECRET_KEY": KEY,
+        setting: value,
+    }
     service = Service(name, settings)
     status, said = await ended(service)
     assert (status, len(said)) == (2, 1), service.lines
@@ -53,7 +60,12 @@ async def test_a_wrong_setting_is_named_in_one_sentence(name: str, setting: str,
 @pytest.mark.parametrize("name", SERVICES)
 async def test_a_broker_that_never_comes_ends_the_start(database_url: str, name: str) -> None:
     """The service waits and says so, then gives up with exit status 1 and one sentence that has the address and no password."""
-    settings = {"DATABASE_URL": database_url, "AMQP_URL": f"amqp://user:hunter22@{NOWHERE}/", "START_SECONDS": "2", "SECRET_KEY": "x"}
+    settings = {
+        "DATABASE_URL": database_url,
+        "AMQP_URL": f"amqp://user:hunter22@{NOWHERE}/",
+        "START_SECONDS": "2",
+        "SECRET_KEY": KEY,
+    }
     service = Service(name, settings | {"HTTP_PORT": "0", "PROBE_PORT": "0"})
     status, said = await ended(service)
     assert (status, len(said)) == (1, 1), service.lines
@@ -65,7 +77,12 @@ async def test_a_broker_that_never_comes_ends_the_start(database_url: str, name:
 @pytest.mark.parametrize("name", SERVICES[:2])
 async def test_a_database_that_never_comes_ends_the_start(amqp_url: str, name: str) -> None:
     """The same for the database."""
-    settings = {"DATABASE_URL": f"postgresql://user:hunter22@{NOWHERE}/d", "AMQP_URL": amqp_url, "START_SECONDS": "2", "SECRET_KEY": "x"}
+    settings = {
+        "DATABASE_URL": f"postgresql://user:hunter22@{NOWHERE}/d",
+        "AMQP_URL": amqp_url,
+        "START_SECONDS": "2",
+        "SECRET_KEY": KEY,
+    }
     service = Service(name, settings | {"HTTP_PORT": "0", "PROBE_PORT": "0"})
     status, said = await ended(service)
     assert (status, len(said)) == (1, 1), service.lines
@@ -77,7 +94,12 @@ async def test_a_database_that_never_comes_ends_the_start(amqp_url: str, name: s
 @pytest.mark.parametrize("name", SERVICES)
 async def test_a_service_that_waits_at_its_start_can_be_stopped(name: str) -> None:
     """SIGTERM while the broker or the database is waited for ends the process soon, with exit status 0."""
-    settings = {"DATABASE_URL": f"postgresql://u:p@{NOWHERE}/d", "AMQP_URL": f"amqp://u:p@{NOWHERE}/", "PROBE_PORT": "0", "SECRET_KEY": "x"}
+    settings = {
+        "DATABASE_URL": f"postgresql://u:p@{NOWHERE}/d",
+        "AMQP_URL": f"amqp://u:p@{NOWHERE}/",
+        "PROBE_PORT": "0",
+        "SECRET_KEY": KEY,
+    }
     service = Service(name, settings | {"HTTP_PORT": "0"})
     await service.launch()
     await service.event("waiting_at_start")

@@ -12,7 +12,14 @@ LISTENING = "listening"
 @asynccontextmanager
 async def serving(folder: Path, **settings: str) -> AsyncIterator[Service]:
     """``dashwright serve`` on the empty folder ``data`` in ``folder``, listening. Its log is left beside that."""
-    usual = {"DATA_DIR": str(folder / "data"), "HTTP_HOST": "127.0.0.1", "HTTP_PORT": "0", "ADMIN_USER": "admin", "ADMIN_PASSWORD": "admin"}
+    usual = {
+        "DATA_DIR": str(folder / "data"),
+        "HTTP_HOST": "127.0.0.1",
+        "HTTP_PORT": "0",
+        "ADMIN_USER": "admin",
+        "ADMIN_PASSWORD": "admin",
+        "PASSWORD_MIN_LENGTH": "4",  # clients' own tests set short ones
+    }
     service = Service("dashwright", usual | settings, "serve")
     try:
         await service.start(until=LISTENING)

@@ -152,9 +152,8 @@ async def start_api(
     async with AsyncExitStack() as stack:
 
         async def start(**settings: Any) -> Api:
-            loaded = load(
-                **{"http_port": 0, "data_dir": tmp_path, "permitted_paths": str(tmp_path), "secret_key": "of tests only", **settings}
-            )
+            usual = {"http_port": 0, "password_min_length": 4, "data_dir": tmp_path, "permitted_paths": str(tmp_path)}
+            loaded = load(**{**usual, "secret_key": "of tests only", **settings})
             gateway = Gateway(loaded, database, broker, Clock())
             stack.push_async_callback(gateway.stop)
             address = URL(await gateway.start())

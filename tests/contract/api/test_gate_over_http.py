@@ -174,7 +174,7 @@ CHANGES: Final = {
     ),
     "a disabled user": Change("POST", "/api/admin/users/7/disable", None, ANNA, "/api/user", (200, 401)),
     "a deleted user": Change("DELETE", "/api/admin/users/7", None, ANNA, "/api/user", (200, 401)),
-    "a password": Change("PUT", "/api/admin/users/7/password", {"password": "another"}, ANNA, "/api/user", (200, 401)),
+    "a password": Change("PUT", "/api/admin/users/7/password", {"password": "another-one"}, ANNA, "/api/user", (200, 401)),
     "a server admin made": Change("PUT", "/api/admin/users/7/permissions", {"isGrafanaAdmin": True}, ANNA, "/api/users", (403, 200)),
     "a grant": Change(
         "PUT",

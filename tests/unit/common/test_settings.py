@@ -43,8 +43,27 @@ def test_the_default_password_stays_on_this_machine(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("DASHWRIGHT_HTTP_HOST", "0.0.0.0")
     with pytest.raises(SettingsError, match="default password"):
         load()
-    load(admin_password="another")
+    for weak in ("", "1", "short77", "Password1"):
+        with pytest.raises(SettingsError, match="shorter than 8"):
+            load(admin_password=weak)
+    load(admin_password="another of our own")
     load(allow_default_password=True)
+
+
+def test_a_key_that_can_be_guessed_is_refused() -> None:
+    """The advice says how to make one."""
+    with pytest.raises(SettingsError, match=r"SECRET_KEY: shorter than 12 characters.*openssl"):
+        load(secret_key="x")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("permitted_paths", "/srv:/"), ("trusted_proxies", "0.0.0.0/0"), ("allowed_hosts", "::/0"), ("trusted_hosts", "*")],
+)
+def test_a_setting_that_trusts_everything_is_named(name: str, value: str) -> None:
+    """A start warns of it."""
+    assert list(load(**{name: value}).trusting) == [f"DASHWRIGHT_{name.upper()}"]
+    assert load().trusting == {}
 
 
 def test_lists_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +89,7 @@ def test_a_strange_variable_is_not_taken_for_any_setting() -> None:
 
 def test_secrets_are_not_shown() -> None:
     """No password or address with one appears in the settings' text."""
-    settings = load(admin_password="hush", database_url="postgresql://u:hush@h/d", amqp_url="amqp://u:hush@h/", secret_key="hush")
+    settings = load(admin_password="hush", database_url="postgresql://u:hush@h/d", amqp_url="amqp://u:hush@h/", secret_key="hush hush hush")
     assert "hush" not in repr(settings)
 
 

@@ -37,6 +37,8 @@ def run(service: str, main: Callable[[Settings], Coroutine[Any, Any, None]]) -> 
         return 2
     logging.configure(service, level=settings.log_level, as_json=settings.log_as_json)
     warn_of_unknown_settings(os.environ)
+    for name, advice in settings.trusting.items():
+        log.warning("setting_trusts_everything", name=name, advice=f"list {advice} only")
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop if settings.event_loop == "uvloop" else None) as runner:
             runner.run(main(settings))

@@ -20,12 +20,14 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.models.quotas import QuotaRules, read_defaults
+from dashwright.common.password_policy import PasswordPolicy
 
 PREFIX = "DASHWRIGHT_"
 _SECRETS_DIR = f"{PREFIX}SECRETS_DIR"
 DEFAULT_PASSWORD = "admin"  # noqa: S105
 ANY_HOST = "*"
 """The entry of ``TRUSTED_HOSTS`` that trusts every name."""
+_SHORTEST_KEY = 12
 _FOR_TESTS = f"{PREFIX}TEST_"
 _FOR_CLIENTS = frozenset({"DASHWRIGHT_URL", "DASHWRIGHT_TOKEN", "DASHWRIGHT_USER", "DASHWRIGHT_NAMESPACE"})
 """Where the command line finds a server, and who it asks as."""
@@ -60,6 +62,7 @@ class Settings(BaseSettings):
     admin_user: str = Field(default="admin", min_length=1)
     admin_password: SecretStr = SecretStr(DEFAULT_PASSWORD)
     allow_default_password: bool = False
+    password_min_length: Annotated[int, Field(ge=4, le=64)] = 8
     basic_auth: bool = True
     login_attempts: Positive = 5
     login_window_seconds: Seconds = 300
@@ -209,6 +212,13 @@ class Settings(BaseSettings):
             raise ValueError(f"{value[:80]!r} is no address; give one like https://dashboards.example.com, without query")
         return value.rstrip("/")
 
+    @field_validator("secret_key")
+    @classmethod
+    def _is_long(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and 0 < len(value.get_secret_value()) < _SHORTEST_KEY:
+            raise ValueError(f"shorter than {_SHORTEST_KEY} characters, which can be guessed; make one by: openssl rand -base64 32")
+        return value
+
     @field_validator("quota_defaults", mode="before")
     @classmethod
     def _split_quotas(cls, value: object) -> object:
@@ -225,16 +235,38 @@ class Settings(BaseSettings):
             raise ValueError(f"{PREFIX}TLS_CERT and {PREFIX}TLS_KEY go together: set both or neither")
         if self.tls and self.tls_cert:
             raise ValueError(f"{PREFIX}TLS=self-signed and {PREFIX}TLS_CERT exclude one another: leave one out")
-        if (
-            self.admin_password.get_secret_value() == DEFAULT_PASSWORD
-            and not self.allow_default_password
-            and not is_loopback(self.http_host)
-        ):
+        if self.is_exposed and self.is_weak_password(self.admin_password.get_secret_value(), self.admin_user):
             raise ValueError(
-                f"{PREFIX}HTTP_HOST {self.http_host} listens beyond this machine with the default password: "
-                f"set {PREFIX}ADMIN_PASSWORD, or {PREFIX}ALLOW_DEFAULT_PASSWORD=true where that is meant"
+                f"{PREFIX}HTTP_HOST {self.http_host} listens beyond this machine with the default password, or with one that is empty, "
+                f"shorter than {self.password_min_length} characters or widely used: set {PREFIX}ADMIN_PASSWORD, or "
+                f"{PREFIX}ALLOW_DEFAULT_PASSWORD=true where that is meant"
             )
         return self
+
+    @property
+    def is_exposed(self) -> bool:
+        """Whether strangers may reach the listener, and nothing says that weak passwords are meant."""
+        return not self.allow_default_password and not is_loopback(self.http_host)
+
+    @property
+    def password_policy(self) -> PasswordPolicy:
+        return PasswordPolicy(self.password_min_length)
+
+    def is_weak_password(self, password: str, login: str) -> bool:
+        """Return whether a password must not be used where strangers can try it."""
+        return password == DEFAULT_PASSWORD or self.password_policy.is_weak(password, login)
+
+    @property
+    def trusting(self) -> Mapping[str, str]:
+        """The settings that trust everything, each with what to set instead."""
+        networks = [entry for entry in self.allowed_hosts if entry.endswith("/0")]
+        found = {
+            "PERMITTED_PATHS": Path("/") in self.permitted_paths and "the folders that local repositories may lie in",
+            "TRUSTED_PROXIES": any(not proxy.prefixlen for proxy in self.trusted_proxies) and "the addresses of your proxies",
+            "ALLOWED_HOSTS": bool(networks) and "the hosts that data sources and git hosts may have",
+            "TRUSTED_HOSTS": ANY_HOST in self.trusted_hosts and "the names of this server",
+        }
+        return {PREFIX + name: advice for name, advice in found.items() if advice}
 
     @property
     def local_paths(self) -> tuple[Path, ...]:

@@ -40,7 +40,8 @@ class Gate:
         accounts = UserAccounts(database)
         unknown_tokens = Throttle(settings.login_attempts, settings.login_window_seconds)
         bearer = BearerAuthenticator(KeyLookup(database), self.key_hashes, unknown_tokens, self.memory, clock)
-        basic = BasicAuthenticator(accounts, self.passwords, self.throttle, tokens=bearer, is_open=settings.basic_auth)
+        is_weak = settings.is_weak_password if settings.is_exposed else _is_never_weak
+        basic = BasicAuthenticator(accounts, self.passwords, self.throttle, tokens=bearer, is_open=settings.basic_auth, is_weak=is_weak)
         self.authenticator = Schemes({"basic": basic, "bearer": bearer}, accounts, self.memory, self.last_used)
 
     async def start(self) -> None:
@@ -61,3 +62,7 @@ class Gate:
         await self._listening.aclose()
         self.passwords.close()
         self.key_hashes.close()
+
+
+def _is_never_weak(_password: str, _login: str) -> bool:
+    return False

@@ -79,7 +79,7 @@ from dashwright.api.routes.repositories import files as repository_files
 from dashwright.api.routes.repositories import inspection, overview, preview, rollback, webhooks
 from dashwright.api.routes.repositories import jobs as repository_jobs
 from dashwright.api.routes.repositories import pictures as repository_pictures
-from dashwright.api.stores.users import ensure_first_user
+from dashwright.api.stores.users import StoredPassword, ensure_first_user, server_admins
 from dashwright.common import process
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -94,7 +94,7 @@ from dashwright.common.messaging.signing import Signer
 from dashwright.common.observability.probes import Probes
 from dashwright.common.relay import Relay
 from dashwright.common.secrets import SecretBox
-from dashwright.common.settings import Settings, listening_at, require, secret_keys
+from dashwright.common.settings import DEFAULT_PASSWORD, Settings, SettingsError, listening_at, require, secret_keys
 from dashwright.common.stores import data_sources
 from dashwright.common.work.queued_syncs import QueuedSyncs
 
@@ -104,6 +104,8 @@ SERVICE = "dashwright-api"
 
 _M_MMAP_THRESHOLD = -3
 _LARGE_BLOCK = 512 * 1024
+_ADMINS_CHECKED = 5
+"""Server admins whose passwords are tried at a start. Each takes some 100 ms."""
 
 
 class Gateway:
@@ -152,10 +154,13 @@ class Gateway:
         async with self._database.connection() as connection:
             if await ensure_first_user(connection, settings.admin_user, hashed):
                 log.info("first_user_made", login=settings.admin_user)
+            admins = await server_admins(connection, most=_ADMINS_CHECKED) if settings.is_exposed else ()
             if foreign := await data_sources.count_foreign(connection, self._box):
                 log.warning(
                     "secrets_of_another_key", count=foreign, advice="restore the former DASHWRIGHT_SECRET_KEY, or enter these secrets again"
                 )
+        for admin in admins:
+            await self._check_exposed(admin)
         await self.gate.start()
         await self._feed.start()
         self._housekeeping.start()
@@ -166,6 +171,16 @@ class Gateway:
             port = await self._server.start(settings.http_host, settings.http_port, self._tls)
         host = f"[{settings.http_host}]" if ":" in settings.http_host else settings.http_host
         return f"{'https' if self._tls else 'http'}://{host}:{port}"
+
+    async def _check_exposed(self, admin: StoredPassword) -> None:
+        """Raise SettingsError where a server admin has a password that strangers try first."""
+        for guess in ("", DEFAULT_PASSWORD, admin.login):
+            if await self.gate.passwords.verify(admin.hashed, guess, salt=admin.salt):
+                raise SettingsError(
+                    f"DASHWRIGHT_HTTP_HOST {self._settings.http_host} listens beyond this machine, and the account {admin.login} has the "
+                    "default password, its login as password, or none: set another by PUT /api/user/password while "
+                    "DASHWRIGHT_HTTP_HOST=127.0.0.1, or DASHWRIGHT_ALLOW_DEFAULT_PASSWORD=true where that is meant"
+                )
 
     async def stop(self) -> None:
         """Takes no new requests and submissions, finishes those it has, closes."""
@@ -269,7 +284,7 @@ def _repository_routes(
 def _account_routes(settings: Settings, database: Database, gate: Gate, clock: Clock, guard: Guard) -> list[Route]:
     """Organizations, users, and what a client asks before anything else."""
     rights, rules = Rights(database, gate.memory), settings.quota_rules
-    use = Users(database, rights, gate.passwords, rules)
+    use = Users(database, rights, gate.passwords, rules, settings.password_policy)
     return [
         *frontend.routes(database, settings),
         *orgs.routes(database, Organizations(rights, rules)),

@@ -18,6 +18,7 @@ from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import BadRequest, Conflict, NotFound, PreconditionFailed, Unauthorized
 from dashwright.common.identity import Caller, Identity, Role
 from dashwright.common.models.quotas import QuotaRules, Scope
+from dashwright.common.password_policy import LONGEST_PASSWORD, PasswordPolicy
 from dashwright.common.stores import audit, quotas
 
 CREATE: Final = "user.create"
@@ -29,10 +30,6 @@ DISABLE: Final = "user.disable"
 DELETE: Final = "user.delete"
 LOGOUT: Final = "user.logout"
 SWITCH: Final = "user.org.switch"
-
-SHORTEST_PASSWORD: Final = 4
-LONGEST_PASSWORD: Final = 1024
-"""Bytes: a longer one would only make the hashing longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +48,21 @@ class Users:
     would let them act as the user; and where the user is a server admin.
     """
 
-    def __init__(self, database: Database, rights: Rights, passwords: Passwords, rules: QuotaRules) -> None:
+    def __init__(self, database: Database, rights: Rights, passwords: Passwords, rules: QuotaRules, policy: PasswordPolicy) -> None:
+        self._policy = policy
         self._database = database
         self._rights = rights
         self._passwords = passwords
         self._rules = rules
+
+    def check_password(self, password: str, *names: str, short: str) -> None:
+        """Raise BadRequest for a password that may not be set; ``short`` is the text for one with too few characters."""
+        if self._policy.is_short(password):
+            raise BadRequest(short)
+        if len(password.encode()) > LONGEST_PASSWORD:
+            raise BadRequest(f"New password is longer than {LONGEST_PASSWORD} bytes")
+        if self._policy.is_common(password, *names):
+            raise BadRequest("New password is one of those that are guessed first; choose one that nobody else uses")
 
     async def create(self, actor: Actor, wanted: NewUser) -> tuple[int, str]:
         """Answers (id, uid); the user is Viewer in ``org_id``.

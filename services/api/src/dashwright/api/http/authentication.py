@@ -10,10 +10,14 @@ ORGANIZATION_MISMATCH: Final = "api-key.organization-mismatch"
 
 
 class Credentials(NamedTuple):
-    """What a caller presents: the ``Authorization`` header, and the address they come from ("" through the queue)."""
+    """What a caller presents: the ``Authorization`` header, and the address they come from ("" through the queue).
+
+    ``may_be_weak``: a password that must be changed before anything else is enough, as for its change.
+    """
 
     authorization: str
     address: str = ""
+    may_be_weak: bool = False
 
 
 class Scheme(Protocol):

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol
 
@@ -14,13 +15,17 @@ from dashwright.api.http.expiring import Expiring
 from dashwright.api.http.passwords import Passwords
 from dashwright.api.http.sharing import Shared
 from dashwright.api.http.throttle import Throttle, network_of
-from dashwright.common.errors import TooManyRequests, Unauthorized, Unavailable
+from dashwright.common.errors import Forbidden, TooManyRequests, Unauthorized, Unavailable
 from dashwright.common.identity import Identity
 
 log = structlog.get_logger()
 
 _TOKEN_LOGIN: Final = "api_key"  # noqa: S105
 _VERIFIED_SECONDS: Final = 300.0
+_MUST_CHANGE: Final = (
+    "This password is too weak for a server that strangers can reach; set another by PUT /api/user/password "
+    '{"oldPassword": …, "newPassword": …}, and log in with that'
+)
 _LONGEST_LOGIN: Final = 190
 """Characters of a login that are logged; none on record is longer."""
 
@@ -63,7 +68,8 @@ class BasicAuthenticator:
     That a password fits a hash is remembered for minutes after its last use, and counts only while the account still has that hash;
     no password is kept. Such a credential costs no hash, and no throttle holds it up where it was used lately; elsewhere it does, or a
     login that is in use could be guessed at without end. Whoever is refused by the throttle reads and waits the same as for a wrong
-    password. A hash of an imported database is replaced once its password is known.
+    password. A hash of an imported database is replaced once its password is known. A password that ``is_weak`` (with the login) lets its
+    user change it, and nothing else.
     """
 
     def __init__(
@@ -74,7 +80,9 @@ class BasicAuthenticator:
         *,
         tokens: BearerAuthenticator | None = None,
         is_open: bool = True,
+        is_weak: Callable[[str, str], bool] = lambda _password, _login: False,
     ) -> None:
+        self._is_weak = is_weak
         self._accounts = accounts
         self._passwords = passwords
         self._throttle = throttle
@@ -106,6 +114,8 @@ class BasicAuthenticator:
                 raise _refused()
         assert account is not None
         self._used_at.put(place, True)
+        if self._is_weak(password, account.login) and not credentials.may_be_weak:
+            raise Forbidden(_MUST_CHANGE, message_id="password-auth.must-change")
         if account.identity is None:
             raise not_a_member()
         return account.identity

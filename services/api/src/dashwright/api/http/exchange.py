@@ -210,7 +210,7 @@ class Exchange:
         namespace = match.parameters.get("namespace")
         wanted = _header_org(request) if namespace is None else _namespace_org(namespace)
         try:
-            identity = await self._authenticator.identify(Credentials(given[0], address), wanted)
+            identity = await self._authenticator.identify(Credentials(given[0], address, match.route.takes_weak_passwords), wanted)
         except Unauthorized as error:
             if namespace is None or error.message_id not in _FOREIGN:
                 raise

@@ -139,7 +139,7 @@ class Route:
     ``shape`` is the error shape, by default that of the path. ``body_limit`` is in bytes, packed and unpacked. ``failure``, where
     given, is the text the interface prescribes for every failure of ours: all errors of status 500 and above then answer 500 with it.
     ``is_routine``: asked every few seconds by machines, and not worth a line in the log while all is well. ``audit`` names the event
-    that a change by this route is on record as.
+    that a change by this route is on record as. ``takes_weak_passwords``: a caller whose password must be changed first may use the route.
     """
 
     method: str
@@ -152,6 +152,7 @@ class Route:
     failure: str | None = None
     is_routine: bool = False
     audit: str | None = None
+    takes_weak_passwords: bool = False
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:

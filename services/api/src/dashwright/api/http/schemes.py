@@ -36,7 +36,8 @@ class Schemes:
 
     async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
         """The caller. Raises what the scheme raises, and Unauthorized for a scheme that is not known."""
-        digest = self._digests.of(f"{'' if org_id is None else org_id} {credentials.address} {credentials.authorization}")
+        kept = (str(org_id), credentials.address, str(credentials.may_be_weak), credentials.authorization)
+        digest = self._digests.of(" ".join(kept))
         identity = self._memory.get(digest)
         if identity is not None:
             return identity

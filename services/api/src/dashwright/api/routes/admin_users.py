@@ -4,13 +4,12 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from dashwright.api.accounts import users as events
-from dashwright.api.accounts.users import SHORTEST_PASSWORD, NewUser, Users
+from dashwright.api.accounts.users import NewUser, Users
 from dashwright.api.domain.names import fitting
 from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Permission, Route, Where
 from dashwright.api.routes.expected_failures import answered_500
-from dashwright.api.routes.user import check_length
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.identity import Caller
 from dashwright.common.models.answering import Message
@@ -27,9 +26,7 @@ def routes(use: Users) -> list[Route]:
         login, email, name = fitting("login", form.login), fitting("email", form.email), fitting("name", form.name)
         if not login and not email:
             raise BadRequest("Validation error, need specify either username or email")
-        if len(form.password) < SHORTEST_PASSWORD:
-            raise BadRequest("Password is missing or too short")
-        check_length(form.password)
+        use.check_password(form.password, login, email, short="Password is missing or too short")
         wanted = NewUser(login or email, email or login, name, form.password, form.org_id or _FIRST_ORG)
         user_id, uid = await use.create(call.actor, wanted)
         return json_answer(UserMade(id=user_id, uid=uid, message="User created"))
@@ -37,9 +34,7 @@ def routes(use: Users) -> list[Route]:
     async def set_password(call: Call) -> Answer:
         form = await call.fields(PasswordForm, fault=_BAD_BODY)
         user_id = _user(call)
-        if len(form.password) < SHORTEST_PASSWORD:
-            raise BadRequest("New password too short")
-        check_length(form.password)
+        use.check_password(form.password, short="New password too short")
         try:
             await use.set_password(call.actor, call.evaluated, user_id, form.password)
         except NotFound:

@@ -4,7 +4,7 @@ from typing import Final
 
 from dashwright.api.access.guard import Guard
 from dashwright.api.accounts import users as events
-from dashwright.api.accounts.users import LONGEST_PASSWORD, SHORTEST_PASSWORD, Users, not_found
+from dashwright.api.accounts.users import Users, not_found
 from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call, user_only
 from dashwright.api.http.routing import SIGNED_IN, Operation, Route
@@ -19,6 +19,7 @@ from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.models.answering import Message
 from dashwright.common.models.organizations import MembershipShape
 from dashwright.common.models.users import KeyProfile, OwnPasswordForm, ProfileShape, UserForm
+from dashwright.common.password_policy import LONGEST_PASSWORD
 from dashwright.common.stores import audit
 
 STAR: Final = "star.add"
@@ -70,9 +71,7 @@ def routes(database: Database, use: Users, throttle: Throttle, guard: Guard) -> 
         if is_refused or not fits:
             raise BadRequest("Invalid old password")
         throttle.succeeded(login, address)
-        if len(form.new_password) < SHORTEST_PASSWORD:
-            raise BadRequest("New password is too short")
-        check_length(form.new_password)
+        use.check_password(form.new_password, login, short="New password is too short")
         await use.set_password(call.actor, call.identity, user_id, form.new_password)
         return message_answer("User password changed")
 
@@ -163,6 +162,7 @@ def routes(database: Database, use: Users, throttle: Throttle, guard: Guard) -> 
             SIGNED_IN,
             Operation("changeUserPassword", "a new password for the old one", TAG, request=OwnPasswordForm, answers=said, errors=(404,)),
             audit=events.PASSWORD,
+            takes_weak_passwords=True,
         ),
         Route(
             "POST",
@@ -197,9 +197,3 @@ def routes(database: Database, use: Users, throttle: Throttle, guard: Guard) -> 
             audit=UNSTAR,
         ),
     ]
-
-
-def check_length(password: str) -> None:
-    """Raises BadRequest for one that would only make the hashing longer."""
-    if len(password.encode()) > LONGEST_PASSWORD:
-        raise BadRequest(f"New password is longer than {LONGEST_PASSWORD} bytes")

@@ -1,8 +1,8 @@
 """Accounts, organizations and memberships, as far as knowing a caller needs them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict, cast
+from typing import Any, NamedTuple, TypedDict, cast
 
 from dashwright.api.domain.access.assignment import Reach
 from dashwright.api.domain.access.roles import permissions_of
@@ -129,3 +129,16 @@ async def ensure_first_user(connection: Connection, login: str, password_hash: s
         await connection.execute(_queries.insert_first, login, email, password_hash)
         await connection.execute(_queries.pass_first_numbers)
     return True
+
+
+class StoredPassword(NamedTuple):
+    """What is stored of the password of a login."""
+
+    login: str
+    hashed: str
+    salt: str | None
+
+
+async def server_admins(connection: Connection, *, most: int) -> Sequence[StoredPassword]:
+    """Return the stored passwords of the first enabled server admins."""
+    return [StoredPassword(row["login"], row["password"], row["salt"]) for row in await connection.fetch(_queries.server_admins, most)]

@@ -70,3 +70,8 @@ update "user" set password = $3, salt = null where id = $1 and password = $2 ret
 -- name: role_in
 -- The role of a user in an organization; no row where they are no member.
 select role from org_user where org_id = $1 and user_id = $2;
+
+-- name: server_admins
+-- The first enabled server admins, and what their passwords are stored as.
+select login, password, salt from "user"
+where is_admin and not is_disabled and password is not null order by id limit $1;

@@ -1,0 +1,60 @@
+"""Passwords that strangers try first: they are not set, and on a server that strangers reach they open nothing."""
+
+import pytest
+
+from dashwright.api.main import Gateway
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
+from dashwright.common.messaging.memory import MemoryBroker
+from dashwright.common.settings import Settings, SettingsError, load
+
+from .conftest import LIGHT, StartApi, basic
+
+STRONG = "correct horse battery"
+
+
+@pytest.mark.parametrize(
+    ("password", "fault"),
+    [
+        ("", "missing or too short"),
+        ("seven77", "missing or too short"),
+        ("Password1", "guessed first"),
+        ("aaaaaaaaaaaa", "guessed first"),
+        ("New-Person", "guessed first"),
+        (STRONG, None),
+    ],
+)
+async def test_a_weak_password_is_not_set(start_api: StartApi, password: str, fault: str | None) -> None:
+    """Too short, widely used, or the login itself."""
+    api = await start_api(password_min_length=8)
+    status, body = await api("POST", "/api/admin/users", {"login": "new-person", "password": password})
+    assert status == (200 if fault is None else 400)
+    assert fault is None or fault in body["message"]
+
+
+@pytest.mark.parametrize("stored", ["admin", ""])
+async def test_a_server_that_strangers_reach_does_not_start_with_a_known_password(
+    start_api: StartApi, database: Database, broker: MemoryBroker, stored: str
+) -> None:
+    """What is stored counts, whatever the setting is."""
+    api = await start_api()
+    await api.sql("""update "user" set password = $1""", LIGHT.hash(stored))
+    settings = load(http_host="0.0.0.0", http_port=0, admin_password=STRONG, secret_key="of tests only", data_dir=api.data)
+    with pytest.raises(SettingsError, match="the account admin has the default password"):
+        await Gateway(settings, database, broker, Clock()).start()
+
+
+async def test_a_weak_password_only_changes_itself_on_a_server_that_strangers_reach(
+    start_api: StartApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An account from before logs in to set another password, and with that to everything."""
+    monkeypatch.setattr(Settings, "is_exposed", True)
+    api = await start_api(admin_password=STRONG, password_min_length=8)
+    await api.sql("""insert into "user" (login, email, org_id, password) values ('ann', 'ann', 1, $1)""", LIGHT.hash("short"))
+    await api.sql("""insert into org_user (org_id, user_id, role) select 1, id, 'Viewer' from "user" where login = 'ann'""")
+    for _ in range(2):
+        status, body = await api("GET", "/api/user", auth=basic("ann", "short"))
+        assert (status, body["messageId"]) == (403, "password-auth.must-change")
+    change = {"oldPassword": "short", "newPassword": STRONG}
+    assert (await api("PUT", "/api/user/password", change, auth=basic("ann", "short")))[0] == 200
+    assert (await api("GET", "/api/user", auth=basic("ann", STRONG)))[0] == 200
