@@ -31,6 +31,12 @@ SCHEDULER: Final = "access-policy:provisioning"
 WEBHOOK: Final = "webhook:"
 """How the uid of a git host begins that asks for a job by a delivery, which may come late, or again."""
 
+_COLUMNS: Final = (
+    *("uid", "name", "namespace", "resource_version", "generation", "metadata", "spec"),
+    *("status", "state", "action", "repository", "attempts", "coalesce_key"),
+)
+"""The columns that StoredJob has as they are."""
+
 _PENDING = '{"state":"pending"}'
 
 
@@ -384,20 +390,4 @@ def _wakeups(rows: Sequence[asyncpg.Record]) -> Sequence[Wakeup]:
 def _job(row: asyncpg.Record) -> StoredJob:
     kind = find(row["api_group"], row["resource"])
     assert kind is not None, f"{row['resource']}.{row['api_group']} is stored but not described"
-    return StoredJob(
-        kind,
-        row["uid"],
-        row["name"],
-        row["namespace"],
-        row["resource_version"],
-        row["generation"],
-        row["metadata"],
-        row["spec"],
-        row["status"],
-        row["state"],
-        row["action"],
-        row["repository"],
-        row["attempts"],
-        orjson.loads(row["submitted_by"]),
-        row["coalesce_key"],
-    )
+    return StoredJob(kind=kind, submitted_by=orjson.loads(row["submitted_by"]), **{name: row[name] for name in _COLUMNS})
