@@ -32,10 +32,9 @@ _sql = queries.load(__package__, "resources.sql")
 _WRITE_ONE = _sql.write.replace(
     "select * from staged",
     "select $7::bigint as position, $8::uuid as uid, $9::bigint as generation, $10 as api_group, $11 as resource, $12 as name, "
-    "$13 as stored_version, $14 as title, "
-    "$15::boolean as layout, $16::text[] as tags, $17 as subtype, $18::text[] as refs, $19 as labels, $20 as annotations, "
-    "$21::text[] as finalizers, $22 as owner_references, $23 as managed_fields, $24::bytea as content_hash, $25::bigint as number, "
-    "$26 as spec",
+    "$13 as stored_version, $14 as title, $15::boolean as layout, $16::text[] as tags, $17 as subtype, $18::text[] as refs, "
+    "$19 as labels, $20 as annotations, $21::text[] as finalizers, $22 as owner_references, "
+    "$23 as managed_fields, $24::bytea as content_hash, $25::bigint as number, $26 as spec",
 )
 
 # And for very many at once, of which nobody asks for each.

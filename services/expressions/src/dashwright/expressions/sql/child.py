@@ -16,7 +16,7 @@ import resource
 import struct
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import duckdb
 import nanoarrow
@@ -323,20 +323,22 @@ class _Fence(NamedTuple):
 def _enclose(fence: _Fence) -> tuple[duckdb.DuckDBPyConnection, confinement.Walls]:
     """Return the locked database, in a process held by the kernel to its limits, and the walls around it."""
     confinement.leave_privileges(fence.parent)
-    with _Size() as size:
-        landlock = confinement.shut_files(_READ_BY_DUCKDB)
-        connection = duckdb.connect(":memory:", config=_THREADS)
-        for macro in fence.macros:
-            connection.execute(macro).fetchall()
-        for setting in SETTINGS:
-            connection.execute(f"set global {setting.format(bytes=fence.bytes)}").fetchall()
-        _limit(resource.RLIMIT_CORE, 0)
-        _limit(resource.RLIMIT_FSIZE, 0)
-        _limit(resource.RLIMIT_NOFILE, _OWN_DESCRIPTORS)
-        _limit(resource.RLIMIT_CPU, fence.cpu_seconds)
-        _limit(resource.RLIMIT_NPROC, 0)
-        if sys.platform == "linux":
-            _limit(resource.RLIMIT_AS, size.mapped() + fence.address_space)
+    # Opened first: no file can be opened later.
+    statm = os.open("/proc/self/statm", os.O_RDONLY) if sys.platform == "linux" else None
+    landlock = confinement.shut_files(_READ_BY_DUCKDB)
+    connection = duckdb.connect(":memory:", config=_THREADS)
+    for macro in fence.macros:
+        connection.execute(macro).fetchall()
+    for setting in SETTINGS:
+        connection.execute(f"set global {setting.format(bytes=fence.bytes)}").fetchall()
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_FSIZE, 0)
+    _limit(resource.RLIMIT_NOFILE, _OWN_DESCRIPTORS)
+    _limit(resource.RLIMIT_CPU, fence.cpu_seconds)
+    _limit(resource.RLIMIT_NPROC, 0)
+    if statm is not None:
+        _limit(resource.RLIMIT_AS, _mapped(statm) + fence.address_space)
+        os.close(statm)
     seccomp = confinement.shut_kernel()
     return connection, confinement.Walls(landlock, seccomp)
 
@@ -347,21 +349,9 @@ def _limit(kind: int, value: int) -> None:
     resource.setrlimit(kind, (value, value))
 
 
-class _Size:
-    """The size of this process, readable also when no file can be opened any more."""
-
-    def __enter__(self) -> Self:
-        self._file = os.open("/proc/self/statm", os.O_RDONLY) if sys.platform == "linux" else None
-        return self
-
-    def mapped(self) -> int:
-        """Return the bytes that are mapped already: the libraries, most of all."""
-        assert self._file is not None
-        return int(os.pread(self._file, 100, 0).split()[0]) * resource.getpagesize()
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            os.close(self._file)
+def _mapped(statm: int) -> int:
+    """Return the bytes that are mapped already: the libraries, most of all."""
+    return int(os.pread(statm, 100, 0).split()[0]) * resource.getpagesize()
 
 
 def _send(parts: Sequence[bytes]) -> None:
