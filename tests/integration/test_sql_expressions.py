@@ -165,6 +165,8 @@ def test_many_rows_come_back_in_order(engine: SqlEngine) -> None:
         ("COUNT(*)", FieldType.INT64, 2),
         ("SUM(n)", FieldType.FLOAT64, 3),
         ("AVG(n)", FieldType.FLOAT64, 1.5),
+        ("LENGTH('abc')", FieldType.INT32, 3),
+        ("LENGTH('abc') * 2000000000", FieldType.INT64, 6_000_000_000),
         ("'x'", FieldType.STRING, "x"),
         ("SUM(n) > 1", FieldType.BOOL, True),
         ("NULL", FieldType.STRING, None),

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,6 +26,7 @@ from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.labels import NONE
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.math.evaluate import Math
+from dashwright.expressions.engine.memory import MemoryBudget
 from dashwright.expressions.engine.reduce import Reduce
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.engine.values import Block, Cells, Series
@@ -101,6 +103,22 @@ async def test_the_outcome_of_an_expression_is_bounded_too() -> None:
         in body["results"]["C"]["error"]
     )
     assert "error" not in body["results"]["A"]
+
+
+@pytest.mark.parametrize("operator", ["||", "%", ">"])
+async def test_a_short_expression_that_multiplies_series_is_refused(operator: str) -> None:
+    """Each union triples three series whose labels overlap; the refusal names both factors before the pairs are made."""
+    multiplying = f" {operator} ".join(["($A % $A > $A)"] * 20)
+    budget = MemoryBudget(100 * 2**20)
+    queries = [source("A", {"h": "a"}, {"z": "x"}, {"h": "a", "z": "x"}), math("B", multiplying)]
+    body = orjson.dumps({"queries": queries})
+    assert len(body) < 1_500
+    with budget.reservation(1) as memory:
+        answered = await answer(body, settings=Settings(memory=budget), memory=memory)
+    assert isinstance(answered.pieces, list)
+    told = orjson.loads(b"".join(answered.pieces))["results"]["B"]["error"]
+    assert re.search(r"\d+ series from .* and 19 series from \$A % \$A > \$A make \d+ series pairs, more than the 100000 allowed", told)
+    assert memory.most < 50 * 2**20
 
 
 @pytest.mark.parametrize("door", [Door.QUERY, Door.PANEL, Door.VALIDATION])

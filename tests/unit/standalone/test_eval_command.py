@@ -90,6 +90,12 @@ def test_statements_run_where_they_are_turned_on(write: Write, capsys: pytest.Ca
     assert values_of(capsys.readouterr().out) == [2, 4]
 
 
+def test_a_caret_stands_below_the_place_of_a_fault(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """As a validation shows it."""
+    assert evaluate(write({"queries": [{"refId": "A", "type": "math", "expression": "1 + (2"}]})) == 1
+    assert "(at character 7)\n    1 + (2\n          ^\n" in capsys.readouterr().out
+
+
 def test_a_query_without_frames_is_an_error_that_says_how_to_give_them(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     """On its refId; the exit status is 1."""
     assert evaluate(write(panel()), form="json") == 1

@@ -107,8 +107,8 @@ STRINGS = [
         "case when $x is null then null when len(list_filter($l, lambda w: w is not null)) = 0 then ''"
         " else list_reduce(list_filter($l, lambda w: w is not null), lambda a, w: a || $x || w) end",
     ),
-    scalar("length", _I, "how many bytes", form("x: text", "strlen(x)")),
-    characters := scalar("char_length", _I, "how many characters", form("x: text", "length(x)")),
+    scalar("length", _I, "how many bytes", form("x: text", "strlen(x)::integer")),
+    characters := scalar("char_length", _I, "how many characters", form("x: text", "length(x)::integer")),
     alias(characters, "character_length"),
     lower := scalar("lower", _T, "in small letters", form("x: text", "lower(x)")),
     alias(lower, "lcase"),
