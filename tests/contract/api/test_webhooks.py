@@ -28,7 +28,7 @@ async def test_a_push_queues_a_sync_and_says_so(api: Api) -> None:
 
 
 async def test_a_delivery_is_taken_once(api: Api) -> None:
-    """Also when it comes again at the same moment; another one of the same content is another."""
+    """Also when it comes again at the same moment, or under another id, which is not signed: a stranger may have caught it."""
     await hooked(api)
     answers = await asyncio.gather(*(deliver(api) for _ in range(5)))
     assert {status for status, _ in answers} <= {200, 202}
@@ -36,7 +36,9 @@ async def test_a_delivery_is_taken_once(api: Api) -> None:
         await connection.execute("update job set state = 'success', finished_at = now() where repository = 'boards'")
     assert (await deliver(api))[1]["message"] == "delivery was received before"
     assert len(await jobs(api)) == 1
-    assert (await deliver(api, number="d-2"))[0] == 202
+    assert (await deliver(api, number="d-2"))[1]["message"] == "delivery was received before"
+    assert len(await jobs(api)) == 1
+    assert (await deliver(api, {**PUSH, "pushed_at": 2}, number="d-2"))[0] == 202
     assert len(await jobs(api)) == 2
 
 
@@ -112,11 +114,12 @@ async def test_strangers_hold_no_more_than_their_share(api: Api) -> None:
 
     sending = asyncio.create_task(send_slowly())
     await is_under_way.wait()
-    assert (await deliver(api, large, number="refused"))[0] == 429
+    another = large.replace(b"x", b"y")
+    assert (await deliver(api, another, number="refused"))[0] == 429
     assert (await deliver(api, number="small"))[0] == 202
     may_end.set()
     assert await sending == 202
-    assert (await deliver(api, large, number="refused"))[0] == 202
+    assert (await deliver(api, another, number="refused"))[0] == 202
 
 
 async def test_large_deliveries_are_taken_and_larger_ones_refused(api: Api) -> None:
@@ -149,13 +152,19 @@ async def test_a_delivery_needs_an_id(api: Api, number: str) -> None:
     assert (await deliver(api, number=number))[0] == 400
 
 
-async def test_nobody_was_asked_to_call(api: Api) -> None:
-    """A repository without a hook and none at all are answered alike, whatever is sent."""
-    missing = await deliver(api)
+async def test_strangers_learn_of_no_repository(api: Api) -> None:
+    """None at all, one without a hook and one with another secret give the same response."""
+    missing = await deliver(api, secret="a stranger's")
     await hooked(api, sealed=False)
-    assert await deliver(api) == missing
-    assert missing[0] == 400
-    assert "unexpected webhook request" in missing[1]["message"]
+    assert await deliver(api, secret="a stranger's") == missing
+    assert missing[0] == 401
+
+
+async def test_a_stranger_learns_of_no_repository_that_has_a_hook(api: Api) -> None:
+    """As one without."""
+    missing = await deliver(api, secret="a stranger's")
+    await hooked(api)
+    assert await deliver(api, secret="a stranger's") == missing
 
 
 async def test_an_unhealthy_repository_is_told_to_who_signs(api: Api) -> None:

@@ -86,6 +86,8 @@ class Settings(BaseSettings):
     event_loop: Literal["uvloop", "asyncio"] = "uvloop"
     probe_host: str = "127.0.0.1"
     probe_port: Annotated[int, Field(ge=0, le=65535)] = 9080
+    metrics_token: SecretStr | None = None
+    address_connections: Positive = 2000
     max_body_bytes: Positive = 16 * 1024 * 1024
     response_bytes: Positive = 128 * 1024 * 1024
     write_seconds: Seconds = 30

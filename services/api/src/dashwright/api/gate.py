@@ -4,7 +4,7 @@ import asyncio
 from contextlib import AsyncExitStack, suppress
 
 from dashwright.api.housekeeping import LastUsed
-from dashwright.api.http.basic import BasicAuthenticator
+from dashwright.api.http.basic import BasicAuthenticator, Failed, ignore
 from dashwright.api.http.bearer import BearerAuthenticator
 from dashwright.api.http.hashing import KeyHashes
 from dashwright.api.http.memory import Memory
@@ -29,7 +29,7 @@ class Gate:
     credentials themselves, ``last_used`` is to be flushed now and then.
     """
 
-    def __init__(self, settings: Settings, database: Database, clock: Clock) -> None:
+    def __init__(self, settings: Settings, database: Database, clock: Clock, failed: Failed = ignore) -> None:
         self._database = database
         self._listening = AsyncExitStack()
         self.memory = Memory(clock)
@@ -41,7 +41,9 @@ class Gate:
         unknown_tokens = Throttle(settings.login_attempts, settings.login_window_seconds)
         bearer = BearerAuthenticator(KeyLookup(database), self.key_hashes, unknown_tokens, self.memory, clock)
         is_weak = settings.is_weak_password if settings.is_exposed else _is_never_weak
-        basic = BasicAuthenticator(accounts, self.passwords, self.throttle, tokens=bearer, is_open=settings.basic_auth, is_weak=is_weak)
+        basic = BasicAuthenticator(
+            accounts, self.passwords, self.throttle, tokens=bearer, is_open=settings.basic_auth, is_weak=is_weak, failed=failed
+        )
         self.authenticator = Schemes({"basic": basic, "bearer": bearer}, accounts, self.memory, self.last_used)
 
     async def start(self) -> None:

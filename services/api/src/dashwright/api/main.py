@@ -3,6 +3,7 @@
 import asyncio
 import ctypes
 import sys
+from collections.abc import Mapping
 
 import structlog
 
@@ -23,6 +24,7 @@ from dashwright.api.feed.feed import Feed
 from dashwright.api.gate import Gate
 from dashwright.api.housekeeping import Cleaning, Housekeeping
 from dashwright.api.http.addresses import Addresses
+from dashwright.api.http.answer import SAFE_HEADERS
 from dashwright.api.http.origins import OriginPolicy
 from dashwright.api.http.routing import Route
 from dashwright.api.http.server import Limits, Server
@@ -102,6 +104,7 @@ log = structlog.get_logger()
 
 SERVICE = "dashwright-api"
 
+_KEEP_TO_TLS = f"max-age={365 * 86_400}"
 _M_MMAP_THRESHOLD = -3
 _LARGE_BLOCK = 512 * 1024
 _ADMINS_CHECKED = 5
@@ -116,11 +119,11 @@ class Gateway:
         self._database = database
         keys = secret_keys(settings)
         self._box, signer = SecretBox.of(*keys), Signer(*keys)
-        self.gate = Gate(settings, database, clock)
+        refusals = RefusalBuffer(database)
+        self.gate = Gate(settings, database, clock, refusals.note_login)
         self._rpc = RpcClient(broker, signer)
         self._relay = Relay(database, broker, signer)
         probe = RepositoryProbe(broker, self._rpc, clock)
-        refusals = RefusalBuffer(database)
         cleaning = Cleaning(database, clock, expired_token_days=settings.expired_token_days, audit_days=settings.audit_days)
         events = LastEvents(database)
         flushes = {"last_used": self.gate.last_used.flush, "refusals": refusals.flush, "last_events": events.flush}
@@ -136,6 +139,7 @@ class Gateway:
             drain_seconds=settings.shutdown_seconds,
             write_seconds=settings.write_seconds,
             response_bytes=settings.response_bytes,
+            address_connections=settings.address_connections,
         )
         self.gate.memory.on_forgotten(self._feed.forget)
         worker = RepositoryWorker(database, broker, self._rpc, probe)
@@ -144,7 +148,17 @@ class Gateway:
         of_repositories = _repository_routes(services, worker, probe, Sealing(self._box), drawings, hooks)
         self.routes = _routes(services, self.gate, broker, self._rpc, self._box, drawings, of_repositories)
         addresses, origins = Addresses(settings.trusted_proxies), OriginPolicy.of(settings)
-        self._server = Server(self.routes, self.gate.authenticator, limits, refusals, addresses, services.guard, origins, _share_as_caller)
+        self._server = Server(
+            self.routes,
+            self.gate.authenticator,
+            limits,
+            refusals,
+            addresses,
+            services.guard,
+            origins=origins,
+            headers=_headers(settings),
+            identified=_share_as_caller,
+        )
         self._tls = tls.context_of(settings, clock.now())
 
     async def start(self) -> str:
@@ -192,6 +206,11 @@ class Gateway:
         await self.gate.stop()
 
 
+def _headers(settings: Settings) -> Mapping[str, str]:
+    """Return the headers of every response. A browser keeps to TLS for all ports of a name, so a certificate of one's own asks for none."""
+    return {**SAFE_HEADERS, "Strict-Transport-Security": _KEEP_TO_TLS} if settings.tls_cert else SAFE_HEADERS
+
+
 def _share_as_caller(caller: Identity) -> None:
     share_as(caller.uid)
 
@@ -232,7 +251,7 @@ def _routes(
     evaluations = query.Evaluations(broker, rpc, seconds=settings.query_seconds)
     use = Dashboards(database, services.guard, services.writer)
     served = [
-        *health.routes(probes, reported_version=settings.reported_version),
+        *health.routes(probes, reported_version=settings.reported_version, metrics_token=settings.metrics_token),
         *discovery.routes(KINDS),
         *access_review.routes(KINDS, database, services.guard, gate.authenticator),
         *resource_routes.routes(services),

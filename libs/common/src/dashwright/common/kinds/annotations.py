@@ -18,6 +18,9 @@ REPOSITORY = "repo"
 FROM_FILE = "classic-file-provisioning"
 """The ``MANAGED_BY`` of what is provisioned from files."""
 
+OF_CALLERS = frozenset({"kubectl", "terraform", "plugin"})
+"""The ``MANAGED_BY`` that every caller may give: tools of theirs. Any other one may keep others from an object."""
+
 SET_BY_STORE = frozenset({CREATED_BY, UPDATED_BY, UPDATED_AT})
 """Who made and changed an object: the store says so, nobody else."""
 

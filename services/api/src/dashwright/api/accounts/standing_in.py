@@ -26,6 +26,14 @@ async def require_cover(connection: Connection, caller: Identity, account_id: in
     _require(own, {org_id: {_SETS_RULES: frozenset({"*"})} for org_id in named})
 
 
+async def require_rules(connection: Connection, caller: Identity, team_id: int) -> None:
+    """Raise Forbidden where rules of access name a team, and the caller may not set all rules in its organization."""
+    if caller.is_server_admin or caller.may(_SETS_RULES):
+        return
+    if await access.names_team(connection, team_id):
+        raise denied(_SETS_RULES)
+
+
 async def require_all(connection: Connection, caller: Identity) -> None:
     """Raises Forbidden naming the first permission that a server admin holds and the caller does not hold everywhere."""
     if not caller.is_server_admin:

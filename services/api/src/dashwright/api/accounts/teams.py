@@ -3,10 +3,12 @@
 from typing import Final
 
 from dashwright.api.accounts.rights import Rights
+from dashwright.api.accounts.standing_in import require_rules
 from dashwright.api.domain.actor import Actor
 from dashwright.api.stores import teams
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import AlreadyExists, BadRequest, NotFound
+from dashwright.common.identity import Identity
 from dashwright.common.stores import audit
 
 CREATE: Final = "team.create"
@@ -15,6 +17,8 @@ DELETE: Final = "team.delete"
 ADD_MEMBER: Final = "team.member.add"
 UPDATE_MEMBER: Final = "team.member.update"
 REMOVE_MEMBER: Final = "team.member.remove"
+
+_ACTS_FOR_OTHERS: Final = "users.password:write"
 
 MEMBER: Final = 0
 ADMIN: Final = 4
@@ -54,11 +58,16 @@ class Teams:
                 raise not_found()
             await audit.record(connection, actor, DELETE, _object(team_id), org_id=actor.org_id, details={"name": name})
 
-    async def add_member(self, actor: Actor, team_id: int, user_id: int, permission: int) -> None:
-        """Raises NotFound for the team, or a user who is nobody of the organization, and BadRequest for a member."""
+    async def add_member(self, actor: Actor, caller: Identity, team_id: int, user_id: int, permission: int) -> None:
+        """Raise NotFound for the team, or a user who is nobody of the organization, and BadRequest for a member.
+
+        Raises Forbidden where the caller could see more by it (``require_rules``).
+        """
         taken = BadRequest("User is already added to this team")
         async with self._rights.changing(_subject(user_id)) as connection:
             await _hold(connection, actor.org_id, team_id)
+            if caller.user_id == user_id or caller.holds(_ACTS_FOR_OTHERS):
+                await require_rules(connection, caller, team_id)
             if not await teams.insert_member(connection, actor.org_id, team_id, user_id, permission, taken=taken):
                 raise NotFound("User not found")
             details = {"user": user_id, "permission": permission}

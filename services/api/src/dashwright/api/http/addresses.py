@@ -36,6 +36,16 @@ class Addresses:
                 break
         return caller
 
+    def trusts(self, peer: str) -> bool:
+        """Return whether a peer is a proxy that is trusted."""
+        address = _parsed(peer)
+        return address is not None and self._trusts(address)
+
+    def exempts(self, peer: str) -> bool:
+        """Return whether a peer stands for many clients: a trusted proxy, or a program of this machine."""
+        address = _parsed(peer)
+        return address is not None and (address.is_loopback or self._trusts(address))
+
     def _trusts(self, address: _Address) -> bool:
         return any(address in network for network in self._trusted)
 

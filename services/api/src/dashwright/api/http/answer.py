@@ -14,6 +14,12 @@ StreamedBody: TypeAlias = AsyncIterator[bytes]
 
 
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
+SAFE_HEADERS: Final[Mapping[str, str]] = MappingProxyType({"X-Content-Type-Options": "nosniff"})
+"""Headers of every response."""
+
+NO_STORE: Final[Mapping[str, str]] = MappingProxyType({"Cache-Control": "no-store"})
+"""Headers of a response that holds a secret."""
+
 STREAM_BYTES: Final = 512 * 1024
 """What a body in pieces keeps in memory that does not say more: a few pieces of a worker's."""
 

@@ -62,6 +62,16 @@ class Accounts(Protocol):
         """Stores a new hash, without salt, where ``old`` is still the stored one."""
 
 
+class Failed(Protocol):
+    """Hears of failed logins: the first of a login from an address within the window, and the one after which it is refused."""
+
+    def __call__(self, user_id: int | None, login: str, address: str, failures: int) -> None: ...
+
+
+def ignore(user_id: int | None, login: str, address: str, failures: int) -> None:
+    """Keep no record."""
+
+
 class BasicAuthenticator:
     """Checks passwords. ``tokens`` takes tokens sent in place of passwords; without ``is_open`` nothing else is taken.
 
@@ -81,8 +91,10 @@ class BasicAuthenticator:
         tokens: BearerAuthenticator | None = None,
         is_open: bool = True,
         is_weak: Callable[[str, str], bool] = lambda _password, _login: False,
+        failed: Failed = ignore,
     ) -> None:
         self._is_weak = is_weak
+        self._failed = failed
         self._accounts = accounts
         self._passwords = passwords
         self._throttle = throttle
@@ -148,6 +160,8 @@ class BasicAuthenticator:
         if fits:
             self._throttle.succeeded(login, address)
         else:
+            if failures in (1, self._throttle.attempts):
+                self._failed(None if account is None else account.user_id, login if account is None else account.login, address, failures)
             log.warning("login_failed", login=login[:_LONGEST_LOGIN], address=address, failures=failures)
         return fits
 

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Final, Protocol
@@ -15,7 +15,7 @@ from structlog.contextvars import bind_contextvars
 from dashwright.api.domain.actor import Actor
 from dashwright.api.http import html
 from dashwright.api.http.addresses import PEERS, Addresses
-from dashwright.api.http.answer import Answer
+from dashwright.api.http.answer import SAFE_HEADERS, Answer
 from dashwright.api.http.authentication import NOT_A_MEMBER, ORGANIZATION_MISMATCH, Authenticator, Credentials, not_a_member
 from dashwright.api.http.budget import Owner
 from dashwright.api.http.call import Call, actor_of
@@ -74,7 +74,7 @@ class _Outcome:
 class Exchange:
     """Answers requests. ``deadlines`` bound the time to the start of an answer; a streamed body may take as long as it likes.
 
-    ``identified`` is called with each caller, in the task of their request.
+    ``identified`` is called with each caller, in the task of their request. ``headers`` come with every response.
     """
 
     def __init__(
@@ -88,9 +88,11 @@ class Exchange:
         addresses: Addresses = PEERS,
         objects: Objects | None = None,
         origins: OriginPolicy = OWN,
+        headers: Mapping[str, str] = SAFE_HEADERS,
         identified: Callable[[Identity], None] = lambda _: None,
     ) -> None:
         self._identified = identified
+        self._headers = headers
         self._refusals = refusals
         self._origins = origins
         self._objects = objects
@@ -242,7 +244,7 @@ class Exchange:
         return evaluated
 
     async def _respond(self, request: web.BaseRequest, answer: Answer, outcome: _Outcome) -> web.StreamResponse:
-        headers = {"Server": SERVER, "X-Request-Id": outcome.request_id}
+        headers = {"Server": SERVER, "X-Request-Id": outcome.request_id, **self._headers}
         try:
             return await self._sender.send(request, answer, headers, self._owner(request, outcome.caller))
         except DashwrightError as error:

@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,10 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from dashwright.api.http.addresses import PEERS, Addresses
+from dashwright.api.http.answer import SAFE_HEADERS
 from dashwright.api.http.authentication import Authenticator
 from dashwright.api.http.budget import ResponseBudget
+from dashwright.api.http.connections import ConnectionLimiter
 from dashwright.api.http.deadlines import Deadlines
 from dashwright.api.http.dispatch import Dispatcher
 from dashwright.api.http.errors import error_answer
@@ -39,8 +41,9 @@ class Limits:
     """Bounds of one listener. Times in seconds; ``line_bytes`` bounds the request line and each header, ``headers`` their number.
 
     ``request_seconds`` is the time to the start of an answer, ``drain_seconds`` how long a stop waits for running requests,
-    ``linger_seconds`` how long an unread body is still taken in after its answer, so that the client can read that. ``write_seconds`` is
-    how long a client may read nothing of what waits for it, ``response_bytes`` the memory for responses in flight.
+    ``linger_seconds`` how long an unread body is still taken in after its answer, so that the client can read that.
+    ``write_seconds`` is how long a client may read nothing of what waits for it, ``head_seconds`` the time for the first request head
+    of a connection. ``response_bytes`` is the memory for responses in flight, ``address_connections`` the connections of one address.
     """
 
     request_seconds: float = 60.0
@@ -49,6 +52,8 @@ class Limits:
     linger_seconds: float = 2.0
     write_seconds: float = 30.0
     response_bytes: int = 128 * 1024 * 1024
+    address_connections: int = 2000
+    head_seconds: float = 20.0
     line_bytes: int = 16_384
     headers: int = 128
     backlog: int = 1024
@@ -66,15 +71,27 @@ class Server:
         addresses: Addresses = PEERS,
         objects: Objects | None = None,
         origins: OriginPolicy = OWN,
+        headers: Mapping[str, str] = SAFE_HEADERS,
         identified: Callable[[Identity], None] = lambda _: None,
     ) -> None:
         self._limits = limits
+        self._addresses = addresses
         self._streams = Streams()
         self._deadlines = Deadlines(limits.request_seconds)
         self._running = Running()
         sender = Sender(self._streams, ResponseBudget(limits.response_bytes), self._running)
         self._exchange = Exchange(
-            Dispatcher(routes), authenticator, sender, self._deadlines, self._running, refusals, addresses, objects, origins, identified
+            Dispatcher(routes),
+            authenticator,
+            sender,
+            self._deadlines,
+            self._running,
+            refusals,
+            addresses,
+            objects,
+            origins,
+            headers,
+            identified,
         )
         self._runner: web.ServerRunner | None = None
 
@@ -84,7 +101,8 @@ class Server:
         listener = _Listener(
             self._exchange,
             self._streams,
-            limits.write_seconds,
+            limits,
+            ConnectionLimiter(limits.address_connections, self._addresses),
             access_log=None,
             keepalive_timeout=limits.keep_alive_seconds,
             lingering_time=limits.linger_seconds,
@@ -129,34 +147,56 @@ class Server:
 class _Listener(web.Server):
     """aiohttp's low-level server, with connections of ours."""
 
-    def __init__(self, exchange: Exchange, streams: Streams, write_seconds: float, **options: Any) -> None:
+    def __init__(self, exchange: Exchange, streams: Streams, limits: Limits, limiter: ConnectionLimiter, **options: Any) -> None:
         super().__init__(exchange, **options)
         self._streams = streams
-        self._write_seconds = write_seconds
+        self._limits = limits
+        self._limiter = limiter
         self._options = options
 
     def __call__(self) -> RequestHandler:
-        return _Connection(self, self._streams, self._write_seconds, loop=asyncio.get_running_loop(), **self._options)
+        return _Connection(self, self._streams, self._limits, self._limiter, loop=asyncio.get_running_loop(), **self._options)
 
 
 class _Connection(RequestHandler):
     """A connection that answers unreadable requests in our shape and tells a stream when its client has gone.
 
-    It ends where its client reads nothing for ``write_seconds`` though something waits for it.
+    It ends where its client reads nothing for ``write_seconds`` though something waits for it, and where no request head comes in time.
     """
 
-    __slots__ = ("_stalled", "_streams", "_write_seconds")
+    __slots__ = ("_address", "_has_begun", "_head_timer", "_limiter", "_limits", "_stalled", "_streams")
 
-    def __init__(self, listener: _Listener, streams: Streams, write_seconds: float, **options: Any) -> None:
+    def __init__(self, listener: _Listener, streams: Streams, limits: Limits, limiter: ConnectionLimiter, **options: Any) -> None:
         super().__init__(listener, **options)
         self._streams = streams
-        self._write_seconds = write_seconds
+        self._limits = limits
+        self._limiter = limiter
+        self._address: str | None = None
+        self._has_begun = False
+        self._head_timer: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
 
     @property
     def is_idle(self) -> bool:
         """Whether no request has begun."""
         return self._waiter is not None and not self._waiter.done()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        peer = transport.get_extra_info("peername")
+        address = str(peer[0]) if isinstance(peer, tuple) else ""
+        if not self._limiter.admit(address):
+            log.info("too_many_connections", address=address)
+            assert isinstance(transport, asyncio.Transport)
+            transport.abort()
+            return
+        self._address = address
+        self._head_timer = self._loop.call_later(self._limits.head_seconds, self.force_close)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._request_count and not self._has_begun:
+            self._begin()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -175,10 +215,24 @@ class _Connection(RequestHandler):
         super().connection_lost(exc)
         self._forget_reader()
         self._streams.lost(self)
+        if self._address is not None:
+            self._limiter.close(self._address, has_begun=self._has_begun)
+            self._address = None
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+
+    def _begin(self) -> None:
+        """Take note of the first request head, whole or unreadable."""
+        self._has_begun = True
+        if self._address is not None:
+            self._limiter.has_begun(self._address)
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
 
     def _await_reader(self) -> None:
         assert self.transport is not None
-        self._stalled = self._loop.call_later(self._write_seconds, _give_up, self.transport)
+        self._stalled = self._loop.call_later(self._limits.write_seconds, _give_up, self.transport)
 
     def _forget_reader(self) -> None:
         if self._stalled is not None:

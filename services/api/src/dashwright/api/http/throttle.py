@@ -28,6 +28,11 @@ class Throttle:
         self._by_pair: _Windows[tuple[str, str]] = _Windows(size, seconds, monotonic)
         self._by_address: _Windows[str] = _Windows(size, seconds, monotonic)
 
+    @property
+    def attempts(self) -> int:
+        """The failures after which a login from an address is refused."""
+        return self._attempts
+
     def refuses(self, login: str, address: str) -> bool:
         """Whether a login from there is refused whatever its password is."""
         return self._by_pair.count(_pair(login, address)) >= self._attempts or self.refuses_address(address)

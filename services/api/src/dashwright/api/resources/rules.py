@@ -5,12 +5,13 @@ from collections.abc import Sequence
 
 import orjson
 
-from dashwright.api.domain.access.view import View
+from dashwright.api.domain.access.view import View, is_above_rules
 from dashwright.api.resources import folder_rules
 from dashwright.api.resources.writing.admission import invalid
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import BadRequest, Cause, Forbidden
-from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, repository_of
+from dashwright.common.identity import Identity
+from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, OF_CALLERS, repository_of
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB, LIBRARY_PANEL, REPOSITORY, find
 from dashwright.common.kinds.repository import CLEAN_UP, REMOVE_MANAGED, source_of
@@ -39,6 +40,20 @@ async def check_write(
         if target == SyncTarget.INSTANCE:
             await _check_only_instance(connection, namespace, write.name)
         await _check_source(connection, namespace, write, old, settings)
+
+
+def check_claims(write: resources.Write, old: Stored | None, caller: Identity) -> None:
+    """Raise Forbidden where a caller who is no Admin would keep Admins from an object: by a manager or by a finalizer that they add."""
+    if is_above_rules(caller):
+        return
+    manager, kept = write.annotations.get(MANAGED_BY), None if old is None else annotations_of(old).get(MANAGED_BY)
+    if manager is not None and manager not in (kept, *OF_CALLERS):
+        text = f'{MANAGED_BY}: only an Admin may set "{manager[:100]}"; use one of {", ".join(sorted(OF_CALLERS))}, or leave it out'
+        raise Forbidden(text)
+    before = () if old is None else orjson.loads(old.metadata).get("finalizers") or ()
+    added = set(write.finalizers) - {*before, *write.kind.finalizers}
+    if added:
+        raise Forbidden(f"metadata.finalizers: only an Admin may add {', '.join(sorted(added))[:100]}; leave finalizers out")
 
 
 async def check_created(connection: Connection, kind: Kind, namespace: str, limits: QuotaRules) -> None:

@@ -10,6 +10,7 @@ import binascii
 import hashlib
 import hmac
 import re
+import secrets
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs
 
 import orjson
+import structlog
 
 from dashwright.api.commands import Idempotency, Jobs
 from dashwright.api.domain.actor import Actor
@@ -34,6 +36,8 @@ from dashwright.common.secrets import SecretBox, SecretUnreadable
 from dashwright.common.stores import resources, statuses
 from dashwright.common.stores.jobs import WEBHOOK
 from dashwright.common.stores.resources import Stored
+
+log = structlog.get_logger()
 
 _FORM: Final = "application/x-www-form-urlencoded"
 _SIGNATURE: Final = re.compile(r"sha256=([0-9a-f]{64})")
@@ -119,33 +123,36 @@ class Webhooks:
         self._events = events
         self._unchecked = Holding(_UNCHECKED, _UNCHECKED_OF_ONE)
 
-    async def expecting(self, namespace: str, name: str) -> Expecting:
-        """To be asked before a body is read. Raises BadRequest where nobody was asked to call."""
-        unexpected = BadRequest("unexpected webhook request: this server asked no git host to call here")
+    async def expecting(self, namespace: str, name: str) -> Expecting | None:
+        """Return what is known of the repository whose host was asked to call; None where none was."""
         try:
             async with self._database.connection() as connection:
                 stored = await resources.get(connection, REPOSITORY, namespace, name)
-        except NotFound as error:
-            raise unexpected from error
+        except NotFound:
+            return None
         status = RepositoryStatus.model_validate_json(stored.status or "{}")
         sealed = status.webhook.encrypted_secret
         if not sealed:
-            raise unexpected
+            return None
         try:
             secret = self._box.open(base64.b64decode(sealed), hook_place(namespace, name))
-        except (SecretUnreadable, binascii.Error) as error:
-            raise unexpected from error
+        except (SecretUnreadable, binascii.Error):
+            log.warning("webhook_secret_unreadable", namespace=namespace, repository=name)
+            return None
         return Expecting(stored, status, secret)
 
-    async def take(self, expecting: Expecting, delivery: Delivery, by: Actor, *, dry_run: bool = False) -> Decision:
+    async def take(self, expecting: Expecting | None, delivery: Delivery, by: Actor, *, dry_run: bool = False) -> Decision:
         """Queue what a delivery asks for, and return the host's response; a delivery that was taken before is not queued again.
 
         A dry run checks all this and queues nothing.
 
-        Raises Unauthorized without the right signature, BadRequest for what cannot be read or comes too slowly, TooManyRequests where too
-        much comes at once, Unhealthy of a repository that was seen not to be healthy, and what asking for a job raises.
+        A host that was not asked to call gets the response of a wrong signature, so that strangers cannot find out which repositories
+        there are. Raises Unauthorized without the right signature, BadRequest for what cannot be read or comes too slowly,
+        TooManyRequests where too much comes at once, Unhealthy of a repository that was seen not to be healthy, and what asking for a
+        job raises.
         """
-        signed = await self._signed(expecting.secret, delivery)
+        signed = await self._signed(secrets.token_hex() if expecting is None else expecting.secret, delivery)
+        assert expecting is not None, "no signature fits a secret that was made for it"
         if not delivery.id or len(delivery.id) > _LONGEST_ID or not delivery.id.isprintable():
             raise BadRequest("the delivery has no id that could tell it from others; send X-GitHub-Delivery")
         stored, health = expecting.stored, expecting.status.health
@@ -161,7 +168,8 @@ class Webhooks:
         if decision.job is None:
             return decision
         host = replace(by, uid=f"{WEBHOOK}{stored.uid}", login=f"{WEBHOOK}{stored.name}", org_id=org_of(stored.namespace) or by.org_id)
-        once = Idempotency(delivery.id, signed.digest)
+        # By its body, which is signed, and not by its id, which a stranger who has caught a delivery could change.
+        once = Idempotency(f"sha256:{signed.digest.hex()}", signed.digest)
         if await self._jobs.accepted_before(host, stored.namespace, once) is not None:
             return Decision(200, "delivery was received before")
         await self._jobs.submit_delivered(host, stored, decision.job, once, dry_run=dry_run)

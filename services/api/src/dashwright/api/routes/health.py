@@ -1,14 +1,18 @@
 """How the service says that it is well and what it is: the probes, the metrics, and the versions clients ask for."""
 
+import hmac
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
 from platform import machine, python_implementation, python_version, system
 from types import MappingProxyType
 from typing import Any, Final
 
+from pydantic import SecretStr
+
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import PUBLIC, Content, Handler, Operation, Route
+from dashwright.common.errors import Unauthorized
 from dashwright.common.models.discovery import VersionInfo
 from dashwright.common.models.frontend import HealthResponse
 from dashwright.common.observability import metrics
@@ -24,8 +28,11 @@ _VERBOSE: Final = {"verbose": "Present: the response names every check"}
 _NO_QUERY: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-def routes(probes: Probes, *, reported_version: str, commit: str = "unknown") -> list[Route]:
-    """The routes of health. ``probes`` has a check named ``database``; ``reported_version`` is what existing clients parse."""
+def routes(probes: Probes, *, reported_version: str, commit: str = "unknown", metrics_token: SecretStr | None = None) -> list[Route]:
+    """The routes of health. ``probes`` has a check named ``database``; ``reported_version`` is what existing clients parse.
+
+    With ``metrics_token`` metrics are for those who send it as a bearer token.
+    """
 
     async def database_health(_: Call) -> Answer:
         is_well = await probes.passes(DATABASE_CHECK)
@@ -36,7 +43,7 @@ def routes(probes: Probes, *, reported_version: str, commit: str = "unknown") ->
         _get("/livez", _probe(probes.live), "livez", "Whether the process lives; no reason to restart it", _PROBED, _VERBOSE),
         _get("/readyz", _probe(probes.ready), "readyz", "Whether the process can do its work; names what is down", _PROBED, _VERBOSE),
         _get("/healthz", _probe(lambda: probes.ready("healthz")), "healthz", "The same as readyz", _PROBED, _VERBOSE),
-        _get("/metrics", _metrics, "metrics", "Metrics as Prometheus text", {200: _PLAIN}),
+        _get("/metrics", _metrics(metrics_token), "metrics", "Metrics as Prometheus text", {200: _PLAIN}),
         _get("/version", _version, "version", "The version of this server, as Kubernetes clients read it", {200: VersionInfo}),
         _get("/api/health", database_health, "getHealth", "Whether the database answers, and the version of the API", _CHECKED),
     ]
@@ -58,8 +65,15 @@ def _probe(report: Callable[[], Awaitable[Report]]) -> Handler:
     return answer
 
 
-async def _metrics(_: Call) -> Answer:
-    return Answer(200, metrics.exposition(), metrics.CONTENT_TYPE)
+def _metrics(token: SecretStr | None) -> Handler:
+    expected = f"Bearer {token.get_secret_value()}".encode() if token and token.get_secret_value() else b""
+
+    async def answer(call: Call) -> Answer:
+        if expected and not hmac.compare_digest(call.headers.get("Authorization", "").encode(), expected):
+            raise Unauthorized("Metrics need the token of DASHWRIGHT_METRICS_TOKEN; send it as Authorization: Bearer")
+        return Answer(200, metrics.exposition(), metrics.CONTENT_TYPE)
+
+    return answer
 
 
 async def _version(_: Call) -> Answer:

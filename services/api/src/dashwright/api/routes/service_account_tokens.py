@@ -4,7 +4,7 @@ from typing import Final
 
 from dashwright.api.accounts.service_accounts import ADD_TOKEN, REMOVE_TOKEN, NewToken, ServiceAccounts
 from dashwright.api.domain import times
-from dashwright.api.http.answer import Answer, json_answer, message_answer
+from dashwright.api.http.answer import NO_STORE, Answer, json_answer, message_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.routes.service_account_answers import account_of
@@ -34,7 +34,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
             account_id = await account_of(connection, call, _WRITE)
         form = await call.fields(shapes.AddServiceAccountTokenCommand, fault="Bad request data")
         token_id, text = await accounts.add_token(call.actor, call.identity, account_id, NewToken(form.name, form.seconds_to_live))
-        return json_answer(shapes.MadeToken(id=token_id, name=form.name, key=text).members())
+        return json_answer(shapes.MadeToken(id=token_id, name=form.name, key=text).members(), headers=NO_STORE)
 
     async def delete(call: Call) -> Answer:
         async with database.connection() as connection:

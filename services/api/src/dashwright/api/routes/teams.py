@@ -160,7 +160,7 @@ class _Handlers:
     async def add_member(self, call: Call) -> Answer:
         team = await find(self._database, call, "teams.permissions:write")
         body = await call.fields(AddTeamMemberCommand, fault=_FAULT)
-        await self._teams.add_member(call.actor, team.id, body.user_id, body.permission)
+        await self._teams.add_member(call.actor, call.identity, team.id, body.user_id, body.permission)
         return message_answer("Member added to Team")
 
     async def update_member(self, call: Call) -> Answer:

@@ -77,6 +77,12 @@ async def with_list(connection: Connection, uids: Collection[uuid.UUID]) -> froz
     return frozenset(row["uid"] for row in await connection.fetch(_sql.with_list, list(uids)))
 
 
+async def names_team(connection: Connection, team_id: int) -> bool:
+    """Return whether rules of access name a team."""
+    is_named: bool = await connection.fetchval(_sql.names_team, team_id)
+    return is_named
+
+
 async def namespaces_of(connection: Connection, account_id: int) -> Sequence[str]:
     """Where a user or service account is named in rules, itself or by a team."""
     return [row["namespace"] for row in await connection.fetch(_sql.namespaces_of, account_id)]

@@ -38,6 +38,9 @@ order by r.permission desc, r.role, lower(t.name), lower(u.login)
 select distinct l.namespace from access_rule r join access_list l using (uid)
 where r.user_id = $1 or r.team_id in (select team_id from team_member where user_id = $1)
 
+-- name: names_team
+select exists (select from access_rule where team_id = $1)
+
 -- name: with_list
 select uid from access_list where uid = any($1::uuid[])
 

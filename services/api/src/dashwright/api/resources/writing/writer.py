@@ -77,6 +77,7 @@ class Writer:
         status = kind.status().to_json().decode() if kind.status is not None and issubclass(kind.status, Shape) else None
         async with self._transaction(by) as connection:
             await resources.lock(connection)
+            rules.check_claims(write, None, by.identity)
             await rules.check_write(connection, namespace, write, None, self._settings)
             write = await _made_again(connection, namespace, write, wanted.uid, by)
             await resources.create(connection, namespace, write, actor=by.actor.uid, now=self._clock.now(), status=status)
@@ -271,6 +272,7 @@ class Writer:
     async def _put(self, connection: Connection, namespace: str, stored: Stored, write: resources.Write, by: By) -> Changed:
         kind, name = stored.kind, stored.name
         rules.check_finalizers(stored, write)
+        rules.check_claims(write, stored, by.identity)
         await rules.check_write(connection, namespace, write, stored, self._settings)
         if await resources.put(connection, namespace, write, actor=by.actor.uid, now=self._clock.now()) is None:
             return Changed(stored, False)

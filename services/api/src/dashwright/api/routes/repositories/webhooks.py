@@ -21,10 +21,10 @@ def routes(webhooks: Webhooks) -> list[Route]:
 
     async def webhook(call: Call) -> Answer:
         dry_run = options.is_dry_run(call)
-        expecting = await webhooks.expecting(call.parameters["namespace"], call.parameters["name"])
         headers = call.headers
         if _SIGNATURE not in headers:
             raise Unauthorized("missing signature")
+        expecting = await webhooks.expecting(call.parameters["namespace"], call.parameters["name"])
         media_type = headers.get("Content-Type", "").partition(";")[0].strip().lower()
         names = headers.get("X-GitHub-Event", ""), headers.get("X-GitHub-Delivery", ""), headers[_SIGNATURE]
         delivery = Delivery(*names, media_type, call.address, call.pieces())

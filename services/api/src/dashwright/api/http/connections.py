@@ -1,0 +1,55 @@
+"""How many connections one address may hold, and how many of them without a request."""
+
+from collections import Counter
+from typing import Final
+
+from dashwright.api.http.addresses import PEERS, Addresses
+from dashwright.api.http.throttle import network_of
+
+MOST_UNFINISHED: Final = 1024
+"""Connections of one address that have sent no whole request head."""
+
+
+class ConnectionLimiter:
+    """Counts the connections of each address, of ``most`` at most. Connections of this machine and of ``proxies`` are not counted.
+
+    Those without a request are counted for this machine, too.
+    """
+
+    def __init__(self, most: int, proxies: Addresses = PEERS, *, most_unfinished: int = MOST_UNFINISHED) -> None:
+        self._most = most
+        self._most_unfinished = most_unfinished
+        self._proxies = proxies
+        self._open: Counter[str] = Counter()
+        self._unfinished: Counter[str] = Counter()
+
+    def admit(self, peer: str) -> bool:
+        """Count a new connection, which has no request yet. Return whether the address may have it; one that may not is not counted."""
+        network = network_of(peer)
+        is_counted = not self._proxies.exempts(peer)
+        if is_counted and self._open[network] >= self._most:
+            return False
+        if self._unfinished[network] >= self._most_unfinished and not self._proxies.trusts(peer):
+            return False
+        if is_counted:
+            self._open[network] += 1
+        self._unfinished[network] += 1
+        return True
+
+    def has_begun(self, peer: str) -> None:
+        """Count the first request of a connection."""
+        _take(self._unfinished, network_of(peer))
+
+    def close(self, peer: str, *, has_begun: bool) -> None:
+        """Count the end of a connection that was admitted."""
+        network = network_of(peer)
+        if not has_begun:
+            _take(self._unfinished, network)
+        if not self._proxies.exempts(peer):
+            _take(self._open, network)
+
+
+def _take(counts: Counter[str], network: str) -> None:
+    counts[network] -= 1
+    if counts[network] <= 0:
+        del counts[network]

@@ -1,0 +1,57 @@
+"""What members who are no Admins cannot take to themselves: objects that Admins manage, and what teams of others see."""
+
+from typing import Any
+
+import pytest
+
+from dashwright.common.identity import Role
+
+from .conftest import Api
+
+DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
+MANAGED_BY = "grafana.app/managedBy"
+
+
+def dashboard(name: str, **metadata: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, **metadata}, "spec": {"title": name}}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "status"),
+    [
+        ({"annotations": {MANAGED_BY: "terraform", "grafana.app/managerId": "main"}}, 201),
+        ({"annotations": {MANAGED_BY: "classic-file-provisioning"}}, 403),
+        ({"annotations": {MANAGED_BY: "anything else"}}, 403),
+        ({"finalizers": ["example.org/theirs"]}, 403),
+    ],
+)
+async def test_an_editor_keeps_no_admin_from_an_object(api: Api, metadata: dict[str, Any], status: int) -> None:
+    """Neither at its creation nor later. An Admin may, and an Editor may change the rest of such an object."""
+    editor = await api.person("editor", Role.EDITOR)
+    assert (await api("POST", DASHBOARDS, dashboard("first", **metadata), auth=editor))[0] == status
+    assert (await api("POST", DASHBOARDS, dashboard("second"), auth=editor))[0] == 201
+    changed = await api("PUT", f"{DASHBOARDS}/second", dashboard("second", **metadata), auth=editor)
+    assert changed[0] == (200 if status == 201 else 403)
+    assert (await api("PUT", f"{DASHBOARDS}/second", dashboard("second", **metadata)))[0] == 200
+    again = {**dashboard("second", **metadata), "spec": {"title": "Another"}}
+    assert (await api("PUT", f"{DASHBOARDS}/second", again, auth=editor))[0] == 200
+
+
+async def test_nobody_joins_a_team_that_sees_more(api: Api) -> None:
+    """Who manages teams joins those without rules of access; others are for those who may set all rules."""
+    grants = [("teams:read", "teams:*"), ("teams:write", "teams:*"), ("teams.permissions:write", "teams:*")]
+    manager = await api.person("manager", Role.VIEWER, *grants)
+    await api.person("other", Role.VIEWER)
+    user_id, other_id = [await api.sql("""select id from "user" where login = $1""", login) for login in ("manager", "other")]
+    _, seeing = await api("POST", "/api/teams", {"name": "Seeing"})
+    _, blind = await api("POST", "/api/teams", {"name": "Blind"})
+    assert (await api("POST", "/api/folders", {"uid": "hidden", "title": "Hidden"}))[0] == 200
+    rules = {"items": [{"teamId": seeing["teamId"], "permission": 1}]}
+    assert (await api("POST", "/api/folders/hidden/permissions", rules))[0] == 200
+
+    status, refused = await api("POST", f"/api/teams/{seeing['teamId']}/members", {"userId": user_id}, auth=manager)
+    assert (status, refused["title"]) == (403, "Access denied")
+    assert "folders.permissions:write" in refused["message"]
+    assert (await api("GET", "/api/folders/hidden", auth=manager))[0] == 403
+    assert (await api("POST", f"/api/teams/{seeing['teamId']}/members", {"userId": other_id}, auth=manager))[0] == 200
+    assert (await api("POST", f"/api/teams/{blind['teamId']}/members", {"userId": user_id}, auth=manager))[0] == 200

@@ -1,0 +1,37 @@
+"""What every response says to browsers, who reads metrics, and which failed logins are on record."""
+
+from .conftest import Api, StartApi, basic
+
+
+async def test_no_response_is_taken_for_another_type_and_no_token_is_stored(api: Api) -> None:
+    """A browser guesses no type, and keeps no copy of a secret."""
+    account = await api.account("robot")
+    for path in ("/api/health", "/api/org", "/nowhere"):
+        async with api.session.get(path, headers={"Authorization": basic("admin", "admin")}) as response:
+            assert response.headers["X-Content-Type-Options"] == "nosniff"
+            assert "Strict-Transport-Security" not in response.headers
+    made = api.session.post(
+        f"/api/serviceaccounts/{account}/tokens", json={"name": "t"}, headers={"Authorization": basic("admin", "admin")}
+    )
+    async with made as response:
+        assert (response.status, response.headers["Cache-Control"]) == (200, "no-store")
+
+
+async def test_metrics_are_for_who_has_their_token(start_api: StartApi) -> None:
+    """Where the setting gives one."""
+    api = await start_api(metrics_token="of the scraper")
+    for authorization, status in ((None, 401), ("Bearer wrong", 401), ("Bearer of the scraper", 200)):
+        headers = {} if authorization is None else {"Authorization": authorization}
+        async with api.session.get("/metrics", headers=headers) as response:
+            assert response.status == status
+
+
+async def test_failed_logins_are_on_record_and_do_not_fill_it(start_api: StartApi) -> None:
+    """The first of an address and the one after which it is refused; the text of an unknown login may be a password and is not kept."""
+    api = await start_api(login_attempts=3)
+    for login in ["admin"] * 6 + ["typed-my-password"] * 2:
+        await api("GET", "/api/org", auth=basic(login, "wrong"))
+    await api.stop()
+    statement = """select array_agg(concat_ws(' ', object, login, address, status, details ->> 'failures') order by id)
+        from audit_event where action = 'login' and outcome = 'refused'"""
+    assert await api.sql(statement) == ["user:1 admin 127.0.0.1 401 1", "user:1 admin 127.0.0.1 401 3", "  127.0.0.1 401 1"]

@@ -1,0 +1,50 @@
+"""How many connections an address holds, and for how long without a request."""
+
+import asyncio
+import ipaddress
+
+from dashwright.api.http.addresses import Addresses
+from dashwright.api.http.connections import ConnectionLimiter
+from dashwright.api.http.server import Limits
+
+from .conftest import Serve
+
+STRANGER, PROXY, OWN = "192.0.2.1", "10.0.0.1", "127.0.0.1"
+PROXIES = Addresses([ipaddress.ip_network("10.0.0.0/8")])
+
+
+def test_an_address_has_so_many_connections() -> None:
+    """Others are not concerned; this machine and trusted proxies stand for many clients."""
+    limiter = ConnectionLimiter(2, PROXIES)
+    assert [limiter.admit(STRANGER) for _ in range(3)] == [True, True, False]
+    assert limiter.admit("192.0.2.2")
+    assert all(limiter.admit(peer) for peer in (PROXY, OWN) for _ in range(10))
+    limiter.close(STRANGER, has_begun=False)
+    assert limiter.admit(STRANGER)
+
+
+def test_an_address_has_so_many_connections_without_a_request() -> None:
+    """This machine, too. A request makes place for another one."""
+    limiter = ConnectionLimiter(100, PROXIES, most_unfinished=2)
+    for peer in (STRANGER, OWN):
+        assert [limiter.admit(peer) for _ in range(3)] == [True, True, False]
+        limiter.has_begun(peer)
+        assert limiter.admit(peer)
+    assert all(limiter.admit(PROXY) for _ in range(10))
+
+
+async def test_a_connection_without_a_whole_head_ends(serve: Serve) -> None:
+    """One that sends its request in time stays open for others."""
+    gateway = await serve([], Limits(head_seconds=0.1, drain_seconds=1))
+    unfinished, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+    finished, other = await asyncio.open_connection("127.0.0.1", gateway.port)
+    writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
+    other.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    async with asyncio.timeout(5):
+        assert await unfinished.read() == b""
+    other.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    for _ in range(2):
+        assert b" 404 " in await finished.readuntil(b"\r\n\r\n")
+        await finished.readuntil(b"}")
+    for each in (writer, other):
+        each.close()
