@@ -95,7 +95,7 @@ class Settings(BaseSettings):
     shutdown_seconds: Seconds = 20
     query_seconds: Seconds = 30
     query_slots: Positive = 8
-    query_waiting: Positive = 512
+    query_waiting: Annotated[int, Field(gt=0, le=50_000)] = 512
     query_bytes: Positive = 1 << 30
     query_response_bytes: Positive = 256 * 1024 * 1024
     query_targets: Positive = 500
