@@ -3,11 +3,11 @@
 import base64
 import hashlib
 import re
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
-from pydantic import BaseModel
+from pydantic import BaseModel, PlainSerializer
 from tests.unit.api.served import routes
 
 from dashwright.api.http import docs_page
@@ -16,6 +16,7 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.openapi import document
 from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Content, Operation, Permission, Route
 from dashwright.api.routes.description import described_api
+from dashwright.common.models.shape import Shape
 
 
 class Thing(BaseModel):
@@ -114,6 +115,21 @@ def test_bodies_are_described_by_their_models() -> None:
     assert post["responses"]["201"]["content"] == {"text/csv": {"schema": {}}}
     assert "content" not in post["responses"]["204"]
     assert whole["components"]["schemas"]["Thing"]["required"] == ["name"]
+
+
+class Reading(Shape):
+    value: int | None = None
+    unit: Annotated[str, PlainSerializer(lambda unit: unit or None, str | None)] = ""
+
+
+def test_null_is_described_where_it_is_written() -> None:
+    """A shape leaves out what is missing; what a serializer makes null is null on the wire."""
+    operation = Operation("x", "X", answers={200: Reading})
+    whole = document([Route("GET", "/api/x", handler, PUBLIC, operation)], version="1")
+    properties = whole["components"]["schemas"]["Reading"]["properties"]
+    assert properties["value"] == {"type": "integer", "format": "int64"}
+    assert {"type": "null"} in properties["unit"]["anyOf"]
+    assert Reading().to_json() == b'{"unit":null}'
 
 
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", "a & b", '"quoted" text'])

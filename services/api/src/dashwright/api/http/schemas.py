@@ -79,7 +79,7 @@ def _references(node: Any) -> Iterator[str]:
 class _OpenApi31(GenerateJsonSchema):
     """JSON Schema with formats for numbers and without titles, which generators of clients take for names.
 
-    Null counts as missing in some models, so that their members are not nullable.
+    Null counts as missing in some models, so that their members are not nullable, but where a serializer writes null.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -96,6 +96,13 @@ class _OpenApi31(GenerateJsonSchema):
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
         is_missing = bool(self._models) and issubclass(self._models[-1], Shape | ClassicBody)
         return self.generate_inner(schema["schema"]) if is_missing else super().nullable_schema(schema)
+
+    def ser_schema(self, schema: Any) -> JsonSchemaValue | None:
+        self._models.append(object)  # null that a serializer makes is written
+        try:
+            return super().ser_schema(schema)
+        finally:
+            self._models.pop()
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         inner = self.generate_inner(schema["schema"])
