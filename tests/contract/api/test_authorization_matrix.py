@@ -136,6 +136,8 @@ PUBLIC_ROUTES: Final = frozenset(
         "POST /apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}/repositories/{name}/webhook",
         "GET /openapi.json",
         "GET /docs",
+        "GET /favicon.ico",
+        "GET /favicon.svg",
         "GET /docs/{group}",
         "GET /swagger",
         "GET /swagger.json",
