@@ -175,6 +175,7 @@ async def test_no_link_leads_out_of_the_permitted_folders(user: Client) -> None:
         assert "permitted folder" in answer["message"]
         health = (await user.call("GET", f"{REPOSITORIES}/{name}"))["status"]["health"]
         assert (health["healthy"], len(health["message"])) == (False, 1)
+        await user.call("DELETE", f"{REPOSITORIES}/{name}")
     await user.create_repository("inside", "inside")
     status = await user.synced("inside")
     assert (status["state"], counts(status, "dashboards")) == ("error", {"total": 3, "create": 1, "write": 1, "error": 2})

@@ -16,20 +16,20 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_a_file_named_like_a_variable_is_its_value(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The file's text without surrounding white space is the value, whatever the case of its name; other files mean nothing."""
-    (tmp_path / "dashwright_secret_key").write_text("from a file\n", encoding="utf-8")
+    (tmp_path / "dashwright_secret_key").write_text("read from a file\n", encoding="utf-8")
     (tmp_path / "DASHWRIGHT_DATABASE_URL").write_text("postgresql://there/db\n", encoding="utf-8")
     (tmp_path / "unrelated").write_text("nothing", encoding="utf-8")
     monkeypatch.setenv("DASHWRIGHT_SECRETS_DIR", str(tmp_path))
     settings = load()
     assert settings.secret_key is not None
-    assert settings.secret_key.get_secret_value() == "from a file"
+    assert settings.secret_key.get_secret_value() == "read from a file"
     assert settings.database_url is not None
     assert settings.database_url.get_secret_value() == "postgresql://there/db"
 
 
 def test_the_environment_wins_over_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A variable that is set is its value, whatever the file says."""
-    (tmp_path / "dashwright_secret_key").write_text("from a file", encoding="utf-8")
+    (tmp_path / "dashwright_secret_key").write_text("read from a file", encoding="utf-8")
     monkeypatch.setenv("DASHWRIGHT_SECRETS_DIR", str(tmp_path))
     monkeypatch.setenv("DASHWRIGHT_SECRET_KEY", "from the environment")
     settings = load()
@@ -48,5 +48,5 @@ def test_a_folder_that_cannot_be_read_stops_the_start(monkeypatch: pytest.Monkey
 
 def test_without_the_folder_only_the_environment_counts(tmp_path: Path) -> None:
     """No folder is searched that nobody named."""
-    (tmp_path / "dashwright_secret_key").write_text("from a file", encoding="utf-8")
+    (tmp_path / "dashwright_secret_key").write_text("read from a file", encoding="utf-8")
     assert load().secret_key is None
