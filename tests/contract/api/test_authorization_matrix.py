@@ -261,7 +261,8 @@ def expected(caller: Caller, route: Route) -> str:
     """What a route answers a caller, from what it needs and the table above alone."""
     needs = route.needs
     if needs is PUBLIC:
-        return LET_IN
+        # A delivery is known by its signature, which no caller here has.
+        return STRANGER if route.path.endswith("/webhook") else LET_IN
     if caller.role is None or (caller.header_org not in (None, caller.org_id) and "{namespace}" not in route.path):
         return STRANGER
     if "{namespace}" in route.path and caller.org_id != 1:
