@@ -240,7 +240,7 @@ async def test_earlier_versions_come_along(api: Api, bring: Import) -> None:
     await bring(rows(), versions=1)
     async with api.database.connection() as connection:
         found = await connection.fetch(
-            "select h.generation, message, restored_from, parent_version, h.created_by, h.spec::json ->> 'title' as title "
+            "select h.generation, h.message, restored_from, parent_version, h.created_by, h.spec::json ->> 'title' as title "
             "from resource_history h join resource r using (uid) where r.name = 'cpu' order by h.generation"
         )
     assert [tuple(row) for row in found] == [(2, "second", 1, 1, "user:1", "CPU between"), (3, "third", None, 2, "user:5", "CPU")]

@@ -118,6 +118,7 @@ async def _replayed(database: Database, at: int) -> list[Any]:
                     "apiVersion": "dashboard.grafana.app/v2alpha1",
                     "metadata": version | orjson.loads(row["metadata"]),
                     "spec": orjson.loads(row["body"]),
+                    "status": {},
                 }
     return [objects[name] for name in sorted(objects)]
 

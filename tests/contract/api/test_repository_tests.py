@@ -109,7 +109,7 @@ async def test_a_stored_token_goes_to_its_own_host_only(git_api: Api, git_server
     async with git.serving(git_server.root) as other:
         other.fault = git_server.fault = note
         assert await git_api("POST", f"{REPOSITORIES}/team/test", hosted(other)) == GOOD
-        assert (await refused(git_api, hosted(git_server)))[0] == 400
+        assert (await refused(git_api, hosted(git_server, branch="next")))[0] == 400
     assert (set(seen), len(seen) > 1) == ({None}, True)
     _, errors = await refused(git_api, hosted(git_server, encryptedToken="bWluZQ=="), name="team")
     assert [name for name, _ in errors] == ["spec.githost.encryptedToken"]

@@ -269,7 +269,7 @@ async def test_no_folder_has_the_name_of_the_root(api: Api) -> None:
 
 
 async def test_what_the_store_says_nobody_else_says(api: Api) -> None:
-    """Author, times, the old number and the message are not kept as they were sent; an owner other than a repository is."""
+    """Author, times and the old number are not kept as they were sent; the message and an owner other than a repository are."""
     told = {
         "grafana.app/createdBy": "user:99",
         "grafana.app/updatedBy": "user:99",
@@ -284,6 +284,7 @@ async def test_what_the_store_says_nobody_else_says(api: Api) -> None:
         "grafana.app/createdBy": "user:1",
         "grafana.app/managedBy": "kubectl",
         "grafana.app/managerId": "me",
+        "grafana.app/message": "why",
     }
     assert metadata["labels"]["grafana.app/deprecatedInternalID"] != "5"
     assert await api.sql("select message from resource_history") == "why"

@@ -182,10 +182,7 @@ class QuotaStatus(Shape):
 
 
 class TokenStatus(Shape):
-    """The life of a token in Unix milliseconds, where the git host tells it."""
-
-    last_updated: int | None = Field(default=None, description="When it was made, in Unix milliseconds")
-    expiration: int | None = Field(default=None, description="When it ends, in Unix milliseconds")
+    """Empty: git hosts do not tell how long a token is valid."""
 
 
 class SyncStatus(Shape):
@@ -230,7 +227,7 @@ class RepositoryStatus(Shape):
     sync: SyncStatus = Field(default_factory=SyncStatus, description="How the last sync went")
     stats: list[ResourceCount] | None = Field(default=None, description="How many objects the last sync left")
     webhook: WebhookStatus = Field(default_factory=WebhookStatus, description="The webhook at the git host, where there is one")
-    token: TokenStatus = Field(default_factory=TokenStatus, description="The life of the token, where the git host tells it")
+    token: TokenStatus = Field(default_factory=TokenStatus, description="An empty object: git hosts do not tell how long a token is valid")
     quota: QuotaStatus = Field(default_factory=QuotaStatus, description="The limits on repositories of the namespace")
 
 
