@@ -115,6 +115,7 @@ FREE_FORM: Final = {
     "ResourceObjects.existing": _OBJECT,
     "ResourceObjects.file": _OBJECT,
     "ThresholdCondition.loadedDimensions": "a data frame",
+    "TokenStatus": "always empty",
     "VersionShape.data": _BODY,
     "WatchEvent.object": _OBJECT,
     "createRepositoryFile request": "any text",

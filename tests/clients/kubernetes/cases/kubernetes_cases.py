@@ -8,7 +8,7 @@ import pytest
 from kubernetes import client, config, dynamic, watch
 from kubernetes.client.exceptions import ApiException
 
-GROUP, VERSION, NAMESPACE, PLURAL = "dashboard.grafana.app", "v1beta1", "default", "dashboards"
+GROUP, VERSION, NAMESPACE, PLURAL = "dashboard.grafana.app", "v0alpha1", "default", "dashboards"
 WHERE = (GROUP, VERSION, NAMESPACE, PLURAL)
 
 

@@ -7,7 +7,7 @@ from lightkube import ApiError, Client
 from lightkube.generic_resource import create_namespaced_resource
 from lightkube.types import PatchType
 
-Dashboard = create_namespaced_resource("dashboard.grafana.app", "v1beta1", "Dashboard", "dashboards")
+Dashboard = create_namespaced_resource("dashboard.grafana.app", "v0alpha1", "Dashboard", "dashboards")
 
 
 def dashboard(name: str, title: str = "One", **labels: str) -> Any:
