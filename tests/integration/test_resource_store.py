@@ -147,7 +147,7 @@ async def test_status_makes_a_change_but_no_generation(database: Database) -> No
         assert await feed(connection) == [("r", "ADDED", 1), ("r", "MODIFIED", 1)]
         stored = await resources.get(connection, REPOSITORY, "default", "r")
     assert stored.status is not None
-    assert orjson.loads(stored.status)["sync"] == {"state": "success"}
+    assert orjson.loads(stored.status)["sync"] == {"state": "success", "message": []}
     assert orjson.loads(stored.status)["observedGeneration"] == 1
 
 
