@@ -48,7 +48,7 @@ async def test_a_file_is_shown_as_a_dashboard(api: Api, files: StandIn) -> None:
     assert 'src="data:image/png;base64,iVBOR' in body
     assert "<b>" not in body
     assert "default-src 'none'" in policy
-    assert "img-src data:" in policy
+    assert "img-src 'self' data:;" in policy
     assert "script" not in policy
 
 

@@ -93,10 +93,7 @@ def _shown_expressions(outcomes: Results) -> dict[str, Result]:
 
 def _shown_outcome(ref_id: str, outcome: Outcome) -> Result:
     frames = frames_of(outcome, ref_id)
-    if frames or not outcome.warnings:
-        return Result(frames)
-    # Callers who read frames only find the warnings, too.
-    return Result([Frame(ref_id=ref_id, meta={"notices": notices_of(outcome.warnings)})], warnings=outcome.warnings)
+    return Result(frames, warnings=() if frames else outcome.warnings)
 
 
 def _of_a_newer_kind(frames: Sequence[Frame]) -> list[str]:
