@@ -19,7 +19,6 @@ pytestmark = pytest.mark.faults
 
 MEBIBYTE = 1024 * 1024
 MOST_MEMORY = 300 * MEBIBYTE
-SLOWEST_HEALTH = 0.1
 WATCH, LIST, GET = f"{DASHBOARDS}?watch=true", DASHBOARDS, f"{DASHBOARDS}/large-0"
 VIEWER = ("viewer", "a password of a viewer")
 
@@ -78,8 +77,11 @@ def slowest(seconds: Sequence[float]) -> float:
     return sorted(seconds)[-len(seconds) // 20]
 
 
-@pytest.mark.parametrize(("path", "count"), [(WATCH, 100), (LIST, 50), (GET, 50)], ids=["watches", "lists", "gets"])
-async def test_responses_that_nobody_reads_take_little_memory(gateway: Stack, path: str, count: int) -> None:
+# One body of 4 MB holds the event loop for some 20 ms, and several are begun before the budget is used up.
+@pytest.mark.parametrize(
+    ("path", "count", "longest"), [(WATCH, 100, 0.1), (LIST, 50, 0.1), (GET, 50, 0.25)], ids=["watches", "lists", "gets"]
+)
+async def test_responses_that_nobody_reads_take_little_memory(gateway: Stack, path: str, count: int, longest: float) -> None:
     """The gateway stays small and quick; who finds no room is told when to come back, and there is room again for who reads."""
     with ExitStack() as held:
         _, usual = await watched(gateway, [])
@@ -90,6 +92,6 @@ async def test_responses_that_nobody_reads_take_little_memory(gateway: Stack, pa
         assert set(statuses) <= {b"HTTP/1.1 200 OK", b"HTTP/1.1 429 To"}
         assert statuses[0] == b"HTTP/1.1 200 OK"
         assert most < MOST_MEMORY
-        assert slowest(seconds) < max(SLOWEST_HEALTH, 20 * slowest(usual))
+        assert slowest(seconds) < max(longest, 20 * slowest(usual))
     async with Client(gateway.address, authorization=aiohttp.encode_basic_auth(*VIEWER)) as client:
         assert len(await client.dashboards()) == 2
