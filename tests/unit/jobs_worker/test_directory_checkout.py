@@ -175,7 +175,7 @@ async def test_file_that_went_away_says_so(root: Path) -> None:
 
 
 async def test_depth_is_bounded(root: Path) -> None:
-    """What lies deeper than anything is looked into is named, not entered."""
+    """A field below the deepest level that is searched is named, not entered."""
     root.joinpath(*["d"] * 70).mkdir(parents=True)
     paths = [entry.path for entry in await DirectoryCheckout("repo", [root.parent]).entries()]
     assert max(path.count("/") for path in paths) == 64

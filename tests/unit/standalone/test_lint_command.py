@@ -154,7 +154,7 @@ def test_one_rule_is_checked(write: Write, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_annotations_name_file_line_and_rule(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    """What a workflow command gives a meaning to is escaped."""
+    """Characters with a meaning in a workflow command are escaped."""
     name = write("odd, 100%: (a).json", json.dumps(BAD | {"panels": [PANEL | {"title": "a\nb"}]}, indent=2))
     assert check([name], format="github") == 1
     (line,) = capsys.readouterr().out.splitlines()

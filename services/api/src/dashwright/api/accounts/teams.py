@@ -59,7 +59,7 @@ class Teams:
             await audit.record(connection, actor, DELETE, _object(team_id), org_id=actor.org_id, details={"name": name})
 
     async def add_member(self, actor: Actor, caller: Identity, team_id: int, user_id: int, permission: int) -> None:
-        """Raise NotFound for the team, or a user who is nobody of the organization, and BadRequest for a member.
+        """Raise NotFound for an unknown team or a user outside the organization, and BadRequest for a member.
 
         Raises Forbidden where the caller could see more by it (``require_rules``).
         """

@@ -21,7 +21,7 @@ NO_STORE: Final[Mapping[str, str]] = MappingProxyType({"Cache-Control": "no-stor
 """Headers of a response that holds a secret."""
 
 STREAM_BYTES: Final = 512 * 1024
-"""What a body in pieces keeps in memory that does not say more: a few pieces of a worker's."""
+"""Bytes that a streamed body keeps in memory unless it says more: a few pieces of a worker's response."""
 
 
 class Answer(NamedTuple):

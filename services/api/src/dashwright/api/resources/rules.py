@@ -43,7 +43,7 @@ async def check_write(
 
 
 def check_claims(write: resources.Write, old: Stored | None, caller: Identity) -> None:
-    """Raise Forbidden where a caller who is no Admin would keep Admins from an object: by a manager or by a finalizer that they add."""
+    """Raise Forbidden if a caller who is not an Admin adds a manager or finalizer that would keep Admins from an object."""
     if is_above_rules(caller):
         return
     manager, kept = write.annotations.get(MANAGED_BY), None if old is None else annotations_of(old).get(MANAGED_BY)

@@ -22,7 +22,7 @@ class Wanted:
     ``managed_fields`` are those that were sent, and of an apply those that it leaves; ``title`` None takes the one in the spec, or where
     that is as it was the one that is stored. ``number`` is given to a new object, ``uid`` is that of what was deleted, where it is to be
     the same again. ``lets_go``: no repository is to manage it any more. ``restored_from`` is the generation that the spec was taken from.
-    ``warnings`` are told to the client. ``secure`` are the secrets that were sent, as JSON data.
+    ``warnings`` are returned to the client. ``secure`` are the secrets that were sent, as JSON data.
     """
 
     kind: Kind

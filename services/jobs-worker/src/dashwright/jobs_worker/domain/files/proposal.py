@@ -14,7 +14,7 @@ def checksum_of(body: bytes, *, in_git: bool) -> str:
 
 
 def difference_of(entries: Collection[Entry], edits: Sequence[Edit], *, in_git: bool) -> Difference:
-    """Return what the edits make of ``entries``. A directory goes with the last that lies in it; one that is made is a folder."""
+    """Return what the edits make of ``entries``. A directory is removed with its last entry; a new one is a folder."""
     bodies = {edit.path: edit.body for edit in edits}
     touched = {path for edited in bodies for path in (edited, *paths.directories(edited))}
     new = [Entry(path, checksum_of(body, in_git=in_git), len(body)) for path, body in bodies.items() if body is not None]
