@@ -28,11 +28,13 @@ test-oracles: setup  ## compare with MariaDB, Prometheus and the API of git host
 test-clients: setup  ## try kubectl, Kubernetes' Python clients and grafana-client's own tests; downloads them (GROUPS="kubectl teams")
 	@.venv/bin/python -m tests.clients $(GROUPS)
 
-check: setup  ## lint, types and import law
+check: setup  ## lint, types, import law, spelling and language
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
+	.venv/bin/codespell
+	.venv/bin/python -m tests.language
 
 fmt: setup  ## format the code
 	.venv/bin/ruff check --fix --quiet . ; .venv/bin/ruff format .

@@ -1,1 +1,4 @@
-"""What `docker compose` runs beside our images, and what writes it: accounts of the broker and the database, settings, base images."""
+"""Files that `docker compose` uses in addition to the images, and the programs that write them.
+
+These are the accounts of the broker and the database, the settings, and the digests of base images.
+"""

@@ -32,7 +32,7 @@ def consumed(topology: Topology) -> Mapping[str, Sequence[str]]:
 def definitions(topology: Topology = TOPOLOGY, *, vhost: str = "/", suffix: str = "", namespace: str = NAMESPACE) -> dict[str, Any]:
     """Return RabbitMQ's definitions. ``suffix`` ends the names of accounts, for brokers that several stacks share.
 
-    Services publish to the default exchange, by which they could reach every queue: calls, answers and wake-ups are signed for that.
+    Services publish to the default exchange, by which they could reach every queue: calls, responses and wake-ups are signed for that.
     """
     here = {"vhost": vhost}
     # Retries and dead letters keep their message's key.

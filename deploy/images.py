@@ -1,4 +1,4 @@
-"""Base images by digest: ``python -m deploy.images`` asks the registry which digest each tag has now, and writes it beside the tag.
+"""Base images by digest: ``python -m deploy.images`` asks the registry which digest each tag has now, and writes it behind the tag.
 
 A digest names the image for every platform. A build then takes the same image until this is run again.
 """
@@ -32,7 +32,7 @@ def files() -> Iterator[Path]:
 
 
 def pinned(text: str, digest_of: Callable[[str, str], str]) -> str:
-    """Return the text with the digest of each image beside its tag; ``digest_of`` takes repository and tag."""
+    """Return the text with the digest of each image behind its tag; ``digest_of`` takes repository and tag."""
     return _IMAGE.sub(lambda found: f"{found[1]}{found[2]}:{found[3]}@{digest_of(found[2], found[3])}", text)
 
 

@@ -1,4 +1,7 @@
-"""Draws the pictures of the README anew from examples/pictures (make docs). Always the same range, so that they are the same."""
+"""Writes the pictures of the README from examples/pictures (make docs).
+
+The time range is fixed, so that the pictures do not change from run to run.
+"""
 
 import asyncio
 import json
@@ -19,6 +22,7 @@ THEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 
 
 async def main() -> None:
+    """Write one picture per theme."""
     spec = json.loads(EXAMPLE.read_text())
     plotter = Plotter()
     for theme in THEMES:

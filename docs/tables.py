@@ -1,4 +1,4 @@
-"""Writes the tables of the reference pages that stand in the code already (``make docs``), between their markers."""
+"""Writes the tables of the reference pages from the code, between their markers (``make docs``)."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ SQL_PAGE = PAGE.with_name("sql.md")
 
 
 def page_with_tables(text: str) -> str:
-    """The page with those of the tables that it has markers for, as the code has them now."""
+    """Return the page with the tables that it has markers for, as the code has them now."""
     for name, rows in _tables().items():
         if f"<!-- {name} -->\n" not in text:
             continue

@@ -14,6 +14,7 @@ import aio_pika
 
 
 async def submit(url: str, repository: str) -> dict:
+    """Submit one job and return the reply."""
     connection = await aio_pika.connect(url)
     async with connection:
         channel = await connection.channel(on_return_raises=True)

@@ -1,6 +1,6 @@
-"""What every test may stand on: real PostgreSQL and RabbitMQ, found or provided (see ``tests/servers``), fresh for each test.
+"""Fixtures of all tests: a real PostgreSQL and RabbitMQ, found or provided (see ``tests/servers``), fresh for each test.
 
-Nothing is skipped: a server that cannot be provided fails the tests that need it, and says what was tried.
+No test is skipped. A server that cannot be provided fails the tests that need it, with a list of what was tried.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from tests.servers.process import CannotProvide
 
 from dashwright.common.database.pool import Database
 
-# Before Python 3.14 pytest-asyncio asks for the current loop, which makes one that nobody closes; without one it does not.
+# Before Python 3.14 pytest-asyncio requests the current loop, which creates one that is never closed. Setting None avoids that.
 asyncio.set_event_loop(None)
 
-# A busy machine is no fault of the code: laws are judged by their outcome, not by how long an example took. The same examples each
-# time, so that a change is judged by what it did; DASHWRIGHT_TEST_PROFILE=searching looks for others.
+# No deadline: a busy machine must not fail a law. The examples are the same in each run, so that a failure is due to the change;
+# DASHWRIGHT_TEST_PROFILE=searching draws others.
 _PATIENT = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.register_profile("patient", _PATIENT, derandomize=True)
 hypothesis.settings.register_profile("searching", _PATIENT)

@@ -1,0 +1,122 @@
+"""The language check of ``make check``: phrases that docs/style.md rules out, in code, tests and docs.
+
+Python: comments and strings of the product, comments and docstrings of tests. Markdown: prose outside of code. A finding is one
+line, ``path:line: 'phrase': what to write instead``. What ruff ignores by ``D`` in pyproject.toml is not checked yet.
+"""
+
+import ast
+import io
+import re
+import subprocess
+import sys
+import tokenize
+import tomllib
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+LONGEST_LINE_OF_DOCS = 100
+
+#: Pages and tests that are not rewritten yet. The list only shrinks.
+NOT_YET = (
+    "CHANGELOG.md",
+    "README.md",
+    "SECURITY.md",
+    "docs/architecture.md",
+    "docs/operations.md",
+    "docs/performance.md",
+    "docs/threat-model.md",
+    "docs/decisions/*",
+    "docs/reference/*",
+    "tests/acceptance/*",
+    "tests/clients/*",
+    "tests/contract/*",
+    "tests/golden/*",
+    "tests/integration/*",
+    "tests/oracles/*",
+    "tests/reference_engine/*",
+    "tests/servers/*",
+    "tests/specs/*",
+    "tests/unit/*",
+)
+
+PHRASES = {
+    r"answers|answered|answering": "returns, responds, response",
+    r"told|tells?|telling": "return, report, notify",
+    r"hears?|heard": "receive, is notified",
+    r"stands?(?! for\b)|stood|lies|lain|stays|goes(?! wrong\b| through\b)": "is, is stored, is kept, is deleted",
+    r"at once": "concurrently, immediately, in one batch",
+    r"anew|for ever": "again, permanently",
+    r"beside|meanwhile": "next to, in addition to, during that time",
+    r"mend(?:s|ed|ing)?|borne|dear(?:er|est)?|reckon\w*|unhurried": "a plain word",
+    r"whoever|nobody|somebody|everybody|strangers?|people": "user, client, caller, operator",
+    r"(?<!there )(?:is|are|was|were) (?:none\b|no (?!longer|more|less|other|such)[a-z]+)|none that": "invalid, unknown, missing, is not a",
+    r"lets? go|letting go": "release",
+    r"doors?|ours": "endpoint, entry point, of this project",
+}
+_PHRASE = re.compile("|".join(rf"\b(?P<p{i}>{phrase})\b" for i, phrase in enumerate(PHRASES)), re.IGNORECASE)
+_HEADLESS = re.compile(r"(?:What|Who\w*|Whether|Where|Which|Of|Those|The same|As ``\w+``)\b")
+_QUOTED = re.compile(r"\*\w+\*|``[^`\n]*``|`[^`\n]*`|'[^'\s]*'|\"[^\"\s]*\"|\]\([^)\s]*\)|https?://\S+")
+
+
+def findings(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each ruled-out phrase of a text with what to write instead. Quoted words are not judged."""
+    for match in _PHRASE.finditer(_QUOTED.sub("", text)):
+        yield match[0], tuple(PHRASES.values())[int((match.lastgroup or "p0")[1:])]
+
+
+def of_python(text: str, *, strings: bool) -> Iterator[tuple[int, str, str]]:
+    """Yield line, phrase and advice for comments and docstrings, with ``strings`` for every string."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    texts = [(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (docstring := ast.get_docstring(node)):
+            if match := _HEADLESS.match(docstring):
+                yield getattr(node, "lineno", 1), match[0], "start with a verb (function) or the noun (class, module)"
+            if not strings:
+                texts.append((node.body[0].lineno, docstring))
+        elif strings and isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            texts.append((node.lineno, node.value))
+    for line, part in texts:
+        for phrase, advice in findings(part):
+            yield line, phrase, advice
+
+
+def of_markdown(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yield line, phrase and advice for prose; and lines that are too long, but for tables and links."""
+    in_code = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            in_code = not in_code
+        elif not in_code:
+            for phrase, advice in findings(line):
+                yield number, phrase, advice
+            if len(line) > LONGEST_LINE_OF_DOCS and not line.startswith("|") and "](" not in line and "://" not in line:
+                yield number, line[:20] + " …", f"wrap at {LONGEST_LINE_OF_DOCS} characters"
+
+
+def ignored() -> tuple[str, ...]:
+    """Return the globs of code that is not rewritten yet: those with ``D`` in ruff's per-file-ignores."""
+    ruff = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]["lint"]["per-file-ignores"]
+    return NOT_YET + tuple(glob for glob, rules in ruff.items() if "D" in rules and glob != "tests/**")
+
+
+def main() -> int:
+    """Print the findings of all files under version control; return the exit status."""
+    listed = subprocess.run(["git", "ls-files", "*.py", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    globs, found = ignored(), 0
+    for name in sys.argv[1:] or listed:
+        path = ROOT / name
+        if not path.exists() or (not sys.argv[1:] and any(fnmatch(name, glob) for glob in globs)):
+            continue
+        text = path.read_text()
+        lines = of_markdown(text) if path.suffix == ".md" else of_python(text, strings=not name.startswith("tests/"))
+        for line, phrase, advice in lines:
+            found += 1
+            print(f"{name}:{line}: {phrase!r}: {advice}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""The language check finds what docs/style.md rules out, and nothing else."""
+
+import pytest
+from tests import language
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase"),
+    [
+        ("The worker answers with a frame.", "answers"),
+        ("The client is told which.", "told"),
+        ("The row stays.", "stays"),
+        ("The path is no address.", "is no address"),
+        ("Both are read at once.", "at once"),
+    ],
+)
+def test_a_ruled_out_phrase_is_found(text: str, phrase: str) -> None:
+    """One phrase of each kind is enough: all share one pattern."""
+    assert [found for found, _ in language.findings(text)] == [phrase]
+
+
+@pytest.mark.parametrize("text", ["`*` stands for any name.", "There is no limit.", "It is no longer read.", "Quoted: `tells`, *lies*."])
+def test_usual_english_passes(text: str) -> None:
+    """Phrases that look alike are allowed."""
+    assert not list(language.findings(text))
+
+
+def test_python_is_judged_by_its_strings_and_comments() -> None:
+    """Names are free; a docstring starts with its verb or noun."""
+    code = '"""What is read."""\ntold = 1  # told\nmessage = "it lies here"\n'
+    assert [found[:2] for found in language.of_python(code, strings=True)] == [(1, "What"), (2, "told"), (3, "lies")]
+
+
+def test_docs_are_judged_by_prose_and_width() -> None:
+    """Code blocks and tables are free."""
+    page = f"told\n```\ntold {'x' * 100}\n```\n| {'x' * 100} |\n{'x ' * 51}\n"
+    assert [line for line, _, _ in language.of_markdown(page)] == [1, 6]
