@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from dashwright.api.access.guard import Guard
+from dashwright.api.access.policy import Guard
 from dashwright.api.access.trees import Trees
+from dashwright.api.changes.feed import Feed
 from dashwright.api.domain.access import permissions_of
-from dashwright.api.feed.feed import Feed
+from dashwright.api.domain.access.object_scope import EVERYTHING
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import Identity, Role
 from dashwright.common.kinds.annotations import FOLDER as IN_FOLDER
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
-from dashwright.common.kinds.scope import EVERYTHING
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import Write
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import pytest
 
+from dashwright.api.stores import audit
+from dashwright.api.stores.audit import Event, Filter, Outcome
 from dashwright.common.database.pool import Database
-from dashwright.common.stores import audit
-from dashwright.common.stores.audit import Event, Filter, Outcome
 
 
 @dataclass(frozen=True, slots=True)

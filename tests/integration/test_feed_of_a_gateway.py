@@ -6,8 +6,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 
-from dashwright.api.feed.cursor import Cursor
-from dashwright.api.feed.feed import Feed
+from dashwright.api.changes.cursor import Cursor
+from dashwright.api.changes.feed import Feed
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Unavailable
 from dashwright.common.identity import Identity, Role

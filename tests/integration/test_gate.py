@@ -9,8 +9,8 @@ from uuid import uuid4
 import pytest
 from structlog.testing import capture_logs
 
-from dashwright.api.domain import key_material
-from dashwright.api.gate import Gate
+from dashwright.api.auth import key_material
+from dashwright.api.auth.authentication import Gate
 from dashwright.api.http.authentication import Credentials
 from dashwright.api.stores.users import UserAccounts, ensure_first_user
 from dashwright.common.clock import Clock

@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from dashwright.common.database.pool import Database
-from dashwright.common.stores import git_hosts
-from dashwright.common.stores.git_hosts import Wait
+from dashwright.jobs_worker.stores import git_hosts
+from dashwright.jobs_worker.stores.git_hosts import Wait
 
 HOST = "git.example.org:443"
 OWN = "default"

@@ -190,7 +190,7 @@ async def test_refusals_are_recorded_in_batches(rows: Database, monkeypatch: pyt
         raise Unavailable("away")
 
     with monkeypatch.context() as patched:
-        patched.setattr("dashwright.common.stores.audit.record_all", away)
+        patched.setattr("dashwright.api.stores.audit.record_all", away)
         with pytest.raises(Unavailable):
             await refusals.flush()
     assert await values(rows, "select count(*) from audit_event") == [0]

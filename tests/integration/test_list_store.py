@@ -9,12 +9,13 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from dashwright.api.domain.access.object_scope import NOTHING, Scope
+from dashwright.api.stores import lists
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Gone
 from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
-from dashwright.common.kinds.scope import NOTHING, Scope
-from dashwright.common.stores import changes, lists, resources
+from dashwright.common.stores import changes, resources
 from dashwright.common.stores.changes import Book
 from dashwright.common.stores.resources import Stored, Write
 

@@ -11,16 +11,16 @@ import pytest
 from tests.integration import syncing
 from tests.signer import SIGNER
 
-from dashwright.api.access.guard import Guard
+from dashwright.api.access.policy import Guard
+from dashwright.api.changes.feed import Feed
 from dashwright.api.domain.access import permissions_of
 from dashwright.api.domain.actor import Actor
-from dashwright.api.feed.feed import Feed
-from dashwright.api.probing import RepositoryProbe
-from dashwright.api.repository_worker import RepositoryWorker
 from dashwright.api.resources.writing.edits import Edits
 from dashwright.api.resources.writing.sealing import Sealing
 from dashwright.api.resources.writing.wanted import By, Wanted
 from dashwright.api.resources.writing.writer import Writer
+from dashwright.api.workers.repository_probe import RepositoryProbe
+from dashwright.api.workers.repository_worker import RepositoryWorker
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import AlreadyExists

@@ -13,7 +13,8 @@ from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.repository import hook_place, token_place
 from dashwright.common.secrets import SecretBox
 from dashwright.common.settings import load
-from dashwright.common.stores import data_sources, resources, sealed
+from dashwright.common.stores import data_sources, resources
+from dashwright.standalone import sealed
 from dashwright.standalone.rotation import _rotate
 
 FORMER, NEXT, LOST = SecretBox.of("the former key"), SecretBox.of("the next key"), SecretBox.of("a key that was lost")

@@ -14,8 +14,7 @@ from tests.servers import git
 from tests.servers.git import GitServer
 from yarl import URL
 
-from dashwright.api.domain import key_material
-from dashwright.api.http import passwords
+from dashwright.api.auth import key_material, passwords
 from dashwright.api.http.routing import Route
 from dashwright.api.main import Gateway
 from dashwright.common.clock import Clock

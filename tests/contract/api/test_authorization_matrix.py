@@ -17,7 +17,7 @@ import pytest
 import pytest_asyncio
 from tests.servers import databases
 
-from dashwright.api.domain import key_material
+from dashwright.api.auth import key_material
 from dashwright.api.domain.access.scopes import KNOWN
 from dashwright.api.http.routing import PUBLIC, SIGNED_IN, InPath, Permission, Route, Where
 from dashwright.api.main import Gateway

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 from tests.contract.api.conftest import StartApi
 
-from dashwright.api import panel_validation
 from dashwright.api.main import Gateway
+from dashwright.api.workers import panel_validation
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import Role

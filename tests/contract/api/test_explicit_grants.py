@@ -6,7 +6,7 @@ import orjson
 import pytest
 from tests.contract.api.conftest import Api
 
-from dashwright.api.domain import key_material
+from dashwright.api.auth import key_material
 from dashwright.common.identity import Role
 
 

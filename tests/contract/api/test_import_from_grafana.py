@@ -12,7 +12,7 @@ from tests.contract.api.conftest import Api, StartApi, basic, legacy_text
 from tests.servers import grafana_layout
 from tests.servers.databases import Databases
 
-from dashwright.api.domain import key_material
+from dashwright.api.auth import key_material
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import Role
 from dashwright.standalone.importing import run as importing

@@ -13,7 +13,7 @@ from tests.contract.api.conftest import ADMIN, Api
 from tests.contract.api.repositories import REPOSITORIES, StandIn, judged, made, touch
 from tests.signer import SIGNER
 
-from dashwright.api import repository_worker
+from dashwright.api.workers import repository_worker
 from dashwright.common.errors import AlreadyExists, Conflict
 from dashwright.common.identity import Role
 from dashwright.common.messaging.memory import MemoryBroker

@@ -8,7 +8,7 @@ import orjson
 import pytest
 from structlog.testing import capture_logs
 
-from dashwright.api.domain import key_material
+from dashwright.api.auth import key_material
 from dashwright.common.identity import Role
 
 from .conftest import Api, StartApi

@@ -20,10 +20,11 @@ from tests.contract.api.conftest import Api, StartApi
 from tests.contract.api.watching import DASHBOARDS, FOLDERS, JOBS, Watching, watching
 
 from dashwright.api.domain.selectors import matches, parse_selection
+from dashwright.api.stores import lists
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.kinds.kind import Extract, Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB
-from dashwright.common.stores import jobs, lists, resources
+from dashwright.common.stores import jobs, resources
 
 NOW: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 NAMES: Final = [f"d{number}" for number in range(30)]

@@ -7,7 +7,7 @@ from tests.contract.api.conftest import Api
 from tests.contract.api.deliveries import deliver, hooked
 from tests.oracles.git_host.packages import package
 
-from dashwright.api.domain.deliveries import decide
+from dashwright.api.repositories.domain.deliveries import decide
 from dashwright.common.models.provisioning import GitHostRepositoryConfig, RepositorySpec, RepositoryType, SyncOptions, SyncTarget
 
 pytestmark = pytest.mark.oracles

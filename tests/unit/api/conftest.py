@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession, DummyCookieJar
 
+from dashwright.api.auth.basic import BasicAuthenticator
+from dashwright.api.auth.identity_cache import Memory
+from dashwright.api.auth.login_throttle import Throttle
+from dashwright.api.auth.passwords import Passwords
+from dashwright.api.auth.schemes import Schemes
 from dashwright.api.domain.access import permissions_of
-from dashwright.api.http.basic import BasicAuthenticator
-from dashwright.api.http.memory import Memory
 from dashwright.api.http.origins import OWN, OriginPolicy
-from dashwright.api.http.passwords import Passwords
 from dashwright.api.http.routing import Route
-from dashwright.api.http.schemes import Schemes
 from dashwright.api.http.server import Limits, Server
-from dashwright.api.http.throttle import Throttle
 from dashwright.common.clock import Clock
 from dashwright.common.identity import Identity, Role
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashwright.api.domain.access import permissions_of
+from dashwright.api.domain.access.object_scope import EVERYTHING, NOTHING
 from dashwright.api.domain.access.scopes import grants_of, with_grants
 from dashwright.api.domain.access.tree import Level, Rule, Rules, Tree
 from dashwright.api.domain.access.view import View, demand
@@ -15,7 +16,6 @@ from dashwright.common.errors import Forbidden
 from dashwright.common.identity import Caller, Identity, Role
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, LIBRARY_PANEL, REPOSITORY
-from dashwright.common.kinds.scope import EVERYTHING, NOTHING
 
 KINDS = (DASHBOARD, FOLDER, LIBRARY_PANEL)
 

@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from dashwright.api.domain import key_material
-from dashwright.api.http import basic as module
-from dashwright.api.http import passwords as password_hashes
+from dashwright.api.auth import basic as module
+from dashwright.api.auth import key_material
+from dashwright.api.auth import passwords as password_hashes
+from dashwright.api.auth.basic import BasicAuthenticator
+from dashwright.api.auth.bearer import BearerAuthenticator
+from dashwright.api.auth.hashing import KeyHashes
+from dashwright.api.auth.identity_cache import Memory
+from dashwright.api.auth.login_throttle import Throttle
+from dashwright.api.auth.passwords import Passwords
+from dashwright.api.auth.ttl_cache import Expiring
 from dashwright.api.http.authentication import NOT_A_MEMBER, Credentials
-from dashwright.api.http.basic import BasicAuthenticator
-from dashwright.api.http.bearer import BearerAuthenticator
-from dashwright.api.http.expiring import Expiring
-from dashwright.api.http.hashing import KeyHashes
-from dashwright.api.http.memory import Memory
-from dashwright.api.http.passwords import Passwords
-from dashwright.api.http.throttle import Throttle
 from dashwright.common.clock import Clock
 from dashwright.common.errors import TooManyRequests, Unauthorized, Unavailable
 

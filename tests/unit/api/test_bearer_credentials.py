@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 import pytest
 from structlog.testing import capture_logs
 
-from dashwright.api.domain import key_material
+from dashwright.api.auth import key_material
+from dashwright.api.auth.bearer import BearerAuthenticator
+from dashwright.api.auth.hashing import KeyHashes
+from dashwright.api.auth.identity_cache import Memory
+from dashwright.api.auth.login_throttle import Throttle
 from dashwright.api.http.authentication import Credentials
-from dashwright.api.http.bearer import BearerAuthenticator
-from dashwright.api.http.hashing import KeyHashes
-from dashwright.api.http.memory import Memory
-from dashwright.api.http.throttle import Throttle
 from dashwright.common.clock import Clock
 from dashwright.common.errors import TooManyRequests, Unauthorized
 from dashwright.common.identity import Caller, Identity, Role

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from tests.signer import SIGNER
 
-from dashwright.api.probing import RepositoryProbe
-from dashwright.api.repository_worker import RepositoryWorker, due, late
+from dashwright.api.workers.repository_probe import RepositoryProbe
+from dashwright.api.workers.repository_worker import RepositoryWorker, due, late
 from dashwright.common.clock import Clock
 from dashwright.common.errors import Conflict, DeadlineExceeded
 from dashwright.common.messaging.memory import MemoryBroker

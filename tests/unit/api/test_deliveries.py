@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dashwright.api.domain.deliveries import Decision, decide
+from dashwright.api.repositories.domain.deliveries import Decision, decide
 from dashwright.common.errors import BadRequest
 from dashwright.common.models.provisioning import GitHostRepositoryConfig, JobSpec, RepositorySpec, RepositoryType, SyncOptions, SyncTarget
 

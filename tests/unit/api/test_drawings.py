@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from dashwright.api.drawings import Drawings
+from dashwright.api.workers.pictures import Drawings
 from dashwright.common.errors import TooManyRequests
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.api.feed.cursor import Cursor, Wake
-from dashwright.api.feed.ring import Ring
-from dashwright.api.feed.turns import BOOKMARK_SECONDS, GRACE_SECONDS, Turns
+from dashwright.api.changes.buffer import Ring
+from dashwright.api.changes.cursor import Cursor, Wake
+from dashwright.api.changes.timers import BOOKMARK_SECONDS, GRACE_SECONDS, Turns
 from dashwright.api.resources.watching.transitions import told
 from dashwright.common.identity import Identity, Role
 from dashwright.common.kinds.registry import DASHBOARD

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dashwright.api.http.holding import Holding
+from dashwright.api.http.upload_budget import Holding
 from dashwright.common.errors import TooManyRequests
 
 

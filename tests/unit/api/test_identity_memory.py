@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.api.http.memory import Memory
+from dashwright.api.auth.identity_cache import Memory
 from dashwright.common.clock import Clock
 from dashwright.common.identity import Caller, Identity, Role
 

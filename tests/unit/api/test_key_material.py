@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.api.domain.key_material import LONGEST, LegacyKey, Token, checksum, is_stored, new_token, read, stored
+from dashwright.api.auth.key_material import LONGEST, LegacyKey, Token, checksum, is_stored, new_token, read, stored
 
 DOCUMENTED = "eyJrIjoiVjFxTHZ6dGdPSjg5Um92MjN1RlhjMkNqYkZUbm9jYkwiLCJuIjoiZ3JhZmFuYSIsImlkIjoxfQ=="
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import argon2
 import pytest
 
-from dashwright.api.domain import key_material
-from dashwright.api.http import passwords as module
-from dashwright.api.http.hashing import BoundedThreads, KeyHashes
-from dashwright.api.http.passwords import Passwords
+from dashwright.api.auth import key_material
+from dashwright.api.auth import passwords as module
+from dashwright.api.auth.hashing import BoundedThreads, KeyHashes
+from dashwright.api.auth.passwords import Passwords
 from dashwright.common.errors import TooManyRequests
 
 SALT = "abcdefghij"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from dashwright.api.auth.identity_cache import Memory
+from dashwright.api.auth.schemes import Schemes
 from dashwright.api.http.authentication import Credentials
-from dashwright.api.http.memory import Memory
-from dashwright.api.http.schemes import Schemes
 from dashwright.common.clock import Clock
 from dashwright.common.errors import Unauthorized, Unavailable
 from dashwright.common.identity import Identity, Role

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.api.http.throttle import Throttle
+from dashwright.api.auth.login_throttle import Throttle
 
 
 class Time:

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
+from dashwright.api.auth.token_life import LifeLimits, end_of
 from dashwright.api.domain import times
 from dashwright.api.domain.avatars import avatar_url
-from dashwright.api.domain.token_life import LifeLimits, end_of
 from dashwright.common.errors import BadRequest
 
 NOW = 1_000_000_000

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from pydantic.alias_generators import to_snake
 
+from dashwright.api.models.schema import DRAFT, panel_schema, target_schema
 from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.expressions import TARGETS
-from dashwright.common.models.schema import DRAFT, panel_schema, target_schema
 from dashwright.expressions.binding import Bound, bind
 
 VALIDATORS = {kind: jsonschema_rs.Draft4Validator(target_schema(kind)) for kind in TARGETS}

@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from dashwright.api.domain.actor import Actor
+from dashwright.api.stores import audit
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import AlreadyExists, Conflict, NotFound
 from dashwright.common.models.quotas import QuotaRules, Scope
 from dashwright.common.secrets import SecretBox, SecretUnreadable
-from dashwright.common.stores import audit, data_sources, quotas
+from dashwright.common.stores import data_sources, quotas
 from dashwright.common.stores.data_sources import Fields, Stored
 from dashwright.common.stores.quotas import Claim
 

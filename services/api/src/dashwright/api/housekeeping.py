@@ -8,12 +8,11 @@ from typing import Final
 
 import structlog
 
-from dashwright.api.stores import upkeep
+from dashwright.api.stores import audit, upkeep
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import DashwrightError
 from dashwright.common.identity import Caller, Identity
-from dashwright.common.stores import audit
 
 log = structlog.get_logger()
 

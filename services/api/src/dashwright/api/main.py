@@ -8,52 +8,52 @@ from collections.abc import Mapping
 import structlog
 
 from dashwright.api import tls
-from dashwright.api.access.guard import Guard
 from dashwright.api.access.permissions import Permissions
+from dashwright.api.access.policy import Guard
 from dashwright.api.accounts.grants import Grants
 from dashwright.api.accounts.members import Members
 from dashwright.api.accounts.organizations import Organizations
 from dashwright.api.accounts.rights import Rights
 from dashwright.api.accounts.service_accounts import ServiceAccounts
 from dashwright.api.accounts.users import Users
-from dashwright.api.commands import Jobs
+from dashwright.api.auth.authentication import Gate
+from dashwright.api.auth.token_life import LifeLimits
+from dashwright.api.changes.feed import Feed
+from dashwright.api.classic.annotations import Annotations
+from dashwright.api.classic.dashboards import Dashboards
+from dashwright.api.classic.folders import Folders
+from dashwright.api.classic.library_elements import LibraryElements
+from dashwright.api.classic.routes import access_rules, annotations, dashboards, folders, home, library_elements, search, tags, versions
 from dashwright.api.data_sources import DataSources
-from dashwright.api.domain.token_life import LifeLimits
-from dashwright.api.drawings import Drawings
-from dashwright.api.feed.feed import Feed
-from dashwright.api.gate import Gate
 from dashwright.api.housekeeping import Cleaning, Housekeeping
 from dashwright.api.http.addresses import Addresses
 from dashwright.api.http.answer import SAFE_HEADERS
 from dashwright.api.http.origins import OriginPolicy
 from dashwright.api.http.routing import Route
 from dashwright.api.http.server import Limits, Server
-from dashwright.api.panel_validation import PanelValidator
-from dashwright.api.probing import RepositoryProbe
-from dashwright.api.queue_door import SubmissionDoor
+from dashwright.api.jobs import Jobs
+from dashwright.api.pictures import dashboard_page, render
 from dashwright.api.refusals import RefusalBuffer
-from dashwright.api.repository_worker import RepositoryWorker
-from dashwright.api.resources.annotations import Annotations
-from dashwright.api.resources.configurations import Configurations
-from dashwright.api.resources.dashboards import Dashboards
-from dashwright.api.resources.files import Files
-from dashwright.api.resources.folders import Folders
-from dashwright.api.resources.library_elements import LibraryElements
+from dashwright.api.repositories.configurations import Configurations
+from dashwright.api.repositories.files import Files
+from dashwright.api.repositories.queue_submissions import SubmissionDoor
+from dashwright.api.repositories.routes import files as repository_files
+from dashwright.api.repositories.routes import inspection, overview, preview, rollback, webhooks
+from dashwright.api.repositories.routes import jobs as repository_jobs
+from dashwright.api.repositories.routes import pictures as repository_pictures
+from dashwright.api.repositories.webhooks import LastEvents, Webhooks
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.watching.lines import Lines
-from dashwright.api.resources.webhooks import LastEvents, Webhooks
 from dashwright.api.resources.writing.edits import Edits
 from dashwright.api.resources.writing.sealing import Sealing
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.routes import (
     access_control,
     access_review,
-    access_rules,
     admin_server,
     admin_users,
     audit,
     auth_keys,
-    dashboard_page,
     data_source_health,
     description,
     discovery,
@@ -65,7 +65,6 @@ from dashwright.api.routes import (
     preferences,
     query,
     quotas,
-    render,
     service_account_tokens,
     service_accounts,
     start_page,
@@ -76,12 +75,12 @@ from dashwright.api.routes import (
 from dashwright.api.routes import data_sources as data_source_routes
 from dashwright.api.routes import evaluations as evaluation_routes
 from dashwright.api.routes import resources as resource_routes
-from dashwright.api.routes.classic import annotations, dashboards, folders, home, library_elements, search, tags, versions
-from dashwright.api.routes.repositories import files as repository_files
-from dashwright.api.routes.repositories import inspection, overview, preview, rollback, webhooks
-from dashwright.api.routes.repositories import jobs as repository_jobs
-from dashwright.api.routes.repositories import pictures as repository_pictures
 from dashwright.api.stores.users import StoredPassword, ensure_first_user, server_admins
+from dashwright.api.workers.panel_validation import PanelValidator
+from dashwright.api.workers.pictures import Drawings
+from dashwright.api.workers.queued_syncs import QueuedSyncs
+from dashwright.api.workers.repository_probe import RepositoryProbe
+from dashwright.api.workers.repository_worker import RepositoryWorker
 from dashwright.common import process
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -98,7 +97,6 @@ from dashwright.common.relay import Relay
 from dashwright.common.secrets import SecretBox
 from dashwright.common.settings import DEFAULT_PASSWORD, Settings, SettingsError, listening_at, require, secret_keys
 from dashwright.common.stores import data_sources
-from dashwright.common.work.queued_syncs import QueuedSyncs
 
 log = structlog.get_logger()
 

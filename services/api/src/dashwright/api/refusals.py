@@ -4,11 +4,11 @@ from collections import Counter, deque
 from typing import Final
 
 from dashwright.api.domain.actor import Actor
-from dashwright.api.http.throttle import network_of
+from dashwright.api.http.addresses import network_of
+from dashwright.api.stores import audit
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import Caller
 from dashwright.common.observability import metrics
-from dashwright.common.stores import audit
 
 _SIZE: Final = 1000
 _STRANGERS: Final = 10

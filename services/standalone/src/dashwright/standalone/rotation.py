@@ -14,8 +14,7 @@ from dashwright.common.errors import DashwrightError
 from dashwright.common.observability import logging
 from dashwright.common.secrets import SecretBox
 from dashwright.common.settings import Settings, SettingsError, load, secret_keys
-from dashwright.common.stores import sealed
-from dashwright.standalone import secret_key
+from dashwright.standalone import sealed, secret_key
 from dashwright.standalone.database import database_of
 
 UNREADABLE, NOT_RUN = 1, 2

@@ -5,13 +5,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from dashwright.api.access.guard import Guard
+from dashwright.api.access.policy import Guard
 from dashwright.api.domain.access.tree import Level, Listed, Rule, Rules
 from dashwright.api.domain.access.view import View
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.http.denial import denied
-from dashwright.api.stores import access, folders
+from dashwright.api.stores import access, audit, folders
 from dashwright.api.stores.access import Guarded, StoredRule
 from dashwright.api.stores.folders import Step
 from dashwright.common.database.pool import Connection, Database
@@ -19,7 +19,7 @@ from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.identity import Identity, Role
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
-from dashwright.common.stores import audit, resources
+from dashwright.common.stores import resources
 
 BY_ROLE: Final[Rules] = (Rule(Level.EDIT, role=Role.EDITOR), Rule(Level.VIEW, role=Role.VIEWER))
 """What holds at the root where nobody has set anything."""

@@ -5,12 +5,12 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Final
 
+from dashwright.api.changes.feed import Feed
 from dashwright.api.domain.access.tree import Tree
 from dashwright.api.domain.access.view import View
-from dashwright.api.feed.feed import Feed
-from dashwright.api.http.sharing import Shared
 from dashwright.api.stores import access
 from dashwright.common.database.pool import Database
+from dashwright.common.single_flight import Shared
 
 _LARGEST: Final = 200_000
 """Folders and lists of rules of all trees together."""

@@ -8,11 +8,11 @@ from dashwright.api.domain.access.assignment import beyond
 from dashwright.api.domain.access.metadata import Subject
 from dashwright.api.domain.access.scopes import KNOWN, Grant, alias_of
 from dashwright.api.domain.actor import Actor
-from dashwright.api.stores import grants
+from dashwright.api.stores import audit, grants
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import BadRequest, Forbidden, NotFound
 from dashwright.common.identity import Identity
-from dashwright.common.stores import audit, data_sources
+from dashwright.common.stores import data_sources
 
 UPDATE: Final = "permission.update"
 

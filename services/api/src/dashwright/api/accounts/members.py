@@ -8,12 +8,12 @@ from dashwright.api.accounts.organizations import not_found
 from dashwright.api.accounts.rights import Rights
 from dashwright.api.domain.access.assignment import may_assign
 from dashwright.api.domain.actor import Actor
-from dashwright.api.stores import members, orgs, people
+from dashwright.api.stores import audit, members, orgs, people
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import AlreadyExists, BadRequest, Forbidden, NotFound
 from dashwright.common.identity import Identity, Role
 from dashwright.common.models.quotas import QuotaRules, Scope
-from dashwright.common.stores import audit, quotas
+from dashwright.common.stores import quotas
 
 ADD: Final = "org.user.add"
 UPDATE: Final = "org.user.update"

@@ -4,12 +4,12 @@ from typing import Final
 
 from dashwright.api.accounts.rights import Rights
 from dashwright.api.domain.actor import Actor
-from dashwright.api.stores import members, orgs
+from dashwright.api.stores import audit, members, orgs
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import AlreadyExists, BadRequest, NotFound
 from dashwright.common.identity import Caller, Identity, Role, namespace_of
 from dashwright.common.models.quotas import QuotaRules, Scope
-from dashwright.common.stores import audit, hooks, jobs, quotas, resources
+from dashwright.common.stores import hooks, jobs, quotas, resources
 
 CREATE: Final = "org.create"
 UPDATE: Final = "org.update"

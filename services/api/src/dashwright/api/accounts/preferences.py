@@ -5,12 +5,11 @@ from typing import Any, Final
 
 from dashwright.api.accounts.teams import not_found as team_not_found
 from dashwright.api.domain.actor import Actor
-from dashwright.api.stores import preferences, teams, titles
+from dashwright.api.stores import audit, preferences, teams, titles
 from dashwright.api.stores.preferences import Owner, Preferences
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.kinds.registry import DASHBOARD
-from dashwright.common.stores import audit
 
 UPDATE: Final = "preferences.update"
 

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from dashwright.api.http.memory import Forget
+from dashwright.api.auth.identity_cache import Forget
 from dashwright.common.database.pool import Connection, Database
 
 

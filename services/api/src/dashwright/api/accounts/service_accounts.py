@@ -11,13 +11,13 @@ from typing import Final
 import structlog
 
 from dashwright.api.accounts.standing_in import require_cover
-from dashwright.api.domain import key_material
+from dashwright.api.auth import key_material
+from dashwright.api.auth.hashing import KeyHashes
+from dashwright.api.auth.identity_cache import Forget
+from dashwright.api.auth.token_life import LifeLimits, end_of
 from dashwright.api.domain.access.assignment import may_assign
 from dashwright.api.domain.actor import Actor
-from dashwright.api.domain.token_life import LifeLimits, end_of
-from dashwright.api.http.hashing import KeyHashes
-from dashwright.api.http.memory import Forget
-from dashwright.api.stores import keys, service_accounts
+from dashwright.api.stores import audit, keys, service_accounts
 from dashwright.api.stores.keys import LegacyKey
 from dashwright.api.stores.service_accounts import ServiceAccount
 from dashwright.common.clock import Clock
@@ -25,7 +25,7 @@ from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import BadRequest, Forbidden, NotFound
 from dashwright.common.identity import Identity, Role
 from dashwright.common.models.quotas import QuotaRules, Scope
-from dashwright.common.stores import audit, quotas
+from dashwright.common.stores import quotas
 from dashwright.common.stores.quotas import Claim
 
 log = structlog.get_logger()

@@ -5,11 +5,10 @@ from typing import Final
 from dashwright.api.accounts.rights import Rights
 from dashwright.api.accounts.standing_in import require_rules
 from dashwright.api.domain.actor import Actor
-from dashwright.api.stores import teams
+from dashwright.api.stores import audit, teams
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import AlreadyExists, BadRequest, NotFound
 from dashwright.common.identity import Identity
-from dashwright.common.stores import audit
 
 CREATE: Final = "team.create"
 UPDATE: Final = "team.update"

@@ -11,15 +11,15 @@ from typing import Final
 
 from dashwright.api.accounts.rights import Rights
 from dashwright.api.accounts.standing_in import require_all, require_cover
+from dashwright.api.auth.passwords import Passwords
 from dashwright.api.domain.actor import Actor
-from dashwright.api.http.passwords import Passwords
-from dashwright.api.stores import members, orgs, people
+from dashwright.api.stores import audit, members, orgs, people
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import BadRequest, Conflict, NotFound, PreconditionFailed, Unauthorized
 from dashwright.common.identity import Caller, Identity, Role
 from dashwright.common.models.quotas import QuotaRules, Scope
 from dashwright.common.password_policy import LONGEST_PASSWORD, PasswordPolicy
-from dashwright.common.stores import audit, quotas
+from dashwright.common.stores import quotas
 
 CREATE: Final = "user.create"
 UPDATE: Final = "user.update"

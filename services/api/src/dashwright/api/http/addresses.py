@@ -2,10 +2,12 @@
 
 import ipaddress
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_NETWORK_BITS: Final = 64
 
 
 class Addresses:
@@ -65,3 +67,16 @@ def _parsed(text: str) -> _Address | None:
     except ValueError:
         return None
     return getattr(address, "ipv4_mapped", None) or address
+
+
+def network_of(address: str) -> str:
+    """The network that counts as one client."""
+    if ":" not in address:
+        return address
+    try:
+        parsed = ipaddress.IPv6Address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.IPv6Network((parsed, _NETWORK_BITS), strict=False).network_address)

@@ -65,3 +65,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", by_alias=True, exclude_none=True)
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def answered_500(message: str) -> Answer:
+    """Return ``{"message"}`` with status 500, by which existing clients recognise some unknown objects.
+
+    Raised as an error it would be logged, and its text hidden.
+    """
+    return message_answer(message, 500)

@@ -3,8 +3,7 @@
 from collections import Counter
 from typing import Final
 
-from dashwright.api.http.addresses import PEERS, Addresses
-from dashwright.api.http.throttle import network_of
+from dashwright.api.http.addresses import PEERS, Addresses, network_of
 
 MOST_UNFINISHED: Final = 1024
 """Connections of one address that have sent no whole request head."""

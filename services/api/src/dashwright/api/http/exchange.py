@@ -14,7 +14,7 @@ from structlog.contextvars import bind_contextvars
 
 from dashwright.api.domain.actor import Actor
 from dashwright.api.http import html
-from dashwright.api.http.addresses import PEERS, Addresses
+from dashwright.api.http.addresses import PEERS, Addresses, network_of
 from dashwright.api.http.answer import SAFE_HEADERS, Answer
 from dashwright.api.http.authentication import NOT_A_MEMBER, ORGANIZATION_MISMATCH, Authenticator, Credentials, not_a_member
 from dashwright.api.http.budget import Owner
@@ -23,13 +23,12 @@ from dashwright.api.http.deadlines import Deadlines
 from dashwright.api.http.denial import ACCESS_DENIED, denied
 from dashwright.api.http.dispatch import Dispatcher, Match
 from dashwright.api.http.errors import error_answer
-from dashwright.api.http.measures import Measures
+from dashwright.api.http.in_flight import Running
 from dashwright.api.http.origins import OWN, OriginPolicy
+from dashwright.api.http.request_metrics import Measures
 from dashwright.api.http.routing import Access, InPath, Permission, Where
-from dashwright.api.http.running import Running
 from dashwright.api.http.sending import Sender
 from dashwright.api.http.shapes import Shape, shape_of
-from dashwright.api.http.throttle import network_of
 from dashwright.common.errors import DashwrightError, DeadlineExceeded, Forbidden, Unauthorized
 from dashwright.common.identity import Caller, Identity, Role, org_of
 from dashwright.common.observability import tracing

@@ -9,7 +9,7 @@ from aiohttp import web
 from dashwright.api.http.answer import Answer, StreamedBody
 from dashwright.api.http.budget import Owner, ResponseBudget
 from dashwright.api.http.compression import compressed
-from dashwright.api.http.running import Running
+from dashwright.api.http.in_flight import Running
 from dashwright.api.http.streaming import SLICE, Streams, close
 from dashwright.common.errors import DashwrightError, TooManyRequests, Unavailable
 

@@ -19,9 +19,9 @@ from dashwright.api.http.deadlines import Deadlines
 from dashwright.api.http.dispatch import Dispatcher
 from dashwright.api.http.errors import error_answer
 from dashwright.api.http.exchange import SERVER, Exchange, Objects, Refusals
+from dashwright.api.http.in_flight import Running
 from dashwright.api.http.origins import OWN, OriginPolicy
 from dashwright.api.http.routing import Route
-from dashwright.api.http.running import Running
 from dashwright.api.http.sending import Sender
 from dashwright.api.http.shapes import Shape
 from dashwright.api.http.streaming import Streams

@@ -6,10 +6,10 @@ from uuid import UUID
 
 import orjson
 
-from dashwright.api.commands import Jobs
 from dashwright.api.domain import submissions
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.selectors import Selection, matches
+from dashwright.api.jobs import Jobs
 from dashwright.api.resources.options import DeleteOptions
 from dashwright.api.resources.unknown import Validation
 from dashwright.common.document import check_texts

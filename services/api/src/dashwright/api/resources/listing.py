@@ -11,8 +11,8 @@ from dashwright.api.http.answer import Answer
 from dashwright.api.resources.formats import Format, Listing
 from dashwright.api.resources.pages import LARGEST_PAGE, Asked, Position
 from dashwright.api.resources.target import Target
+from dashwright.api.stores import lists
 from dashwright.common.database.pool import Database
-from dashwright.common.stores import lists
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.stores.resources import Stored
 

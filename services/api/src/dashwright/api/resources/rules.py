@@ -8,6 +8,7 @@ import orjson
 from dashwright.api.domain.access.view import View, is_above_rules
 from dashwright.api.resources import folder_rules
 from dashwright.api.resources.writing.admission import invalid
+from dashwright.api.stores import lists
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import BadRequest, Cause, Forbidden
 from dashwright.common.identity import Identity
@@ -18,7 +19,7 @@ from dashwright.common.kinds.repository import CLEAN_UP, REMOVE_MANAGED, source_
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import JobStatus, RepositoryStatus, RepositoryType, State, SyncTarget
 from dashwright.common.models.quotas import QuotaRules
-from dashwright.common.stores import changes, hooks, jobs, lists, quotas, repositories, resources
+from dashwright.common.stores import changes, hooks, jobs, quotas, repositories, resources
 from dashwright.common.stores.changes import Book
 from dashwright.common.stores.resources import Stored
 

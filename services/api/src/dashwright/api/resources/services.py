@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from dashwright.api.access.guard import Guard
-from dashwright.api.commands import Jobs
-from dashwright.api.feed.feed import Feed
+from dashwright.api.access.policy import Guard
+from dashwright.api.changes.feed import Feed
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.jobs import Jobs
 from dashwright.api.resources.target import Target
 from dashwright.api.resources.watching.lines import Lines
 from dashwright.api.resources.writing.writer import Writer

@@ -2,20 +2,21 @@
 
 from collections.abc import Sequence
 
-from dashwright.api.access.guard import Guard
+from dashwright.api.access.policy import Guard
+from dashwright.api.domain.access.object_scope import EVERYTHING, Scope
 from dashwright.api.domain.selectors import Selection, matches
 from dashwright.api.resources.jobs import labels_of
 from dashwright.api.resources.listing import PIECE, Page
 from dashwright.api.resources.pages import Asked, Position, expired
+from dashwright.api.stores import lists
+from dashwright.api.stores.lists import Slice
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Cause, DeadlineExceeded, Gone
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.kinds.scope import EVERYTHING, Scope
-from dashwright.common.stores import changes, jobs, lists
+from dashwright.common.stores import changes, jobs
 from dashwright.common.stores.changes import Book
 from dashwright.common.stores.jobs import StoredJob
-from dashwright.common.stores.lists import Slice
 from dashwright.common.stores.resources import Stored
 
 

@@ -10,11 +10,11 @@ from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
 from dashwright.api.http.routing import SIGNED_IN, Operation, Permission, Route, Where
+from dashwright.api.models.answering import Message
+from dashwright.api.models.users import GrantList, GrantsForm, GrantShape
 from dashwright.api.stores import grants, members, people
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import BadRequest, Forbidden, NotFound
-from dashwright.common.models.answering import Message
-from dashwright.common.models.users import GrantList, GrantsForm, GrantShape
 
 TAG: Final = "access_control"
 _BAD_BODY: Final = "bad request data"

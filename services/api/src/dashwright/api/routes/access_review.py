@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from dashwright.api.access.guard import Guard
+from dashwright.api.access.policy import Guard
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.authentication import Views
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import SIGNED_IN, Content, Operation, Route
+from dashwright.api.models.discovery import SelfSubjectAccessReview
 from dashwright.api.resources import described, formats, options
 from dashwright.common.database.pool import Database
 from dashwright.common.document import check_texts
@@ -15,7 +16,6 @@ from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.identity import Identity, org_of
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.media import JSON, YAML
-from dashwright.common.models.discovery import SelfSubjectAccessReview
 from dashwright.common.stores import resources
 
 _PATH: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"

@@ -6,12 +6,12 @@ from dashwright.api.domain import times
 from dashwright.api.domain.access.metadata import Subject, access_control
 from dashwright.api.domain.avatars import avatar_url
 from dashwright.api.domain.last_seen import age, last_seen
+from dashwright.api.models.organizations import AddressShape, MemberFound, MemberShape, MembershipShape, OrganizationShape
+from dashwright.api.models.users import ProfileShape, UserItem
 from dashwright.api.stores.members import Member, Membership
 from dashwright.api.stores.orgs import Organization
 from dashwright.api.stores.people import Person
 from dashwright.common.identity import Identity
-from dashwright.common.models.organizations import AddressShape, MemberFound, MemberShape, MembershipShape, OrganizationShape
-from dashwright.common.models.users import ProfileShape, UserItem
 
 
 def organization(found: Organization) -> OrganizationShape:

@@ -6,10 +6,10 @@ from typing import Final
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Permission, Route, Where
+from dashwright.api.models.statistics import ServerStats
 from dashwright.api.stores import statistics
 from dashwright.common.database.losses import place_of
 from dashwright.common.database.pool import Database
-from dashwright.common.models.statistics import ServerStats
 from dashwright.common.settings import Settings
 
 TAG: Final = "admin"

@@ -6,14 +6,13 @@ from typing import Final
 from dashwright.api.accounts import users as events
 from dashwright.api.accounts.users import NewUser, Users
 from dashwright.api.domain.names import fitting
-from dashwright.api.http.answer import Answer, json_answer, message_answer
+from dashwright.api.http.answer import Answer, answered_500, json_answer, message_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Permission, Route, Where
-from dashwright.api.routes.expected_failures import answered_500
+from dashwright.api.models.answering import Message
+from dashwright.api.models.users import AdminCreateUserForm, PasswordForm, ServerAdminForm, UserMade
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.identity import Caller
-from dashwright.common.models.answering import Message
-from dashwright.common.models.users import AdminCreateUserForm, PasswordForm, ServerAdminForm, UserMade
 
 TAG: Final = "admin_users"
 _BAD_BODY: Final = "bad request data"

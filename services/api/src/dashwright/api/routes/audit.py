@@ -9,11 +9,11 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.denial import denied
 from dashwright.api.http.integers import integer_of
 from dashwright.api.http.routing import Operation, Permission, Route
+from dashwright.api.models.audit import AuditEvent, AuditPage
+from dashwright.api.stores import audit
+from dashwright.api.stores.audit import Filter, Outcome, Recorded
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest
-from dashwright.common.models.audit import AuditEvent, AuditPage
-from dashwright.common.stores import audit
-from dashwright.common.stores.audit import Filter, Outcome, Recorded
 
 _READ: Final = "audit:read"
 _PAGE, _LARGEST_PAGE = 100, 1000

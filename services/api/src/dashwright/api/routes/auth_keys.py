@@ -4,21 +4,20 @@ from typing import Final
 
 import structlog
 
+from dashwright.api.auth.identity_cache import Forget
 from dashwright.api.domain import times
 from dashwright.api.domain.access.metadata import Subject, access_control
 from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call
-from dashwright.api.http.memory import Forget
 from dashwright.api.http.routing import PUBLIC, Operation, Permission, Route
-from dashwright.api.stores import keys
+from dashwright.api.models.answering import Message
+from dashwright.api.models.keys import ApiKey
+from dashwright.api.stores import audit, keys
 from dashwright.api.stores.keys import LegacyKey
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import NotFound
 from dashwright.common.identity import Identity
-from dashwright.common.models.answering import Message
-from dashwright.common.models.keys import ApiKey
-from dashwright.common.stores import audit
 
 log = structlog.get_logger()
 

@@ -7,12 +7,12 @@ import orjson
 from dashwright.api.http.answer import JSON, Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Route
+from dashwright.api.models.answering import Error
 from dashwright.api.routes.data_sources import TAG, any_one, find, one
 from dashwright.api.routes.query import readable_by
 from dashwright.common.database.pool import Database
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient
-from dashwright.common.models.answering import Error
 from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.data_source_shapes import DataSourceHealth
 

@@ -15,11 +15,11 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.etags import tag_of, tagged
 from dashwright.api.http.routing import SIGNED_IN, Content, Handler, Operation, Route
 from dashwright.api.http.shapes import Shape
+from dashwright.api.models.discovery import APIGroup, APIGroupDiscoveryList, APIGroupList, APIResourceList
 from dashwright.api.resources import discovery
 from dashwright.common.errors import NotFound
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.media import ranges
-from dashwright.common.models.discovery import APIGroup, APIGroupDiscoveryList, APIGroupList, APIResourceList
 
 _TAG: Final = "discovery"
 _AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"

@@ -6,10 +6,10 @@ from typing import Any, Final
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Operation, Route
+from dashwright.api.models.frontend import BootData, FrontendSettings
 from dashwright.api.routes.data_sources import readable
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import namespace_of
-from dashwright.common.models.frontend import BootData, FrontendSettings
 from dashwright.common.settings import Settings
 from dashwright.common.stores import data_sources
 from dashwright.common.stores.data_sources import Stored

@@ -12,9 +12,9 @@ from pydantic import SecretStr
 from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import PUBLIC, Content, Handler, Operation, Route
+from dashwright.api.models.discovery import VersionInfo
+from dashwright.api.models.frontend import HealthResponse
 from dashwright.common.errors import Unauthorized
-from dashwright.common.models.discovery import VersionInfo
-from dashwright.common.models.frontend import HealthResponse
 from dashwright.common.observability import metrics
 from dashwright.common.observability.probes import Probes, Report
 

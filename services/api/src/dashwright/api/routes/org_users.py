@@ -7,19 +7,18 @@ from dashwright.api.accounts import members as events
 from dashwright.api.accounts.members import Members
 from dashwright.api.accounts.organizations import not_found
 from dashwright.api.domain.access.metadata import Subject
-from dashwright.api.http.answer import Answer, json_answer, message_answer
+from dashwright.api.http.answer import Answer, answered_500, json_answer, message_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import InPath, Operation, Permission, Route, Where
+from dashwright.api.models.answering import Message
+from dashwright.api.models.organizations import InviteShape, MemberAdded, MemberForm, MemberFound, MemberPage, MemberShape, RoleForm
 from dashwright.api.routes.account_answers import found_member, member
-from dashwright.api.routes.expected_failures import answered_500
 from dashwright.api.routes.orgs import BAD_BODY, IN_PATH, TAG
 from dashwright.api.stores import members, orgs
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.identity import Role
-from dashwright.common.models.answering import Message
-from dashwright.common.models.organizations import InviteShape, MemberAdded, MemberForm, MemberFound, MemberPage, MemberShape, RoleForm
 
 _READ: Final = "org.users:read"
 _ALL: Final = 10_000

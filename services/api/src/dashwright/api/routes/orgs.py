@@ -5,16 +5,15 @@ from typing import Final
 from dashwright.api.accounts import organizations as events
 from dashwright.api.accounts.organizations import Organizations, not_found
 from dashwright.api.domain.names import fitting
-from dashwright.api.http.answer import Answer, json_answer, message_answer
+from dashwright.api.http.answer import Answer, answered_500, json_answer, message_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import SIGNED_IN, InPath, Operation, Permission, Route, Where
+from dashwright.api.models.answering import Message
+from dashwright.api.models.organizations import AddressForm, OrganizationForm, OrganizationItem, OrganizationMade, OrganizationShape
 from dashwright.api.routes.account_answers import organization
-from dashwright.api.routes.expected_failures import answered_500
 from dashwright.api.stores import orgs
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, NotFound
-from dashwright.common.models.answering import Message
-from dashwright.common.models.organizations import AddressForm, OrganizationForm, OrganizationItem, OrganizationMade, OrganizationShape
 
 TAG: Final = "orgs"
 BAD_BODY: Final = "bad request data"

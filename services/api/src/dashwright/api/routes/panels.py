@@ -7,12 +7,12 @@ import orjson
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Content, Operation, Route
+from dashwright.api.models.queries import Panel, PanelValidation
+from dashwright.api.models.schema import panel_schema, target_schema
 from dashwright.api.routes.query import EXPLAIN, NEEDS, RESULTS, Evaluations
 from dashwright.common.errors import NotFound
 from dashwright.common.models.asking import Door
 from dashwright.common.models.expressions import TARGETS
-from dashwright.common.models.queries import Panel, PanelValidation
-from dashwright.common.models.schema import panel_schema, target_schema
 
 _SCHEMA_TYPE = "application/schema+json"
 _JSON_SCHEMA = {"type": "object", "additionalProperties": True, "description": "A JSON Schema, draft-04"}

@@ -12,15 +12,15 @@ from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.authentication import not_a_member
 from dashwright.api.http.call import Call, user_only
 from dashwright.api.http.routing import SIGNED_IN, Access, Operation, Permission, Route
+from dashwright.api.models.answering import Message
+from dashwright.api.models.preferences import PreferencesShape
 from dashwright.api.routes import teams
 from dashwright.api.stores import preferences
 from dashwright.api.stores.preferences import Owner
 from dashwright.common.database.pool import Database
 from dashwright.common.document import check_depth, check_texts, write_json
 from dashwright.common.errors import Invalid
-from dashwright.common.models.answering import Message
 from dashwright.common.models.classic import ClassicBody, Name
-from dashwright.common.models.preferences import PreferencesShape
 
 _TAG: Final = "preferences"
 _LIMIT: Final = 64 * 1024

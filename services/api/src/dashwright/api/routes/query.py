@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import BINARY, Content, Operation, Permission, Route
+from dashwright.api.models.queries import QueryRefusal, QueryRequest, QueryResults
 from dashwright.common.errors import BadRequest, Forbidden
 from dashwright.common.identity import Identity
 from dashwright.common.media import ARROW
@@ -14,7 +15,6 @@ from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import Answer as RpcReply
 from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.models.asking import Asking, Door
-from dashwright.common.models.queries import QueryRefusal, QueryRequest, QueryResults
 from dashwright.common.observability import metrics
 
 QUERY = "datasources:query"

@@ -6,12 +6,13 @@ from typing import Final
 from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call, user_only
 from dashwright.api.http.routing import SIGNED_IN, InPath, Operation, Permission, Route, Where
+from dashwright.api.models.answering import Message
+from dashwright.api.models.quota_records import QuotaLimit, QuotaRecord
+from dashwright.api.stores import audit
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import Forbidden, NotFound
-from dashwright.common.models.answering import Message
-from dashwright.common.models.quota_records import QuotaLimit, QuotaRecord
 from dashwright.common.models.quotas import QuotaRules, Scope
-from dashwright.common.stores import audit, quotas
+from dashwright.common.stores import quotas
 from dashwright.common.stores.quotas import Quota
 
 SET: Final = "quota.update"

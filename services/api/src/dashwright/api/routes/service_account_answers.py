@@ -5,12 +5,12 @@ from dashwright.api.domain.access.metadata import Subject, access_control
 from dashwright.api.domain.avatars import avatar_url
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
+from dashwright.api.models import service_accounts as shapes
 from dashwright.api.stores import service_accounts
 from dashwright.api.stores.service_accounts import ServiceAccount
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import BadRequest
 from dashwright.common.identity import Identity
-from dashwright.common.models import service_accounts as shapes
 
 
 async def account_of(connection: Connection, call: Call, action: str, *, fault: str = "Service Account ID is invalid") -> int:

@@ -7,12 +7,12 @@ from dashwright.api.domain import times
 from dashwright.api.http.answer import NO_STORE, Answer, json_answer, message_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Permission, Route
+from dashwright.api.models import keys as shapes
+from dashwright.api.models.answering import Message
 from dashwright.api.routes.service_account_answers import account_of
 from dashwright.api.stores import keys
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
-from dashwright.common.models import keys as shapes
-from dashwright.common.models.answering import Message
 
 TAG: Final = "service_accounts"
 _READ, _WRITE = "serviceaccounts:read", "serviceaccounts:write"

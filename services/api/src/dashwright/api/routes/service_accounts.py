@@ -7,13 +7,8 @@ from dashwright.api.domain.access.metadata import Subject
 from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Permission, Route
-from dashwright.api.routes.service_account_answers import account_of, item, profile
-from dashwright.api.stores import service_accounts
-from dashwright.api.stores.service_accounts import Search
-from dashwright.common.clock import Clock
-from dashwright.common.database.pool import Database
-from dashwright.common.models.answering import Message
-from dashwright.common.models.service_accounts import (
+from dashwright.api.models.answering import Message
+from dashwright.api.models.service_accounts import (
     CreateServiceAccountForm,
     Migration,
     ServiceAccount,
@@ -22,6 +17,11 @@ from dashwright.common.models.service_accounts import (
     ServiceAccountPage,
     ServiceAccountProfile,
 )
+from dashwright.api.routes.service_account_answers import account_of, item, profile
+from dashwright.api.stores import service_accounts
+from dashwright.api.stores.service_accounts import Search
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Database
 
 TAG: Final = "service_accounts"
 _BAD_BODY: Final = "Bad request data"

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Final
 
-from dashwright.api.access.guard import Guard
+from dashwright.api.access.policy import Guard
 from dashwright.api.domain.classic import dashboard_url, folder_url
 from dashwright.api.http import html
 from dashwright.api.http.answer import Answer

@@ -13,13 +13,13 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.denial import denied
 from dashwright.api.http.integers import integer_of
 from dashwright.api.http.routing import SIGNED_IN, Operation, Permission, Route, Where
+from dashwright.api.models.answering import Message
+from dashwright.api.models.teams import TeamMade, TeamMemberShape, TeamPage, TeamShape
 from dashwright.api.stores import teams
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import NotFound
 from dashwright.common.identity import Identity
-from dashwright.common.models.answering import Message
 from dashwright.common.models.classic import ClassicBody, Name
-from dashwright.common.models.teams import TeamMade, TeamMemberShape, TeamPage, TeamShape
 
 _TAG: Final = "teams"
 _PAGE: Final = 1000

@@ -2,25 +2,24 @@
 
 from typing import Final
 
-from dashwright.api.access.guard import Guard
+from dashwright.api.access.policy import Guard
 from dashwright.api.accounts import users as events
 from dashwright.api.accounts.users import Users, not_found
+from dashwright.api.auth.login_throttle import Throttle
 from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call, user_only
 from dashwright.api.http.routing import SIGNED_IN, Operation, Route
-from dashwright.api.http.throttle import Throttle
+from dashwright.api.models.answering import Message
+from dashwright.api.models.organizations import MembershipShape
+from dashwright.api.models.users import KeyProfile, OwnPasswordForm, ProfileShape, UserForm
 from dashwright.api.routes.account_answers import membership, profile
 from dashwright.api.routes.users import TAG, changes_of
-from dashwright.api.stores import access, members, orgs, people, stars
+from dashwright.api.stores import access, audit, members, orgs, people, stars
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.identity import Caller
 from dashwright.common.kinds.registry import DASHBOARD
-from dashwright.common.models.answering import Message
-from dashwright.common.models.organizations import MembershipShape
-from dashwright.common.models.users import KeyProfile, OwnPasswordForm, ProfileShape, UserForm
 from dashwright.common.password_policy import LONGEST_PASSWORD
-from dashwright.common.stores import audit
 
 STAR: Final = "star.add"
 UNSTAR: Final = "star.remove"

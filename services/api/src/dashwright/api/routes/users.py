@@ -10,14 +10,14 @@ from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
 from dashwright.api.http.routing import Operation, Permission, Route, Where
+from dashwright.api.models.answering import Message
+from dashwright.api.models.organizations import MembershipShape
+from dashwright.api.models.users import AuthTokenShape, ProfileShape, UserForm, UserItem, UserPage
 from dashwright.api.routes.account_answers import membership, profile, user_item
 from dashwright.api.stores import members, people
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, NotFound
-from dashwright.common.models.answering import Message
-from dashwright.common.models.organizations import MembershipShape
-from dashwright.common.models.users import AuthTokenShape, ProfileShape, UserForm, UserItem, UserPage
 
 TAG: Final = "users"
 _READ, _WRITE = "users:read", "users:write"

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from dashwright.api.domain.access.object_scope import EVERYTHING, Scope
 from dashwright.api.stores.titles import spread
 from dashwright.common.database.pool import Connection
 from dashwright.common.database.queries import load
-from dashwright.common.kinds.scope import EVERYTHING, Scope
 
 _sql = load(__package__, "annotations.sql")
 

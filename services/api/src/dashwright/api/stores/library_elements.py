@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from dashwright.api.domain.access.object_scope import Scope
 from dashwright.api.stores.titles import spread
 from dashwright.common.database.pool import Connection
 from dashwright.common.database.queries import load
 from dashwright.common.identity import namespace_of
-from dashwright.common.kinds.scope import Scope
 
 _sql = load(__package__, "library_elements.sql")
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from dashwright.api.domain.access.object_scope import EVERYTHING, Scope
 from dashwright.common.database.pool import Connection
 from dashwright.common.database.queries import load
 from dashwright.common.identity import namespace_of
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import FOLDER
-from dashwright.common.kinds.scope import EVERYTHING, Scope
 from dashwright.common.stores.resources import Stored
 
 _sql = load(__package__, "titles.sql")

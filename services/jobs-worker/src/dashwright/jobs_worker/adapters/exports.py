@@ -12,12 +12,13 @@ from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import NotFound
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY
 from dashwright.common.models.provisioning import RepositoryStatus, ResourceCount
-from dashwright.common.stores import exports, jobs, resources, statuses
+from dashwright.common.stores import jobs, resources, statuses
 from dashwright.common.stores.resources import Stored
 from dashwright.common.work.execution import LeaseLost
 from dashwright.jobs_worker.adapters.store import Attempt
 from dashwright.jobs_worker.domain.export import Exportable, Handed, Version
 from dashwright.jobs_worker.domain.objects import CommitBy, Key, Repository
+from dashwright.jobs_worker.stores import exports
 
 _NOWHERE: Final = "users.noreply.dashwright.invalid"
 _ACCOUNTS: Final = ("user", "service-account")

@@ -6,8 +6,9 @@ from typing import Final
 import structlog
 
 from dashwright.common.database.pool import Database
-from dashwright.common.stores import git_hosts, repositories
+from dashwright.common.stores import repositories
 from dashwright.jobs_worker.ports import Copies
+from dashwright.jobs_worker.stores import git_hosts
 
 log = structlog.get_logger()
 

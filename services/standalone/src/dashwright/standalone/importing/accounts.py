@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from dashwright.api.domain import key_material
+from dashwright.api.auth import key_material
 from dashwright.common.identity import Role
 from dashwright.common.models.quotas import TARGETS, Scope
 from dashwright.standalone.importing.fields import Row, flag, moment, some_text, text, whole

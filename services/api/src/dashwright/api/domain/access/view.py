@@ -3,12 +3,12 @@
 from collections.abc import Collection, Mapping, Sequence, Set
 from typing import Final
 
+from dashwright.api.domain.access.object_scope import EVERYTHING, NOTHING, Scope
 from dashwright.api.domain.access.tree import EMPTY, Level, Rules, Tree
 from dashwright.common.errors import Forbidden
 from dashwright.common.identity import Identity, Role
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, KINDS
-from dashwright.common.kinds.scope import EVERYTHING, NOTHING, Scope
 
 GUARDED: Final = (FOLDER, DASHBOARD)
 """The kinds whose objects may have rules of their own."""

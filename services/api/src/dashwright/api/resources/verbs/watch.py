@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
+from dashwright.api.changes.feed import Feed
 from dashwright.api.domain.selectors import parse_selection
-from dashwright.api.feed.feed import Feed
 from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.resources import formats

@@ -7,13 +7,14 @@ from itertools import takewhile
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from dashwright.api.http.sharing import Shared
 from dashwright.api.resources import formats
 from dashwright.api.resources.formats import Format
 from dashwright.api.resources.watching.transitions import Told
+from dashwright.api.stores import lists
 from dashwright.common.database.pool import Database
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.stores import changes, lists
+from dashwright.common.single_flight import Shared
+from dashwright.common.stores import changes
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.stores.resources import Stored
 

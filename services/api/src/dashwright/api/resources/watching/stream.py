@@ -10,11 +10,11 @@ from typing import Final
 import orjson
 import structlog
 
-from dashwright.api.access.guard import Guard
+from dashwright.api.access.policy import Guard
+from dashwright.api.changes.cursor import Cursor, Wake
+from dashwright.api.changes.feed import Feed
 from dashwright.api.domain.access.view import View
 from dashwright.api.domain.selectors import Selection, matches
-from dashwright.api.feed.cursor import Cursor, Wake
-from dashwright.api.feed.feed import Feed
 from dashwright.api.http.errors import error_answer
 from dashwright.api.http.shapes import Shape
 from dashwright.api.resources import formats

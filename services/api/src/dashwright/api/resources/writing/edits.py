@@ -7,10 +7,10 @@ from typing import Any, Final
 import orjson
 
 from dashwright.api.accounts.authors import author_of
-from dashwright.api.repository_worker import RepositoryWorker, due, late
 from dashwright.api.resources import rules
 from dashwright.api.resources.writing.admission import invalid
 from dashwright.api.resources.writing.wanted import By
+from dashwright.api.workers.repository_worker import RepositoryWorker, due, late
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Cause, Forbidden

@@ -5,10 +5,11 @@ from typing import Final
 
 from dashwright.api.domain.access.view import View
 from dashwright.api.domain.selectors import Selection
+from dashwright.api.stores import lists
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.stores import changes, lists
+from dashwright.common.stores import changes
 from dashwright.common.stores.changes import Book
 from dashwright.common.stores.resources import Stored
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
-from dashwright.api.access.guard import Guard
+from dashwright.api.access.policy import Guard
 from dashwright.api.domain.access.view import View, deleter_of, demand
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.domain.selectors import Selection
@@ -22,6 +22,7 @@ from dashwright.api.resources.writing import admission, edits, owners, selecting
 from dashwright.api.resources.writing.edits import Edits
 from dashwright.api.resources.writing.sealing import Sealing
 from dashwright.api.resources.writing.wanted import ANYTHING, MODIFIED, By, Changed, Deleted, Expect, Wanted, conflict
+from dashwright.api.stores import audit
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.database.trial import trial
@@ -32,7 +33,7 @@ from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.models.shape import Shape
-from dashwright.common.stores import audit, histories, repositories, resources
+from dashwright.common.stores import histories, repositories, resources
 from dashwright.common.stores.resources import Stored
 
 LARGE: Final = 64 * 1024

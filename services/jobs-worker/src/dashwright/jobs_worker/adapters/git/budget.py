@@ -11,7 +11,7 @@ import structlog
 
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import TooManyRequests
-from dashwright.common.stores import git_hosts
+from dashwright.jobs_worker.stores import git_hosts
 
 log = structlog.get_logger()
 

@@ -1,0 +1,1 @@
+"""Authentication: passwords, tokens, keys, the login throttle and the identity cache."""

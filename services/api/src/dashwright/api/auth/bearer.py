@@ -1,0 +1,122 @@
+"""The Bearer scheme: service-account tokens, and legacy API keys, which keep working as they were made."""
+
+import hmac
+from typing import Final, Protocol
+
+import structlog
+
+from dashwright.api.auth import key_material
+from dashwright.api.auth.digests import Digests
+from dashwright.api.auth.hashing import KeyHashes
+from dashwright.api.auth.identity_cache import Memory
+from dashwright.api.auth.key_material import LegacyKey, Material
+from dashwright.api.auth.login_throttle import Throttle
+from dashwright.api.auth.ttl_cache import Expiring
+from dashwright.api.http.authentication import ORGANIZATION_MISMATCH, Credentials
+from dashwright.common.clock import Clock
+from dashwright.common.errors import TooManyRequests, Unauthorized
+from dashwright.common.identity import Identity
+from dashwright.common.single_flight import Shared
+
+log = structlog.get_logger()
+
+_HASH_SECONDS: Final = 300.0
+_UNKNOWN_SECONDS: Final = 60.0
+
+
+class Key(Protocol):
+    """What is on record of a key or token. ``identity`` is its holder in the key's own organization; ``is_disabled``: the account."""
+
+    @property
+    def stored(self) -> str: ...
+
+    @property
+    def is_revoked(self) -> bool: ...
+
+    @property
+    def is_disabled(self) -> bool: ...
+
+    @property
+    def identity(self) -> Identity: ...
+
+
+class Keys(Protocol):
+    """The keys on record."""
+
+    async def by_hash(self, stored: str) -> Key | None: ...
+
+    async def by_name(self, org_id: int, name: str) -> Key | None:
+        """Of an organization, whether or not it was handed over to a service account."""
+
+
+class BearerAuthenticator:
+    """Checks keys and tokens.
+
+    The hash of a credential that was found is remembered for minutes after its last use, so that only the row is read again. One that
+    was not found is refused without a look until something changes, for a minute at most. Hashing is what an unknown token costs us:
+    an address that has sent too many is refused before, with 429. Whoever was let in lately is not.
+    """
+
+    def __init__(self, keys: Keys, hashes: KeyHashes, throttle: Throttle, memory: Memory, clock: Clock) -> None:
+        self._keys = keys
+        self._hashes = hashes
+        self._throttle = throttle
+        self._memory = memory
+        self._clock = clock
+        self._digests = Digests()
+        self._found: Expiring[bytes, str] = Expiring(4096, _HASH_SECONDS)
+        self._unknown: Expiring[bytes, int] = Expiring(4096, _UNKNOWN_SECONDS)
+        self._hashing: Shared[bytes, str] = Shared()
+
+    async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
+        return await self.check(credentials.authorization.partition(" ")[2].strip(), credentials.address, org_id)
+
+    async def check(self, text: str, address: str, org_id: int | None) -> Identity:
+        """The holder of a key or token. Raises Unauthorized with an identifier that says why, or TooManyRequests."""
+        material = key_material.read(text)
+        digest = self._digests.of(text)
+        epoch = self._memory.epoch
+        if material is None or (self._memory.is_listening and self._unknown.get(digest) == epoch):
+            raise _invalid()
+        stored = self._found.get(digest) or await self._hash(material, digest, address)
+        key = await self._find(material, stored)
+        if key is None:
+            self._unknown.put(digest, epoch)
+            self._throttle.failed_at(address)
+            log.info("token_unknown", address=address)
+            raise _invalid()
+        self._found.put(digest, stored)
+        return self._admit(key, org_id)
+
+    async def _hash(self, material: Material, digest: bytes, address: str) -> str:
+        if self._throttle.refuses_address(address):
+            raise TooManyRequests("Too many unknown tokens came from this address; try again in some minutes", retry_after=60)
+        is_suspect = self._throttle.suspects(address)
+        return await self._hashing.once(digest, lambda: self._hashes.stored(material.secret, material.salt, is_suspect=is_suspect))
+
+    async def _find(self, material: Material, stored: str) -> Key | None:
+        if isinstance(material, LegacyKey):
+            key = await self._keys.by_name(material.org_id, material.name)
+        else:
+            key = await self._keys.by_hash(stored)
+        return key if key is not None and hmac.compare_digest(key.stored.encode(), stored.encode()) else None
+
+    def _admit(self, key: Key, org_id: int | None) -> Identity:
+        identity = key.identity
+        refusal = None
+        if identity.expires_at is not None and identity.expires_at <= self._clock.seconds():
+            refusal = Unauthorized("Expired API key", message_id="api-key.expired")
+        elif key.is_revoked:
+            refusal = Unauthorized("Revoked API key", message_id="api-key.revoked")
+        elif org_id is not None and org_id != identity.org_id:
+            refusal = Unauthorized("API key does not belong to the requested organization", message_id=ORGANIZATION_MISMATCH)
+        elif key.is_disabled:
+            refusal = Unauthorized("The service account of this token is disabled", message_id="service-account.disabled")
+        if refusal is not None:
+            log.info("token_refused", key_id=identity.key_id, why=refusal.message_id)
+            raise refusal
+        return identity
+
+
+def _invalid() -> Unauthorized:
+    return Unauthorized("Invalid API key", message_id="api-key.invalid")

@@ -1,0 +1,1 @@
+"""Change streams of objects and jobs: what watches wait for."""

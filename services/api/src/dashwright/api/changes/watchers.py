@@ -1,0 +1,54 @@
+"""Who watches, so that a watch ends when its caller's rights change."""
+
+from collections import Counter
+
+from dashwright.api.changes.cursor import Cursor, Wake
+from dashwright.common.identity import Identity
+
+_EVERYBODY = "all"
+
+Key = tuple[str, int, int]
+
+
+class Callers:
+    """The cursors of each caller. One identity is kept for all of a caller's, since it may hold many grants."""
+
+    def __init__(self) -> None:
+        self._known: dict[Key, tuple[Identity, set[Cursor]]] = {}
+        self._held: Counter[str] = Counter()
+
+    def held_by(self, uid: str) -> int:
+        """How many cursors somebody has, in all organizations and by all keys."""
+        return self._held[uid]
+
+    def add(self, cursor: Cursor) -> None:
+        known, cursors = self._known.setdefault(_key(cursor.caller), (cursor.caller, set()))
+        if known == cursor.caller:
+            cursor.caller = known
+        cursors.add(cursor)
+        self._held[cursor.caller.uid] += 1
+
+    def remove(self, cursor: Cursor) -> None:
+        key = _key(cursor.caller)
+        _, cursors = self._known[key]
+        cursors.discard(cursor)
+        if not cursors:
+            del self._known[key]
+        self._held[cursor.caller.uid] -= 1
+        if not self._held[cursor.caller.uid]:
+            del self._held[cursor.caller.uid]
+
+    def forget(self, subject: str) -> None:
+        """Ends the watches of a caller who may have changed: ``user:5``, ``key:7``, ``org:2`` or ``all``."""
+        for key, (_, cursors) in list(self._known.items()):
+            if subject == _EVERYBODY or subject in self._subjects(key):
+                for cursor in cursors:
+                    cursor.wake(Wake.AGAIN)
+
+    def _subjects(self, key: Key) -> tuple[str, ...]:
+        identity, _ = self._known[key]
+        return (f"org:{identity.org_id}", f"user:{identity.user_id}", f"key:{identity.key_id}")
+
+
+def _key(identity: Identity) -> Key:
+    return (identity.uid, identity.org_id, identity.key_id)

@@ -1,0 +1,183 @@
+"""Annotations: notes on moments of time, of a dashboard and as its rules of access have it, or of the organization."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dashwright.api.access.policy import Guard
+from dashwright.api.domain.access.scopes import ORGANIZATION_ANNOTATIONS
+from dashwright.api.domain.actor import Actor
+from dashwright.api.http.denial import denied
+from dashwright.api.stores import access, annotations, audit
+from dashwright.api.stores.access import Guarded
+from dashwright.api.stores.annotations import Annotation, Content, Wanted
+from dashwright.common.clock import Clock
+from dashwright.common.database.pool import Connection, Database
+from dashwright.common.errors import BadRequest, NotFound
+from dashwright.common.identity import Identity
+from dashwright.common.kinds.registry import DASHBOARD
+
+READ: Final = "annotations:read"
+CREATE: Final = "annotations:create"
+WRITE: Final = "annotations:write"
+DELETE: Final = "annotations:delete"
+
+LONGEST_TEXT: Final = 64 * 1024
+LARGEST_DATA: Final = 64 * 1024
+"""Bytes."""
+
+MOST_TAGS: Final = 100
+LONGEST_TAG: Final = 190
+"""Characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an annotation is: on a dashboard by uid, or else by number, or with neither nowhere: of the organization."""
+
+    dashboard_uid: str = ""
+    dashboard_id: int = 0
+    panel_id: int = 0
+
+
+class Annotations:
+    """What a caller does with the annotations of their current organization."""
+
+    def __init__(self, database: Database, guard: Guard, clock: Clock) -> None:
+        self._database = database
+        self._guard = guard
+        self._clock = clock
+
+    async def find(self, caller: Identity, wanted: Wanted, *, limit: int) -> Sequence[Annotation]:
+        """Those that the caller may read, the newest first. Raises BadRequest for a dashboard uid that names none."""
+        readable = await self._readable(caller, wanted)
+        async with self._database.connection() as connection:
+            if wanted.dashboard is not None:
+                await _dashboard(connection, caller, Place(wanted.dashboard))
+            return await annotations.find(connection, readable, limit=limit)
+
+    async def tags(self, caller: Identity, containing: str, *, limit: int) -> Sequence[tuple[str, int]]:
+        """Of those that the caller may read."""
+        readable = await self._readable(caller, Wanted(caller.org_id))
+        async with self._database.connection() as connection:
+            return await annotations.tags(connection, readable, containing, limit=limit)
+
+    async def get(self, caller: Identity, number: int) -> Annotation:
+        """Raises NotFound and Forbidden."""
+        return await self._one(caller, READ, number)
+
+    async def create(self, actor: Actor, caller: Identity, place: Place, content: Content) -> int:
+        """Answers its number. Raises BadRequest for a dashboard that does not exist, and Forbidden."""
+        async with self._database.connection() as connection:
+            on = await _dashboard(connection, caller, place)
+        uid, name, folder = (None, None, None) if on is None else (on.uid, on.name, on.folder)
+        await self._demand(caller, CREATE, name, folder)
+        async with self._database.transaction() as connection:
+            number = await annotations.insert(
+                connection,
+                caller.org_id,
+                uid,
+                place.panel_id,
+                caller.user_id,
+                content,
+                now=self._clock.milliseconds(),
+            )
+            if number is None:
+                raise _no_dashboard("UID")
+            details = {} if name is None else {"dashboard": name}
+            await audit.record(connection, actor, "annotation.create", _subject(number), org_id=caller.org_id, details=details)
+        return number
+
+    async def change(self, actor: Actor, caller: Identity, number: int, content: Content) -> None:
+        """Raises NotFound and Forbidden."""
+        await self._one(caller, WRITE, number)
+        async with self._database.transaction() as connection:
+            if not await annotations.change(connection, caller.org_id, number, content, now=self._clock.milliseconds()):
+                raise _not_found()
+            await audit.record(connection, actor, "annotation.update", _subject(number), org_id=caller.org_id)
+
+    async def delete(self, actor: Actor, caller: Identity, number: int) -> None:
+        """Raises NotFound and Forbidden."""
+        await self._one(caller, DELETE, number)
+        async with self._database.transaction() as connection:
+            if not await annotations.delete(connection, caller.org_id, number):
+                raise _not_found()
+            await audit.record(connection, actor, "annotation.delete", _subject(number), org_id=caller.org_id)
+
+    async def delete_of_panel(self, actor: Actor, caller: Identity, place: Place) -> None:
+        """All of one panel. Raises BadRequest for a dashboard that does not exist, and Forbidden."""
+        async with self._database.connection() as connection:
+            on = await _dashboard(connection, caller, place)
+        if on is None:
+            raise _no_dashboard("ID")
+        await self._demand(caller, DELETE, on.name, on.folder)
+        async with self._database.transaction() as connection:
+            count = await annotations.delete_of_panel(connection, caller.org_id, on.uid, place.panel_id)
+            if count:
+                details = {"panel": place.panel_id, "count": count}
+                await audit.record(connection, actor, "annotation.delete", f"dashboard:{on.name}", org_id=caller.org_id, details=details)
+
+    async def _readable(self, caller: Identity, wanted: Wanted) -> Wanted:
+        view = await self._guard.view(caller, caller.namespace)
+        return replace(wanted, of_organization=caller.may(READ, ORGANIZATION_ANNOTATIONS), dashboards=view.scope_of(DASHBOARD, READ))
+
+    async def _one(self, caller: Identity, action: str, number: int) -> Annotation:
+        async with self._database.connection() as connection:
+            found = await annotations.find(connection, Wanted(caller.org_id, id=number), limit=1)
+        if not found:
+            raise _not_found()
+        await self._demand(caller, action, found[0].dashboard, found[0].folder)
+        return found[0]
+
+    async def _demand(self, caller: Identity, action: str, dashboard: str | None, folder: str | None) -> None:
+        if dashboard is None:
+            is_allowed = caller.may(action, ORGANIZATION_ANNOTATIONS)
+        else:
+            view = await self._guard.view_on(caller, caller.namespace, folder)
+            is_allowed = view.may(action, DASHBOARD, dashboard, folder)
+        if not is_allowed:
+            raise denied(action)
+
+
+def tidy(tags: Sequence[str]) -> Sequence[str]:
+    """Without blanks around them, empty ones and repetitions."""
+    return list(dict.fromkeys(stripped for tag in tags if (stripped := tag.strip())))
+
+
+def check(content: Content, fault: str) -> None:
+    """Raises BadRequest for what is beyond the limits; ``fault`` is what clients are told, beside the reason."""
+    if content.text is not None and len(content.text.encode()) > LONGEST_TEXT:
+        raise refused(fault, f"the text is longer than {LONGEST_TEXT} bytes")
+    if content.data is not None and len(content.data.encode()) > LARGEST_DATA:
+        raise refused(fault, f"the data is larger than {LARGEST_DATA} bytes")
+    if content.tags is not None and len(content.tags) > MOST_TAGS:
+        raise refused(fault, f"there are more than {MOST_TAGS} tags")
+    if content.tags is not None and any(len(tag) > LONGEST_TAG for tag in content.tags):
+        raise refused(fault, f"a tag is longer than {LONGEST_TAG} characters")
+
+
+def refused(fault: str, reason: str) -> BadRequest:
+    return BadRequest(fault, extra={"error": reason})
+
+
+async def _dashboard(connection: Connection, caller: Identity, place: Place) -> Guarded | None:
+    """None where the place names none. Raises BadRequest where it names one that does not exist."""
+    uid, number = place.dashboard_uid, None if place.dashboard_uid else place.dashboard_id
+    if not uid and not number:
+        return None
+    found = await access.find(connection, DASHBOARD, caller.namespace, uid, number)
+    if found is None:
+        raise _no_dashboard("UID" if uid else "ID")
+    return found
+
+
+def _no_dashboard(by: str) -> BadRequest:
+    return BadRequest(f"Invalid dashboard {by} in annotation request")
+
+
+def _not_found() -> NotFound:
+    return NotFound("Annotation not found")
+
+
+def _subject(number: int) -> str:
+    return f"annotation:{number}"

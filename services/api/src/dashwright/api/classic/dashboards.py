@@ -1,0 +1,196 @@
+"""Dashboards as the classic API saves, finds, restores and removes them, by the rules of the resource API."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+from dashwright.api.access.policy import Guard
+from dashwright.api.classic import doors
+from dashwright.api.domain.access.view import deleter_of
+from dashwright.api.domain.events import event_of
+from dashwright.api.http.denial import denied
+from dashwright.api.resources.writing.wanted import By, Expect, Wanted
+from dashwright.api.resources.writing.writer import Writer, aside
+from dashwright.api.stores import titles
+from dashwright.common.database.pool import Database
+from dashwright.common.document import read_json
+from dashwright.common.errors import AlreadyExists, NotFound, PreconditionFailed
+from dashwright.common.identity import Identity
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER
+from dashwright.common.stores import histories, quotas, resources
+from dashwright.common.stores.histories import Version
+from dashwright.common.stores.resources import Stored
+
+SAVE: Final = event_of(DASHBOARD, "save")
+RESTORE: Final = event_of(DASHBOARD, "restore")
+
+_MOST_DELETED: Final = 1000
+_KEPT_BY_THE_STORE: Final = frozenset({"id", "uid", "version"})
+
+
+class VersionMismatch(PreconditionFailed):
+    """The dashboard is there already, and not in the version that the caller means to replace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """A dashboard to save: the body as it was sent, and what it says of itself.
+
+    ``uid`` is empty and ``number`` 0 where they are not given; the folder is named by uid, or else by number, or else is the root.
+    ``size`` is how many bytes it came in.
+    """
+
+    spec: Mapping[str, Any]
+    uid: str
+    number: int
+    version: int | None
+    folder_uid: str | None
+    folder_number: int | None
+    message: str
+    overwrite: bool
+    size: int
+
+
+class Dashboards:
+    def __init__(self, database: Database, guard: Guard, writer: Writer) -> None:
+        self._database = database
+        self._guard = guard
+        self._writer = writer
+
+    async def get(self, caller: Identity, uid: str) -> Stored:
+        """Raises NotFound, and Forbidden where the caller may not read it."""
+        async with self._database.connection() as connection:
+            found = await resources.get_many(connection, DASHBOARD, caller.namespace, [uid])
+        if not found:
+            raise not_found()
+        view, action = await self._guard.view(caller, caller.namespace), DASHBOARD.actions["get"]
+        if not view.may(action, DASHBOARD, uid, found[0].folder):
+            raise denied(action)
+        return found[0]
+
+    async def name_of(self, caller: Identity, number: int) -> str:
+        """The uid of the dashboard with a number. Raises NotFound."""
+        async with self._database.connection() as connection:
+            name = await titles.named(connection, DASHBOARD, caller.org_id, number)
+        if name is None:
+            raise not_found()
+        return name
+
+    async def folder_of(self, caller: Identity, stored: Stored) -> Stored | None:
+        """The folder that a dashboard lies in; None at the root, and where the caller may not read it."""
+        if not stored.folder:
+            return None
+        async with self._database.connection() as connection:
+            found = await resources.get_many(connection, FOLDER, caller.namespace, [stored.folder])
+        view = await self._guard.view(caller, caller.namespace)
+        return next((folder for folder in found if view.may(FOLDER.actions["get"], FOLDER, folder.name, folder.folder)), None)
+
+    async def save(self, by: By, wanted: Save) -> Stored:
+        """Makes or replaces a dashboard.
+
+        Raises BadRequest for a title or uid against the rules, NotFound for an unknown folder or number, Forbidden for what the caller
+        may not change or a repository manages, VersionMismatch, and QuotaReached.
+        """
+        caller, by = by.identity, replace(by, event=SAVE)
+        async with self._database.connection() as connection:
+            folder = await doors.folder_named(connection, caller.org_id, wanted.folder_uid, wanted.folder_number) or ""
+            name = wanted.uid or (await titles.named(connection, DASHBOARD, caller.org_id, wanted.number) if wanted.number else None)
+            is_there = name is not None and await resources.version(connection, DASHBOARD, caller.namespace, name) is not None
+        if name is not None and is_there:
+            return await self._replace(by, name, wanted, folder)
+        if wanted.number:
+            raise not_found()
+        spec = _body(wanted.spec)
+        made = doors.made(DASHBOARD, name or doors.new_uid(), _version(spec), spec, folder=folder, message=wanted.message)
+        try:
+            return await self._writer.create(made, by, size=wanted.size)
+        except AlreadyExists:  # by somebody else, meanwhile
+            return await self._replace(by, made.name, wanted, folder)
+        except quotas.QuotaReached as error:
+            raise quotas.QuotaReached(error.claim, limit=error.limit, used=error.used, said="Quota reached") from error
+
+    async def delete(self, by: By, uid: str) -> Stored:
+        """Answers what was removed. Raises NotFound, and Forbidden for what the caller may not remove or a repository manages."""
+        try:
+            return (await self._writer.delete(DASHBOARD, by.identity.namespace, uid, by)).stored
+        except NotFound as error:
+            raise not_found() from error
+
+    async def versions(self, stored: Stored, *, before: int | None, limit: int) -> Sequence[Version]:
+        """Without their bodies, the newest first."""
+        async with self._database.connection() as connection:
+            return await histories.versions(connection, stored.uid, before=before, limit=limit)
+
+    async def version(self, stored: Stored, generation: int) -> Version:
+        """Raises NotFound."""
+        async with self._database.connection() as connection:
+            found = await histories.version(connection, stored.uid, generation) if 0 < generation < 2**63 else None
+        if found is None:
+            raise NotFound("Dashboard version not found")
+        return found
+
+    async def restore(self, by: By, stored: Stored, generation: int) -> Stored:
+        """Makes an older version the newest again; its folder and everything beside the body stay. Raises NotFound."""
+        version = await self.version(stored, generation)
+        spec = await aside(len(version.spec), partial(read_json, version.spec))
+
+        def change(current: Stored) -> Wanted:
+            return doors.over(
+                current,
+                version.stored_version,
+                spec,
+                folder=current.folder or "",
+                message=f"Restored from version {generation}",
+                restored_from=generation,
+            )
+
+        by = replace(by, event=RESTORE)
+        return (await self._writer.update(DASHBOARD, by.identity.namespace, stored.name, change, by)).stored
+
+    async def take_back(self, by: By, uid: str, folder_uid: str | None) -> Stored:
+        """Makes a dashboard again that was deleted, of several the last; it goes on where it was. ``folder_uid`` None: in its old folder.
+
+        Raises NotFound for it or its folder, AlreadyExists where another has its uid by now, Forbidden, and QuotaReached.
+        """
+        caller, by = by.identity, replace(by, event=RESTORE)
+        mine = deleter_of(caller)
+        async with self._database.connection() as connection:
+            found = await histories.trashed(connection, DASHBOARD, caller.namespace, name=uid, limit=_MOST_DELETED, deleted_by=mine)
+            if not found:
+                raise not_found()
+            last = max(found, key=lambda stored: stored.resource_version)  # one had gone before the next was made
+            version = await histories.version(connection, last.uid, last.generation)
+            folder = await doors.folder_named(connection, caller.org_id, last.folder or "" if folder_uid is None else folder_uid, None)
+        if version is None:
+            raise not_found()
+        spec = await aside(len(version.spec), partial(read_json, version.spec))
+        made = doors.over(last, version.stored_version, spec, folder=folder or "", message="Restored from the trash", uid=str(last.uid))
+        return await self._writer.create(made, by, size=len(version.spec))
+
+    async def _replace(self, by: By, name: str, wanted: Save, folder: str) -> Stored:
+        spec = _body(wanted.spec)
+
+        def change(stored: Stored) -> Wanted:
+            return doors.over(stored, _version(spec), spec, folder=folder, message=wanted.message)
+
+        expect = Expect() if wanted.overwrite else Expect(generation=-1 if wanted.version is None else wanted.version)
+        try:
+            changed = await self._writer.update(DASHBOARD, by.identity.namespace, name, change, by, expect=expect, size=wanted.size)
+        except PreconditionFailed as error:
+            raise VersionMismatch(error.message) from error
+        return changed.stored
+
+
+def not_found() -> NotFound:
+    return NotFound("Dashboard not found")
+
+
+def _body(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What is stored: of a classic body without what the store says itself."""
+    is_layout = DASHBOARD.extract(spec).layout
+    return {key: value for key, value in spec.items() if is_layout or key not in _KEPT_BY_THE_STORE}
+
+
+def _version(spec: Mapping[str, Any]) -> str:
+    return DASHBOARD.version if DASHBOARD.extract(spec).layout else doors.VERSION

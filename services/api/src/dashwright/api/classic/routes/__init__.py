@@ -1,0 +1,1 @@
+"""Routes of the classic API of dashboards, folders, library elements and annotations."""

@@ -1,0 +1,226 @@
+"""``/api/dashboards``: save a dashboard whole, read and remove one by its uid."""
+
+from functools import partial
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from dashwright.api.access.policy import Guard
+from dashwright.api.classic.dashboards import RESTORE, SAVE, Dashboards, Save, VersionMismatch
+from dashwright.api.classic.doors import MANAGER
+from dashwright.api.classic.routes.reading import Number, exact
+from dashwright.api.classic.routes.shown import provenance
+from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
+from dashwright.api.domain.events import event_of
+from dashwright.api.http.answer import Answer, json_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import Operation, Permission, Route
+from dashwright.api.models.classic_objects import DashboardDeleted, DashboardMeta, DashboardSaved, DashboardShape, SaveRefused
+from dashwright.api.resources.subresources.dto import access
+from dashwright.api.resources.writing.edits import is_editable
+from dashwright.api.resources.writing.wanted import By
+from dashwright.api.resources.writing.writer import aside
+from dashwright.api.routes.resources import OBJECT_LIMIT
+from dashwright.api.stores import titles
+from dashwright.common.database.pool import Database
+from dashwright.common.document import read_json, write_json
+from dashwright.common.errors import BadRequest
+from dashwright.common.identity import Caller
+from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, REPOSITORY, SOURCE_PATH
+from dashwright.common.kinds.registry import DASHBOARD
+from dashwright.common.models.classic import ClassicBody, Text
+from dashwright.common.stores.resources import Stored
+
+_TAG: Final = "dashboards"
+_PROVISIONERS: Final = frozenset({REPOSITORY, FROM_FILE})
+
+
+class MetaBody(ClassicBody):
+    """What an answer of ``GET`` says of the dashboard's folder, sent back."""
+
+    folder_uid: Text = ""
+    folder_id: Number | None = None
+
+
+class DashboardBody(ClassicBody):
+    """``dashboard`` is the dashboard's JSON, with ``uid`` or ``id`` and ``version`` where it is to be replaced.
+
+    The folder is the first that is given of ``folder_uid``, ``folder_id`` and those of ``meta``.
+    """
+
+    dashboard: dict[str, Any]
+    folder_uid: Text = ""
+    folder_id: Number | None = None
+    meta: MetaBody = MetaBody()
+    is_folder: bool = False
+    overwrite: bool = False
+    message: Text = ""
+
+
+class TakeBackBody(ClassicBody):
+    """Without a folder, the one that it was in."""
+
+    folder_uid: Text | None = None
+
+
+class _Itself(ClassicBody):
+    """What a dashboard's JSON says of its own identity."""
+
+    uid: Text = ""
+    id: Number = 0
+    version: Number | None = None
+
+
+class _Handlers:
+    def __init__(self, database: Database, guard: Guard, dashboards: Dashboards) -> None:
+        self._database = database
+        self._guard = guard
+        self._dashboards = dashboards
+
+    async def save(self, call: Call) -> Answer:
+        body = await call.body()
+        wanted = await aside(len(body), partial(_read, body))
+        try:
+            stored = await self._dashboards.save(writer_of(call), wanted)
+        except VersionMismatch as error:
+            return json_answer(SaveRefused(status="version-mismatch", message=error.message), error.status)
+        return saved(stored)
+
+    async def get(self, call: Call) -> Answer:
+        caller = call.identity
+        stored = await self._dashboards.get(caller, call.parameters["uid"])
+        meta = await self._meta(call, stored)
+        return Answer(200, await aside(len(stored.spec), partial(_encode, meta, stored)), may_compress=True)
+
+    async def delete(self, call: Call) -> Answer:
+        stored = await self._dashboards.delete(writer_of(call), call.parameters["uid"])
+        title = stored.title
+        return json_answer(DashboardDeleted(title=title, message=f"Dashboard {title} deleted", uid=stored.name, id=stored.number))
+
+    async def take_back(self, call: Call) -> Answer:
+        body = await call.fields(TakeBackBody, fault="bad request data")
+        stored = await self._dashboards.take_back(writer_of(call), call.parameters["uid"], body.folder_uid)
+        title = stored.title
+        return json_answer(DashboardDeleted(title=title, message=f"Dashboard {title} restored", uid=stored.name, id=stored.number))
+
+    async def _meta(self, call: Call, stored: Stored) -> DashboardMeta:
+        caller, title = call.identity, stored.title
+        folder = await self._dashboards.folder_of(caller, stored)
+        told = await provenance(self._database, stored)
+        async with self._database.connection() as connection:
+            can_change = await is_editable(connection, stored)
+            marks = await titles.marks(connection, caller.user_id if caller.kind is Caller.USER else 0, caller.org_id, stored)
+        can = access(await self._guard.view(caller, caller.namespace), caller, stored, is_editable=can_change)
+        folder_title = folder.title if folder is not None else "" if stored.folder else "General"
+        annotations = told.annotations
+        return DashboardMeta(
+            can_save=can.can_save,
+            can_edit=can.can_edit,
+            can_admin=can.can_admin,
+            can_star=can.can_star,
+            can_delete=can.can_delete,
+            is_starred=marks.is_starred,
+            annotations_permissions=can.annotations_permissions,
+            slug=slug_of(title),
+            url=dashboard_url(stored.name, title),
+            created=told.created,
+            updated=told.updated,
+            updated_by=told.updated_by,
+            created_by=told.created_by,
+            version=stored.generation,
+            has_acl=marks.has_rules,
+            api_version=stored.stored_version,
+            folder_id=0 if folder is None else folder.number,
+            folder_uid=stored.folder or "",
+            folder_title=folder_title,
+            folder_url="" if folder is None else folder_url(folder.name, folder_title),
+            provisioned=annotations.get(MANAGED_BY) in _PROVISIONERS,
+            provisioned_external_id=annotations.get(SOURCE_PATH, ""),
+        )
+
+
+def routes(database: Database, guard: Guard, dashboards: Dashboards) -> list[Route]:
+    handlers = _Handlers(database, guard, dashboards)
+    one = "/api/dashboards/uid/{uid}"
+    save = Operation(
+        "postDashboard",
+        "save a dashboard: make it, or replace it",
+        _TAG,
+        DashboardBody,
+        {200: DashboardSaved, 412: SaveRefused},
+        errors=(404, 409, 422),
+        description="A new dashboard needs dashboards:create as well.",
+    )
+    get = Operation("getDashboardByUID", "one dashboard", _TAG, answers={200: DashboardShape}, errors=(404,))
+    delete = Operation("deleteDashboardByUID", "remove a dashboard", _TAG, answers={200: DashboardDeleted}, errors=(404,))
+    take_back = Operation(
+        "restoreDeletedDashboardByUID",
+        "make a deleted dashboard again, as it was",
+        _TAG,
+        TakeBackBody,
+        {200: DashboardDeleted},
+        errors=(404, 409, 422),
+    )
+    return [
+        Route("POST", "/api/dashboards/db", handlers.save, _needs("update"), save, body_limit=OBJECT_LIMIT, audit=SAVE),
+        Route("GET", one, handlers.get, _needs("get"), get),
+        Route("DELETE", one, handlers.delete, _needs("delete"), delete, audit=event_of(DASHBOARD, "delete")),
+        Route("PATCH", f"{one}/trash", handlers.take_back, _needs("create"), take_back, audit=RESTORE),
+    ]
+
+
+def writer_of(call: Call) -> By:
+    """The caller, as who they own what they write by this API."""
+    return By(call.identity, call.actor, manager=MANAGER, created=200)
+
+
+def saved(stored: Stored) -> Answer:
+    return json_answer(
+        DashboardSaved(
+            id=stored.number,
+            uid=stored.name,
+            url=dashboard_url(stored.name, stored.title),
+            status="success",
+            version=stored.generation,
+            slug=slug_of(stored.title),
+            folder_uid=stored.folder or "",
+        )
+    )
+
+
+def body_of(stored: Stored, spec: str, generation: int) -> bytes:
+    """The dashboard's JSON as this API shows it, with ``id``, ``uid`` and ``version``."""
+    known = {"id": stored.number, "uid": stored.name, "version": generation}
+    return write_json(read_json(spec) | known)
+
+
+def _needs(verb: str) -> Permission:
+    return Permission(DASHBOARD.actions[verb], by_object=True)
+
+
+def _encode(meta: DashboardMeta, stored: Stored) -> bytes:
+    return b'{"meta":' + meta.to_json() + b',"dashboard":' + body_of(stored, stored.spec, stored.generation) + b"}"
+
+
+def _read(body: bytes) -> Save:
+    """Raises BadRequest."""
+    given = exact(body, DashboardBody)
+    if given.is_folder:
+        raise BadRequest("a folder is not saved as a dashboard; use /api/folders")
+    try:
+        itself = _Itself.model_validate({name: given.dashboard.get(name) for name in _Itself.model_fields})
+    except ValidationError as error:
+        raise BadRequest("uid must be a text, id and version whole numbers") from error
+    uids = [uid for uid in (given.folder_uid, None if given.folder_id is not None else given.meta.folder_uid) if uid]
+    numbers = [number for number in (given.folder_id, given.meta.folder_id) if number is not None]
+    return Save(
+        spec=given.dashboard,
+        uid=itself.uid,
+        number=itself.id,
+        version=itself.version,
+        folder_uid=uids[0] if uids else None,
+        folder_number=numbers[0] if numbers else None,
+        message=given.message,
+        overwrite=given.overwrite,
+        size=len(body),
+    )

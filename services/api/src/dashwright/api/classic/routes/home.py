@@ -1,0 +1,113 @@
+"""``/api/dashboards/home``: what the caller begins with."""
+
+from typing import Final
+
+from dashwright.api.access.policy import Guard
+from dashwright.api.domain.classic import dashboard_url
+from dashwright.api.http.answer import Answer, json_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import SIGNED_IN, Operation, Route
+from dashwright.api.models.classic_objects import DashboardMeta, DashboardShape, HomeShape
+from dashwright.api.stores import preferences
+from dashwright.common.database.pool import Database
+from dashwright.common.identity import Caller
+from dashwright.common.kinds.registry import DASHBOARD
+
+_NEVER: Final = "0001-01-01T00:00:00Z"
+
+
+def _place(x: int, y: int, width: int, height: int) -> dict[str, int]:
+    return {"x": x, "y": y, "w": width, "h": height}
+
+
+_META: Final = DashboardMeta(
+    can_save=False,
+    can_edit=False,
+    can_admin=False,
+    can_star=False,
+    can_delete=False,
+    slug="",
+    url="",
+    created=_NEVER,
+    updated=_NEVER,
+    updated_by="",
+    created_by="",
+    version=0,
+    is_home=True,
+    folder_id=0,
+    folder_uid="",
+    folder_title="General",
+    folder_url="",
+    provisioned=False,
+    provisioned_external_id="",
+)
+_WELCOME: Final = {"id": 1, "type": "welcome", "title": "", "transparent": False, "datasource": None, "gridPos": _place(0, 0, 24, 3)}
+_GETTING_STARTED: Final = {"id": 123123, "type": "gettingstarted", "gridPos": _place(0, 3, 24, 9)}
+_LIST: Final = {
+    "id": 3,
+    "type": "dashlist",
+    "title": "Dashboards",
+    "datasource": None,
+    "folderId": 0,
+    "gridPos": _place(0, 12, 12, 15),
+    "links": [],
+    "options": {
+        "folderId": 0,
+        "maxItems": 30,
+        "query": "",
+        "showHeadings": True,
+        "showRecentlyViewed": True,
+        "showSearch": False,
+        "showStarred": True,
+        "tags": [],
+    },
+}
+_NEWS: Final = {
+    "id": 4,
+    "type": "news",
+    "title": "News",
+    "datasource": None,
+    "gridPos": _place(12, 12, 12, 15),
+    "links": [],
+    # No feed: nobody's browser is sent elsewhere.
+    "options": {"feedUrl": ""},
+}
+_DASHBOARD: Final = {
+    "title": "Home",
+    "editable": False,
+    "links": [],
+    "panels": [_WELCOME, _LIST, _NEWS, _GETTING_STARTED],
+    "schemaVersion": 22,
+    "tags": [],
+    "templating": {"list": []},
+    "time": {"from": "now-6h", "to": "now"},
+    "timepicker": {
+        "hidden": True,
+        "refresh_intervals": ["5s", "10s", "30s", "1m", "5m", "15m", "30m", "1h", "2h", "1d"],
+        "type": "timepicker",
+    },
+    "timezone": "browser",
+}
+BUILT_IN: Final = {"meta": {**_META.model_dump(by_alias=True, exclude_none=True), "annotationsPermissions": None}, "dashboard": _DASHBOARD}
+"""The home of a caller for whom none is chosen: the panels that clients draw without a data source."""
+
+
+def routes(database: Database, guard: Guard) -> list[Route]:
+    async def home(call: Call) -> Answer:
+        caller = call.identity
+        user_id = caller.user_id if caller.kind is Caller.USER else 0
+        view = await guard.view(caller, caller.namespace)
+        async with database.connection() as connection:
+            chosen = await preferences.homes(connection, caller.org_id, user_id)
+        for found in chosen:
+            if view.may(DASHBOARD.actions["get"], DASHBOARD, found.name, found.folder):
+                return json_answer(HomeShape(redirect_uri=dashboard_url(found.name, found.title)))
+        return json_answer(BUILT_IN)
+
+    operation = Operation(
+        "getHomeDashboard",
+        "where the dashboard lies that the caller, a team of theirs or the organization chose, or an empty one",
+        "dashboards",
+        answers={200: HomeShape | DashboardShape},
+    )
+    return [Route("GET", "/api/dashboards/home", home, SIGNED_IN, operation)]

@@ -1,0 +1,272 @@
+"""``/api/library-elements``: panels that dashboards share, and the dashboards that show them."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final
+
+import orjson
+
+from dashwright.api.access.policy import Guard
+from dashwright.api.classic.library_elements import PANEL, Element, LibraryElements, not_found
+from dashwright.api.classic.routes.dashboards import writer_of
+from dashwright.api.classic.routes.reading import Number, exact
+from dashwright.api.classic.routes.shown import Maker, people
+from dashwright.api.domain.access.object_scope import EVERYTHING, NOTHING
+from dashwright.api.domain.access.view import View
+from dashwright.api.domain.avatars import avatar_url
+from dashwright.api.domain.events import event_of
+from dashwright.api.domain.times import shown
+from dashwright.api.http.answer import Answer, json_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.denial import denied
+from dashwright.api.http.integers import integer_of
+from dashwright.api.http.routing import Operation, Permission, Route
+from dashwright.api.models.library_elements import (
+    Connection,
+    ConnectionsAnswer,
+    ElementAnswer,
+    ElementDeleted,
+    ElementHead,
+    ElementMaker,
+    ElementMeta,
+    ElementPageAnswer,
+    ElementsAnswer,
+)
+from dashwright.api.resources.writing.writer import aside
+from dashwright.api.routes.resources import OBJECT_LIMIT
+from dashwright.api.stores import library_elements
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import BadRequest
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER, LIBRARY_PANEL
+from dashwright.common.models.classic import ClassicBody, Name, Text
+
+_TAG: Final = "library elements"
+_PAGE: Final = 100
+_LARGEST_PAGE: Final = 1000
+_MOST_PAGES: Final = 1_000_000_000
+_ROOT: Final = frozenset({"general", ""})
+_QUERY: Final = {
+    "searchString": "part of the name or of the description",
+    "kind": "1 for panels; there is no other",
+    "sortDirection": "alpha-asc, or alpha-desc: by name from the end",
+    "typeFilter": "types of panels, with commas between",
+    "excludeUid": "not this one",
+    "folderFilterUIDs": "uids of folders, with commas between; general is the root",
+    "folderFilter": "the same by number, 0 is the root",
+    "perPage": "at most 1000; 100",
+    "page": "from 1",
+}
+
+
+class CreateLibraryElementCommand(ClassicBody):
+    """``model`` is the panel's JSON."""
+
+    uid: Text = ""
+    name: Name = ""
+    kind: int = PANEL
+    folder_uid: Text | None = None
+    folder_id: Number | None = None
+    model: dict[str, Any]
+
+
+class ElementChange(ClassicBody):
+    """What is not given stays; ``version`` is the one that is to be changed."""
+
+    uid: Text = ""
+    name: Name = ""
+    kind: int = PANEL
+    folder_uid: Text | None = None
+    folder_id: Number | None = None
+    model: dict[str, Any] | None = None
+    version: Number = 0
+
+
+class _Handlers:
+    def __init__(self, database: Database, guard: Guard, elements: LibraryElements) -> None:
+        self._database = database
+        self._guard = guard
+        self._elements = elements
+
+    async def list(self, call: Call) -> Answer:
+        caller, query = call.identity, call.query
+        limit, page = call.number("perPage", _PAGE, least=1, most=_LARGEST_PAGE), call.number("page", 1, least=1, most=_MOST_PAGES)
+        view = await self._guard.view(caller, caller.namespace)
+        async with self._database.connection() as connection:
+            wanted = library_elements.Wanted(
+                caller.org_id,
+                view.scope(LIBRARY_PANEL) if query.get("kind", str(PANEL)) == str(PANEL) else NOTHING,
+                containing=query.get("searchString", ""),
+                types=_listed(query.get("typeFilter", "")),
+                folders=["" if uid in _ROOT else uid for uid in _listed(query.get("folderFilterUIDs", ""))],
+                folder_numbers=_numbers(query.get("folderFilter", "")),
+                but=_listed(query.get("excludeUid", "")),
+                descending=query.get("sortDirection") == "alpha-desc",
+            )
+            found = await library_elements.search(connection, wanted, limit=limit, offset=(page - 1) * limit)
+        encoded = await self._encoded(call, view, found.elements)
+        head = f'{{"result":{{"totalCount":{found.total},"page":{page},"perPage":{limit},"elements":['
+        return Answer(200, head.encode() + b",".join(encoded) + b"]}}", may_compress=True)
+
+    async def create(self, call: Call) -> Answer:
+        body = await call.body()
+        given = await aside(len(body), partial(exact, body, CreateLibraryElementCommand))
+        wanted = Element(given.name.strip() or None, given.kind, given.model, given.folder_uid, given.folder_id, len(body))
+        return await self._answer(call, await self._elements.create(writer_of(call), given.uid, wanted))
+
+    async def get(self, call: Call) -> Answer:
+        return await self._answer(call, call.parameters["uid"])
+
+    async def by_name(self, call: Call) -> Answer:
+        caller = call.identity
+        view = await self._guard.view(caller, caller.namespace)
+        wanted = library_elements.Wanted(caller.org_id, view.scope(LIBRARY_PANEL), name=call.parameters["name"])
+        async with self._database.connection() as connection:
+            found = await library_elements.search(connection, wanted, limit=_LARGEST_PAGE, offset=0)
+        if not found.elements:
+            raise not_found()
+        return Answer(200, b'{"result":[' + b",".join(await self._encoded(call, view, found.elements)) + b"]}", may_compress=True)
+
+    async def change(self, call: Call) -> Answer:
+        body, uid = await call.body(), call.parameters["uid"]
+        given = await aside(len(body), partial(exact, body, ElementChange))
+        if given.uid not in ("", uid):
+            raise BadRequest("the uid of a library element cannot be changed")
+        kept = given.folder_uid is None and given.folder_id is not None and given.folder_id < 0
+        number = None if kept else given.folder_id
+        wanted = Element(given.name.strip() or None, given.kind, given.model, given.folder_uid, number, len(body))
+        await self._elements.change(writer_of(call), uid, wanted, given.version)
+        return await self._answer(call, uid)
+
+    async def delete(self, call: Call) -> Answer:
+        stored = await self._elements.delete(writer_of(call), call.parameters["uid"])
+        return json_answer(ElementDeleted(id=stored.number, message="Library element deleted"))
+
+    async def connections(self, call: Call) -> Answer:
+        caller = call.identity
+        element = await self._one(call, await self._guard.view(caller, caller.namespace), call.parameters["uid"])
+        scope = (await self._guard.view(caller, caller.namespace)).scope(DASHBOARD)
+        async with self._database.connection() as connection:
+            found = await library_elements.connections(connection, caller.org_id, element.uid, scope)
+        makers = await people(self._database, {dashboard.created_by for dashboard in found})
+        connected = [
+            Connection(
+                id=dashboard.number,
+                element_id=element.number,
+                connection_id=dashboard.number,
+                connection_uid=dashboard.uid,
+                created=shown(dashboard.created_at),
+                created_by=_maker(makers[dashboard.created_by]),
+            )
+            for dashboard in found
+        ]
+        return json_answer(ConnectionsAnswer(result=connected))
+
+    async def _answer(self, call: Call, uid: str) -> Answer:
+        view = await self._guard.view(call.identity, call.identity.namespace)
+        element = await self._one(call, view, uid)
+        return Answer(200, b'{"result":' + (await self._encoded(call, view, [element]))[0] + b"}", may_compress=True)
+
+    async def _one(self, call: Call, view: View, uid: str) -> library_elements.Element:
+        wanted = library_elements.Wanted(call.identity.org_id, EVERYTHING, uids=[uid])
+        async with self._database.connection() as connection:
+            found = await library_elements.search(connection, wanted, limit=1, offset=0)
+        if not found.elements:
+            raise not_found()
+        action = LIBRARY_PANEL.actions["get"]
+        if not view.may(action, LIBRARY_PANEL, uid, found.elements[0].folder):
+            raise denied(action)
+        return found.elements[0]
+
+    async def _encoded(self, call: Call, view: View, elements: Sequence[library_elements.Element]) -> Sequence[bytes]:
+        """Each element with its body as it is stored."""
+        makers = await people(self._database, {maker for element in elements for maker in (element.created_by, element.updated_by)})
+        return [_encode(element, call.identity.org_id, view, makers) for element in elements]
+
+
+def _encode(element: library_elements.Element, org_id: int, view: View, makers: dict[str, Maker]) -> bytes:
+    folder, title = element.folder, "General"
+    if folder is not None:
+        is_told = view.may(FOLDER.actions["get"], FOLDER, folder, element.folder_parent)
+        title = (element.folder_title or "") if is_told else ""
+    meta = ElementMeta(
+        folder_name=title,
+        folder_uid=folder or "",
+        connected_dashboards=element.connections,
+        created=shown(element.created_at),
+        updated=shown(element.updated_at),
+        created_by=_maker(makers[element.created_by]),
+        updated_by=_maker(makers[element.updated_by]),
+    )
+    head = ElementHead(
+        id=element.number,
+        org_id=org_id,
+        folder_id=element.folder_number or 0,
+        folder_uid=folder or "",
+        uid=element.uid,
+        name=element.name,
+        type=element.type,
+        description=element.description,
+        version=element.generation,
+        meta=meta,
+    )
+    return head.to_json()[:-1] + b',"model":' + _model(element.spec).encode() + b"}"
+
+
+def _model(spec: str) -> str:
+    """Return a panel's body with its description, which is empty where the body has none."""
+    given = orjson.loads(spec)
+    if "description" in given:
+        return spec
+    return f'{{"description":""{"," if given else ""}{spec[1:]}'
+
+
+def _maker(known: Maker) -> ElementMaker:
+    return ElementMaker(id=known.number, name=known.login, avatar_url=avatar_url(known.email, known.login))
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",")] if text else []
+
+
+def _numbers(text: str) -> list[int]:
+    """What is no number is left out; where nothing is left, no folder has the number."""
+    return [number for part in _listed(text) if (number := integer_of(part)) is not None] or ([-1] if text else [])
+
+
+def routes(database: Database, guard: Guard, elements: LibraryElements) -> list[Route]:
+    handlers = _Handlers(database, guard, elements)
+    path, actions = "/api/library-elements", LIBRARY_PANEL.actions
+    one = f"{path}/{{uid}}"
+
+    def needs(verb: str) -> Permission:
+        return Permission(actions[verb], by_object=True)
+
+    listing = Operation(
+        "getLibraryElements",
+        "library panels, by name",
+        _TAG,
+        answers={200: ElementPageAnswer},
+        query=_QUERY,
+        parameters={"kind": int, "perPage": int, "page": int},
+    )
+    create = Operation(
+        "createLibraryElement", "make a library panel", _TAG, CreateLibraryElementCommand, {200: ElementAnswer}, errors=(404, 422)
+    )
+    by_name = Operation("getLibraryElementByName", "the library panels of that name", _TAG, answers={200: ElementsAnswer}, errors=(404,))
+    get = Operation("getLibraryElementByUID", "one library panel", _TAG, answers={200: ElementAnswer}, errors=(404,))
+    change = Operation(
+        "updateLibraryElement", "change a library panel", _TAG, ElementChange, {200: ElementAnswer}, errors=(404, 409, 412, 422)
+    )
+    delete = Operation("deleteLibraryElementByUID", "remove a library panel", _TAG, answers={200: ElementDeleted}, errors=(404,))
+    connections = Operation(
+        "getLibraryElementConnections", "the dashboards that show a library panel", _TAG, answers={200: ConnectionsAnswer}, errors=(404,)
+    )
+    return [
+        Route("GET", path, handlers.list, needs("list"), listing),
+        Route("POST", path, handlers.create, needs("create"), create, body_limit=OBJECT_LIMIT, audit=event_of(LIBRARY_PANEL, "create")),
+        Route("GET", f"{path}/name/{{name}}", handlers.by_name, needs("list"), by_name),
+        Route("GET", one, handlers.get, needs("get"), get),
+        Route("PATCH", one, handlers.change, needs("patch"), change, body_limit=OBJECT_LIMIT, audit=event_of(LIBRARY_PANEL, "update")),
+        Route("DELETE", one, handlers.delete, needs("delete"), delete, audit=event_of(LIBRARY_PANEL, "delete")),
+        Route("GET", f"{one}/connections", handlers.connections, needs("get"), connections),
+    ]

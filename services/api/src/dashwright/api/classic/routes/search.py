@@ -1,0 +1,198 @@
+"""``/api/search``: dashboards and folders by title, tags, folder and stars. Whoever may read neither finds nothing."""
+
+from datetime import timedelta
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from dashwright.api.access.policy import Guard
+from dashwright.api.domain.access.object_scope import NOTHING
+from dashwright.api.domain.access.view import deleter_of
+from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
+from dashwright.api.domain.times import shown
+from dashwright.api.http.answer import Answer, answered_500, json_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.integers import integer_of
+from dashwright.api.http.routing import SIGNED_IN, Operation, Route
+from dashwright.api.models.answering import Message
+from dashwright.api.models.classic_objects import FoundItem, SortOption, SortOptions
+from dashwright.api.stores import titles
+from dashwright.common.database.pool import Database
+from dashwright.common.identity import Caller
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER
+from dashwright.common.models.classic import ClassicBody, Text
+
+_PAGE: Final = 1000
+_LARGEST_PAGE: Final = 5000
+_MOST_PAGES: Final = 1_000_000_000
+_DASHBOARDS: Final = "dash-db"
+_FOLDERS: Final = "dash-folder"
+_TYPES: Final = frozenset({_DASHBOARDS, _FOLDERS})
+_ROOT: Final = frozenset({"general", ""})
+_QUERY: Final = {
+    "query": "part of the title",
+    "tag": "a tag that dashboards must have; may be repeated",
+    "type": "dash-db or dash-folder",
+    "dashboardUIDs": "only these; may be repeated",
+    "dashboardIds": "only these; may be repeated",
+    "folderUIDs": "only what lies in these folders, general is the root; may be repeated",
+    "folderIds": "the same by number, 0 is the root; where only folders are asked for, also these folders themselves; may be repeated",
+    "starred": "only the caller's starred dashboards",
+    "deleted": "dashboards in the trash instead, for others than Admins their own; of the others query, dashboardUIDs and folderUIDs count",
+    "sort": "alpha-asc, or alpha-desc: by title from the end",
+    "limit": "at most 5000; 1000",
+    "page": "from 1",
+}
+_PARAMETERS: Final = {
+    "tag": list[str],
+    "dashboardUIDs": list[str],
+    "dashboardIds": list[int],
+    "folderUIDs": list[str],
+    "folderIds": list[int],
+    "starred": bool,
+    "deleted": bool,
+    "limit": int,
+    "page": int,
+}
+_ORDERS: Final = (("alpha-asc", "A\N{EN DASH}Z", "ascending"), ("alpha-desc", "Z\N{EN DASH}A", "descending"))
+_SORTING: Final = SortOptions(
+    sort_options=[
+        SortOption(name=name, display_name=f"Alphabetically ({span})", description=f"Sort results in an alphabetically {order} order")
+        for name, span, order in _ORDERS
+    ]
+)
+_MANY: Final = Field(max_length=10_000)
+
+Numbers = Annotated[list[Annotated[int, Field(ge=-(2**63), lt=2**63)]], _MANY]
+Texts = Annotated[list[Text], _MANY]
+
+
+class Asked(ClassicBody):
+    """A search, as the body of a POST has it and as a query means it; what is empty asks for nothing."""
+
+    query: Text = ""
+    tag: Texts = Field(default_factory=list)
+    type: Texts = Field(default_factory=list)
+    dashboard_uids: Texts = Field(default_factory=list, alias="dashboardUIDs")
+    dashboard_ids: Numbers = Field(default_factory=list)
+    folder_uids: Texts = Field(default_factory=list, alias="folderUIDs")
+    folder_ids: Numbers = Field(default_factory=list)
+    starred: bool = False
+    deleted: bool = False
+    sort: Literal["", "alpha-asc", "alpha-desc"] = ""
+    limit: int = _PAGE
+    page: int = 1
+
+
+class _Handlers:
+    def __init__(self, database: Database, guard: Guard, kept: timedelta) -> None:
+        self._database = database
+        self._guard = guard
+        self._kept = kept
+
+    async def by_query(self, call: Call) -> Answer:
+        return await self._search(call, _asked(call))
+
+    async def by_body(self, call: Call) -> Answer:
+        return await self._search(call, await call.fields(Asked, fault="bad request data"))
+
+    async def sorting(self, _: Call) -> Answer:
+        return json_answer(_SORTING)
+
+    async def _search(self, call: Call, asked: Asked) -> Answer:
+        if not _TYPES.issuperset(asked.type):
+            return answered_500(f"Search failed: type must be {_DASHBOARDS} or {_FOLDERS}")
+        caller = call.identity
+        view = await self._guard.view(caller, caller.namespace)
+        types = frozenset(asked.type) or _TYPES
+        wanted = titles.Search(
+            caller.org_id,
+            caller.user_id if caller.kind is Caller.USER else 0,
+            dashboards=view.scope(DASHBOARD) if _DASHBOARDS in types else NOTHING,
+            containers=view.scope(FOLDER),
+            folders_too=_FOLDERS in types,
+            containing=asked.query,
+            names=asked.dashboard_uids,
+            numbers=asked.dashboard_ids,
+            folders=["" if uid in _ROOT else uid for uid in asked.folder_uids],
+            folder_numbers=asked.folder_ids,
+            by_own_number=types == {_FOLDERS},
+            tags=asked.tag,
+            starred=asked.starred,
+            descending=asked.sort == "alpha-desc",
+            deleted_by=deleter_of(caller),
+        )
+        limit = min(asked.limit, _LARGEST_PAGE) if asked.limit > 0 else _PAGE
+        offset = (min(max(asked.page, 1), _MOST_PAGES) - 1) * limit
+        async with self._database.connection() as connection:
+            found = await (titles.deleted if asked.deleted else titles.search)(connection, wanted, limit=limit, offset=offset)
+        return json_answer([self._shown(item, caller.org_id) for item in found])
+
+    def _shown(self, item: titles.Item, org_id: int) -> FoundItem:
+        address = folder_url if item.is_folder else dashboard_url
+        found = FoundItem(
+            id=item.number,
+            uid=item.name,
+            org_id=org_id,
+            title=item.title,
+            uri=f"db/{slug_of(item.title)}",
+            url=address(item.name, item.title),
+            type="dash-folder" if item.is_folder else "dash-db",
+            tags=list(item.tags),
+            is_starred=item.is_starred,
+        )
+        if item.folder is not None and item.folder_number is not None and item.folder_title is not None:
+            found.folder_id = item.folder_number
+            found.folder_uid = item.folder
+            found.folder_title = item.folder_title
+            found.folder_url = folder_url(item.folder, item.folder_title)
+        if item.deleted_at is not None:
+            found.is_deleted = True
+            found.permanently_delete_date = shown(item.deleted_at + self._kept)
+        return found
+
+
+def routes(database: Database, guard: Guard, *, trash_days: int) -> list[Route]:
+    handlers = _Handlers(database, guard, timedelta(days=trash_days))
+    answers = {200: list[FoundItem], 500: Message}
+    search = Operation(
+        "search",
+        "dashboards and folders, by title",
+        "search",
+        answers=answers,
+        query=_QUERY,
+        parameters=_PARAMETERS,
+    )
+    post = Operation("searchByBody", "the same, for more names than an address holds", "search", Asked, answers)
+    sorting = Operation("listSortOptions", "the orders that sort takes", "search", answers={200: SortOptions})
+    return [
+        Route("GET", "/api/search/sorting", handlers.sorting, SIGNED_IN, sorting),
+        Route("GET", "/api/search", handlers.by_query, SIGNED_IN, search),
+        Route("POST", "/api/search", handlers.by_body, SIGNED_IN, post),
+    ]
+
+
+def _asked(call: Call) -> Asked:
+    def texts(name: str) -> list[str]:
+        return call.query.getall(name, [])
+
+    def numbers(name: str) -> list[int]:
+        """What is no number is left out, as clients' servers do; where nothing is left, no object has the number."""
+        given = texts(name)
+        return [number for text in given if (number := integer_of(text)) is not None] or ([-1] if given else [])
+
+    sort = call.query.get("sort", "")
+    return Asked(
+        query=call.query.get("query", ""),
+        tag=texts("tag"),
+        type=texts("type"),
+        dashboardUIDs=texts("dashboardUIDs") or texts("dashboardUID"),
+        dashboardIds=numbers("dashboardIds"),
+        folderUIDs=texts("folderUIDs"),
+        folderIds=numbers("folderIds"),
+        starred=call.switch("starred"),
+        deleted=call.switch("deleted"),
+        sort="alpha-desc" if sort == "alpha-desc" else "",
+        limit=call.number("limit", _PAGE, least=1, most=_LARGEST_PAGE),
+        page=call.number("page", 1, least=1, most=_MOST_PAGES),
+    )

@@ -1,0 +1,1 @@
+"""Pictures of dashboards and the pages that show them."""

@@ -1,0 +1,102 @@
+"""``GET /d/{uid}``: a page for people that shows a dashboard, and what every page that shows one is made of."""
+
+import base64
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Final
+
+import structlog
+
+from dashwright.api.classic.dashboards import Dashboards, not_found
+from dashwright.api.http import html
+from dashwright.api.http.answer import Answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import Content, Operation, Permission, Route
+from dashwright.api.pictures.render import asking_of, drawing_of
+from dashwright.api.workers.pictures import Drawings, Picture
+from dashwright.common import media
+from dashwright.common.errors import DashwrightError, Forbidden
+from dashwright.common.identity import Identity
+from dashwright.common.kinds.registry import DASHBOARD
+from dashwright.common.models.pictures import Drawing
+
+_log = structlog.get_logger()
+
+CONTENT: Final = Content(str, ("text/html",))
+QUERY: Final = {
+    "from": "where the time range begins; by default the dashboard's own",
+    "to": "where it ends",
+    "theme": "light or dark (the default)",
+}
+
+
+def routes(dashboards: Dashboards, drawings: Drawings) -> list[Route]:
+    """Takes the right to read the dashboard, and for the picture that to query data sources."""
+
+    async def show(call: Call) -> Answer:
+        drawing, uid = drawing_of(call), call.parameters["uid"]
+        try:
+            stored = await dashboards.get(call.identity, uid)
+        except Forbidden as error:  # a page for people tells nobody of what they may not see
+            raise not_found() from error
+        drawn = await drawn_for(call.identity, stored.spec, drawing, drawings)
+        return page(stored.title or uid, f"{uid}, version {stored.generation}", drawn)
+
+    def operation(operation_id: str) -> Operation:
+        return Operation(
+            operation_id,
+            "a page that shows a dashboard",
+            "dashboards",
+            answers={200: CONTENT},
+            query=QUERY,
+            errors=(404,),
+            description="Takes dashboards:read on the dashboard, and datasources:query for the picture.",
+        )
+
+    needs, one = Permission(DASHBOARD.actions["get"], by_object=True), "/d/{uid}"
+    return [
+        Route("GET", one, show, needs, operation("showDashboard")),
+        Route("GET", f"{one}/{{slug}}", show, needs, operation("showDashboardWithSlug")),
+    ]
+
+
+async def drawn_for(caller: Identity, spec: str, drawing: Drawing, drawings: Drawings) -> Picture | str:
+    """The picture of the dashboard whose JSON is ``spec``, or why there is none."""
+    try:
+        return await drawings.draw(spec, drawing, asking_of(caller))
+    except DashwrightError as error:
+        _log.info("page_without_picture", reason=error.message)
+        return error.message
+
+
+def page(
+    title: str, where: str, drawn: Picture | str, problems: Sequence[str] = (), advice: Mapping[str, Sequence[str]] | None = None
+) -> Answer:
+    """Return the page. All are plain texts; ``where`` says which dashboard it is, ``advice`` are groups of remarks by their names.
+
+    The page has no script and loads nothing: the picture is in it. Problems are above it, advice below.
+    """
+    body = f'<p class="quiet">{escape(where)}</p>{_listed(problems)}{_shown(drawn, escape(title))}{_grouped(advice or {})}'
+    return html.page(title, body)
+
+
+def _listed(problems: Sequence[str]) -> str:
+    return f"<h2>Problems</h2>{_items(problems)}" if problems else ""
+
+
+def _items(texts: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{escape(each)}</li>' for each in texts)}</ul>"
+
+
+def _grouped(advice: Mapping[str, Sequence[str]]) -> str:
+    groups = "".join(
+        f"<details><summary>{escape(name)} ({len(texts)})</summary>{_items(texts)}</details>" for name, texts in advice.items()
+    )
+    return f"<h2>Lint</h2>{groups}" if groups else ""
+
+
+def _shown(drawn: Picture | str, name: str) -> str:
+    if isinstance(drawn, str):
+        return f"<p>{escape(drawn)}</p>"
+    kind = media.SVG if drawn.media_type == media.SVG else media.PNG
+    return f'<img alt="{name}" src="data:{kind};base64,{base64.b64encode(drawn.body).decode()}">'

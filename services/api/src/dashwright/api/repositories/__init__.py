@@ -1,0 +1,1 @@
+"""Repositories: configuration, files, webhooks and submissions from the message queue."""

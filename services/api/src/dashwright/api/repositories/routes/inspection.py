@@ -1,0 +1,94 @@
+"""Whether a repository can be read, and what its git host has: branches and commits. The jobs worker answers."""
+
+from typing import Final
+
+from dashwright.api.http.answer import Answer, json_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import Content, Operation, Permission, Route
+from dashwright.api.repositories.configurations import Configurations
+from dashwright.api.repositories.routes.place import ONE
+from dashwright.api.resources import described, formats, options
+from dashwright.api.workers.repository_probe import RepositoryProbe
+from dashwright.api.workers.repository_worker import RepositoryWorker, due
+from dashwright.common.errors import BadRequest, Invalid
+from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.media import JSON, YAML
+from dashwright.common.models.provisioning import RepositorySpec, RepositoryType
+from dashwright.common.models.repository_calls import HistoryRequest, RefsRequest, TrialAnswer, TrialRequest
+from dashwright.common.models.repository_views import ErrorDetails, HistoryList, RefList, TestResults
+
+_FAILED: Final = Content({"anyOf": [{"$ref": "#/components/schemas/TestResults"}, {"$ref": "#/components/schemas/Status"}]})
+
+
+def routes(configurations: Configurations, worker: RepositoryWorker, probe: RepositoryProbe) -> list[Route]:
+
+    async def test(call: Call) -> Answer:
+        options.is_dry_run(call)
+        namespace, name = call.parameters["namespace"], call.parameters["name"]
+        try:
+            spec = await _configuration(configurations, call, namespace, name)
+        except Invalid as error:
+            causes = [ErrorDetails(type=cause.reason, field=cause.field, detail=cause.message) for cause in error.causes]
+            return _results(error.status, causes or [ErrorDetails(type="FieldValueInvalid", detail=error.message)])
+        answer = await worker.ask(TrialRequest(namespace=namespace, name=name, spec=spec), due=due())
+        tested = TrialAnswer.model_validate_json(answer)
+        if tested.message is None:
+            return _results(200, [])
+        return _results(400, [ErrorDetails(type="FieldValueInvalid", field=tested.field, detail=tested.message)])
+
+    async def refs(call: Call) -> Answer:
+        return await told(RefsRequest(namespace=call.parameters["namespace"], name=call.parameters["name"]))
+
+    async def history(call: Call) -> Answer:
+        namespace, name = call.parameters["namespace"], call.parameters["name"]
+        path, ref = call.parameters.get("path", ""), call.query.get("ref", "")
+        return await told(HistoryRequest(namespace=namespace, name=name, path=path, ref=ref))
+
+    async def told(request: RefsRequest | HistoryRequest) -> Answer:
+        stored = await configurations.get(request.namespace, request.name)
+        if RepositorySpec.model_validate_json(stored.spec).type is RepositoryType.LOCAL:
+            raise BadRequest(f"this repository does not support {request.call}")
+        await probe.require_healthy(request.namespace, [stored])
+        return Answer(200, await worker.ask(request, due=due()), may_compress=True)
+
+    read, write = Permission("repositories:read"), Permission("repositories:write")
+    return [
+        Route("POST", f"{ONE}/test", test, write, _TEST),
+        Route("GET", f"{ONE}/refs", refs, read, _REFS),
+        Route("GET", f"{ONE}/history", history, write, _history("getRepositoryHistory", "the newest commits")),
+        Route("GET", f"{ONE}/history/{{path:rest}}", history, write, _history("getFileHistory", "the newest commits that touch a path")),
+    ]
+
+
+_REFS: Final = Operation("listRepositoryRefs", "the branches of the git host", REPOSITORY.group, answers={200: RefList}, errors=(404, 424))
+
+
+def _history(identifier: str, summary: str) -> Operation:
+    query = {"ref": "a branch, or a commit of the repository's own branch by all of its digits; by default that branch"}
+    return Operation(identifier, summary, REPOSITORY.group, answers={200: HistoryList}, query=query, errors=(404, 424))
+
+
+_TEST: Final = Operation(
+    "testRepository",
+    "whether a repository can be read",
+    REPOSITORY.group,
+    Content(described.shown(REPOSITORY), (JSON, YAML), optional=True),
+    {200: TestResults, 400: _FAILED, 422: _FAILED},
+    query={"dryRun": "All: accepted; a test keeps nothing in any case"},
+    parameters=described.typed(described.DRY_RUN),
+    errors=(404,),
+    description="Without a body, or with {}, the stored configuration is tried, else the one that is sent, which is not saved. "
+    "The name new stands for a repository that is not stored.",
+)
+
+
+async def _configuration(configurations: Configurations, call: Call, namespace: str, name: str) -> RepositorySpec:
+    tree = await formats.read_body(call) if (await call.body()).strip() else {}
+    if tree == {}:
+        return RepositorySpec.model_validate_json((await configurations.get(namespace, name)).spec)
+    return await configurations.of(tree, namespace, name, REPOSITORY.version)
+
+
+def _results(code: int, errors: list[ErrorDetails]) -> Answer:
+    results = TestResults(kind="TestResults", api_version=REPOSITORY.api_version(), code=code, success=not errors, errors=errors)
+    return json_answer(results, code)

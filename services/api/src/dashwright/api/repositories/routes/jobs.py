@@ -1,0 +1,154 @@
+"""Routes below one repository: asking for jobs, and looking at them."""
+
+import uuid
+from dataclasses import replace
+from typing import Any, Final
+
+import orjson
+
+from dashwright.api.domain import submissions
+from dashwright.api.domain.events import event_of
+from dashwright.api.http.answer import Answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import Content, Operation, Permission, Route
+from dashwright.api.jobs import Jobs
+from dashwright.api.repositories.routes.place import ONE
+from dashwright.api.resources import described, options
+from dashwright.api.resources.jobs import encode, encode_list
+from dashwright.api.workers.repository_worker import RepositoryWorker, due
+from dashwright.common.errors import BadRequest
+from dashwright.common.kinds.registry import JOB
+from dashwright.common.models.provisioning import Action, ExportJobOptions, JobSpec, SyncJobOptions
+from dashwright.common.models.repository_calls import PlanRequest
+from dashwright.common.models.repository_views import SyncPlan
+
+_LISTED = 100
+
+_PLAN_SECONDS: Final = 60.0
+"""How long the worker may look at everything, fetch included."""
+
+
+def routes(jobs: Jobs, worker: RepositoryWorker) -> list[Route]:
+    """``sync`` and ``export`` take the options of that action; ``jobs`` takes a JobSpec or a list of them. All answer 202.
+
+    A dry run of ``sync`` is answered by the worker with what it would do.
+    """
+
+    async def sync(call: Call) -> Answer:
+        if options.is_dry_run(call):
+            return await plan(call)
+        return await _submit(jobs, call, await _options_of(call, Action.SYNC))
+
+    async def plan(call: Call) -> Answer:
+        """Other branches are for those who may see every file."""
+        if ref := call.query.get("ref", ""):
+            call.demand("repositories:write")
+        wanted = await _options_of(call, Action.SYNC)
+        await jobs.check_plan(call.parameters["namespace"], wanted.specs)
+        return await planned(call, worker, ref)
+
+    async def export(call: Call) -> Answer:
+        return await _submit(jobs, call, await _options_of(call, Action.EXPORT))
+
+    async def submit(call: Call) -> Answer:
+        return await _submit(jobs, call, _jobs_of(call, await call.body()))
+
+    async def recent(call: Call) -> Answer:
+        found = await jobs.of_repository(call.parameters["namespace"], call.parameters["name"], limit=_LISTED)
+        return Answer(200, encode_list(found))
+
+    async def one(call: Call) -> Answer:
+        text = call.parameters["uid"]
+        try:
+            uid = uuid.UUID(text)
+        except ValueError as error:
+            raise BadRequest(f"invalid job uid: {text}") from error
+        job = await jobs.by_uid(call.parameters["namespace"], call.parameters["name"], uid)
+        return Answer(200, job.encode())
+
+    create, read, limit = Permission("jobs:create"), Permission("jobs:read"), submissions.LARGEST_BODY
+    asked = event_of(JOB, "create")
+    job, job_list = described.shown(JOB), described.listed(JOB)
+    return [
+        Route(
+            "POST",
+            f"{ONE}/sync",
+            sync,
+            create,
+            replace(
+                _asking("syncRepository", "ask for a sync job, or for what it would do", Content(SyncJobOptions, optional=True), job),
+                answers={200: SyncPlan, 202: job},
+                query={
+                    "dryRun": "All: nothing is done, and the answer tells what would be",
+                    "ref": "of a dry run: another branch or commit",
+                },
+            ),
+            audit=asked,
+        ),
+        Route(
+            "POST",
+            f"{ONE}/export",
+            export,
+            create,
+            _asking("exportRepository", "ask for an export job", Content(ExportJobOptions, optional=True), job),
+            audit=asked,
+        ),
+        Route(
+            "POST",
+            f"{ONE}/jobs",
+            submit,
+            create,
+            _asking("submitJobs", "ask for jobs", JobSpec | list[JobSpec], job | job_list),
+            body_limit=limit,
+            audit=asked,
+        ),
+        Route("GET", f"{ONE}/jobs", recent, read, _telling("listRepositoryJobs", "recent jobs", job_list)),
+        Route("GET", f"{ONE}/jobs/{{uid}}", one, read, _telling("getRepositoryJob", "one job, also after it ended", job)),
+    ]
+
+
+async def planned(call: Call, worker: RepositoryWorker, ref: str) -> Answer:
+    """What a sync of a repository would do, or of that state of it. What it is about only those learn who may see every file."""
+    may_see = call.evaluated.may("repositories:write")
+    request = PlanRequest(namespace=call.parameters["namespace"], name=call.parameters["name"], ref=ref, with_items=may_see)
+    return Answer(200, await worker.ask(request, due=due(_PLAN_SECONDS)), may_compress=True)
+
+
+def _asking(identifier: str, summary: str, request: Any, answer: Any) -> Operation:
+    return Operation(
+        identifier,
+        summary,
+        JOB.group,
+        request,
+        {202: answer},
+        query=described.DRY_RUN,
+        parameters=described.typed(described.DRY_RUN),
+        errors=(404, 409, 422, 424),
+    )
+
+
+def _telling(identifier: str, summary: str, answer: Any) -> Operation:
+    return Operation(identifier, summary, JOB.group, answers={200: answer}, errors=(404,))
+
+
+async def _options_of(call: Call, action: Action) -> submissions.JobSubmission:
+    """Return the job that the options of an action ask for; an empty body stands for the defaults."""
+    body = await call.body()
+    try:
+        asked = orjson.loads(body) if body.strip() else {}
+    except orjson.JSONDecodeError as error:
+        raise BadRequest(f"the body is not JSON: {error}") from error
+    return _jobs_of(call, orjson.dumps({"action": action.value, action.value: asked}))
+
+
+def _jobs_of(call: Call, body: bytes) -> submissions.JobSubmission:
+    return submissions.read_jobs(submissions.tree_of(body), call.parameters["namespace"], repository=call.parameters["name"])
+
+
+async def _submit(jobs: Jobs, call: Call, wanted: submissions.JobSubmission) -> Answer:
+    """Record the jobs, or return them as they would be recorded."""
+    namespace, dry_run = call.parameters["namespace"], options.is_dry_run(call)
+    submitted = await jobs.submit(
+        call.actor, call.identity, namespace, wanted.specs, metadata=wanted.metadata, is_list=wanted.is_list, dry_run=dry_run
+    )
+    return Answer(202, encode(submitted, is_list=wanted.is_list))

@@ -1,0 +1,51 @@
+"""``GET …/repositories/{name}/render/{id}``: a picture that was made for a comment; git hosts fetch it without credentials."""
+
+import re
+import uuid
+from typing import Final
+
+from dashwright.api.http.answer import Answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import PUBLIC, Operation, Route
+from dashwright.api.pictures.render import PICTURE, PICTURE_HEADERS
+from dashwright.api.repositories.routes.place import ONE
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import BadRequest, NotFound
+from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.stores import pictures
+
+_ID: Final = re.compile(r"[A-Za-z0-9-]+")
+
+
+def routes(database: Database) -> list[Route]:
+    async def picture(call: Call) -> Answer:
+        given = call.parameters["id"]
+        if not _ID.fullmatch(given):
+            raise BadRequest("invalid blob id")
+        async with database.connection() as connection:
+            found = await pictures.find(connection, call.parameters["namespace"], call.parameters["name"], _uuid(given))
+        if found is None:
+            raise _unknown()
+        return Answer(200, found.body, found.media_type, {**PICTURE_HEADERS, "Cache-Control": "private, max-age=86400, immutable"})
+
+    operation = Operation(
+        "getRepositoryPicture",
+        "a picture that a comment of a pull request points to",
+        REPOSITORY.group,
+        answers={200: PICTURE},
+        errors=(404,),
+        description=f"Without credentials, for whoever knows the id. The newest {pictures.KEPT} of a repository are kept, for 30 days.",
+    )
+    return [Route("GET", f"{ONE}/render/{{id}}", picture, PUBLIC, operation)]
+
+
+def _uuid(given: str) -> uuid.UUID:
+    """Raises NotFound for what is no id of ours."""
+    try:
+        return uuid.UUID(given)
+    except ValueError as error:
+        raise _unknown() from error
+
+
+def _unknown() -> NotFound:
+    return NotFound("there is no such picture; they are kept for 30 days")

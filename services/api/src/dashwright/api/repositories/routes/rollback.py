@@ -1,0 +1,105 @@
+"""Going back to what was synced before: which commits there are, and asking for one."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from dashwright.api.domain import unknown_fields
+from dashwright.api.domain.events import event_of
+from dashwright.api.http.answer import Answer, json_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import Content, Operation, Permission, Route
+from dashwright.api.jobs import Jobs
+from dashwright.api.repositories.routes.jobs import planned
+from dashwright.api.repositories.routes.place import ONE
+from dashwright.api.resources import described, options
+from dashwright.api.workers.repository_worker import RepositoryWorker
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import BadRequest, Cause, Invalid
+from dashwright.common.kinds.registry import JOB, REPOSITORY
+from dashwright.common.models.causes import sentence
+from dashwright.common.models.provisioning import Action, JobSpec, RepositorySpec, RepositoryType, RollbackOptions, SyncJobOptions
+from dashwright.common.models.repository_views import Revision, RevisionList, SyncPlan
+from dashwright.common.stores import resources, revisions
+
+_TOLD: Final = 10
+"""Commits that a refusal names."""
+
+
+def routes(jobs: Jobs, database: Database, worker: RepositoryWorker) -> list[Route]:
+    async def rollback(call: Call) -> Answer:
+        namespace, name = call.parameters["namespace"], call.parameters["name"]
+        wanted = await _wanted(call)
+        ref = _target(await known(namespace, name), wanted.ref)
+        spec = JobSpec(action=Action.SYNC, repository=name, sync=SyncJobOptions(ref=ref))
+        is_dry_run = options.is_dry_run(call)
+        (job,) = await jobs.submit(call.actor, call.identity, namespace, [spec], dry_run=is_dry_run)
+        return await planned(call, worker, ref) if is_dry_run else Answer(202, job.encode())
+
+    async def listed(call: Call) -> Answer:
+        found = await known(call.parameters["namespace"], call.parameters["name"])
+        items = [_shown(revision) for revision in found]
+        return json_answer(RevisionList(kind="RevisionList", api_version=REPOSITORY.api_version(), items=items))
+
+    async def known(namespace: str, name: str) -> Sequence[revisions.Revision]:
+        async with database.connection() as connection:
+            stored = await resources.get(connection, REPOSITORY, namespace, name)
+            if RepositorySpec.model_validate_json(stored.spec).type is RepositoryType.LOCAL:
+                raise BadRequest("this repository does not support rollback")
+            return await revisions.listed(connection, stored.uid)
+
+    return [
+        Route("POST", f"{ONE}/rollback", rollback, Permission("repositories:write"), _ROLLBACK, audit=event_of(JOB, "create")),
+        Route("GET", f"{ONE}/revisions", listed, Permission("repositories:read"), _REVISIONS),
+    ]
+
+
+_ROLLBACK: Final = Operation(
+    "rollBackRepository",
+    "ask for an earlier commit to be put back, and held",
+    JOB.group,
+    Content(RollbackOptions, optional=True),
+    {200: SyncPlan, 202: described.shown(JOB)},
+    query={"dryRun": "All: nothing is done but to tell what would be"},
+    parameters=described.typed(described.DRY_RUN),
+    errors=(404, 409, 422, 424),
+)
+_REVISIONS: Final = Operation(
+    "listRepositoryRevisions", "the commits that were synced", REPOSITORY.group, answers={200: RevisionList}, errors=(404,)
+)
+
+
+async def _wanted(call: Call) -> RollbackOptions:
+    """Return the options that are sent, or the defaults. Raises Invalid for members that they do not have."""
+    if not (await call.body()).strip():
+        return RollbackOptions()
+    options = await call.model(RollbackOptions)
+    if faults := unknown_fields.causes(unknown_fields.of_value(RollbackOptions, await call.json(), "")):
+        raise Invalid(sentence(faults), causes=faults)
+    return options
+
+
+def _target(known: Sequence[revisions.Revision], ref: str | None) -> str:
+    """The commit to put back. Raises Invalid where there is none, or none of that name."""
+    if ref is None:
+        before = revisions.before(known)
+        if before is None:
+            raise _invalid("Not found: nothing was synced before what is stored now")
+        return before.ref
+    if not any(revision.ref == ref for revision in known):
+        told = ", ".join(revision.ref for revision in known[:_TOLD])
+        raise _invalid(f"Not found: {ref[:80]!r} was not synced, or too long ago; known: {told or 'none'}")
+    return ref
+
+
+def _invalid(text: str) -> Invalid:
+    return Invalid(f"ref: {text}", causes=[Cause("ref", "FieldValueNotFound", text)])
+
+
+def _shown(revision: revisions.Revision) -> Revision:
+    return Revision(
+        ref=revision.ref,
+        synced=round(revision.at.timestamp() * 1000),
+        job=str(revision.job) if revision.job else None,
+        current=revision.current or None,
+        withdrawn=revision.withdrawn or None,
+    )

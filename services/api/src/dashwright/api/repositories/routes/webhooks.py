@@ -1,0 +1,48 @@
+"""Where git hosts call when something happens to a repository."""
+
+from typing import Final
+
+from dashwright.api.domain.events import event_of
+from dashwright.api.http.answer import Answer, json_answer
+from dashwright.api.http.call import Call
+from dashwright.api.http.routing import PUBLIC, Operation, Route
+from dashwright.api.repositories.routes.place import ONE
+from dashwright.api.repositories.webhooks import LARGEST, Delivery, Webhooks
+from dashwright.api.resources import described, options
+from dashwright.common.errors import Unauthorized
+from dashwright.common.kinds.registry import JOB, REPOSITORY
+from dashwright.common.models.repository_views import WebhookResponse
+
+_SIGNATURE: Final = "X-Hub-Signature-256"
+
+
+def routes(webhooks: Webhooks) -> list[Route]:
+    """``webhook`` needs no credentials: what is delivered is signed."""
+
+    async def webhook(call: Call) -> Answer:
+        dry_run = options.is_dry_run(call)
+        headers = call.headers
+        if _SIGNATURE not in headers:
+            raise Unauthorized("missing signature")
+        expecting = await webhooks.expecting(call.parameters["namespace"], call.parameters["name"])
+        media_type = headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        names = headers.get("X-GitHub-Event", ""), headers.get("X-GitHub-Delivery", ""), headers[_SIGNATURE]
+        delivery = Delivery(*names, media_type, call.address, call.pieces())
+        decision = await webhooks.take(expecting, delivery, call.actor, dry_run=dry_run)
+        told = WebhookResponse(api_version=REPOSITORY.api_version(), code=decision.code, message=decision.message, job=decision.job)
+        return json_answer(told, decision.code)
+
+    return [Route("POST", f"{ONE}/webhook", webhook, PUBLIC, _WEBHOOK, body_limit=LARGEST, audit=event_of(JOB, "create"))]
+
+
+_WEBHOOK: Final = Operation(
+    "callRepositoryWebhook",
+    "what a git host delivers when something is pushed or a pull request changes",
+    REPOSITORY.group,
+    answers={200: WebhookResponse, 202: WebhookResponse, 501: WebhookResponse},
+    query=described.DRY_RUN,
+    parameters=described.typed(described.DRY_RUN),
+    errors=(401, 409, 413, 422, 424),
+    description="Signed by X-Hub-Signature-256 with the secret that the git host was given. JSON, or a form whose payload is JSON. "
+    "Only queues a job: sync after a push to the repository's branch, pr after a pull request to it was opened or changed.",
+)

@@ -1,1 +1,0 @@
-"""Routes of repositories beside those of the resource API: jobs, files, what their git hosts know, rollback, webhooks, pictures."""

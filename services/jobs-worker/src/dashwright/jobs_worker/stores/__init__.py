@@ -1,0 +1,1 @@
+"""Statements over tables that only the jobs worker uses."""
