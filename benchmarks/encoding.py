@@ -13,7 +13,6 @@ from benchmarks import points, series
 from benchmarks.row import ROUNDS, Row, compared, median_of
 from dashwright.common import media
 from dashwright.common.models.asking import Asking
-from dashwright.expressions import arrow, codec
 from dashwright.expressions.answer import answer
 from dashwright.expressions.engine.convert import values_of
 from dashwright.expressions.engine.evaluate import evaluate
@@ -23,6 +22,7 @@ from dashwright.expressions.engine.graph import Node
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.math.evaluate import Math
 from dashwright.expressions.engine.present import frames_of
+from dashwright.expressions.formats import arrow, codec
 
 _SHAPES = ((1, 1_000_000), (1000, 1000))
 _STALL = 50.0

@@ -22,7 +22,7 @@ from dashwright.expressions import answer
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.table import Table
-from dashwright.expressions.frame_reader import read_frames
+from dashwright.expressions.formats.frame_reader import read_frames
 from dashwright.expressions.sql.engine import SqlEngine
 from dashwright.expressions.sql.expression import Sql
 from dashwright.expressions.sql.tables import relation_of

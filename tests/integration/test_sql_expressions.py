@@ -20,7 +20,7 @@ from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import NoData, Numbers
-from dashwright.expressions.frame_reader import read_frames
+from dashwright.expressions.formats.frame_reader import read_frames
 from dashwright.expressions.sql.engine import SqlEngine
 from dashwright.expressions.sql.expression import Sql
 

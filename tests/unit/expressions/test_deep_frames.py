@@ -7,7 +7,7 @@ import pytest
 
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.answer import answer
-from dashwright.expressions.frame_reader import read_frames
+from dashwright.expressions.formats.frame_reader import read_frames
 
 
 def nested(levels: int) -> dict[str, Any]:

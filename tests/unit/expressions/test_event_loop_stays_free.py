@@ -19,7 +19,7 @@ from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.labels import NONE
 from dashwright.expressions.engine.math.parser import parse
 from dashwright.expressions.engine.union import Union
-from dashwright.expressions.request import read
+from dashwright.expressions.requests.request import read
 
 LONGEST_STALL = 0.05
 

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from dashwright.common import media
 from dashwright.common.errors import BadRequest, SourceFailed
 from dashwright.common.models.asking import Asking
-from dashwright.expressions import arrow, codec
 from dashwright.expressions.answer import answer
-from dashwright.expressions.codec import PIECE, pieces
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
-from dashwright.expressions.response import Result
+from dashwright.expressions.formats import arrow, codec
+from dashwright.expressions.formats.codec import PIECE, pieces
+from dashwright.expressions.formats.response import Result
 
 
 def tables(body: bytes) -> list[Any]:

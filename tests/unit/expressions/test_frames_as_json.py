@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dashwright.common.errors import BadRequest
-from dashwright.expressions.codec import PIECE, FrameWriter, pieces
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
-from dashwright.expressions.frame_reader import read_frames
+from dashwright.expressions.formats.codec import PIECE, FrameWriter, pieces
+from dashwright.expressions.formats.frame_reader import read_frames
 
 
 def written(*frames: Frame) -> Any:

@@ -8,7 +8,7 @@ import pytest
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine.convert import values_of
 from dashwright.expressions.engine.values import NoData, Numbers, Series, Values
-from dashwright.expressions.frame_reader import read_frames
+from dashwright.expressions.formats.frame_reader import read_frames
 
 TIME = ("time", "time", [1000, 2000])
 X = ("a", "boolean", [True, False], {"h": "x"})

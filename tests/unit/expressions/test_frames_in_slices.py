@@ -4,9 +4,9 @@ import numpy as np
 import orjson
 import pytest
 
-from dashwright.expressions.codec import PIECE, FrameWriter, pieces
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
-from dashwright.expressions.frame_reader import read_frames
+from dashwright.expressions.formats.codec import PIECE, FrameWriter, pieces
+from dashwright.expressions.formats.frame_reader import read_frames
 
 
 def written(writer: FrameWriter, frame: Frame) -> bytes:

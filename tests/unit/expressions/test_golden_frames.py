@@ -5,15 +5,15 @@ import pytest
 from tests.golden import wire
 
 from dashwright.common.errors import BadRequest
-from dashwright.expressions import arrow, response
-from dashwright.expressions.codec import FrameWriter, pieces
 from dashwright.expressions.engine.expression import Outcome
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.engine.present import frames_of
 from dashwright.expressions.engine.values import Cells, NoData, Numbers, Scalar
-from dashwright.expressions.frame_reader import read_frames
-from dashwright.expressions.response import Result
+from dashwright.expressions.formats import arrow, response
+from dashwright.expressions.formats.codec import FrameWriter, pieces
+from dashwright.expressions.formats.frame_reader import read_frames
+from dashwright.expressions.formats.response import Result
 
 
 def every_type() -> Frame:

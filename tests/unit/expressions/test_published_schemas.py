@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_snake
 from dashwright.api.models.schema import DRAFT, panel_schema, target_schema
 from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.expressions import TARGETS
-from dashwright.expressions.binding import Bound, bind
+from dashwright.expressions.requests.binding import Bound, bind
 
 VALIDATORS = {kind: jsonschema_rs.Draft4Validator(target_schema(kind)) for kind in TARGETS}
 PANEL = jsonschema_rs.Draft4Validator(panel_schema())

@@ -30,7 +30,7 @@ from dashwright.expressions.engine.memory import MemoryBudget
 from dashwright.expressions.engine.reduce import Reduce
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.engine.values import Block, Cells, Series
-from dashwright.expressions.request import Request
+from dashwright.expressions.requests.request import Request
 from dashwright.expressions.sources import directory
 from dashwright.expressions.sources.answers import Answers
 from dashwright.expressions.sources.directory import Sources

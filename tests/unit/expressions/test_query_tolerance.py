@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.expressions import TARGETS, FormattedSqlTarget, ReduceTarget, Target
-from dashwright.expressions.binding import Bound, bind
-from dashwright.expressions.tolerance import forgiven, is_expression
+from dashwright.expressions.requests.binding import Bound, bind
+from dashwright.expressions.requests.tolerance import forgiven, is_expression
 
 REDUCE = {"refId": "B", "type": "reduce", "expression": "A", "reducer": "last"}
 MATH = {"refId": "B", "type": "math", "expression": "$A"}

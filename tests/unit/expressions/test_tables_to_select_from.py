@@ -15,7 +15,7 @@ from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import NoData, Scalar, Values
-from dashwright.expressions.frame_reader import read_frames
+from dashwright.expressions.formats.frame_reader import read_frames
 from dashwright.expressions.sql.relation import Column, Relation, distinct
 from dashwright.expressions.sql.tables import MOST_COLUMNS, relation_of
 

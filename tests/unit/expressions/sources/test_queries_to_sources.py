@@ -18,7 +18,7 @@ from dashwright.expressions.answer import Settings, answer
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
-from dashwright.expressions.frame_reader import read_frames
+from dashwright.expressions.formats.frame_reader import read_frames
 from dashwright.expressions.sources.directory import Directory
 from dashwright.expressions.sources.source import Source
 

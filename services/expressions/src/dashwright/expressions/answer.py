@@ -17,20 +17,20 @@ from dashwright.common.clock import Clock
 from dashwright.common.errors import DashwrightError, TooManyRequests
 from dashwright.common.models.asking import Asking, Door
 from dashwright.common.observability import metrics
-from dashwright.expressions import arrow, response
-from dashwright.expressions.codec import FRAME, PIECE, pieces
 from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.memory import UNBOUNDED, MemoryBudget, Reservation
 from dashwright.expressions.evaluation import Evaluation, evaluated
 from dashwright.expressions.fetching import Fetched, fetch, within
+from dashwright.expressions.formats import arrow, response
+from dashwright.expressions.formats.codec import FRAME, PIECE, pieces
 from dashwright.expressions.health import health
-from dashwright.expressions.request import Request, read
+from dashwright.expressions.requests.request import Request, read
+from dashwright.expressions.requests.validation import faults_of, validation_body
 from dashwright.expressions.sources.answers import Answers
 from dashwright.expressions.sources.directory import Directory, Sources
 from dashwright.expressions.sql.engine import SqlEngine
-from dashwright.expressions.validation import faults_of
 
 _log = structlog.get_logger()
 
@@ -111,7 +111,7 @@ async def answer(
         if asking.door is Door.VALIDATION:
             work = partial(faults_of, body, asking, settings.clock.now(), limits, settings.sql)
             faults = await _run(_is_large(body), limits, work)
-            return _counted(Answer(200, media.JSON, [response.validation(faults)]))
+            return _counted(Answer(200, media.JSON, [validation_body(faults)]))
         if asking.door is Door.HEALTH:
             status, told = await health(body, asking, limits, settings.sources)
             return Answer(status, media.JSON, [told])

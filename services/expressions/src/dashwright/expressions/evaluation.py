@@ -18,8 +18,8 @@ from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import Values
 from dashwright.expressions.explain import explanation
 from dashwright.expressions.fetching import Fetched
-from dashwright.expressions.request import Request
-from dashwright.expressions.response import Result, notices_of
+from dashwright.expressions.formats.response import Result, notices_of
+from dashwright.expressions.requests.request import Request
 
 
 @dataclass(frozen=True, slots=True)

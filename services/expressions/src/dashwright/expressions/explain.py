@@ -10,7 +10,7 @@ from dashwright.expressions.engine.expression import Dropped, Outcome
 from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import Values
 from dashwright.expressions.fetching import Fetched
-from dashwright.expressions.request import Request
+from dashwright.expressions.requests.request import Request
 
 _SHOWN_DROPS = 100
 

@@ -16,8 +16,8 @@ from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
-from dashwright.expressions.request import Request
-from dashwright.expressions.response import Result
+from dashwright.expressions.formats.response import Result
+from dashwright.expressions.requests.request import Request
 from dashwright.expressions.sources.answers import Answers
 from dashwright.expressions.sources.directory import Found, Sources
 from dashwright.expressions.sources.privacy import seen_by

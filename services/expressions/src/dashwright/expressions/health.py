@@ -11,7 +11,7 @@ from dashwright.common.models.asking import Asking
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.fetching import within
-from dashwright.expressions.response import text_of
+from dashwright.expressions.formats.response import text_of
 from dashwright.expressions.sources.directory import Found, Sources
 from dashwright.expressions.sources.privacy import seen_by
 

@@ -17,9 +17,9 @@ from dashwright.common.stores import evaluations, jobs
 from dashwright.common.stores.evaluations import PIECE_BYTES, Format
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.work.execution import Execution, LeaseLost
-from dashwright.expressions import response
 from dashwright.expressions.answer import Answer, Settings, encoded, evaluate
 from dashwright.expressions.evaluation import Evaluation
+from dashwright.expressions.formats import response
 
 _FORMATS: tuple[tuple[Format, str], ...] = (("json", media.JSON), ("arrow", media.ARROW))
 

@@ -18,8 +18,9 @@ from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.common.settings import SettingsError, load
 from dashwright.common.yaml import read_yaml
-from dashwright.expressions import answer, response
+from dashwright.expressions import answer
 from dashwright.expressions.consumer import answer_settings
+from dashwright.expressions.formats import response
 from dashwright.expressions.sources.directory import BUILT_IN, Found
 from dashwright.expressions.sources.recorded import Recorded
 from dashwright.standalone.panel import panel_of

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dashwright.common.errors import BadRequest
-from dashwright.expressions.tolerance import is_expression
+from dashwright.expressions.requests.tolerance import is_expression
 
 _DEFAULT_SOURCE = {"uid": "default"}
 """What a saved query without a data source means."""

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
-from dashwright.expressions.response import Result
+from dashwright.expressions.formats.response import Result
 
 _MOST_ROWS, _MOST_COLUMNS = 20, 8
 

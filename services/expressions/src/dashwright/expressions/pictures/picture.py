@@ -18,6 +18,7 @@ from dashwright.expressions import answer
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.memory import Reservation
 from dashwright.expressions.engine.timerange import TimeRange, time_range
+from dashwright.expressions.formats.response import text_of as text_of_error
 from dashwright.expressions.pictures import svg
 from dashwright.expressions.pictures.dashboard import Panel, read
 from dashwright.expressions.pictures.kinds import words
@@ -27,7 +28,6 @@ from dashwright.expressions.pictures.layout import INSET, Box, Layout, laid_out
 from dashwright.expressions.pictures.plotter import NotDrawn, Plotter
 from dashwright.expressions.pictures.series import MOST_POINTS
 from dashwright.expressions.pictures.theme import THEMES, Theme
-from dashwright.expressions.response import text_of as text_of_error
 
 _log = structlog.get_logger()
 

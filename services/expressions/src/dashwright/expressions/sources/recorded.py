@@ -11,7 +11,7 @@ from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
-from dashwright.expressions.frame_reader import read_frames
+from dashwright.expressions.formats.frame_reader import read_frames
 from dashwright.expressions.sources.source import Source
 
 

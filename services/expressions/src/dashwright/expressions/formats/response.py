@@ -1,7 +1,7 @@
 """The bodies that answer a request.
 
 Of queries ``{message?, results: {refId: {error?, errorSource?, status, frames}}, meta?}``, refIds sorted; ``meta.explain`` tells how the
-results came about where that was asked for. Of a validation ``{valid, faults}``.
+results came about where that was asked for.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,9 +12,8 @@ import orjson
 
 from dashwright.common.errors import DashwrightError, SourceFailed
 from dashwright.common.observability import tracing
-from dashwright.expressions.binding import Fault
-from dashwright.expressions.codec import FRAME, Fragment, FrameWriter
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.formats.codec import FRAME, Fragment, FrameWriter
 
 _TIME_BYTES: Final = 14
 _NUMBER_BYTES: Final = 18
@@ -78,19 +77,6 @@ def classic_error(error: DashwrightError) -> bytes:
     if error.causes:
         body["faults"] = [{"pointer": cause.field, "message": cause.message} for cause in error.causes]
     return orjson.dumps(body)
-
-
-def validation(faults: Sequence[Fault]) -> bytes:
-    """``position`` (from 1) and ``caret`` stand beside a fault within an expression."""
-    return orjson.dumps({"valid": not faults, "faults": [_fault(fault) for fault in faults]})
-
-
-def _fault(fault: Fault) -> dict[str, Any]:
-    told: dict[str, Any] = {"pointer": fault.pointer, "message": fault.message}
-    details = fault.details or {}
-    if "position" in details:
-        told |= {"position": int(details["position"]), "caret": details["caret"]}
-    return told
 
 
 def _message(results: Mapping[str, Result]) -> bytes:

@@ -16,11 +16,11 @@ from nanoarrow.c_array_stream import CArrayStream
 from nanoarrow.ipc import StreamWriter
 from numpy.typing import NDArray
 
-from dashwright.expressions import response
-from dashwright.expressions.codec import PIECE, Fragment, meta_of
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.values import Mask
-from dashwright.expressions.response import Result
+from dashwright.expressions.formats import response
+from dashwright.expressions.formats.codec import PIECE, Fragment, meta_of
+from dashwright.expressions.formats.response import Result
 
 _LEAST_ROWS = 1000
 """Rows of a record batch, however many columns there are: a batch has a cost of its own for each."""

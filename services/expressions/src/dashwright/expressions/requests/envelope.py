@@ -7,7 +7,7 @@ import orjson
 
 from dashwright.common.errors import BadRequest
 from dashwright.common.models.asking import Door
-from dashwright.expressions.binding import Fault
+from dashwright.expressions.requests.binding import Fault
 
 FROM, TO = "now-6h", "now"
 """The range of a request that names none."""

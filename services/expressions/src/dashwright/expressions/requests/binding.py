@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.expressions import TARGETS, FormattedSqlTarget, SourceQuery, SqlTarget, Target
 from dashwright.expressions.engine.suggestion import suggestion
-from dashwright.expressions.tolerance import forgiven, is_expression, source_of
+from dashwright.expressions.requests.tolerance import forgiven, is_expression, source_of
 
 REF_ID = "A"
 """The refId of a query that has none."""

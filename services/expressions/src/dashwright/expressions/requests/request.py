@@ -7,13 +7,13 @@ from datetime import datetime
 from dashwright.common.errors import BadRequest, Cause, DashwrightError
 from dashwright.common.models.asking import Asking
 from dashwright.common.models.expressions import SourceQuery, Target
-from dashwright.expressions.binding import Bound, Fault, bind
 from dashwright.expressions.engine.assertions import Assertion
 from dashwright.expressions.engine.graph import Node
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange, time_range
-from dashwright.expressions.envelope import Envelope, opened
-from dashwright.expressions.kinds import expression_of
+from dashwright.expressions.requests.binding import Bound, Fault, bind
+from dashwright.expressions.requests.envelope import Envelope, opened
+from dashwright.expressions.requests.targets import expression_of
 from dashwright.expressions.sql.engine import SqlEngine
 
 _TOLD_FAULTS = 5

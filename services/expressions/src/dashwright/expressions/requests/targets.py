@@ -26,7 +26,7 @@ from dashwright.expressions.engine.reference import ref_id_of
 from dashwright.expressions.engine.resample import Resample
 from dashwright.expressions.engine.threshold import Threshold, predicate_of
 from dashwright.expressions.engine.timerange import TimeRange
-from dashwright.expressions.frame_reader import read_frames
+from dashwright.expressions.formats.frame_reader import read_frames
 from dashwright.expressions.sql.engine import SqlEngine
 from dashwright.expressions.sql.expression import Sql
 

@@ -1,16 +1,19 @@
 """Every fault of a panel, found without running anything: of shape, ranges and limits, of parsing, and of the graph."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Any
+
+import orjson
 
 from dashwright.common.errors import DashwrightError
 from dashwright.common.models.asking import Asking
 from dashwright.common.models.expressions import ClassicConditionsTarget
-from dashwright.expressions.binding import Bound, Fault
 from dashwright.expressions.engine.evaluate import bounded_plan
 from dashwright.expressions.engine.graph import Node
 from dashwright.expressions.engine.limits import Limits
-from dashwright.expressions.request import Draft, drafted, node_of
+from dashwright.expressions.requests.binding import Bound, Fault
+from dashwright.expressions.requests.request import Draft, drafted, node_of
 from dashwright.expressions.sql.engine import SqlEngine
 
 
@@ -35,3 +38,16 @@ def _faults_of_nodes(draft: Draft, limits: Limits, sql: SqlEngine | None) -> Ite
 def _fault(bound: Bound, error: DashwrightError) -> Fault:
     member = "conditions" if isinstance(bound.query, ClassicConditionsTarget) else "expression"
     return Fault(f"{bound.pointer}/{member}", error.message, error.message_id, bound.query.ref_id, error.details)
+
+
+def validation_body(faults: Sequence[Fault]) -> bytes:
+    """Return the JSON ``{valid, faults}``; a fault within an expression has a ``position`` (from 1) and a ``caret``."""
+    return orjson.dumps({"valid": not faults, "faults": [_fault_members(fault) for fault in faults]})
+
+
+def _fault_members(fault: Fault) -> dict[str, Any]:
+    members: dict[str, Any] = {"pointer": fault.pointer, "message": fault.message}
+    details = fault.details or {}
+    if "position" in details:
+        members |= {"position": int(details["position"]), "caret": details["caret"]}
+    return members
