@@ -10,6 +10,8 @@ from tests.contract.api.deliveries import deliver, hooked
 from tests.contract.api.repositories import REPOSITORIES, made
 from tests.contract.api.test_sync_from_git import dashboard
 
+from dashwright.common.work import execution
+
 JOBS: Final = REPOSITORIES.replace("repositories", "jobs")
 TEAM: Final = f"{REPOSITORIES}/team"
 
@@ -83,8 +85,10 @@ async def test_a_status_write_is_held_to_the_types(api: Api, method: str, status
     assert (await api("GET", TEAM))[1] == before
 
 
-async def test_progress_moves_while_many_files_are_synced(git_api: Api) -> None:
-    """1,500 files: a watch of the job sees steps before the end, far fewer than files, and 100 at the end; a no-op ends there, too."""
+async def test_progress_moves_while_many_files_are_synced(git_api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A watch of a sync of 1,500 files sees progress before the end, far fewer steps than files, and 100 at the end."""
+    # A fast machine would read and write all files between two reports.
+    monkeypatch.setattr(execution, "_REPORT_SECONDS", 0.05)
     folder = git_api.data / "many"
     folder.mkdir()
     for number in range(1500):
@@ -95,9 +99,8 @@ async def test_progress_moves_while_many_files_are_synced(git_api: Api) -> None:
     seen = await watched(git_api)
     assert seen == sorted(seen)
     assert seen[-1] == 100
-    # A fast machine reads and writes all of them between two reports.
     assert any(0 < value < 100 for value in seen)
-    assert len(seen) < 40
+    assert len(seen) < 300
     assert (await watched(git_api))[-1] == 100
 
 
