@@ -13,7 +13,7 @@ from tests.signer import SIGNER
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Forbidden, TooManyRequests, Unavailable
-from dashwright.common.jobs.progress import Tally
+from dashwright.common.jobs.progress import JobProgress
 from dashwright.common.jobs.routing import EVALUATE
 from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.messaging.memory import MemoryBroker
@@ -88,7 +88,7 @@ async def broker() -> AsyncIterator[MemoryBroker]:
 
 
 async def succeed(_job: StoredJob, execution: Execution) -> JobStatus:
-    return execution.ended(Tally())
+    return execution.ended(JobProgress())
 
 
 async def test_a_job_is_taken_up_run_and_ended(database: Database, broker: MemoryBroker) -> None:
@@ -147,7 +147,7 @@ async def test_jobs_of_one_lane_run_one_after_the_other(database: Database, brok
         async with database.connection() as connection:
             await connection.execute("select pg_sleep(0.02)")
         at_work -= 1
-        return execution.ended(Tally())
+        return execution.ended(JobProgress())
 
     floor = Floor(database, broker, Scripted(work))
     await floor.consumer.start()
@@ -383,7 +383,7 @@ async def test_a_job_that_comes_too_often_waits_and_is_done_later(database: Data
         if not refused.is_set():
             refused.set()
             raise TooManyRequests("the host wants a rest", retry_after=90)
-        return execution.ended(Tally())
+        return execution.ended(JobProgress())
 
     floor = Floor(database, broker, Scripted(work))
     await floor.consumer.start()

@@ -13,7 +13,7 @@ from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.jobs import paths
 from dashwright.common.jobs.names import object_name
-from dashwright.common.jobs.progress import Tally
+from dashwright.common.jobs.progress import JobProgress
 from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.settings import AdmissionSettings
@@ -34,7 +34,7 @@ SPEC = '{"title":"Team","workflows":[],"type":"local","local":{"path":"p"},"sync
 
 
 class Quiet:
-    async def report(self, tally: Tally) -> None:
+    async def report(self, progress: JobProgress) -> None:
         """Nobody looks."""
 
 
@@ -50,7 +50,7 @@ class Side:
         async with self._database.transaction() as connection:
             await resources.create(connection, self._namespace, made, actor="user:1", now=Clock().now())
 
-    async def sync(self, checkout: GitCheckout, *, incremental: bool) -> tuple[Tally, bool]:
+    async def sync(self, checkout: GitCheckout, *, incremental: bool) -> tuple[JobProgress, bool]:
         """What came of it, and whether the difference was enough."""
         async with self._database.connection() as connection:
             stored = await resources.get(connection, REPOSITORY, self._namespace, "team")
@@ -99,12 +99,12 @@ async def test_each_revision_is_stored_as_it_is(
         commit = await mirrors.fetch("team", ask("team.git"), "main")
         assert commit is not None
         checkout = GitCheckout(commit, directory)
-        tally, _ = await whole.sync(checkout, incremental=False)
+        progress, _ = await whole.sync(checkout, incremental=False)
         other, was_enough = await quick.sync(checkout, incremental=True)
-        assert sorted(tally.errors) == sorted(other.errors), what
+        assert sorted(progress.errors) == sorted(other.errors), what
         assert await whole.stored() == await quick.stored(), what
         by_difference += was_enough
-        if not tally.error_count and not any(entry.warning for entry in tally.summary()):
+        if not progress.error_count and not any(entry.warning for entry in progress.summary()):
             clean += 1
             found, wanted = by_path(await whole.stored()), expected(history.files)
             there = {f"folders:{directory.rstrip('/')}" for path in history.files for directory in paths.directories(path)}

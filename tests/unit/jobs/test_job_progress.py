@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.common.jobs.progress import Effect, Result, Tally
+from dashwright.common.jobs.progress import Effect, JobProgress, Result
 from dashwright.common.models.provisioning import State
 
 
@@ -14,60 +14,60 @@ def result(effect: Effect = Effect.CREATE, path: str = "a.json", error: str = ""
 
 def test_nothing_recorded_is_success() -> None:
     """A job without results and errors has completed."""
-    assert Tally().verdict == (State.SUCCESS, "completed successfully")
+    assert JobProgress().outcome == (State.SUCCESS, "completed successfully")
 
 
 def test_final_message_speaks_only_where_nothing_failed() -> None:
     """An error is louder than the action's own last word."""
-    tally = Tally(final_message="no changes to sync")
-    assert tally.verdict == (State.SUCCESS, "no changes to sync")
-    tally.record(result(error="broken"))
-    assert tally.verdict == (State.ERROR, "completed with errors")
+    progress = JobProgress(final_message="no changes to sync")
+    assert progress.outcome == (State.SUCCESS, "no changes to sync")
+    progress.record(result(error="broken"))
+    assert progress.outcome == (State.ERROR, "completed with errors")
 
 
 def test_any_error_makes_the_job_an_error() -> None:
     """One failed file among good ones is enough."""
-    tally = Tally()
-    tally.record(result(Effect.UPDATE, error="failed to process"))
-    tally.record(result(path="b.json"))
-    assert tally.verdict == (State.ERROR, "completed with errors")
-    assert tally.error_count == 1
+    progress = JobProgress()
+    progress.record(result(Effect.UPDATE, error="failed to process"))
+    progress.record(result(path="b.json"))
+    assert progress.outcome == (State.ERROR, "completed with errors")
+    assert progress.error_count == 1
 
 
 def test_reached_limit_speaks_of_too_many() -> None:
     """At the limit the message changes; the count is named."""
-    tally = Tally(most_errors=1)
-    tally.record(result(error="x"))
-    assert tally.verdict == (State.ERROR, "completed with too many errors")
-    assert tally.too_many_errors == "too many errors: 1"
+    progress = JobProgress(most_errors=1)
+    progress.record(result(error="x"))
+    assert progress.outcome == (State.ERROR, "completed with too many errors")
+    assert progress.too_many_errors == "too many errors: 1"
 
 
 def test_failure_of_the_whole_job_is_its_message() -> None:
     """What ended the job is its message, and first among its errors; what was underway counts no more."""
-    tally = Tally(total=10, underway=10)
-    tally.record(result(error="x"))
-    tally.fail("boom")
-    assert tally.verdict == (State.ERROR, "boom")
-    assert tally.errors[0] == "boom"
-    assert tally.progress == 10
+    progress = JobProgress(total=10, underway=10)
+    progress.record(result(error="x"))
+    progress.fail("boom")
+    assert progress.outcome == (State.ERROR, "boom")
+    assert progress.errors[0] == "boom"
+    assert progress.percent == 10
 
 
 def test_what_is_not_counted_counts_nowhere() -> None:
     """Not even with an error."""
-    tally = Tally()
-    tally.record(result(Effect.UNCOUNTED, "a/", "unsupported"))
-    assert tally.verdict[0] is State.SUCCESS
-    assert tally.summary() == []
+    progress = JobProgress()
+    progress.record(result(Effect.UNCOUNTED, "a/", "unsupported"))
+    assert progress.outcome[0] is State.SUCCESS
+    assert progress.summary() == []
 
 
 def test_ignored_files_and_warnings_are_no_errors() -> None:
     """They are counted beside the total; twenty texts of warnings are kept."""
-    tally = Tally()
+    progress = JobProgress()
     for index in range(25):
-        tally.record(Result(Effect.IGNORED, "dashboard.grafana.app", "dashboards", f"{index}.json", warning="a copy"))
-    tally.record(result(Effect.IGNORED, "package.json"))
-    (entry,) = tally.summary()
-    assert (tally.verdict[0], tally.errors, entry.errors) == (State.SUCCESS, [], None)
+        progress.record(Result(Effect.IGNORED, "dashboard.grafana.app", "dashboards", f"{index}.json", warning="a copy"))
+    progress.record(result(Effect.IGNORED, "package.json"))
+    (entry,) = progress.summary()
+    assert (progress.outcome[0], progress.errors, entry.errors) == (State.SUCCESS, [], None)
     assert (entry.total, entry.ignored, entry.warning) == (0, 26, 25)
     assert entry.warnings is not None
     assert (len(entry.warnings), entry.warnings[0]) == (20, "a copy (file: 0.json, action: ignored)")
@@ -76,33 +76,33 @@ def test_ignored_files_and_warnings_are_no_errors() -> None:
 @pytest.mark.parametrize(("total", "done", "percent"), [(4, 1, 25.0), (0, 3, 0.0), (2, 3, 100.0)])
 def test_progress_is_done_of_total(total: int, done: int, percent: float) -> None:
     """Zero while the total is unknown, never above 100."""
-    tally = Tally(total=total)
-    tally.record(result(Effect.NOOP, ""), done)
-    assert tally.progress == percent
+    progress = JobProgress(total=total)
+    progress.record(result(Effect.NOOP, ""), done)
+    assert progress.percent == percent
 
 
 @pytest.mark.parametrize(("read", "total", "done", "percent"), [(0, 0, 0, 0.0), (2, 0, 0, 25.0), (4, 8, 4, 75.0), (4, 8, 8, 99.0)])
 def test_reading_is_the_first_half_of_the_work(read: int, total: int, done: int, percent: float) -> None:
     """Where files have to be read; 100 is kept for the end."""
-    tally = Tally(to_read=4, read=read, total=total, underway=done)
-    assert tally.status(started=5).progress == percent
+    progress = JobProgress(to_read=4, read=read, total=total, underway=done)
+    assert progress.status(started=5).progress == percent
 
 
 def test_a_success_has_done_everything() -> None:
     """Also one that had nothing to do; a failure shows how far it came."""
-    assert Tally().status(started=5, finished=9).progress == 100
-    tally = Tally(total=4, done=1)
-    tally.fail("boom")
-    assert tally.status(started=5, finished=9).progress == 25
+    assert JobProgress().status(started=5, finished=9).progress == 100
+    progress = JobProgress(total=4, done=1)
+    progress.fail("boom")
+    assert progress.status(started=5, finished=9).progress == 25
 
 
 def test_kept_errors_are_capped_but_all_count() -> None:
     """Twenty texts are kept for the job and for each resource."""
-    tally = Tally()
+    progress = JobProgress()
     for index in range(50):
-        tally.record(result(path=f"{index}.json", error="broken"))
-    (entry,) = tally.summary()
-    assert len(tally.errors) == 20
+        progress.record(result(path=f"{index}.json", error="broken"))
+    (entry,) = progress.summary()
+    assert len(progress.errors) == 20
     assert entry.errors is not None
     assert (len(entry.errors), entry.error) == (20, 50)
 
@@ -115,14 +115,14 @@ def test_error_text_says_which_file() -> None:
 
 def test_summary_has_one_entry_a_resource() -> None:
     """Counted for each group and plural, in order; write is create and update together."""
-    tally = Tally()
-    tally.record(result())
-    tally.record(result(Effect.UPDATE))
-    tally.record(result(Effect.DELETE))
-    tally.record(result(error="x"))
-    tally.record(result(Effect.NOOP), 7)
-    tally.record(Result(Effect.CREATE, "folder.grafana.app", "folders", "a/"))
-    dashboards, folders = tally.summary()
+    progress = JobProgress()
+    progress.record(result())
+    progress.record(result(Effect.UPDATE))
+    progress.record(result(Effect.DELETE))
+    progress.record(result(error="x"))
+    progress.record(result(Effect.NOOP), 7)
+    progress.record(Result(Effect.CREATE, "folder.grafana.app", "folders", "a/"))
+    dashboards, folders = progress.summary()
     assert dashboards.model_dump(exclude={"errors"}) == {
         "group": "dashboard.grafana.app",
         "resource": "dashboards",
@@ -143,18 +143,18 @@ def test_summary_has_one_entry_a_resource() -> None:
 @given(st.lists(st.tuples(st.sampled_from(list(Effect)), st.booleans())))
 def test_total_is_the_sum_of_the_counters(effects: list[tuple[Effect, bool]]) -> None:
     """No result is lost or counted twice."""
-    tally = Tally(total=len(effects))
+    progress = JobProgress(total=len(effects))
     for effect, fails in effects:
-        tally.record(result(effect, error="x" if fails else ""))
+        progress.record(result(effect, error="x" if fails else ""))
     counted = [effect for effect, fails in effects if effect is not Effect.UNCOUNTED and (fails or effect is not Effect.IGNORED)]
-    assert sum(entry.total or 0 for entry in tally.summary()) == len(counted)
-    assert tally.progress == (100.0 if effects else 0.0)
+    assert sum(entry.total or 0 for entry in progress.summary()) == len(counted)
+    assert progress.percent == (100.0 if effects else 0.0)
 
 
 def test_status_shows_work_and_then_the_verdict() -> None:
     """While it works a job shows its step; once finished, its verdict."""
-    tally = Tally(message="replicating changes", total=2)
-    tally.record(result())
-    working, finished = tally.status(started=5), tally.status(started=5, finished=9)
+    progress = JobProgress(message="replicating changes", total=2)
+    progress.record(result())
+    working, finished = progress.status(started=5), progress.status(started=5, finished=9)
     assert (working.state, working.message, working.progress, working.finished) == (State.WORKING, "replicating changes", 50.0, None)
     assert (finished.state, finished.message, finished.finished) == (State.SUCCESS, "completed successfully", 9)

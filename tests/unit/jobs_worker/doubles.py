@@ -8,7 +8,7 @@ import orjson
 
 from dashwright.common.errors import DashwrightError, NotFound
 from dashwright.common.jobs import paths
-from dashwright.common.jobs.progress import Tally
+from dashwright.common.jobs.progress import JobProgress
 from dashwright.common.kinds.annotations import FOLDER, MANAGED_BY, MANAGER_ID, SOURCE_CHECKSUM, SOURCE_PATH
 from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.settings import AdmissionSettings
@@ -214,10 +214,10 @@ class Messages:
         self.seen: list[str] = []
         self.percents: list[float] = []
 
-    async def report(self, tally: Tally) -> None:
-        if not self.seen or self.seen[-1] != tally.message:
-            self.seen.append(tally.message)
-        self.percents.append(tally.progress)
+    async def report(self, progress: JobProgress) -> None:
+        if not self.seen or self.seen[-1] != progress.message:
+            self.seen.append(progress.message)
+        self.percents.append(progress.percent)
 
 
 async def run_preview(tree: Tree, store: Store, *, target: SyncTarget = SyncTarget.INSTANCE, with_items: bool = True) -> Preview:
@@ -235,7 +235,7 @@ async def run_sync(
     enabled: bool = True,
     messages: Messages | None = None,
     since: str = "",
-) -> Tally:
+) -> JobProgress:
     """``since``: the commit that is stored already."""
     tree = files if isinstance(files, Tree) else Tree(files)
     job = SyncJob("default", REPOSITORY, title, target, enabled)

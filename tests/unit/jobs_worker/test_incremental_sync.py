@@ -11,7 +11,7 @@ from tests.unit.jobs_worker.doubles import Messages, Revision, Store, classic, d
 from tests.unit.jobs_worker.revisions import Files
 
 from dashwright.common.jobs import paths
-from dashwright.common.jobs.progress import Tally
+from dashwright.common.jobs.progress import JobProgress
 from dashwright.common.kinds.annotations import FOLDER, SOURCE_PATH
 from dashwright.common.models.provisioning import SyncTarget
 from dashwright.jobs_worker.domain.objects import Key, Write
@@ -45,7 +45,7 @@ async def placed(store: Store, tree: Revision) -> dict[str, Write]:
     return {place: write for place, write in found.items() if place not in kept}
 
 
-async def advance(store: Store, number: int, files: Files, before: Files, target: SyncTarget) -> Tally:
+async def advance(store: Store, number: int, files: Files, before: Files, target: SyncTarget) -> JobProgress:
     """From what is stored to a revision, by the difference where the one before is stored whole."""
     return await run_sync(Revision(number, files, before), store, target=target, since=store.commit)
 
@@ -56,9 +56,9 @@ async def test_each_revision_is_stored_as_if_it_were_the_first(history: list[Fil
     """Good files: names, places, annotations and bodies are those of a full sync into an empty store, but for moved folders' names."""
     store = Store()
     for number, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
-        tally = await advance(store, number, files, before, target)
+        progress = await advance(store, number, files, before, target)
         fresh, tree = Store(), Revision(number, files, before)
-        assert (await run_sync(tree, fresh, target=target)).error_count == 0 == tally.error_count
+        assert (await run_sync(tree, fresh, target=target)).error_count == 0 == progress.error_count
         assert await placed(store, tree) == await placed(fresh, tree)
         assert store.commit == str(number)
 
@@ -69,12 +69,12 @@ async def test_a_difference_and_the_whole_lead_to_the_same(history: list[Files],
     """Also with broken, doubled and refused files: the same objects, quarantine and errors as by full syncs of each revision in turn."""
     store, full = Store(), Store()
     for number, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
-        tally = await advance(store, number, files, before, target)
+        progress = await advance(store, number, files, before, target)
         expected = await run_sync(Revision(number, files, before), full, target=target)
         assert stored(store) == stored(full)
         assert store.quarantine == full.quarantine
         assert store.commit == full.commit == str(number)
-        assert sorted(tally.errors) == sorted(expected.errors)
+        assert sorted(progress.errors) == sorted(expected.errors)
         if not full.quarantine:
             fresh, tree = Store(), Revision(number, files, before)
             await run_sync(tree, fresh, target=target)
@@ -87,9 +87,9 @@ async def test_only_what_differs_is_looked_at() -> None:
     store, messages = Store(), Messages()
     await run_sync(Revision(1, before, {}), store)
     tree = Revision(2, {**before, "d1/1.json": classic("n1", "New")}, before)
-    tally = await run_sync(tree, store, since=store.commit, messages=messages)
+    progress = await run_sync(tree, store, since=store.commit, messages=messages)
     assert tree.reads == ["d1/1.json"]
-    assert (tally.total, store.objects[dashboard_key("n1")].extract.title) == (2, "New")
+    assert (progress.total, store.objects[dashboard_key("n1")].extract.title) == (2, "New")
     assert messages.seen[-3:] == ["replicating versioned changes", "versioned changes replicated", "update status and stats"]
 
 
@@ -97,16 +97,16 @@ async def test_commits_without_a_difference() -> None:
     """Say so, and the newer one is what is stored."""
     store, files = Store(), {"a.json": classic("a")}
     await run_sync(Revision(1, files, {}), store)
-    tally = await run_sync(Revision(2, files, files), store, since=store.commit)
-    assert (tally.final_message, tally.total, store.commit) == ("no changes detected between commits", 0, "2")
+    progress = await run_sync(Revision(2, files, files), store, since=store.commit)
+    assert (progress.final_message, progress.total, store.commit) == ("no changes detected between commits", 0, "2")
 
 
 async def test_a_name_that_an_untouched_file_has_is_refused() -> None:
     """The file that is as it was keeps its object, though it is not in the difference."""
     store, before = Store(), {"a.json": classic("a", "Old")}
     await run_sync(Revision(1, before, {}), store)
-    tally = await run_sync(Revision(2, {**before, "b.json": classic("a", "New")}, before), store, since=store.commit)
-    assert tally.errors == ["duplicate resource name: a, b.json and a.json"]
+    progress = await run_sync(Revision(2, {**before, "b.json": classic("a", "New")}, before), store, since=store.commit)
+    assert progress.errors == ["duplicate resource name: a, b.json and a.json"]
     assert store.objects[dashboard_key("a")].extract.title == "Old"
 
 
@@ -159,8 +159,8 @@ async def test_a_directory_that_is_changed_as_it_moves_keeps_its_folder(*, incre
     y = {"y/1.json": classic("n1"), "y/2.json": classic("n2"), "y/3.json": classic("n3", "Changed"), "y/b/4.json": classic("n4")}
     names = []
     for number, (before, files) in enumerate(zip([{}, a, z], [a, z, y], strict=True)):
-        tally = await run_sync(Revision(number, files, before), store, since=store.commit if incremental else "")
-        assert tally.error_count == 0
+        progress = await run_sync(Revision(number, files, before), store, since=store.commit if incremental else "")
+        assert progress.error_count == 0
         names.append({path: write.key.name for path, write in store.folders().items()})
     assert (names[1]["z"], names[1]["z/b"]) == (names[0]["a"], names[0]["a/b"])
     assert (names[2]["y"] == names[1]["z"], names[2]["y/b"] == names[1]["z/b"]) == (False, False)
@@ -177,8 +177,8 @@ async def test_a_directory_that_moves_as_a_whole_keeps_its_folder() -> None:
     ]
     names = []
     for number, files in enumerate(history):
-        tally = await advance(store, number, files, history[number - 1] if number else {}, SyncTarget.INSTANCE)
-        assert tally.error_count == 0
+        progress = await advance(store, number, files, history[number - 1] if number else {}, SyncTarget.INSTANCE)
+        assert progress.error_count == 0
         names.append({path: write.key.name for path, write in store.folders().items()})
     first, moved, beside, torn = names
     assert (moved["z"], moved["z/b"]) == (first["a"], first["a/b"])

@@ -53,12 +53,12 @@ async def test_a_sync_does_what_was_told(history: list[Files], target: SyncTarge
         old, applied = dict(store.objects), len(store.applied)
         told = await run_preview(Revision(number, files, before), store, target=target)
         assert (store.objects, len(store.applied)) == (old, applied)
-        tally = await run_sync(Revision(number, files, before), store, target=target, title="The team")
+        progress = await run_sync(Revision(number, files, before), store, target=target, title="The team")
         changes = [change for batch in store.applied[applied:] for change in batch]
         expected = [("delete" if isinstance(it, Removal) else "create" if it.is_new else "update", it.key) for it in changes]
         assert [(item.action.value, key(item)) for item in told.items if item.action != "refuse"] == expected
-        assert sum(item.action == "refuse" for item in told.items) == tally.error_count
-        assert told.summary == tally.summary()
+        assert sum(item.action == "refuse" for item in told.items) == progress.error_count
+        assert told.summary == progress.summary()
         for item in told.items:
             if item.diff is not None:
                 assert jsonpatch.apply_patch(shown(old[key(item)]), item.diff) == shown(store.objects[key(item)])

@@ -44,16 +44,16 @@ async def test_target_folder_puts_all_into_the_repositorys_folder() -> None:
     assert (root.extract.title, root.folder, root.annotations) == ("The team", "", OURS)
     assert store.dashboards()["a.json"].folder == REPOSITORY
     assert store.folders()["sub"].folder == REPOSITORY
-    tally = await run_sync({"a.json": classic("a"), "sub/b.json": classic("b")}, store, target=SyncTarget.FOLDER, title="Renamed")
+    progress = await run_sync({"a.json": classic("a"), "sub/b.json": classic("b")}, store, target=SyncTarget.FOLDER, title="Renamed")
     assert store.objects[folder_key(REPOSITORY)].extract.title == "Renamed"
-    assert [(entry.resource, entry.update, entry.noop) for entry in tally.summary()] == [("dashboards", 0, 2), ("folders", 0, 1)]
+    assert [(entry.resource, entry.update, entry.noop) for entry in progress.summary()] == [("dashboards", 0, 2), ("folders", 0, 1)]
 
 
 async def test_all_changes_are_one_call() -> None:
     """Creations, updates and deletions become visible together; folders come before and go after their content."""
     store = Store()
     await run_sync({"a/x.json": classic("x"), "b/y.json": classic("y")}, store)
-    tally = await run_sync({"a/x.json": classic("x", "Newer"), "c/z.json": classic("z")}, store)
+    progress = await run_sync({"a/x.json": classic("x", "Newer"), "c/z.json": classic("z")}, store)
     assert [len(taken) for taken in store.applied] == [4, 5]
     assert [(type(change).__name__, change.key.resource) for change in store.applied[1]] == [
         ("Write", "folders"),
@@ -62,10 +62,10 @@ async def test_all_changes_are_one_call() -> None:
         ("Removal", "dashboards"),
         ("Removal", "folders"),
     ]
-    dashboards, folders = tally.summary()
+    dashboards, folders = progress.summary()
     assert (dashboards.create, dashboards.update, dashboards.delete, dashboards.write, dashboards.total) == (1, 1, 1, 2, 3)
     assert (folders.create, folders.delete, folders.noop) == (1, 1, 1)
-    assert tally.verdict == (State.SUCCESS, "completed successfully")
+    assert progress.outcome == (State.SUCCESS, "completed successfully")
 
 
 async def test_nothing_changed_reads_and_writes_nothing() -> None:
@@ -73,24 +73,24 @@ async def test_nothing_changed_reads_and_writes_nothing() -> None:
     store, files = Store(), {"a/x.json": classic("x"), "README.md": b"#"}
     await run_sync(files, store, target=SyncTarget.FOLDER)
     tree = Tree(files)
-    tally = await run_sync(tree, store, target=SyncTarget.FOLDER)
+    progress = await run_sync(tree, store, target=SyncTarget.FOLDER)
     assert (tree.reads, len(store.applied)) == ([], 1)
-    assert tally.verdict == (State.SUCCESS, "no changes to sync")
-    assert [(entry.noop, entry.total) for entry in tally.summary()] == [(1, 1), (1, 1)]
+    assert progress.outcome == (State.SUCCESS, "no changes to sync")
+    assert [(entry.noop, entry.total) for entry in progress.summary()] == [(1, 1), (1, 1)]
 
 
 async def test_bad_file_costs_nothing_else() -> None:
     """All others go in; the job ends in error and names the file."""
     store = Store()
-    tally = await run_sync({"bad.json": b"{", "good.json": classic("good"), "odd\\.json": b"", "other.yaml": b"kind: Dashboard"}, store)
+    progress = await run_sync({"bad.json": b"{", "good.json": classic("good"), "odd\\.json": b"", "other.yaml": b"kind: Dashboard"}, store)
     assert list(store.dashboards()) == ["good.json"]
-    assert tally.verdict == (State.ERROR, "completed with errors")
-    assert [text.partition(" (file: ")[2] for text in tally.errors] == [
+    assert progress.outcome == (State.ERROR, "completed with errors")
+    assert [text.partition(" (file: ")[2] for text in progress.errors] == [
         "odd\\.json, action: create)",
         "bad.json, action: create)",
         "other.yaml, action: create)",
     ]
-    (entry,) = tally.summary()
+    (entry,) = progress.summary()
     assert (entry.create, entry.error, entry.total) == (1, 3, 4)
 
 
@@ -98,9 +98,9 @@ async def test_what_is_told_of_a_bad_file_can_be_stored() -> None:
     """However odd what is quoted, and however long: no text that a database or an answer would refuse."""
     store = Store()
     odd = b'{"apiVersion": "dashboard.grafana.app/\\u0000\\ud800", "kind": "' + b"x" * 5000 + b'"}'
-    tally = await run_sync({"odd.json": odd, "long.json": odd.replace(b"x", b"\xc3\xbc")}, store)
-    assert tally.error_count == 2
-    for told in (*tally.errors, *(item.message for item in store.quarantine.values())):
+    progress = await run_sync({"odd.json": odd, "long.json": odd.replace(b"x", b"\xc3\xbc")}, store)
+    assert progress.error_count == 2
+    for told in (*progress.errors, *(item.message for item in store.quarantine.values())):
         assert "\0" not in told
         assert len(told.encode()) < 3000
 
@@ -110,10 +110,10 @@ async def test_broken_file_keeps_what_is_stored(broken: bytes) -> None:
     """An update that cannot be read leaves the earlier revision, and its checksum, so the next sync looks again."""
     store = Store()
     await run_sync({"a/x.json": classic("x", "Before")}, store)
-    tally = await run_sync({"a/x.json": broken}, store)
+    progress = await run_sync({"a/x.json": broken}, store)
     assert store.dashboards()["a/x.json"].extract.title == "Before"
     assert len(store.applied) == 1
-    assert tally.error_count == 1
+    assert progress.error_count == 1
     await run_sync({"a/x.json": classic("x", "After")}, store)
     assert store.dashboards()["a/x.json"].extract.title == "After"
 
@@ -126,9 +126,9 @@ async def test_file_that_vanishes_meanwhile_keeps_what_is_stored() -> None:
     entries = await tree.entries()
     del tree.files["x.json"]
     tree.entries = lambda: asyncio.sleep(0, entries)  # type: ignore[method-assign]
-    tally = await run_sync(tree, store)
+    progress = await run_sync(tree, store)
     assert sorted(store.dashboards()) == ["x.json", "y.json"]
-    assert tally.errors == ["file went away (file: x.json, action: update)"]
+    assert progress.errors == ["file went away (file: x.json, action: update)"]
 
 
 async def test_file_that_changes_meanwhile_is_stored_with_its_own_checksum() -> None:
@@ -165,17 +165,17 @@ async def test_two_files_may_swap_their_names() -> None:
     """Who holds a name gives it up in the same step."""
     store = Store()
     await run_sync({"1.json": classic("a"), "2.json": classic("b")}, store)
-    tally = await run_sync({"1.json": classic("b"), "2.json": classic("a")}, store)
+    progress = await run_sync({"1.json": classic("b"), "2.json": classic("a")}, store)
     assert {path: write.key.name for path, write in store.dashboards().items()} == {"1.json": "b", "2.json": "a"}
-    assert tally.error_count == 0
+    assert progress.error_count == 0
 
 
 async def test_first_of_two_new_files_gets_the_name() -> None:
     """The other is an error that names both; so it stays in the next sync."""
     store, files = Store(), {"b.json": classic("dash", "B"), "a.json": classic("dash", "A")}
     for _ in range(2):
-        tally = await run_sync(files, store)
-        assert tally.errors == ["duplicate resource name: dash, b.json and a.json"]
+        progress = await run_sync(files, store)
+        assert progress.errors == ["duplicate resource name: dash, b.json and a.json"]
         assert store.dashboards()["a.json"].extract.title == "A"
     assert len(store.applied) == 1
 
@@ -187,18 +187,18 @@ async def test_file_that_has_the_name_keeps_it(owner_body: bytes, title: str) ->
     """Unchanged, changed or broken: no other file takes its object, also one that comes earlier."""
     store = Store()
     await run_sync({"z.json": classic("dash", "Mine")}, store)
-    tally = await run_sync({"a.json": classic("dash", "Thief"), "z.json": owner_body}, store)
+    progress = await run_sync({"a.json": classic("dash", "Thief"), "z.json": owner_body}, store)
     assert {path: write.extract.title for path, write in store.dashboards().items()} == {"z.json": title}
-    assert "duplicate resource name: dash, a.json and z.json" in tally.errors
+    assert "duplicate resource name: dash, a.json and z.json" in progress.errors
 
 
 async def test_refused_file_goes_on_holding_its_object() -> None:
     """A file that may not take a new name keeps the old one, also against a third file; nothing is lost along the chain."""
     store = Store()
     await run_sync({"1.json": classic("a"), "2.json": classic("b")}, store)
-    tally = await run_sync({"0.json": classic("a"), "1.json": classic("b"), "2.json": classic("b")}, store)
+    progress = await run_sync({"0.json": classic("a"), "1.json": classic("b"), "2.json": classic("b")}, store)
     assert {path: write.key.name for path, write in store.dashboards().items()} == {"1.json": "a", "2.json": "b"}
-    assert tally.errors == [
+    assert progress.errors == [
         "duplicate resource name: a, 0.json and 1.json",
         "duplicate resource name: b, 1.json and 2.json",
     ]
@@ -222,19 +222,19 @@ async def test_object_of_somebody_else_is_not_touched(given: dict[str, str], tex
     """What a user or another manager made stays, and the file says so."""
     store = Store()
     theirs = store.put("x", given)
-    tally = await run_sync({"x.json": classic("x"), "y.json": classic("y")}, store)
+    progress = await run_sync({"x.json": classic("x"), "y.json": classic("y")}, store)
     assert store.objects[dashboard_key("x")] is theirs
     assert dashboard_key("y") in store.objects
-    assert tally.errors == [f"{text} (file: x.json, name: x, action: create)"]
+    assert progress.errors == [f"{text} (file: x.json, name: x, action: create)"]
 
 
 async def test_manager_that_allows_edits_gives_way() -> None:
     """The object becomes the repository's."""
     store = Store()
     store.put("x", {annotations.MANAGED_BY: "repo", annotations.MANAGER_ID: "other", "grafana.app/managerAllowsEdits": "true"})
-    tally = await run_sync({"x.json": classic("x")}, store)
+    progress = await run_sync({"x.json": classic("x")}, store)
     assert store.objects[dashboard_key("x")].annotations[annotations.MANAGER_ID] == REPOSITORY
-    assert tally.error_count == 0
+    assert progress.error_count == 0
 
 
 @pytest.mark.parametrize(
@@ -248,9 +248,9 @@ async def test_foreign_folder_stops_only_what_lies_below(given: dict[str, str], 
     """Nothing is put into somebody else's folder; the rest of the tree goes in."""
     store = Store()
     store.put(folder_name(REPOSITORY, "a"), given, folder=True)
-    tally = await run_sync({"a/b/x.json": classic("x"), "y.json": classic("y")}, store)
+    progress = await run_sync({"a/b/x.json": classic("x"), "y.json": classic("y")}, store)
     assert list(store.dashboards()) == ["y.json"]
-    assert [error.partition(" (file")[0] for error in tally.errors] == [text] * 3
+    assert [error.partition(" (file")[0] for error in progress.errors] == [text] * 3
 
 
 async def test_foreign_root_folder_stops_the_sync() -> None:
@@ -291,8 +291,8 @@ async def test_sync_that_is_not_enabled_is_refused() -> None:
 async def test_steps_are_told_and_progress_only_grows() -> None:
     """From reading to the last write every file is reported, and it ends at 100."""
     messages = Messages()
-    tally = await run_sync({f"{index}.json": classic(f"n{index}") for index in range(5)}, Store(), messages=messages)
+    progress = await run_sync({f"{index}.json": classic(f"n{index}") for index in range(5)}, Store(), messages=messages)
     assert messages.seen == ["execute sync job", "reading changed files", "replicating changes", "update status and stats"]
     assert messages.percents == sorted(messages.percents)
     assert messages.percents[-1] == 100
-    assert (tally.done, tally.underway) == (5, 0)
+    assert (progress.done, progress.underway) == (5, 0)

@@ -33,8 +33,8 @@ async def test_after_any_edits_what_is_stored_is_exactly_the_tree(trees: list[di
     """Good files under names of their own: titles, folders and nothing else, whatever was there before."""
     store = Store()
     for tree in trees:
-        tally = await run_sync(tree, store, target=target)
-        assert tally.error_count == 0
+        progress = await run_sync(tree, store, target=target)
+        assert progress.error_count == 0
     last = trees[-1]
     assert {path: write.extract.title for path, write in store.dashboards().items()} == {
         path: orjson.loads(body)["title"] for path, body in last.items()
@@ -49,11 +49,11 @@ async def test_second_sync_has_nothing_to_do(trees: list[dict[str, bytes]], targ
     """Also with broken, doubled and unsafe files: the same tree again applies nothing and finds the same errors."""
     store = Store()
     for tree in trees:
-        tally = await run_sync(tree, store, target=target)
+        progress = await run_sync(tree, store, target=target)
     applied = len(store.applied)
     again = await run_sync(trees[-1], store, target=target)
     assert len(store.applied) == applied
-    assert again.error_count == tally.error_count
+    assert again.error_count == progress.error_count
 
 
 @given(st.lists(TREES, min_size=1, max_size=3), st.randoms(use_true_random=False))
@@ -78,8 +78,8 @@ async def test_object_whose_file_is_refused_stays_as_it_was(before: dict[str, by
     store = Store()
     await run_sync(before, store)
     stored = store.dashboards()
-    tally = await run_sync(after, store)
-    for path in stored.keys() & {_refused(error) for error in tally.errors}:
+    progress = await run_sync(after, store)
+    for path in stored.keys() & {_refused(error) for error in progress.errors}:
         assert store.dashboards()[path] == stored[path]
     assert store.dashboards().keys() <= after.keys()
 

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.jobs_worker.doubles import REPOSITORY, Store, classic, run_sync
 
 from dashwright.common.jobs.names import object_name
-from dashwright.common.jobs.progress import Tally
+from dashwright.common.jobs.progress import JobProgress
 from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID
 from dashwright.common.models.provisioning import State
 
@@ -113,19 +113,19 @@ async def test_unusual_files(row: Row) -> None:
     """Each is synced, ignored or an error, and costs nothing else; a second sync finds the same and writes nothing."""
     store = Store()
     store.put("theirs", THEIRS)
-    tally = await run_sync(row.files, store)
+    progress = await run_sync(row.files, store)
     assert {path: write.key.name for path, write in store.dashboards().items() if path} == row.dashboards
     assert {path for path in store.folders() if path} == row.folders
-    check_texts(tally.errors, row.errors)
-    assert tally.verdict[0] is (State.ERROR if row.errors else State.SUCCESS)
-    check_summary(tally, row)
+    check_texts(progress.errors, row.errors)
+    assert progress.outcome[0] is (State.ERROR if row.errors else State.SUCCESS)
+    check_summary(progress, row)
     again = await run_sync(row.files, store)
-    assert (again.errors, len(store.applied)) == (tally.errors, bool(row.dashboards))
+    assert (again.errors, len(store.applied)) == (progress.errors, bool(row.dashboards))
     check_summary(again, row)
 
 
-def check_summary(tally: Tally, row: Row) -> None:
-    entry = next((entry for entry in tally.summary() if entry.resource == "dashboards"), None)
+def check_summary(progress: JobProgress, row: Row) -> None:
+    entry = next((entry for entry in progress.summary() if entry.resource == "dashboards"), None)
     assert (entry.ignored if entry else 0) == row.ignored
     assert (entry.warning if entry else 0) == len(row.warnings)
     check_texts((entry.warnings if entry else None) or [], row.warnings)
@@ -144,8 +144,8 @@ async def test_a_file_that_loses_its_dashboard_is_an_error(body: bytes) -> None:
     """A file that was cut off while it was written deletes nothing; a file that is deleted does."""
     store = Store()
     await run_sync({"a/x.json": classic("x")}, store)
-    tally = await run_sync({"a/x.json": body}, store)
-    assert re.search(r"'x' is stored from it: delete the file", tally.errors[0])
+    progress = await run_sync({"a/x.json": body}, store)
+    assert re.search(r"'x' is stored from it: delete the file", progress.errors[0])
     assert set(store.dashboards()) == {"a/x.json"}
     assert (await run_sync({"a/y.md": b""}, store)).error_count == 0
     assert store.dashboards() == {}
@@ -157,5 +157,5 @@ async def test_a_copy_takes_over() -> None:
     await run_sync({"a/1.json": classic("n"), "b/1.json": classic("n")}, store)
     assert (await run_sync({"b/1.json": classic("n")}, store)).error_count == 0
     assert set(store.dashboards()) == {"b/1.json"}
-    tally = await run_sync({"a/1.json": classic("n"), "b/1.json": classic("n", "New")}, store)
-    assert tally.errors == ["duplicate resource name: n, a/1.json and b/1.json"]
+    progress = await run_sync({"a/1.json": classic("n"), "b/1.json": classic("n", "New")}, store)
+    assert progress.errors == ["duplicate resource name: n, a/1.json and b/1.json"]

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from dashwright.common.errors import Conflict, SourceFailed
-from dashwright.common.jobs.progress import Tally
+from dashwright.common.jobs.progress import JobProgress
 from dashwright.jobs_worker.domain.export import Exportable, Handed, Version
 from dashwright.jobs_worker.domain.hosting import ChangedFile, Hook, Judgement, PullRequest, WantedHook
 from dashwright.jobs_worker.domain.objects import (
@@ -282,10 +282,10 @@ class Exports(Protocol):
         ...
 
 
-class Progress(Protocol):
+class ProgressReporter(Protocol):
     """Where a job's numbers go."""
 
-    async def report(self, tally: Tally) -> None:
+    async def report(self, progress: JobProgress) -> None:
         """Called after every step and every result. Decides itself how often something is written; raises when the job was taken away."""
         ...
 

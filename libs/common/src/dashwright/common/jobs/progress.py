@@ -63,7 +63,7 @@ class _Count:
 
 
 @dataclass(slots=True)
-class Tally:
+class JobProgress:
     """Grows with each result. ``total`` is the number of results expected, ``underway`` of those done but not yet committed.
 
     ``to_read`` is the number of files to read before that is known, ``read`` of those read: the first half of the progress.
@@ -111,7 +111,7 @@ class Tally:
         self.errors = [message, *self.errors][:MOST_ERRORS]
 
     @property
-    def progress(self) -> float:
+    def percent(self) -> float:
         """Percent of what is to be read and of the expected results, 0 while both numbers are unknown."""
         done = min(1.0, (self.done + self.underway) / self.total) if self.total else 0.0
         return 50.0 * (min(1.0, self.read / self.to_read) + done) if self.to_read else 100.0 * done
@@ -122,7 +122,7 @@ class Tally:
         return verdicts.too_many_errors(self.error_count) if self.error_count >= self.most_errors else ""
 
     @property
-    def verdict(self) -> tuple[State, str]:
+    def outcome(self) -> tuple[State, str]:
         """The final state and message: any recorded error makes the job an ``error``."""
         if self._failure:
             return State.ERROR, self._failure
@@ -155,8 +155,8 @@ class Tally:
 
     def status(self, *, started: int, finished: int | None = None) -> JobStatus:
         """The status to write: of a working job, or with ``finished`` of one that ended. Unix milliseconds."""
-        state, message = (State.WORKING, self.message) if finished is None else self.verdict
-        progress = 100.0 if state is State.SUCCESS else min(self.progress, _MOST_AT_WORK) if finished is None else self.progress
+        state, message = (State.WORKING, self.message) if finished is None else self.outcome
+        progress = 100.0 if state is State.SUCCESS else min(self.percent, _MOST_AT_WORK) if finished is None else self.percent
         return JobStatus(
             state=state,
             started=started,

@@ -11,7 +11,7 @@ import structlog
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import Unavailable
-from dashwright.common.jobs.progress import Tally
+from dashwright.common.jobs.progress import JobProgress
 from dashwright.common.models.provisioning import JobStatus, State
 from dashwright.common.stores import jobs
 from dashwright.common.stores.jobs import StoredJob
@@ -73,13 +73,13 @@ class Execution:
             renewal.cancel()
             await asyncio.gather(renewal, return_exceptions=True)
 
-    async def report(self, tally: Tally) -> None:
+    async def report(self, progress: JobProgress) -> None:
         """Writes the progress, at most twice a second. Raises LeaseLost when the job has been cancelled or taken over."""
         now = asyncio.get_running_loop().time()
         if now - self._reported < _REPORT_SECONDS:
             return
         self._reported = now
-        status = tally.status(started=self.started)
+        status = progress.status(started=self.started)
         async with self._database.connection() as connection:
             if not await jobs.report(connection, self._job.uid, owner=self.owner, status=status.to_json()):
                 raise LeaseLost
@@ -90,6 +90,6 @@ class Execution:
             state=State.ERROR, started=self.started, finished=self._clock.milliseconds(), message=message, errors=[message], progress=0.0
         )
 
-    def ended(self, tally: Tally) -> JobStatus:
+    def ended(self, progress: JobProgress) -> JobStatus:
         """The final status of a job that did its work, with errors or without."""
-        return tally.status(started=self.started, finished=self._clock.milliseconds())
+        return progress.status(started=self.started, finished=self._clock.milliseconds())

@@ -14,7 +14,7 @@ from typing import Final
 
 from dashwright.common.errors import BadRequest, Conflict, DashwrightError, NotFound, TooLarge
 from dashwright.common.jobs import paths, verdicts
-from dashwright.common.jobs.progress import Effect, Result, Tally
+from dashwright.common.jobs.progress import Effect, JobProgress, Result
 from dashwright.common.jobs.selection import Selection
 from dashwright.common.jobs.workflows import check_export, hands_over, prefix_of
 from dashwright.common.models.provisioning import ExportJobOptions, RepositoryType
@@ -22,7 +22,7 @@ from dashwright.jobs_worker.domain.export import Directories, Exportable, Handed
 from dashwright.jobs_worker.domain.files.rules import ref_of
 from dashwright.jobs_worker.domain.objects import CommitBy, Draft, Edit, Entry, File, Key, Repository
 from dashwright.jobs_worker.domain.resource import check_size
-from dashwright.jobs_worker.ports import Checkout, Checkouts, CopyDamaged, Exports, Progress, Spool
+from dashwright.jobs_worker.ports import Checkout, Checkouts, CopyDamaged, Exports, ProgressReporter, Spool
 
 MESSAGE: Final = "Exported from Dashwright"
 MOST_COMMITS: Final = 10_000
@@ -97,7 +97,9 @@ class _Settled:
     places: dict[str, str] = field(default_factory=dict)
 
 
-async def export(job: ExportJob, exports: Exports, checkouts: Checkouts, progress: Progress, spool: Spool, bounds: Bounds) -> Tally:
+async def export(
+    job: ExportJob, exports: Exports, checkouts: Checkouts, reporter: ProgressReporter, spool: Spool, bounds: Bounds
+) -> JobProgress:
     """Answers verdict, errors and summary; faults of single files are among them.
 
     Raises what fails as a whole, and then nothing was written: BadRequest where the repository is not to be written so, NotFound for the
@@ -106,25 +108,27 @@ async def export(job: ExportJob, exports: Exports, checkouts: Checkouts, progres
     spec = job.repository.spec
     check_export(spec, job.options)
     ref = ref_of(spec, job.options.branch or "")
-    tally = Tally(message=verdicts.EXPORT_STARTED)
-    await progress.report(tally)
-    gathered = await _gather(job, exports, progress, spool, bounds, tally)
-    made, settled = await _write(job, ref, gathered, exports, checkouts, progress, spool, tally)
+    progress = JobProgress(message=verdicts.EXPORT_STARTED)
+    await reporter.report(progress)
+    gathered = await _gather(job, exports, reporter, spool, bounds, progress)
+    made, settled = await _write(job, ref, gathered, exports, checkouts, reporter, spool, progress)
     if made is not None and hands_over(spec, job.options):
-        tally.message = verdicts.EXPORT_HANDING_OVER
-        await progress.report(tally)
+        progress.message = verdicts.EXPORT_HANDING_OVER
+        await reporter.report(progress)
         levels = _handed(gathered, settled, await made.entries())
         if any(levels):
             await exports.hand_over(levels)
-    tally.underway = 0
+    progress.underway = 0
     for result in (*gathered.faults, *settled.results):
-        tally.record(result)
+        progress.record(result)
     if not settled.writes and not settled.keeps:
-        tally.final_message = verdicts.NOTHING_TO_EXPORT
-    return tally
+        progress.final_message = verdicts.NOTHING_TO_EXPORT
+    return progress
 
 
-async def _gather(job: ExportJob, exports: Exports, progress: Progress, spool: Spool, bounds: Bounds, tally: Tally) -> _Gathered:
+async def _gather(
+    job: ExportJob, exports: Exports, reporter: ProgressReporter, spool: Spool, bounds: Bounds, progress: JobProgress
+) -> _Gathered:
     options = job.options
     folders = await exports.folders(bounds.most_files + 1)
     if len(folders) > bounds.most_files:
@@ -142,7 +146,7 @@ async def _gather(job: ExportJob, exports: Exports, progress: Progress, spool: S
     gathered = _Gathered(
         directories, exported, partial(fault_of, deepest=bounds.deepest_folder, selection=Selection.of_repository(job.repository.spec))
     )
-    tally.total = len(items) + len(gathered.folders)
+    progress.total = len(items) + len(gathered.folders)
     most_bytes = MOST_BYTES_OF_FOLDER if job.repository.spec.type is RepositoryType.LOCAL else bounds.most_bytes
     for some in _portions(items, _HISTORIES_AT_ONCE if options.history else _AT_ONCE):
         versions = await exports.versions(some, older=bool(options.history))
@@ -151,8 +155,8 @@ async def _gather(job: ExportJob, exports: Exports, progress: Progress, spool: S
             raise TooLarge(f"more than {most_bytes} bytes: export folder by folder, or without history")
         if options.history and sum(map(len, gathered.versions.values())) > MOST_COMMITS:
             raise TooLarge(f"more than {MOST_COMMITS} versions: export folder by folder, or without history")
-        tally.underway += len(some)
-        await progress.report(tally)
+        progress.underway += len(some)
+        await reporter.report(progress)
     return gathered
 
 
@@ -188,10 +192,17 @@ def _spool(
 
 
 async def _write(
-    job: ExportJob, ref: str, gathered: _Gathered, exports: Exports, checkouts: Checkouts, progress: Progress, spool: Spool, tally: Tally
+    job: ExportJob,
+    ref: str,
+    gathered: _Gathered,
+    exports: Exports,
+    checkouts: Checkouts,
+    reporter: ProgressReporter,
+    spool: Spool,
+    progress: JobProgress,
 ) -> tuple[Checkout | None, _Settled]:
     """The state of the branch after it, and what was settled; begun anew where somebody else wrote it meanwhile."""
-    tally.message = verdicts.EXPORT_WRITING
+    progress.message = verdicts.EXPORT_WRITING
     for attempt in range(_ATTEMPTS):
         try:
             base = await _base(checkouts, job.repository, ref)
@@ -200,7 +211,7 @@ async def _write(
             entries = {entry.path: entry for entry in await base.entries()} if base is not None else {}
             before = _Before(entries, base.reading() if base is not None else None)
             settled = await asyncio.to_thread(_settle, gathered, before, spool)
-            await progress.report(tally)
+            await reporter.report(progress)
             if not settled.writes and not settled.keeps:
                 return base, settled
             drafts = _drafts(job, settled, spool)

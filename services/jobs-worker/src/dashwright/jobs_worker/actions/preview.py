@@ -9,11 +9,11 @@ from typing import Final
 
 from dashwright.common.errors import Conflict, TooLarge
 from dashwright.common.jobs import paths
-from dashwright.common.jobs.progress import Tally
+from dashwright.common.jobs.progress import JobProgress
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.models.provisioning import JobResourceSummary
 from dashwright.common.models.repository_views import PlannedAction, PlannedChange
-from dashwright.jobs_worker.actions.sync import Means, Planned, Silent, SyncJob, plan_sync, record_written
+from dashwright.jobs_worker.actions.sync import Means, NullReporter, Planned, SyncJob, plan_sync, record_written
 from dashwright.jobs_worker.domain.comparison import difference
 from dashwright.jobs_worker.domain.folders import Folders
 from dashwright.jobs_worker.domain.objects import Document, Key, Managed, Write
@@ -51,16 +51,16 @@ class _Step:
 
 async def preview(job: SyncJob, checkout: Checkout, stored: StoredObjects, means: Means, *, with_items: bool = True) -> Preview:
     """Looks at everything, and without ``with_items`` only counts it. Raises what the ports raise; what fails a sync as a whole is told."""
-    tally = Tally()
+    progress = JobProgress()
     try:
-        planned = await plan_sync(job, checkout, stored, Silent(), means, tally)
+        planned = await plan_sync(job, checkout, stored, NullReporter(), means, progress)
     except Conflict as error:
         return Preview([], [], False, [error.message])
-    record_written(tally, planned.plan, planned.folders)
+    record_written(progress, planned.plan, planned.folders)
     steps = await asyncio.to_thread(lambda: list(islice(_steps(planned, means.spool), MOST_ITEMS if with_items else 0)))
     await _compare(job.namespace, steps, stored)
     told = [step.told for step in steps]
-    return Preview(tally.summary(), told, len(told) < _length(planned.plan), await refusals(job.namespace, planned.plan, stored))
+    return Preview(progress.summary(), told, len(told) < _length(planned.plan), await refusals(job.namespace, planned.plan, stored))
 
 
 def _length(plan: Plan) -> int:

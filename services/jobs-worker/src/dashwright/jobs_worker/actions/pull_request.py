@@ -14,7 +14,7 @@ import structlog
 from dashwright.common.document import read_json
 from dashwright.common.errors import Conflict, DashwrightError, TooManyRequests, Unavailable
 from dashwright.common.jobs import paths, verdicts
-from dashwright.common.jobs.progress import Effect, Result, Tally
+from dashwright.common.jobs.progress import Effect, JobProgress, Result
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.models.repository_views import LintIssue, LintSeverity, PlannedAction
 from dashwright.jobs_worker.actions.files.linting import rules_at
@@ -29,7 +29,7 @@ from dashwright.jobs_worker.domain.panels import Comparison, compare
 from dashwright.jobs_worker.domain.plan import Prepared
 from dashwright.jobs_worker.domain.pull_request_reference import PullRequestReference
 from dashwright.jobs_worker.domain.resource import Resource, unpacked
-from dashwright.jobs_worker.ports import Artist, Checkout, Host, Progress, Proposals, StoredObjects
+from dashwright.jobs_worker.ports import Artist, Checkout, Host, ProgressReporter, Proposals, StoredObjects
 
 log = structlog.get_logger()
 
@@ -51,27 +51,27 @@ class Reviewing:
     address: str
 
 
-async def review(repository: Repository, reference: PullRequestReference, reviewing: Reviewing, progress: Progress) -> Tally:
+async def review(repository: Repository, reference: PullRequestReference, reviewing: Reviewing, reporter: ProgressReporter) -> JobProgress:
     """Comment on the pull request at the host, and return what was found. One that is closed, or goes elsewhere, ends quietly.
 
     Raises what the ports raise, and BadRequest or NotFound where the host knows no pull request like that. Once it is known, the status
     of the commit says then that nobody looked, where it still can.
     """
-    tally = Tally(message=verdicts.REVIEWING)
-    await progress.report(tally)
+    progress = JobProgress(message=verdicts.REVIEWING)
+    await reporter.report(progress)
     host = reviewing.host
     request = await _request(repository, reference, host)
     number = request.number
     if not request.is_open:
-        tally.final_message = verdicts.REQUEST_CLOSED
-        return tally
+        progress.final_message = verdicts.REQUEST_CLOSED
+        return progress
     if _branch(repository) not in ("", request.base):
-        tally.final_message = verdicts.REQUEST_GOES_ELSEWHERE
-        return tally
+        progress.final_message = verdicts.REQUEST_GOES_ELSEWHERE
+        return progress
     checkout = await reviewing.proposals.proposed(repository, number)
     await host.judge(repository, Judgement(checkout.commit, Verdict.PENDING, "looking at what changes", ""))
     try:
-        report = await _report(repository, request, checkout, reviewing, progress)
+        report = await _report(repository, request, checkout, reviewing, reporter)
         said = await host.comment(repository, number, await asyncio.to_thread(compose, report), is_worth_saying=_is_news(report))
     except (TooManyRequests, Unavailable):
         raise
@@ -80,8 +80,8 @@ async def review(repository: Repository, reference: PullRequestReference, review
         raise
     verdict = Verdict.FAILURE if report.is_broken else Verdict.SUCCESS
     await host.judge(repository, Judgement(checkout.commit, verdict, sentence(report), said))
-    _record(tally, report)
-    return tally
+    _record(progress, report)
+    return progress
 
 
 async def _request(repository: Repository, reference: PullRequestReference, host: Host) -> PullRequest:
@@ -101,14 +101,16 @@ async def _say_failed(repository: Repository, commit: str, host: Host, error: Da
         log.warning("commit_not_judged", repository=repository.name, reason=silent.message)
 
 
-async def _report(repository: Repository, request: PullRequest, checkout: Checkout, reviewing: Reviewing, progress: Progress) -> Report:
+async def _report(
+    repository: Repository, request: PullRequest, checkout: Checkout, reviewing: Reviewing, reporter: ProgressReporter
+) -> Report:
     changed = await reviewing.host.changed_files(repository, request.number)
     touched, title = _touched(changed, _directory(repository)), repository.spec.title
     if not touched:
         return Report(title, checkout.commit, [])
     try:
         planned = await plan_sync(
-            SyncJob.of(repository), checkout, reviewing.stored, progress, reviewing.means, Tally(message=verdicts.REVIEWING)
+            SyncJob.of(repository), checkout, reviewing.stored, reporter, reviewing.means, JobProgress(message=verdicts.REVIEWING)
         )
     except Conflict as error:
         return Report(title, checkout.commit, [], problems=[error.message])
@@ -255,14 +257,14 @@ def _made(is_known: bool) -> PlannedAction:
     return PlannedAction.UPDATE if is_known else PlannedAction.CREATE
 
 
-def _record(tally: Tally, report: Report) -> None:
+def _record(progress: JobProgress, report: Report) -> None:
     """The job did its work, whatever it found: faults of files are for whoever proposes them."""
     for file in report.files:
         if effect := _EFFECTS.get(file.action):
             kind = FOLDER if paths.is_directory(file.path) else DASHBOARD
-            tally.record(Result(effect, kind.group, kind.plural, file.path))
-    tally.total = tally.done
-    tally.final_message = sentence(report) if _is_news(report) else verdicts.NO_FILES
+            progress.record(Result(effect, kind.group, kind.plural, file.path))
+    progress.total = progress.done
+    progress.final_message = sentence(report) if _is_news(report) else verdicts.NO_FILES
 
 
 def _is_news(report: Report) -> bool:

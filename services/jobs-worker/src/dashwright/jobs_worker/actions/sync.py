@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from dashwright.common.errors import BadRequest, DashwrightError, Invalid, PreconditionFailed, TooLarge
 from dashwright.common.jobs import paths, verdicts
-from dashwright.common.jobs.progress import Effect, Result, Tally
+from dashwright.common.jobs.progress import Effect, JobProgress, Result
 from dashwright.common.jobs.selection import ALL_FILES, Selection
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.kinds.settings import AdmissionSettings
@@ -25,7 +25,7 @@ from dashwright.jobs_worker.domain.plan import Plan, Prepared, make_plan, unknow
 from dashwright.jobs_worker.domain.recognition import NoResource
 from dashwright.jobs_worker.domain.resource import DEEPEST_FOLDER, LARGEST_FILE, Reader, Resource, rules, unpacked
 from dashwright.jobs_worker.domain.survey import Candidate, Fault, Ignored, Survey, survey
-from dashwright.jobs_worker.ports import Checkout, Progress, Resources, Spool
+from dashwright.jobs_worker.ports import Checkout, ProgressReporter, Resources, Spool
 
 Item = TypeVar("Item")
 
@@ -79,16 +79,16 @@ class Planned:
     requarantined: bool
 
 
-class Silent:
+class NullReporter:
     """Progress that nobody follows."""
 
-    async def report(self, tally: Tally) -> None:
+    async def report(self, progress: JobProgress) -> None:
         return
 
 
 async def sync(
-    job: SyncJob, checkout: Checkout, resources: Resources, progress: Progress, means: Means, difference: Difference | None = None
-) -> Tally:
+    job: SyncJob, checkout: Checkout, resources: Resources, reporter: ProgressReporter, means: Means, difference: Difference | None = None
+) -> JobProgress:
     """Looks at everything, or only at what ``difference`` names; both leave the same behind.
 
     Answers verdict, errors and summary; faults of single files are among the errors. Raises PreconditionFailed when sync is off, and what
@@ -96,25 +96,25 @@ async def sync(
     """
     if not job.enabled:
         raise PreconditionFailed(verdicts.SYNC_DISABLED)
-    tally = Tally(message=verdicts.SYNC_STARTED)
-    await progress.report(tally)
-    planned = await plan_sync(job, checkout, resources, progress, means, tally, difference)
-    await apply_plan(job, planned, resources, progress, means.spool, tally)
-    tally.message = verdicts.UPDATING_STATS
-    await progress.report(tally)
-    return tally
+    progress = JobProgress(message=verdicts.SYNC_STARTED)
+    await reporter.report(progress)
+    planned = await plan_sync(job, checkout, resources, reporter, means, progress, difference)
+    await apply_plan(job, planned, resources, reporter, means.spool, progress)
+    progress.message = verdicts.UPDATING_STATS
+    await reporter.report(progress)
+    return progress
 
 
 async def plan_sync(
     job: SyncJob,
     checkout: Checkout,
     resources: Resources,
-    progress: Progress,
+    reporter: ProgressReporter,
     means: Means,
-    tally: Tally,
+    progress: JobProgress,
     difference: Difference | None = None,
 ) -> Planned:
-    """Reads and decides; the bodies wait in the spool. What is settled without a write stands in ``tally``.
+    """Reads and decides; the bodies wait in the spool. What is settled without a write stands in ``progress``.
 
     Raises Conflict when the root folder is somebody else's, and what the ports raise.
     """
@@ -133,22 +133,22 @@ async def plan_sync(
         found.wanted |= difference.folders
         found.requested = difference.folders
     del entries  # of 50,000 files they are megabytes, while bodies are read
-    tally.message = verdicts.READING
-    tally.to_read = len(found.candidates)
-    await progress.report(tally)
+    progress.message = verdicts.READING
+    progress.to_read = len(found.candidates)
+    await reporter.report(progress)
     reader = means.reader(job.namespace, job.repository)
     prepared: list[Prepared] = []
     for some in _taken(found.candidates):
         prepared += await asyncio.to_thread(_read, some, checkout, reader, means.spool, found)
-        tally.read += len(some)
-        await progress.report(tally)
+        progress.read += len(some)
+        await reporter.report(progress)
     if difference is not None:
         untouched = await _untouched(job, resources, managed, prepared)
         managed += untouched
         found.unchanged += untouched
     unknown = await asyncio.to_thread(unknown_keys, found, prepared, managed, folders)
     plan = await asyncio.to_thread(make_plan, found, prepared, managed, await resources.owners(job.namespace, unknown), folders)
-    await asyncio.to_thread(_record_settled, tally, plan)
+    await asyncio.to_thread(_record_settled, progress, plan)
     snapshot = _snapshot(plan, checkout.commit, looked_at, difference, judged_by)
     before = {item for item in quarantined if difference is None or item.path in difference.paths}
     return Planned(plan, folders, snapshot, difference, before != set(snapshot.quarantined))
@@ -165,22 +165,24 @@ def _snapshot(plan: Plan, commit: str, looked_at: int, difference: Difference | 
     return Snapshot(commit, difference.since, difference.paths, quarantined, difference.growth)
 
 
-async def apply_plan(job: SyncJob, planned: Planned, resources: Resources, progress: Progress, spool: Spool, tally: Tally) -> None:
+async def apply_plan(
+    job: SyncJob, planned: Planned, resources: Resources, reporter: ProgressReporter, spool: Spool, progress: JobProgress
+) -> None:
     """Writes everything at once, or nothing, and counts it. Raises what ``resources.apply`` raises."""
     plan, folders, difference = planned.plan, planned.folders, planned.difference
     if not plan.changes:
-        tally.final_message = verdicts.NOTHING_TO_SYNC if difference is None or difference.paths else verdicts.NO_DIFFERENCE
+        progress.final_message = verdicts.NOTHING_TO_SYNC if difference is None or difference.paths else verdicts.NO_DIFFERENCE
         if planned.snapshot.commit or planned.requarantined:
             await resources.note(planned.snapshot)
         return
-    tally.message = verdicts.REPLICATING if difference is None else verdicts.REPLICATING_DIFFERENCE
-    await progress.report(tally)
-    async with aclosing(_changes(plan, folders, spool, tally, progress)) as changes:
+    progress.message = verdicts.REPLICATING if difference is None else verdicts.REPLICATING_DIFFERENCE
+    await reporter.report(progress)
+    async with aclosing(_changes(plan, folders, spool, progress, reporter)) as changes:
         await resources.apply(job.namespace, changes, planned.snapshot)
-    await asyncio.to_thread(record_written, tally, plan, folders)
+    await asyncio.to_thread(record_written, progress, plan, folders)
     if difference is not None:
-        tally.message = verdicts.REPLICATED_DIFFERENCE
-        await progress.report(tally)
+        progress.message = verdicts.REPLICATED_DIFFERENCE
+        await reporter.report(progress)
 
 
 def _selected(entries: Sequence[Entry], selection: Selection) -> Sequence[Entry]:
@@ -260,52 +262,54 @@ def _printable(message: str) -> str:
     return message[:_LONGEST_MESSAGE].encode(errors="backslashreplace").decode().replace("\0", "\\0")
 
 
-async def _changes(plan: Plan, folders: Folders, spool: Spool, tally: Tally, progress: Progress) -> AsyncGenerator[Change, None]:
+async def _changes(
+    plan: Plan, folders: Folders, spool: Spool, progress: JobProgress, reporter: ProgressReporter
+) -> AsyncGenerator[Change, None]:
     """Folders from the top, files, then what has gone: each can be done when it comes."""
     for directory in plan.directories:
         yield folders.write(directory, is_new=folders.key(directory) not in plan.existing)
-        await _advance(tally, progress)
+        await _advance(progress, reporter)
     for files in _portions(plan.writes):
         for file, resource in zip(files, await asyncio.to_thread(_resources, files, spool), strict=True):
             yield write_of(file.path, file.checksum, resource, folders, is_new=file.key not in plan.existing)
-            await _advance(tally, progress)
+            await _advance(progress, reporter)
     for item in plan.removals:
         yield Removal(item.key)
-        await _advance(tally, progress)
+        await _advance(progress, reporter)
 
 
 def _resources(files: Sequence[Prepared], spool: Spool) -> list[Resource]:
     return [unpacked(spool.get(file.ticket)) for file in files]
 
 
-async def _advance(tally: Tally, progress: Progress) -> None:
-    tally.underway += 1
-    await progress.report(tally)
+async def _advance(progress: JobProgress, reporter: ProgressReporter) -> None:
+    progress.underway += 1
+    await reporter.report(progress)
 
 
-def _record_settled(tally: Tally, plan: Plan) -> None:
+def _record_settled(progress: JobProgress, plan: Plan) -> None:
     """What is decided without a write: faults, and what already is as it must be."""
-    tally.total = len(plan.unchanged) + len(plan.faults) + len(plan.copies) + len(plan.ignored) + plan.changes
+    progress.total = len(plan.unchanged) + len(plan.faults) + len(plan.copies) + len(plan.ignored) + plan.changes
     for (key, is_own), times in Counter((item.key[:2], not item.path) for item in plan.unchanged).items():
-        tally.record(Result(_counted(Effect.NOOP, is_own=is_own), *key, path=""), times)
+        progress.record(Result(_counted(Effect.NOOP, is_own=is_own), *key, path=""), times)
     for fault in plan.faults:
         kind = FOLDER if paths.is_directory(fault.path) else DASHBOARD
         effect = Effect.UPDATE if fault.stored else Effect.CREATE
-        tally.record(Result(effect, kind.group, kind.plural, fault.path, fault.name, fault.message))
+        progress.record(Result(effect, kind.group, kind.plural, fault.path, fault.name, fault.message))
     for copy in plan.copies:
-        tally.record(Result(Effect.IGNORED, DASHBOARD.group, DASHBOARD.plural, copy.path, copy.name, warning=copy.message))
+        progress.record(Result(Effect.IGNORED, DASHBOARD.group, DASHBOARD.plural, copy.path, copy.name, warning=copy.message))
     for file in sorted(plan.ignored, key=lambda file: paths.plan_order(file.path)):
-        tally.record(Result(Effect.IGNORED, DASHBOARD.group, DASHBOARD.plural, file.path, warning=file.remark))
+        progress.record(Result(Effect.IGNORED, DASHBOARD.group, DASHBOARD.plural, file.path, warning=file.remark))
 
 
-def record_written(tally: Tally, plan: Plan, folders: Folders) -> None:
+def record_written(progress: JobProgress, plan: Plan, folders: Folders) -> None:
     """To be called after the commit: only then do they count."""
-    tally.underway = 0
+    progress.underway = 0
     written = [(folders.key(directory), directory) for directory in plan.directories] + [(file.key, file.path) for file in plan.writes]
     done = [(Effect.UPDATE if key in plan.existing else Effect.CREATE, key, path) for key, path in written]
     done += [(Effect.DELETE, item.key, item.path) for item in plan.removals]
     for (effect, group, resource), times in Counter((_counted(effect, is_own=not path), *key[:2]) for effect, key, path in done).items():
-        tally.record(Result(effect, group, resource, path=""), times)
+        progress.record(Result(effect, group, resource, path=""), times)
 
 
 def _counted(effect: Effect, *, is_own: bool) -> Effect:

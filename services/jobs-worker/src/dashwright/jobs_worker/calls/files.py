@@ -17,7 +17,7 @@ import structlog
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, Conflict, DashwrightError, Forbidden, NotFound, SourceFailed, Unavailable, Unhealthy
-from dashwright.common.jobs.progress import Tally
+from dashwright.common.jobs.progress import JobProgress
 from dashwright.common.jobs.workflows import check_write
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.models.repository_calls import (
@@ -36,7 +36,7 @@ from dashwright.jobs_worker.actions.files.changing import Decided, decide, messa
 from dashwright.jobs_worker.actions.files.editing import edits_of, message_of_edit, plan_edits
 from dashwright.jobs_worker.actions.files.looking import list_files, look
 from dashwright.jobs_worker.actions.files.planning import Scene, holds, plan_files
-from dashwright.jobs_worker.actions.sync import Means, Planned, Silent, apply_plan
+from dashwright.jobs_worker.actions.sync import Means, NullReporter, Planned, apply_plan
 from dashwright.jobs_worker.domain.files.rules import ref_of
 from dashwright.jobs_worker.domain.files.wrapper import Sight, wrap
 from dashwright.jobs_worker.domain.objects import CommitBy, Difference, Edit, Repository
@@ -226,7 +226,9 @@ class FileCalls:
             is_whole = bool(base) and known.kept.commit == base and newest.commit == made.commit
             snapshot = replace(planned.snapshot, commit=newest.commit if is_whole else "", since=base)
             try:
-                await apply_plan(scene.job, replace(planned, snapshot=snapshot), scene.objects, Silent(), scene.means.spool, Tally())
+                await apply_plan(
+                    scene.job, replace(planned, snapshot=snapshot), scene.objects, NullReporter(), scene.means.spool, JobProgress()
+                )
             except Overtaken:
                 known = await self._known(scene.repository.namespace, scene.repository.name)
                 found = await self._checkout(known.repository, "")

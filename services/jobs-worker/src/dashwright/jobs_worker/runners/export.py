@@ -48,5 +48,5 @@ class ExportRunner:
         by = await exports.author(str(job.submitted_by.get("uid", "")), str(job.submitted_by.get("login", "")))
         options = JobSpec.model_validate_json(job.spec).export or ExportJobOptions()
         with self._open_spool() as spool:
-            tally = await export(ExportJob(repository, options, by), exports, self._checkouts, execution, spool, self._bounds)
-        return execution.ended(tally)
+            progress = await export(ExportJob(repository, options, by), exports, self._checkouts, execution, spool, self._bounds)
+        return execution.ended(progress)

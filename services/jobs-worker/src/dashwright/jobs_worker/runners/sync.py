@@ -11,7 +11,7 @@ from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import Conflict, DashwrightError, PreconditionFailed, Unhealthy
 from dashwright.common.jobs import verdicts
-from dashwright.common.jobs.progress import Tally
+from dashwright.common.jobs.progress import JobProgress
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.models.provisioning import JobStatus, RepositoryStatus, RepositoryType
 from dashwright.common.stores import jobs, repositories, resources, revisions, statuses
@@ -84,9 +84,9 @@ class SyncRunner:
         newest = await self._checkout(job, repository)
         if newest is None:
             await self._note(repository, incremental=False, held_at="")
-            return execution.ended(Tally(message=verdicts.SYNC_STARTED, final_message=verdicts.NO_COMMITS))
+            return execution.ended(JobProgress(message=verdicts.SYNC_STARTED, final_message=verdicts.NO_COMMITS))
         if newest.commit == held and jobs.is_scheduled(job):
-            return execution.ended(Tally(message=verdicts.SYNC_STARTED, final_message=verdicts.HELD))
+            return execution.ended(JobProgress(message=verdicts.SYNC_STARTED, final_message=verdicts.HELD))
         back_to = jobs.commit_of(job)
         checkout = await self._commits.synced(repository, back_to) if back_to else newest
         head = newest.commit if back_to else ""
@@ -94,16 +94,16 @@ class SyncRunner:
         quarantined = await objects.quarantined()
         if checkout.commit and checkout.commit == kept.commit == _last_ref(stored) and all(item.is_copy for item in quarantined):
             await self._note(repository, incremental=jobs.is_incremental(job), held_at=head)
-            return execution.ended(Tally(message=verdicts.SYNC_STARTED, final_message=verdicts.SAME_COMMIT))
+            return execution.ended(JobProgress(message=verdicts.SYNC_STARTED, final_message=verdicts.SAME_COMMIT))
         difference = await self._difference(job, checkout, kept, quarantined)
         with self._open_means() as means:
-            tally = await sync(SyncJob.of(repository), checkout, objects, execution, means, difference)
+            progress = await sync(SyncJob.of(repository), checkout, objects, execution, means, difference)
         await self._note(repository, incremental=difference is not None, held_at=head)
         if checkout.commit:
             await self._keep(repository)
         if back_to:
-            tally.final_message = verdicts.PUT_BACK
-        return execution.ended(tally)
+            progress.final_message = verdicts.PUT_BACK
+        return execution.ended(progress)
 
     async def _difference(self, job: StoredJob, checkout: Checkout, kept: Kept, quarantined: Sequence[Quarantined]) -> Difference | None:
         """What is to be looked at; None for everything. Nobody needs to look at a commit that is stored, but for what is in quarantine."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, NotFound
 from dashwright.common.jobs import paths
 from dashwright.common.jobs.names import object_name
-from dashwright.common.jobs.progress import Tally
+from dashwright.common.jobs.progress import JobProgress
 from dashwright.common.jobs.selection import Selection, check_selected
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY
 from dashwright.common.models.provisioning import RepositoryType
 from dashwright.common.models.repository_calls import Touch
 from dashwright.common.models.repository_views import ResourceAction
-from dashwright.jobs_worker.actions.sync import Means, Planned, Silent, SyncJob, plan_sync
+from dashwright.jobs_worker.actions.sync import Means, NullReporter, Planned, SyncJob, plan_sync
 from dashwright.jobs_worker.domain.files.proposal import checksum_of
 from dashwright.jobs_worker.domain.files.touches import nearest_folder, touch, touches_of
 from dashwright.jobs_worker.domain.files.wrapper import Sight
@@ -122,7 +122,7 @@ def check_selection(scene: Scene, edits: Sequence[Edit]) -> None:
 
 async def plan_files(scene: Scene, checkout: Checkout, difference: Difference) -> Planned:
     """Raises Conflict where the repository's own folder is somebody else's, and what the ports raise."""
-    return await plan_sync(scene.job, checkout, scene.objects, Silent(), scene.means, Tally(), difference)
+    return await plan_sync(scene.job, checkout, scene.objects, NullReporter(), scene.means, JobProgress(), difference)
 
 
 async def touches_of_plan(scene: Scene, planned: Planned) -> list[Touch]:
