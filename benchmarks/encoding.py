@@ -12,7 +12,7 @@ import orjson
 from benchmarks import points, series
 from benchmarks.row import ROUNDS, Row, compared, median_of
 from dashwright.common import media
-from dashwright.common.models.asking import Asking
+from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions.answer import answer
 from dashwright.expressions.engine.convert import values_of
 from dashwright.expressions.engine.evaluate import evaluate
@@ -108,7 +108,7 @@ async def _longest_stall(body: bytes, accept: str) -> float:
             longest = max(longest, time.perf_counter() - started - _TICK)
 
     ticking = asyncio.create_task(tick())
-    answered = await answer(body, Asking(accept=accept))
+    answered = await answer(body, QueryContext(accept=accept))
     assert answered.status == 200
     assert isinstance(answered.pieces, AsyncIterator)
     async for _ in answered.pieces:

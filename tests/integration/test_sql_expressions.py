@@ -12,7 +12,7 @@ import pytest
 from tests.unit.expressions.test_frames_as_values import TIME, frame
 
 from dashwright.common.errors import BadRequest, DashwrightError, TooLarge
-from dashwright.common.models.asking import Asking, Door
+from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.common.settings import load
 from dashwright.expressions.answer import Settings, answer
 from dashwright.expressions.consumer import answer_settings
@@ -47,9 +47,11 @@ def sql(ref_id: str, statement: str, **more: Any) -> dict[str, Any]:
     return {"refId": ref_id, "type": "sql", "expression": statement, **more}
 
 
-async def ask(engine: SqlEngine | None, *queries: Any, door: Door = Door.QUERY, limits: Limits | None = None, **more: Any) -> Any:
-    body = {"queries": queries, **({"type": "x", "targets": []} if door is not Door.QUERY else {})}
-    answered = await answer(orjson.dumps(body), Asking(door, **more), Settings(limits or Limits(), sql=engine))
+async def ask(
+    engine: SqlEngine | None, *queries: Any, endpoint: QueryEndpoint = QueryEndpoint.QUERY, limits: Limits | None = None, **more: Any
+) -> Any:
+    body = {"queries": queries, **({"type": "x", "targets": []} if endpoint is not QueryEndpoint.QUERY else {})}
+    answered = await answer(orjson.dumps(body), QueryContext(endpoint, **more), Settings(limits or Limits(), sql=engine))
     assert isinstance(answered.pieces, list)
     return json.loads(b"".join(answered.pieces))
 
@@ -80,21 +82,21 @@ async def test_a_statement_selects_from_a_query(engine: SqlEngine) -> None:
     assert columns(body["results"]["S"]) == {"host": ["a", "b"], "mean": [1, 4]}
 
 
-@pytest.mark.parametrize("door", [Door.QUERY, Door.PANEL])
-async def test_tables_are_joined_at_every_door(engine: SqlEngine, door: Door) -> None:
+@pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL])
+async def test_tables_are_joined_at_every_door(engine: SqlEngine, endpoint: QueryEndpoint) -> None:
     """On columns of any type; refIds of any spelling, in back-ticks."""
     statement = "SELECT a.host, SUM(a.__value__ * b.v) AS s FROM A AS a JOIN `my query` AS b ON a.host = b.host GROUP BY a.host ORDER BY 1"
-    assert await table(engine, statement, raw("A", LOAD), raw("my query", PLAIN), door=door) == {"host": ["a", "b"], "s": [1, 16]}
+    assert await table(engine, statement, raw("A", LOAD), raw("my query", PLAIN), endpoint=endpoint) == {"host": ["a", "b"], "s": [1, 16]}
 
 
 async def test_a_panel_with_a_statement_is_validated_without_running_it(engine: SqlEngine) -> None:
     """Its tables are looked for, and whether it is a statement that may run."""
-    wanted = await ask(engine, sql("S", "SELECT * FROM A"), raw("A", LOAD), door=Door.VALIDATION)
+    wanted = await ask(engine, sql("S", "SELECT * FROM A"), raw("A", LOAD), endpoint=QueryEndpoint.VALIDATION)
     assert wanted == {"valid": True, "faults": []}
-    faults = (await ask(engine, sql("S", "SELECT * FROM B"), raw("b", LOAD), door=Door.VALIDATION))["faults"]
+    faults = (await ask(engine, sql("S", "SELECT * FROM B"), raw("b", LOAD), endpoint=QueryEndpoint.VALIDATION))["faults"]
     assert [fault["pointer"] for fault in faults] == ["/queries/0/expression"]
     assert "selects from table (refId/query) [B] and that table was not found; write it [b]" in faults[0]["message"]
-    off = (await ask(None, sql("S", "SELECT 1"), door=Door.VALIDATION))["faults"]
+    off = (await ask(None, sql("S", "SELECT 1"), endpoint=QueryEndpoint.VALIDATION))["faults"]
     assert "DASHWRIGHT_FEATURES=sqlExpression" in off[0]["message"]
 
 
@@ -303,7 +305,7 @@ async def test_the_format_for_alert_rules_works_where_saved_rules_come_in(engine
     target = sql("S", "SELECT host, v FROM A WHERE host IS NOT NULL ORDER BY v", format="alerting")
     body = await ask(engine, raw("A", PLAIN), target)
     assert [shown["schema"]["meta"]["type"] for shown in body["results"]["S"]["frames"]] == ["numeric-multi"] * 2
-    assert "format" in (await ask(engine, raw("A", PLAIN), target, door=Door.PANEL))["message"]
+    assert "format" in (await ask(engine, raw("A", PLAIN), target, endpoint=QueryEndpoint.PANEL))["message"]
 
 
 async def test_a_result_beyond_its_cells_is_cut_with_a_notice(engine: SqlEngine) -> None:

@@ -10,7 +10,7 @@ from tests.signer import SIGNER
 from dashwright.common.identity import Role
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.messaging.rpc import Reply, Request, RpcServer
-from dashwright.common.models.asking import Asking, Door
+from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 
 AT = "/api/datasources"
 
@@ -19,11 +19,11 @@ class Worker:
     """Answers by uid, and remembers what it was asked."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[Asking, object]] = []
+        self.asked: list[tuple[QueryContext, object]] = []
 
     async def answer(self, request: Request) -> Reply:
         uid = orjson.loads(request.body)["uid"]
-        self.asked.append((Asking.of(request.headers), orjson.loads(request.body)))
+        self.asked.append((QueryContext.of(request.headers), orjson.loads(request.body)))
         if uid == "good":
             return Reply(b'{"status":"OK","message":"It works"}', {"status": 200, "content_type": "application/json"})
         return Reply(b'{"status":"ERROR","message":"connection refused"}', {"status": 400, "content_type": "application/json"})
@@ -52,7 +52,7 @@ async def test_the_workers_word_is_passed_on(api: Api, worker: Worker) -> None:
         assert await api("GET", f"{AT}/{path}/health") == (200, {"status": "OK", "message": "It works"})
     for path in ("uid/bad", str(bad)):
         assert await api("GET", f"{AT}/{path}/health") == (400, {"status": "ERROR", "message": "connection refused"})
-    assert worker.asked[0] == (Asking(Door.HEALTH, org_id=1, fresh=True), {"uid": "good"})
+    assert worker.asked[0] == (QueryContext(QueryEndpoint.HEALTH, org_id=1, fresh=True), {"uid": "good"})
     assert len(worker.asked) == 4
 
 

@@ -11,7 +11,7 @@ from tests.integration.postgres_source.conftest import RANGE, Ask, Warehouse, a_
 from tests.unit.expressions.sources.records import MemoryRecords
 
 from dashwright.common.errors import BadRequest
-from dashwright.common.models.asking import Asking
+from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions.answer import Settings, answer
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.sources.directory import Directory
@@ -246,7 +246,7 @@ async def test_expressions_read_what_a_data_source_answers(warehouse: Warehouse,
         {"refId": "F", "type": "reduce", "expression": "E", "reducer": "sum", "settings": {"mode": "dropNN"}},
     ]
     body = {"queries": queries, "from": "2020-01-01", "to": "2020-01-01T01"}
-    answered = await answer(orjson.dumps(body), Asking(org_id=1), Settings(limits=patient(), sources=directory))
+    answered = await answer(orjson.dumps(body), QueryContext(org_id=1), Settings(limits=patient(), sources=directory))
     assert isinstance(answered.pieces, list)
     results = json.loads(b"".join(answered.pieces))["results"]
     assert shown(results["C"]) == [({"host": "h0"}, [870.0]), ({"host": "h1"}, [900.0])]

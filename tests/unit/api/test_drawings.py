@@ -10,8 +10,8 @@ from dashwright.api.workers.pictures import Drawings
 from dashwright.common.errors import TooManyRequests
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient
-from dashwright.common.models.asking import Asking
 from dashwright.common.models.pictures import Drawing
+from dashwright.common.models.query_context import QueryContext
 
 
 class Slow:
@@ -35,14 +35,14 @@ async def test_one_organization_leaves_room_for_others() -> None:
     broker = SimpleNamespace(topology=SimpleNamespace(pictures="pictures"))
     drawings = Drawings(cast("Broker", broker), cast("RpcClient", slow))
     async with asyncio.TaskGroup() as group:
-        drawn = [group.create_task(drawings.draw("{}", Drawing(), Asking(org_id=1))) for _ in range(3)]
+        drawn = [group.create_task(drawings.draw("{}", Drawing(), QueryContext(org_id=1))) for _ in range(3)]
         await asyncio.sleep(0)
         with pytest.raises(TooManyRequests):
-            await drawings.draw("{}", Drawing(), Asking(org_id=1))
-        drawn.append(group.create_task(drawings.draw("{}", Drawing(), Asking(org_id=2))))
+            await drawings.draw("{}", Drawing(), QueryContext(org_id=1))
+        drawn.append(group.create_task(drawings.draw("{}", Drawing(), QueryContext(org_id=2))))
         await asyncio.sleep(0)
         with pytest.raises(TooManyRequests):
-            await drawings.draw("{}", Drawing(), Asking(org_id=3))
+            await drawings.draw("{}", Drawing(), QueryContext(org_id=3))
         slow.let.set()
     assert len([task.result() for task in drawn]) == 4
-    await drawings.draw("{}", Drawing(), Asking(org_id=1))
+    await drawings.draw("{}", Drawing(), QueryContext(org_id=1))

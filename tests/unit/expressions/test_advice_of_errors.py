@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from dashwright.common.models.asking import Asking, Door
+from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.expressions.answer import answer
 from dashwright.expressions.sql.engine_errors import explained
 
@@ -14,7 +14,7 @@ OTHER = {**SOURCE, "refId": "D", "labels": "zone=$seriesIndex"}
 
 
 async def ask(*queries: Any) -> dict[str, Any]:
-    answered = await answer(orjson.dumps({"from": "now-10s", "to": "now", "queries": queries}), Asking(Door.QUERY, org_id=1))
+    answered = await answer(orjson.dumps({"from": "now-10s", "to": "now", "queries": queries}), QueryContext(QueryEndpoint.QUERY, org_id=1))
     assert isinstance(answered.pieces, list)
     told: dict[str, Any] = orjson.loads(b"".join(answered.pieces))
     return told

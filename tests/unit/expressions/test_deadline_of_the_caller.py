@@ -11,7 +11,7 @@ from dashwright.common.clock import Clock
 from dashwright.common.errors import DeadlineExceeded
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.messaging.rpc import RpcClient
-from dashwright.common.models.asking import Asking
+from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions import answer
 from dashwright.expressions.consumer import QueryConsumer
 from dashwright.expressions.engine.deadline import Deadline
@@ -33,9 +33,9 @@ async def asked(broker: MemoryBroker, timeout: float, clock: Clock) -> list[floa
     given: list[float] = []
     plain = answer.answer
 
-    async def told(body: bytes, asking: Asking, settings: answer.Settings, left: float, memory: Reservation) -> Any:
+    async def told(body: bytes, context: QueryContext, settings: answer.Settings, left: float, memory: Reservation) -> Any:
         given.append(left)
-        return await plain(body, asking, settings, left, memory)
+        return await plain(body, context, settings, left, memory)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dashwright.expressions.consumer.answer.answer", told)
@@ -45,7 +45,7 @@ async def asked(broker: MemoryBroker, timeout: float, clock: Clock) -> list[floa
         await worker.start()
         await client.start()
         try:
-            await client.call(broker.topology.query, BODY, timeout=timeout, headers=Asking().headers())
+            await client.call(broker.topology.query, BODY, timeout=timeout, headers=QueryContext().headers())
         finally:
             await client.close()
             await worker.stop(drain=1)

@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from dashwright.common.errors import DeadlineExceeded
-from dashwright.common.models.asking import Asking, Door
+from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.expressions.answer import Settings, answer
 from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.labels import NONE
@@ -78,13 +78,13 @@ async def ticking() -> AsyncIterator[list[float]]:
         gc.unfreeze()
 
 
-@pytest.mark.parametrize("door", [Door.QUERY, Door.VALIDATION])
+@pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.VALIDATION])
 @pytest.mark.parametrize("queries", [CARTESIAN, GROWING, LONG], ids=["cartesian", "growing", "long"])
-async def test_costly_requests_leave_the_event_loop_alone(queries: list[Any], door: Door) -> None:
+async def test_costly_requests_leave_the_event_loop_alone(queries: list[Any], endpoint: QueryEndpoint) -> None:
     """What counts is what a request may cost, not its size."""
     body = orjson.dumps({"queries": queries, "type": "x", "targets": []})
     async with ticking() as gaps:
-        answered = await answer(body, Asking(door))
+        answered = await answer(body, QueryContext(endpoint))
         if not isinstance(answered.pieces, list):
             async for _ in answered.pieces:
                 pass
@@ -139,9 +139,9 @@ def test_a_union_ends_at_the_deadline() -> None:
         Union(side, side, running_out(4)).pairs()
 
 
-@pytest.mark.parametrize("door", [Door.QUERY, Door.PANEL, Door.VALIDATION])
-async def test_a_request_whose_time_is_over_is_not_read(door: Door) -> None:
+@pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL, QueryEndpoint.VALIDATION])
+async def test_a_request_whose_time_is_over_is_not_read(endpoint: QueryEndpoint) -> None:
     """Nor is a panel called faulty because there was no time to look at it."""
     body = orjson.dumps({"queries": [math("A", "1")], "type": "x", "targets": []})
-    answered = await answer(body, Asking(door), Settings(seconds=1e-9))
+    answered = await answer(body, QueryContext(endpoint), Settings(seconds=1e-9))
     assert answered.status == 504

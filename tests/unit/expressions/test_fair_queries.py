@@ -12,8 +12,8 @@ from tests.signer import SIGNER
 from dashwright.common.errors import DashwrightError, TooManyRequests
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.messaging.rpc import RpcClient
-from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.expressions import SourceQuery
+from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.common.settings import load
 from dashwright.expressions.answer import Settings
 from dashwright.expressions.consumer import QueryConsumer, answer_settings
@@ -61,10 +61,10 @@ class Sources:
     def __init__(self, slow: Slow) -> None:
         self._slow = slow
 
-    async def find(self, queries: Sequence[SourceQuery], asking: Asking) -> list[Found | DashwrightError]:
+    async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> list[Found | DashwrightError]:
         if queries[0].datasource.uid == "slow":
             return [Found("slow", self._slow) for _ in queries]
-        return await Directory().find(queries, asking)
+        return await Directory().find(queries, context)
 
 
 @asynccontextmanager
@@ -77,8 +77,8 @@ async def worker(settings: Settings, *, waiting: int = 64) -> AsyncIterator[Any]
     await consumer.start()
     await client.start()
 
-    async def ask(org_id: int, body: dict[str, Any], door: Door = Door.QUERY) -> dict[str, Any]:
-        headers = Asking(door, org_id=org_id).headers()
+    async def ask(org_id: int, body: dict[str, Any], endpoint: QueryEndpoint = QueryEndpoint.QUERY) -> dict[str, Any]:
+        headers = QueryContext(endpoint, org_id=org_id).headers()
         answer = await client.call(broker.topology.query, orjson.dumps(body), timeout=20, headers=headers)
         return {"status": answer.headers["status"], **orjson.loads(await answer.read())}
 
@@ -98,7 +98,7 @@ async def test_slow_queries_of_one_organization_delay_no_other() -> None:
         await slow.busy.wait()
         for org_id in (OTHER, THIRD):
             assert (await ask(org_id, SMALL))["status"] == 200
-        assert (await ask(GREEDY, {"targets": SMALL["queries"]}, Door.VALIDATION))["status"] == 200
+        assert (await ask(GREEDY, {"targets": SMALL["queries"]}, QueryEndpoint.VALIDATION))["status"] == 200
         assert slow.asked == SLOTS - SLOTS // 4
         slow.released.set()
     assert [task.result()["status"] for task in backlog] == [200] * (2 * SLOTS)
@@ -109,10 +109,10 @@ async def test_slow_health_checks_delay_neither_queries_nor_other_organizations(
     check = {"uid": "slow"}
     async with worker(Settings(sources=Sources(slow))) as ask, asyncio.TaskGroup() as group:
         for _ in range(2 * SLOTS):
-            group.create_task(ask(GREEDY, check, Door.HEALTH))
+            group.create_task(ask(GREEDY, check, QueryEndpoint.HEALTH))
         await slow.busy.wait()
         assert (await ask(GREEDY, SMALL))["status"] == 200
-        other = group.create_task(ask(OTHER, check, Door.HEALTH))
+        other = group.create_task(ask(OTHER, check, QueryEndpoint.HEALTH))
         await slow.another.wait()
         slow.released.set()
     assert other.result()["status"] == "OK"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dashwright.common import media
 from dashwright.common.errors import BadRequest, SourceFailed
-from dashwright.common.models.asking import Asking
+from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions.answer import answer
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
@@ -237,7 +237,7 @@ async def test_the_same_query_answers_the_same_values_in_both_encodings() -> Non
         {"refId": "A", "datasource": source, "scenarioId": "raw_frame", "rawFrameContent": json.dumps([content])},
         {"refId": "C", "type": "math", "expression": "$Z"},
     ]
-    answered = await answer(orjson.dumps({"queries": queries}), Asking(accept=media.ARROW))
+    answered = await answer(orjson.dumps({"queries": queries}), QueryContext(accept=media.ARROW))
     assert (answered.status, answered.content_type) == (400, media.ARROW)
     assert isinstance(answered.pieces, list)
     b, a, c = tables(b"".join(answered.pieces))
@@ -245,5 +245,5 @@ async def test_the_same_query_answers_the_same_values_in_both_encodings() -> Non
     assert a["v"].to_pylist() == [1, None]
     assert b["Time"].cast(pa.int64()).to_pylist() == [1_000_000, 2_000_000]
     assert metadata(c.schema)["refId"] == "C"
-    refused = await answer(b"{", Asking(accept=media.ARROW))
+    refused = await answer(b"{", QueryContext(accept=media.ARROW))
     assert (refused.status, refused.content_type) == (400, "application/json")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashwright.common.errors import TooLarge, TooManyRequests
-from dashwright.common.models.asking import Asking
+from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions.answer import Answer, Settings, answer
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.memory import MemoryBudget
@@ -77,7 +77,7 @@ def settings() -> Settings:
 async def test_a_request_that_can_never_fit_is_refused_by_size(settings: Settings) -> None:
     """The error names the setting; nothing is held afterwards."""
     with settings.memory.reservation(1) as memory:
-        refused = await answer(chained(200, 90), Asking(org_id=1), settings, memory=memory)
+        refused = await answer(chained(200, 90), QueryContext(org_id=1), settings, memory=memory)
         assert memory.most <= 30 * MEGABYTE
     assert refused.status >= 400
     assert "DASHWRIGHT_QUERY_BYTES); ask for less" in (await read(refused))["message"]
@@ -89,9 +89,9 @@ async def test_a_request_beside_others_is_put_off_while_they_hold_the_memory(set
     with settings.memory.reservation(1) as held, settings.memory.reservation(1) as memory:
         held.take(29 * MEGABYTE)
         with pytest.raises(TooManyRequests, match=r"others at work leave too few of the 41943040 allowed.*DASHWRIGHT_QUERY_BYTES"):
-            await answer(chained(50, 20), Asking(org_id=1), settings, memory=memory)
+            await answer(chained(50, 20), QueryContext(org_id=1), settings, memory=memory)
         with settings.memory.reservation(2) as other:
-            assert (await answer(chained(1, 1), Asking(org_id=2), settings, memory=other)).status == 200
+            assert (await answer(chained(1, 1), QueryContext(org_id=2), settings, memory=other)).status == 200
 
 
 async def test_a_response_has_a_bound(settings: Settings) -> None:
@@ -114,7 +114,7 @@ async def test_concurrent_requests_stay_within_the_budget(settings: Settings) ->
         nonlocal most
         try:
             with settings.memory.reservation(org_id) as memory:
-                await answer(chained(100, 10), Asking(org_id=org_id), settings, memory=memory)
+                await answer(chained(100, 10), QueryContext(org_id=org_id), settings, memory=memory)
                 most = max(most, settings.memory.held)
                 await asyncio.sleep(0)
         except TooManyRequests:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dashwright.common.models.asking import Asking, Door
+from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.expressions.answer import answer
 
 JSON = st.recursive(
@@ -74,17 +74,19 @@ BODIES = st.one_of(
 )
 
 
-async def ask(body: Any, asking: Asking) -> tuple[int, Any]:
-    answered = await answer(orjson.dumps(body), asking)
+async def ask(body: Any, context: QueryContext) -> tuple[int, Any]:
+    answered = await answer(orjson.dumps(body), context)
     assert isinstance(answered.pieces, list)
     return answered.status, orjson.loads(b"".join(answered.pieces))
 
 
 @settings(max_examples=300, deadline=None)
-@given(body=BODIES, asking=st.builds(Asking, st.sampled_from([Door.QUERY, Door.PANEL]), st.booleans(), st.booleans()))
-async def test_every_body_has_an_answer(body: Any, asking: Asking) -> None:
+@given(
+    body=BODIES, context=st.builds(QueryContext, st.sampled_from([QueryEndpoint.QUERY, QueryEndpoint.PANEL]), st.booleans(), st.booleans())
+)
+async def test_every_body_has_an_answer(body: Any, context: QueryContext) -> None:
     """200 or 400 with results or a message, by any door, leniently or not; a refused body runs nothing."""
-    status, found = await ask(body, asking)
+    status, found = await ask(body, context)
     assert status in {200, 400}
     assert ("results" in found) or found["message"]
     assert ("results" in found) != ("statusCode" in found)
@@ -94,10 +96,10 @@ async def test_every_body_has_an_answer(body: Any, asking: Asking) -> None:
 @given(body=BODIES)
 async def test_a_panel_is_refused_exactly_for_the_faults_a_validation_tells(body: Any) -> None:
     """What refuses a panel is among its faults, in their order; a panel without faults runs, and none of its expressions is unreadable."""
-    status, told = await ask(body, Asking(Door.VALIDATION))
+    status, told = await ask(body, QueryContext(QueryEndpoint.VALIDATION))
     assert status == 200
     assert told["valid"] == (not told["faults"])
-    _, found = await ask(body, Asking(Door.PANEL))
+    _, found = await ask(body, QueryContext(QueryEndpoint.PANEL))
     pointers = [fault["pointer"] for fault in told["faults"]]
     refused = [fault["pointer"] for fault in found.get("faults", [])]
     assert pointers[: len(refused)] == refused
@@ -106,12 +108,12 @@ async def test_a_panel_is_refused_exactly_for_the_faults_a_validation_tells(body
         assert not any(word in error for error in errors for word in ("sse.parseError", "sse.cycle", "sse.dependencyNotFound"))
 
 
-@pytest.mark.parametrize("door", [Door.QUERY, Door.PANEL])
-async def test_two_wrong_ends_are_told_together(door: Door) -> None:
+@pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL])
+async def test_two_wrong_ends_are_told_together(endpoint: QueryEndpoint) -> None:
     """Each side of a time range has a fault of its own."""
     targets = [{"refId": "A", "type": "math", "expression": "1", "timeRange": {"from": "x", "to": "y"}}]
     body = {"type": "t", "targets": [], "queries": targets, "from": "then", "to": []}
-    status, found = await ask(body, Asking(door))
+    status, found = await ask(body, QueryContext(endpoint))
     assert status == 400
     pointers = ["/to", "/from", "/queries/0/timeRange/from", "/queries/0/timeRange/to"]
     assert [fault["pointer"] for fault in found["faults"]] == pointers
@@ -120,7 +122,7 @@ async def test_two_wrong_ends_are_told_together(door: Door) -> None:
 async def test_who_reads_a_misshapen_target_is_not_at_fault() -> None:
     """The reader's input is there, only unreadable: one fault is told, not two."""
     targets = [{"refId": "A", "type": "math", "expression": "1", "colour": 1}, {"refId": "B", "type": "math", "expression": "$A"}]
-    _, told = await ask({"type": "t", "targets": targets}, Asking(Door.VALIDATION))
+    _, told = await ask({"type": "t", "targets": targets}, QueryContext(QueryEndpoint.VALIDATION))
     assert [fault["pointer"] for fault in told["faults"]] == ["/targets/0/colour"]
 
 
@@ -130,7 +132,7 @@ async def test_a_data_source_of_any_kind_of_value_is_told(odd: Any, name: str) -
     """What is no text names no data source, and no value breaks the look at it."""
     for datasource in (odd, {name: odd}, {name: odd, "uid": "__expr__"}):
         query = {"refId": "A", "type": "math", "expression": "1", "datasource": datasource}
-        status, found = await ask({"type": "t", "targets": [query]}, Asking(Door.PANEL))
+        status, found = await ask({"type": "t", "targets": [query]}, QueryContext(QueryEndpoint.PANEL))
         assert status == 400
         assert found["faults"][0]["pointer"].startswith("/targets/0/datasource")
 
@@ -140,19 +142,21 @@ PLACES = ["type", "refId", "datasource", "expression", "hide", "timeRange", "res
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
-    "asking", [Asking(), Asking(lenient=True), Asking(Door.PANEL), Asking(Door.VALIDATION)], ids=lambda a: f"{a.door}-{a.lenient}"
+    "context",
+    [QueryContext(), QueryContext(lenient=True), QueryContext(QueryEndpoint.PANEL), QueryContext(QueryEndpoint.VALIDATION)],
+    ids=lambda a: f"{a.endpoint}-{a.lenient}",
 )
-async def test_deep_values_are_refused_or_ignored_like_others(asking: Asking, place: str) -> None:
+async def test_deep_values_are_refused_or_ignored_like_others(context: QueryContext, place: str) -> None:
     """As deep as JSON is read at all, wherever it lies: never a failure of ours."""
     query = {"refId": "A", "type": "math", "expression": "1", "timeRange": {"zone": "utc"}, place: "DEEP"}
     body = json.dumps({"type": "t", "targets": [], "queries": [query]}).replace('"DEEP"', "[" * 1000 + "]" * 1000)
-    answered = await answer(body.encode(), asking)
-    assert answered.status == (200 if asking.door is Door.VALIDATION or (asking.lenient and place == "colour") else 400)
+    answered = await answer(body.encode(), context)
+    assert answered.status == (200 if context.endpoint is QueryEndpoint.VALIDATION or (context.lenient and place == "colour") else 400)
 
 
 async def test_countless_faults_are_counted_only() -> None:
     """A target with more faults than anybody reads has one that says how many."""
     query = {"refId": "A", "type": "math", "expression": "1"} | {f"p{number}": number for number in range(5000)}
-    status, found = await ask({"queries": [query]}, Asking())
+    status, found = await ask({"queries": [query]}, QueryContext())
     assert status == 400
     assert [fault["message"] for fault in found["faults"]] == ["has 5000 faults; see the schema of its type"]

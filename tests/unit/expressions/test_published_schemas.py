@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from pydantic.alias_generators import to_snake
 
 from dashwright.api.models.schema import DRAFT, panel_schema, target_schema
-from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.expressions import TARGETS
+from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.expressions.requests.binding import Bound, bind
 
 VALIDATORS = {kind: jsonschema_rs.Draft4Validator(target_schema(kind)) for kind in TARGETS}
@@ -145,7 +145,7 @@ def test_a_mutated_target_has_one_verdict(kind: str, data: st.DataObject) -> Non
 
 
 def is_bound(item: Any) -> bool:
-    return isinstance(bind(item, "", Asking(Door.PANEL)), Bound)
+    return isinstance(bind(item, "", QueryContext(QueryEndpoint.PANEL)), Bound)
 
 
 SOURCES = TEXT | st.sampled_from(["__expr__", "-100"]) | JSON

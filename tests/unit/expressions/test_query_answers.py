@@ -9,7 +9,7 @@ import orjson
 import pytest
 import time_machine
 
-from dashwright.common.models.asking import Asking
+from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions.answer import Answer, answer
 
 TESTDATA = {"type": "grafana-testdata-datasource", "uid": "any"}
@@ -165,7 +165,7 @@ async def test_a_warning_about_nothing_stands_on_the_result() -> None:
     assert body["results"]["C"] == {"status": 200, "notices": [{"severity": "warning", "text": text}], "frames": []}
     assert body["results"]["D"] == {"status": 200, "frames": []}
     ignored = raw("E", timeRange={"zone": "utc"})
-    answered = await answer(orjson.dumps({"queries": [ignored]}), Asking(lenient=True))
+    answered = await answer(orjson.dumps({"queries": [ignored]}), QueryContext(lenient=True))
     notices = orjson.loads(await body_of(answered))["results"]["E"]["notices"]
     assert [notice["text"] for notice in notices] == ["/queries/0/timeRange/zone is no property that is known here and was ignored"]
 
@@ -179,7 +179,7 @@ async def test_what_is_hidden_and_read_by_nothing_shown_does_not_run() -> None:
         expression("B", "$deep"),
         expression("also", "$unread", hide=True),
     ]
-    answered = await answer(orjson.dumps({"queries": queries}), Asking(explain=True))
+    answered = await answer(orjson.dumps({"queries": queries}), QueryContext(explain=True))
     body = orjson.loads(await body_of(answered))
     assert list(body["results"]) == ["B"]
     assert body["meta"]["explain"]["order"] == ["A", "deep", "B"]

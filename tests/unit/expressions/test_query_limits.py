@@ -12,8 +12,8 @@ import orjson
 import pytest
 
 from dashwright.common.errors import DeadlineExceeded
-from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.expressions import SourceQuery
+from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.common.settings import Settings as Environment
 from dashwright.common.settings import load
 from dashwright.expressions import fetching
@@ -121,27 +121,27 @@ async def test_a_short_expression_that_multiplies_series_is_refused(operator: st
     assert memory.most < 50 * 2**20
 
 
-@pytest.mark.parametrize("door", [Door.QUERY, Door.PANEL, Door.VALIDATION])
-async def test_too_many_queries_refuse_the_whole_request(door: Door) -> None:
+@pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL, QueryEndpoint.VALIDATION])
+async def test_too_many_queries_refuse_the_whole_request(endpoint: QueryEndpoint) -> None:
     """At any door, before anything is read into."""
     queries = [{"no": "query"}] * 3
     body = orjson.dumps({"type": "x", "targets": [], "queries": queries})
-    answered = await answer(body, Asking(door), Settings(Limits(query_targets=2)))
+    answered = await answer(body, QueryContext(endpoint), Settings(Limits(query_targets=2)))
     assert isinstance(answered.pieces, list)
     found = orjson.loads(answered.pieces[0])
-    assert answered.status == (200 if door is Door.VALIDATION else 400)
+    assert answered.status == (200 if endpoint is QueryEndpoint.VALIDATION else 400)
     assert [fault["pointer"] for fault in found["faults"]] == ["/queries/2"]
     assert "3 queries and targets, more than the 2 allowed (setting DASHWRIGHT_QUERY_TARGETS)" in found["faults"][0]["message"]
 
 
-@pytest.mark.parametrize("door", [Door.QUERY, Door.PANEL, Door.VALIDATION])
-async def test_too_much_to_parse_refuses_the_whole_request(door: Door) -> None:
+@pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL, QueryEndpoint.VALIDATION])
+async def test_too_much_to_parse_refuses_the_whole_request(endpoint: QueryEndpoint) -> None:
     """Told once, at the expression that goes beyond it."""
     body = orjson.dumps({"type": "x", "targets": [], "queries": [math(ref_id, "1 + 1") for ref_id in "ABCD"]})
-    answered = await answer(body, Asking(door), Settings(Limits(request_expressions=12)))
+    answered = await answer(body, QueryContext(endpoint), Settings(Limits(request_expressions=12)))
     assert isinstance(answered.pieces, list)
     found = orjson.loads(answered.pieces[0])
-    assert answered.status == (200 if door is Door.VALIDATION else 400)
+    assert answered.status == (200 if endpoint is QueryEndpoint.VALIDATION else 400)
     assert [fault["pointer"] for fault in found["faults"]] == ["/queries/2/expression"]
     assert "15 characters together, more than the 12 allowed (setting DASHWRIGHT_REQUEST_EXPRESSIONS)" in found["faults"][0]["message"]
 
@@ -175,9 +175,9 @@ async def test_no_node_begins_after_the_deadline(monkeypatch: pytest.MonkeyPatch
     """What was done stays; what comes later is 504 on its refId and names the setting."""
     given: list[Limits] = []
 
-    async def fetch(request: Request, asking: Asking, limits: Limits, sources: Sources, answers: Answers) -> fetching.Fetched:
+    async def fetch(request: Request, context: QueryContext, limits: Limits, sources: Sources, answers: Answers) -> fetching.Fetched:
         given.append(limits)
-        return await fetching.fetch(request, asking, limits, sources, answers)
+        return await fetching.fetch(request, context, limits, sources, answers)
 
     monkeypatch.setattr("dashwright.expressions.answer.fetch", fetch)
     monkeypatch.setitem(directory.BUILT_IN, "slow", Slow(lambda: given[0].deadline.end()))
@@ -227,12 +227,12 @@ async def test_a_cancelled_request_ends_its_thread(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("dashwright.expressions.answer.read", wait)
     monkeypatch.setattr("dashwright.expressions.answer._SMALL", 0)
-    asking = asyncio.create_task(ask(Limits(), source("A", {"h": "a"})))
+    asked = asyncio.create_task(ask(Limits(), source("A", {"h": "a"})))
     await begun.wait()
     seen[0].deadline.check()
-    asking.cancel()
+    asked.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asking
+        await asked
     go_on.set()
     with pytest.raises(DeadlineExceeded):
         seen[0].deadline.check()

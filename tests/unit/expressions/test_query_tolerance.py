@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.expressions import TARGETS, FormattedSqlTarget, ReduceTarget, Target
+from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.expressions.requests.binding import Bound, bind
 from dashwright.expressions.requests.tolerance import forgiven, is_expression
 
@@ -82,20 +82,20 @@ def test_the_closed_list_is_taken(target: dict[str, Any]) -> None:
 )
 def test_anything_else_is_refused(target: dict[str, Any]) -> None:
     """Unlisted properties at any depth, values outside an enum, wrong types."""
-    assert isinstance(bind({"datasource": "__expr__"} | target, "", Asking()), list)
+    assert isinstance(bind({"datasource": "__expr__"} | target, "", QueryContext()), list)
 
 
 def test_a_statement_has_a_format_at_the_forgiving_door_only() -> None:
     """There it has one of its words; a panel's target does not know it."""
     target = {"refId": "B", "type": "sql", "expression": "SELECT 1"}
     for form in ("", "table", "alerting", None):
-        taken = bind(target | {"format": form}, "", Asking())
+        taken = bind(target | {"format": form}, "", QueryContext())
         assert isinstance(taken, Bound)
         assert isinstance(taken.query, FormattedSqlTarget)
         assert taken.query.format == (form or "")
-        assert isinstance(bind(target | {"format": form}, "", Asking(Door.PANEL)), list)
-    assert isinstance(bind(target | {"format": "wide"}, "", Asking()), list)
-    assert isinstance(bind(target, "", Asking(Door.PANEL)), Bound)
+        assert isinstance(bind(target | {"format": form}, "", QueryContext(QueryEndpoint.PANEL)), list)
+    assert isinstance(bind(target | {"format": "wide"}, "", QueryContext()), list)
+    assert isinstance(bind(target, "", QueryContext(QueryEndpoint.PANEL)), Bound)
 
 
 def test_forgiving_leaves_the_query_as_it_was() -> None:

@@ -24,8 +24,8 @@ from tests.specs.test_expression_specs import test_an_expression_gives_what_its_
 from tests.unit.expressions.sources.records import MemoryRecords, prometheus
 from tests.unit.expressions.sources.servers import Fake, answering, client, success
 
-from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.expressions import TARGETS, VARIANT_PROPERTIES
+from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.expressions.answer import Settings, answer
 from dashwright.expressions.engine import classic_reducers
 from dashwright.expressions.engine.limits import Limits
@@ -41,7 +41,7 @@ PAGES = (PAGE, *(FOLDER / f"{name}.md" for name in ("queries", "frames", "recipe
 _FENCE = re.compile(r"^```(\w+)(?: (\w+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([\w-]+\.md)?(?:#([\w-]+))?\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
-_DOORS = {"request": Door.QUERY, "panel": Door.PANEL}
+_DOORS = {"request": QueryEndpoint.QUERY, "panel": QueryEndpoint.PANEL}
 _ANSWERS = {("text", "answer"), ("json", "answer"), ("json", "explain")}
 _PLAIN = {("text", "spec"), ("python", ""), ("sh", ""), ("text", "sent")}
 _KNOWN = {("json", "request"), ("json", "panel"), ("json", "target"), ("json", "prometheus"), *_PLAIN, *_ANSWERS}
@@ -86,7 +86,7 @@ def settings() -> Iterator[Settings]:
 
 
 async def answered_by(request: Block, settings: Settings, *, explain: bool = False) -> tuple[int, Any]:
-    answered = await answer(request.text.encode(), Asking(_DOORS[request.mark], explain=explain), settings)
+    answered = await answer(request.text.encode(), QueryContext(_DOORS[request.mark], explain=explain), settings)
     pieces = answered.pieces if isinstance(answered.pieces, list) else [piece async for piece in answered.pieces]
     return answered.status, json.loads(b"".join(pieces))
 
@@ -223,7 +223,7 @@ async def test_prometheus_is_asked_what_stands_behind_it(block: Block, sent: Blo
     async with fake.server:
         record = prometheus(fake.url, json_data={"timeInterval": "30s"})
         sources = Directory({"prometheus": partial(Prometheus, http=http)}, MemoryRecords([record]))
-        answered = await answer(block.text.encode(), Asking(org_id=1), Settings(sources=sources))
+        answered = await answer(block.text.encode(), QueryContext(org_id=1), Settings(sources=sources))
         await http.close()
     assert answered.status == 200
     asked = [f"{method} {path} {' '.join(f'{key}={value}' for key, value in given.items())}" for method, path, given, _ in fake.asked]

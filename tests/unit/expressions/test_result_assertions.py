@@ -9,8 +9,8 @@ import orjson
 import pytest
 import time_machine
 
-from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.expressions import SourceQuery
+from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.expressions.answer import answer
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
@@ -35,8 +35,8 @@ def math(ref_id: str, expression: str, **more: Any) -> dict[str, Any]:
     return {"refId": ref_id, "type": "math", "expression": expression, **more}
 
 
-async def results(*queries: Any, asking: Asking | None = None, **more: Any) -> Any:
-    answered = await answer(orjson.dumps({"type": "x", "targets": [], "queries": queries, **more}), asking)
+async def results(*queries: Any, context: QueryContext | None = None, **more: Any) -> Any:
+    answered = await answer(orjson.dumps({"type": "x", "targets": [], "queries": queries, **more}), context)
     assert isinstance(answered.pieces, list)
     body = orjson.loads(b"".join(answered.pieces))
     assert answered.status == (400 if any("error" in result for result in body["results"].values()) else 200)
@@ -90,7 +90,7 @@ async def test_no_data_has_no_type() -> None:
 async def test_notices_of_a_lenient_reading_join_those_of_the_source(given: Any, kept: int) -> None:
     """On the first frame only; what the source sent there is kept where it is a list at all."""
     query = source(meta={"notices": given}, timeRange={"zone": "utc"})
-    found = await results(query, asking=Asking(lenient=True))
+    found = await results(query, context=QueryContext(lenient=True))
     first, second = (frame["schema"].get("meta", {}).get("notices") for frame in found["A"]["frames"])
     assert [notice["severity"] for notice in first] == ["info"] * kept + ["warning"]
     assert "/queries/0/timeRange/zone" in first[-1]["text"]
@@ -111,8 +111,8 @@ class Recording(Source):
         return []
 
 
-@pytest.mark.parametrize("door", [Door.QUERY, Door.PANEL])
-async def test_a_query_may_have_a_time_range_of_its_own(monkeypatch: pytest.MonkeyPatch, door: Door) -> None:
+@pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL])
+async def test_a_query_may_have_a_time_range_of_its_own(monkeypatch: pytest.MonkeyPatch, endpoint: QueryEndpoint) -> None:
     """It counts for that query; the others take the request's, and a missing end its default."""
     recording = Recording()
     monkeypatch.setitem(directory.BUILT_IN, "recording", recording)
@@ -123,6 +123,6 @@ async def test_a_query_may_have_a_time_range_of_its_own(monkeypatch: pytest.Monk
         {"refId": "C", "datasource": datasource, "timeRange": {}},
     ]
     with time_machine.travel(datetime(2020, 1, 1, 12, tzinfo=UTC), tick=False):
-        await results(*queries, asking=Asking(door), **{"from": "now-2h", "to": 1577880000000})
+        await results(*queries, context=QueryContext(endpoint), **{"from": "now-2h", "to": 1577880000000})
     spans = {ref_id: (found.start.strftime("%H:%M"), found.end.strftime("%H:%M")) for ref_id, found in recording.ranges.items()}
     assert spans == {"A": ("10:00", "12:00"), "B": ("11:00", "11:30"), "C": ("06:00", "12:00")}

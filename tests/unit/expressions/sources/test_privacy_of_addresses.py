@@ -9,7 +9,7 @@ from tests.unit.expressions.sources.records import MemoryRecords
 from tests.unit.expressions.sources.records import prometheus as on_record
 
 from dashwright.common.allowed_hosts import AllowedHosts
-from dashwright.common.models.asking import Asking, Door
+from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.common.reach import Reach
 from dashwright.expressions.answer import Settings, answer
 from dashwright.expressions.sources.directory import Directory, Kinds
@@ -29,19 +29,19 @@ RECORDS = [
 SECRETS = ("127.0.0.1", "10.66.77.88", "9090", "hidden", "not an address", "ALLOWED_HOSTS")
 
 
-@pytest.mark.parametrize("door", [Door.QUERY, Door.HEALTH])
+@pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.HEALTH])
 @pytest.mark.parametrize("uid", [record.uid for record in RECORDS])
-async def test_an_address_is_named_to_those_who_may_read_it(uid: str, door: Door) -> None:
+async def test_an_address_is_named_to_those_who_may_read_it(uid: str, endpoint: QueryEndpoint) -> None:
     """Others learn which data source it is, and whom to ask."""
     reach = Reach(AllowedHosts.of(("127.0.0.0/8",)))
     client, connections = HttpClient(reach, connections=1), Connections(reach)
     kinds: Kinds = {"prometheus": partial(Prometheus, http=client), "postgres": partial(Postgres, connections=connections)}
     settings = Settings(sources=Directory(kinds, MemoryRecords(RECORDS)))
     query = {"refId": "A", "datasource": {"uid": uid}, "expr": "up", "rawSql": "select 1", "format": "table"}
-    body: dict[str, Any] = {"uid": uid} if door is Door.HEALTH else {"from": "1000", "to": "2000", "queries": [query]}
+    body: dict[str, Any] = {"uid": uid} if endpoint is QueryEndpoint.HEALTH else {"from": "1000", "to": "2000", "queries": [query]}
 
     async def told(readable: frozenset[str] | None) -> str:
-        answered = await answer(orjson.dumps(body), Asking(door, org_id=1, readable=readable), settings)
+        answered = await answer(orjson.dumps(body), QueryContext(endpoint, org_id=1, readable=readable), settings)
         assert answered.status == 400
         assert isinstance(answered.pieces, list)
         return b"".join(answered.pieces).decode()
@@ -60,6 +60,6 @@ async def test_an_address_is_named_to_those_who_may_read_it(uid: str, door: Door
 
 def test_a_message_that_says_nothing_of_it_grants_nothing() -> None:
     """What a caller may read travels in the message, and is nothing where that is missing."""
-    assert Asking.of({}).readable == frozenset()
+    assert QueryContext.of({}).readable == frozenset()
     for readable in (None, frozenset(), frozenset({"a", "b"})):
-        assert Asking.of(Asking(readable=readable).headers()).readable == readable
+        assert QueryContext.of(QueryContext(readable=readable).headers()).readable == readable

@@ -11,9 +11,9 @@ from tests.unit.expressions.sources.records import MemoryRecords
 from tests.unit.expressions.sources.records import prometheus as on_record
 
 from dashwright.common.errors import BadRequest, SourceFailed
-from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.models.expressions import SourceQuery
+from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.expressions.answer import Settings, answer
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
@@ -41,9 +41,9 @@ class World:
     def _make(self, record: SourceRecord) -> "Counted":
         return Counted(self, record)
 
-    async def ask(self, *queries: dict[str, Any], door: Door = Door.QUERY, **asking: Any) -> tuple[int, Any]:
+    async def ask(self, *queries: dict[str, Any], endpoint: QueryEndpoint = QueryEndpoint.QUERY, **context: Any) -> tuple[int, Any]:
         body = orjson.dumps({"queries": list(queries), "from": "10000", "to": "20000"})
-        answered = await answer(body, Asking(door, **{"org_id": 1, **asking}), self.settings)
+        answered = await answer(body, QueryContext(endpoint, **{"org_id": 1, **context}), self.settings)
         assert isinstance(answered.pieces, list)
         return answered.status, orjson.loads(b"".join(answered.pieces))
 
@@ -116,7 +116,7 @@ async def test_a_data_source_is_found_by_its_uid_or_name(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("datasource", "asking", "told"),
+    ("datasource", "context", "told"),
     [
         ({"uid": "gone"}, {}, "no data source with the uid (or name) 'gone' in this organization; GET /api/datasources lists"),
         ({"uid": "theirs"}, {}, "no data source with the uid (or name) 'theirs'"),
@@ -128,14 +128,14 @@ async def test_a_data_source_is_found_by_its_uid_or_name(world: World) -> None:
         ("Beta", {"uids": frozenset()}, "'Beta' is not among those that you may query"),
     ],
 )
-async def test_one_that_is_not_there_is_an_error_on_its_ref_id(world: World, datasource: Any, asking: dict[str, Any], told: str) -> None:
+async def test_one_that_is_not_there_is_an_error_on_its_ref_id(world: World, datasource: Any, context: dict[str, Any], told: str) -> None:
     """Named, with what to do. Who may query some only is not told which others there are."""
-    status, body = await world.ask(query("A", datasource), query("B", {"uid": "a"}, hide=True), **asking)
+    status, body = await world.ask(query("A", datasource), query("B", {"uid": "a"}, hide=True), **context)
     assert status == 400
     assert body["results"]["A"]["status"] == 400
     assert told in body["results"]["A"]["error"]
     assert world.asked == []
-    allowed = asking.get("uids")
+    allowed = context.get("uids")
     assert allowed is None or all(uid in allowed for _, uid in world.records.looked_up), "secrets of others were opened"
 
 
@@ -286,8 +286,8 @@ async def test_an_evaluation_asks_for_nothing_that_it_does_not_need(world: World
     assert world.records.looked_up == [(1, "b")]
 
 
-async def health(world: World, body: Any, **asking: Any) -> tuple[int, Any]:
-    answered = await answer(orjson.dumps(body), Asking(Door.HEALTH, **{"org_id": 1, **asking}), world.settings)
+async def health(world: World, body: Any, **context: Any) -> tuple[int, Any]:
+    answered = await answer(orjson.dumps(body), QueryContext(QueryEndpoint.HEALTH, **{"org_id": 1, **context}), world.settings)
     assert isinstance(answered.pieces, list)
     return answered.status, orjson.loads(b"".join(answered.pieces))
 
@@ -330,18 +330,18 @@ async def test_health_of_a_slow_source_ends(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "asking", "status"),
+    ("body", "context", "status"),
     [({"uid": "gone"}, {}, 400), ({"uid": "theirs"}, {}, 400), ({"uid": "b"}, {"uids": frozenset("a")}, 403), ({}, {}, 400), ([], {}, 400)],
 )
-async def test_health_of_what_the_caller_has_not_is_refused(world: World, body: Any, asking: dict[str, Any], status: int) -> None:
+async def test_health_of_what_the_caller_has_not_is_refused(world: World, body: Any, context: dict[str, Any], status: int) -> None:
     """As an error, which is no report on a data source."""
-    assert (await health(world, body, **asking))[0] == status
-    assert "status" not in (await health(world, body, **asking))[1]
+    assert (await health(world, body, **context))[0] == status
+    assert "status" not in (await health(world, body, **context))[1]
 
 
 @pytest.mark.parametrize("uids", [None, frozenset[str](), frozenset({"a", "b\nc", 'd"'})])
 def test_what_is_asked_travels_as_headers(uids: frozenset[str] | None) -> None:
     """And is the same on the other side; what is missing has its default."""
-    asking = Asking(Door.HEALTH, org_id=7, uids=uids, fresh=True, accept="x")
-    assert Asking.of(asking.headers()) == asking
-    assert Asking.of({}) == Asking(readable=frozenset())
+    context = QueryContext(QueryEndpoint.HEALTH, org_id=7, uids=uids, fresh=True, accept="x")
+    assert QueryContext.of(context.headers()) == context
+    assert QueryContext.of({}) == QueryContext(readable=frozenset())

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashwright.common.errors import BadRequest, SourceFailed, TooLarge
-from dashwright.common.models.asking import Asking
 from dashwright.common.models.expressions import SourceQuery
+from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions.engine.convert import values_of
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.limits import Limits
@@ -147,7 +147,7 @@ async def test_slow_data_is_not_slower_than_allowed() -> None:
 async def test_testdata_can_be_switched_off() -> None:
     """By a setting that the error names."""
     query = SourceQuery.model_validate({"refId": "A", "datasource": {"type": TYPE}})
-    (refused,) = await Directory(testdata=False).find([query], Asking())
+    (refused,) = await Directory(testdata=False).find([query], QueryContext())
     assert isinstance(refused, BadRequest)
     assert "DASHWRIGHT_TESTDATA" in refused.message
 

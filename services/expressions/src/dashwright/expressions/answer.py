@@ -15,7 +15,7 @@ import structlog
 from dashwright.common import media
 from dashwright.common.clock import Clock
 from dashwright.common.errors import DashwrightError, TooManyRequests
-from dashwright.common.models.asking import Asking, Door
+from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.common.observability import metrics
 from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.frame import FieldType, Frame
@@ -95,7 +95,7 @@ _DEFAULTS = Settings()
 
 async def answer(
     body: bytes,
-    asking: Asking | None = None,
+    context: QueryContext | None = None,
     settings: Settings | None = None,
     left: float = math.inf,
     memory: Reservation | None = None,
@@ -105,48 +105,48 @@ async def answer(
     ``left``: the seconds that the caller still waits. ``memory`` counts what the answer holds until it was read.
     A refused request and a validation are always JSON, frames are Arrow streams for a client that accepts them.
     """
-    asking, settings = asking or Asking(), settings or _DEFAULTS
+    context, settings = context or QueryContext(), settings or _DEFAULTS
     limits = _limits(settings, Deadline.of(settings.seconds, left), memory)
     try:
-        if asking.door is Door.VALIDATION:
-            work = partial(faults_of, body, asking, settings.clock.now(), limits, settings.sql)
+        if context.endpoint is QueryEndpoint.VALIDATION:
+            work = partial(faults_of, body, context, settings.clock.now(), limits, settings.sql)
             faults = await _run(_is_large(body), limits, work)
             return _counted(Answer(200, media.JSON, [validation_body(faults)]))
-        if asking.door is Door.HEALTH:
-            status, told = await health(body, asking, limits, settings.sources)
+        if context.endpoint is QueryEndpoint.HEALTH:
+            status, told = await health(body, context, limits, settings.sources)
             return Answer(status, media.JSON, [told])
-        evaluation = await _evaluate(body, asking, settings, limits)
+        evaluation = await _evaluate(body, context, settings, limits)
     except TooManyRequests:
         raise
     except DashwrightError as error:
         _log.info("query_refused", reason=error.message)
         return _counted(Answer(error.status, media.JSON, [response.classic_error(error)]))
-    return _counted(encoded(evaluation, asking.accept))
+    return _counted(encoded(evaluation, context.accept))
 
 
-async def evaluate(body: bytes, asking: Asking, settings: Settings, memory: Reservation | None = None) -> Evaluation:
+async def evaluate(body: bytes, context: QueryContext, settings: Settings, memory: Reservation | None = None) -> Evaluation:
     """Return what every shown refId of a request came to; ``memory`` counts what that holds.
 
     Raises BadRequest where the request is refused, TooLarge and TooManyRequests where it needs too much memory.
     """
-    return await _evaluate(body, asking, settings, _limits(settings, Deadline(settings.seconds), memory))
+    return await _evaluate(body, context, settings, _limits(settings, Deadline(settings.seconds), memory))
 
 
 def _limits(settings: Settings, deadline: Deadline, memory: Reservation | None) -> Limits:
     return replace(settings.limits, deadline=deadline, memory=memory or settings.limits.memory)
 
 
-async def _evaluate(body: bytes, asking: Asking, settings: Settings, limits: Limits) -> Evaluation:
+async def _evaluate(body: bytes, context: QueryContext, settings: Settings, limits: Limits) -> Evaluation:
     large = _is_large(body)
     limits.memory.take(_BODY_BYTES * len(body))
-    request = await _run(large, limits, partial(read, body, asking, settings.clock.now(), limits, settings.sql))
-    fetched = await fetch(request, asking, limits, settings.sources, settings.answers)
+    request = await _run(large, limits, partial(read, body, context, settings.clock.now(), limits, settings.sql))
+    fetched = await fetch(request, context, limits, settings.sources, settings.answers)
     large = large or not _is_brief(request, fetched)
     async with AsyncExitStack() as held:
         if settings.sql and "sql" in request.kinds.values():
             async with within(limits.deadline):
-                await held.enter_async_context(settings.sql.limiter.slot(asking.org_id))
-        work = partial(evaluated, request, fetched, limits, explain=asking.explain)
+                await held.enter_async_context(settings.sql.limiter.slot(context.org_id))
+        work = partial(evaluated, request, fetched, limits, explain=context.explain)
         evaluation = await _run(large, limits, work, settings.threads)
     _check_response(evaluation, limits)
     for ref_id, result in evaluation.shown.items():

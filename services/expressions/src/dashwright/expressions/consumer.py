@@ -14,7 +14,7 @@ from dashwright.common.fair_limiter import FairLimiter
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import Reply, Request, RpcServer
 from dashwright.common.messaging.signing import Signer
-from dashwright.common.models.asking import Asking, Door
+from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.common.settings import SQL_FEATURE, Settings
 from dashwright.expressions import answer
 from dashwright.expressions.engine.limits import Limits
@@ -52,7 +52,12 @@ class QueryConsumer:
         queries = FairLimiter(slots, waiting=waiting, seconds=seconds, subject="queries", advice=advice)
         health = FairLimiter(_HEALTH_SLOTS, waiting=_BESIDE_WAITING, seconds=seconds, subject="health checks of data sources")
         validations = FairLimiter(_VALIDATION_SLOTS, waiting=_BESIDE_WAITING, seconds=seconds, subject="validations")
-        self._limiters = {Door.QUERY: queries, Door.PANEL: queries, Door.HEALTH: health, Door.VALIDATION: validations}
+        self._limiters = {
+            QueryEndpoint.QUERY: queries,
+            QueryEndpoint.PANEL: queries,
+            QueryEndpoint.HEALTH: health,
+            QueryEndpoint.VALIDATION: validations,
+        }
         prefetch = sum(limiter.capacity for limiter in (queries, health, validations))
         self._server = RpcServer(broker, broker.topology.query, self._answer, signer, prefetch=prefetch)
 
@@ -65,18 +70,18 @@ class QueryConsumer:
     async def _answer(self, request: Request) -> Reply:
         started = perf_counter()
         try:
-            asking = Asking.of(request.headers)
+            context = QueryContext.of(request.headers)
         except ValueError as error:
             raise BadRequest(f"the message names a door that this worker does not know: {error}; update the worker") from error
         async with AsyncExitStack() as held:
-            memory = held.enter_context(self._settings.memory.reservation(asking.org_id))
+            memory = held.enter_context(self._settings.memory.reservation(context.org_id))
             memory.take(len(request.body))
-            await held.enter_async_context(self._limiters[asking.door].slot(asking.org_id))
+            await held.enter_async_context(self._limiters[context.endpoint].slot(context.org_id))
             waited = perf_counter() - started
             left = request.deadline - self._settings.clock.seconds()
             if left <= 0:
                 raise DeadlineExceeded("the caller's deadline passed before the query was begun; ask again, or with a longer deadline")
-            answered = await answer.answer(request.body, asking, self._settings, left, memory)
+            answered = await answer.answer(request.body, context, self._settings, left, memory)
             pieces = answered.pieces
             body = b"".join(pieces) if isinstance(pieces, list) else _sent(pieces, held.pop_all())
         log.info("query_answered", status=answered.status, ms=_milliseconds(perf_counter() - started), waited=_milliseconds(waited))

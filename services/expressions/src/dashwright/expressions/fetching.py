@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from dashwright.common.errors import DashwrightError, DeadlineExceeded, TooManyRequests
-from dashwright.common.models.asking import Asking
 from dashwright.common.models.expressions import SourceQuery
+from dashwright.common.models.query_context import QueryContext
 from dashwright.common.observability import metrics
 from dashwright.expressions.engine.bounds import bytes_of_frame
 from dashwright.expressions.engine.deadline import Deadline
@@ -36,15 +36,15 @@ class Fetched:
     cached: dict[str, bool] = field(default_factory=dict)
 
 
-async def fetch(request: Request, asking: Asking, limits: Limits, sources: Sources, answers: Answers) -> Fetched:
+async def fetch(request: Request, context: QueryContext, limits: Limits, sources: Sources, answers: Answers) -> Fetched:
     """All at once. Equal queries of one source are asked once, also beside other requests unless this one wants to be ``fresh``."""
-    fetching = _Fetching(request, asking, limits, answers, object() if asking.fresh else None)
+    fetching = _Fetching(request, context, limits, answers, object() if context.fresh else None)
     queries = list(request.sources.values())
     if not queries:
         return fetching.fetched
     try:
         async with within(limits.deadline):
-            await fetching.all(queries, await sources.find(queries, asking))
+            await fetching.all(queries, await sources.find(queries, context))
     except DeadlineExceeded as error:
         fetching.end(queries, error)
     return fetching.fetched
@@ -66,8 +66,8 @@ async def within(deadline: Deadline) -> AsyncIterator[None]:
 class _Fetching:
     """The queries of one request on their way."""
 
-    def __init__(self, request: Request, asking: Asking, limits: Limits, answers: Answers, fresh: object) -> None:
-        self._asking = asking
+    def __init__(self, request: Request, context: QueryContext, limits: Limits, answers: Answers, fresh: object) -> None:
+        self._context = context
         self.fetched = Fetched()
         self._request = request
         self._limits = limits
@@ -107,7 +107,7 @@ class _Fetching:
         except TooManyRequests as error:
             return Result(error=error)
         except DashwrightError as error:
-            return Result(error=_failed(query, seen_by(self._asking, found.record, error)))
+            return Result(error=_failed(query, seen_by(self._context, found.record, error)))
         return Result(frames)
 
     async def _frames(self, query: SourceQuery, found: Found) -> Sequence[Frame]:

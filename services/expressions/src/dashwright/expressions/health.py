@@ -7,8 +7,8 @@ import orjson
 import structlog
 
 from dashwright.common.errors import BadRequest, DashwrightError, DeadlineExceeded, Forbidden
-from dashwright.common.models.asking import Asking
 from dashwright.common.models.expressions import SourceQuery
+from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.fetching import within
 from dashwright.expressions.formats.response import text_of
@@ -21,11 +21,11 @@ _FAILS: Final = 400
 _log = structlog.get_logger()
 
 
-async def health(body: bytes, asking: Asking, limits: Limits, sources: Sources) -> tuple[int, bytes]:
+async def health(body: bytes, context: QueryContext, limits: Limits, sources: Sources) -> tuple[int, bytes]:
     """HTTP status and body. Raises BadRequest or Forbidden where there is no such data source for the caller."""
     uid = _uid(body)
     async with within(limits.deadline):
-        (found,) = await sources.find([SourceQuery.model_validate({"refId": "health", "datasource": {"uid": uid}})], asking)
+        (found,) = await sources.find([SourceQuery.model_validate({"refId": "health", "datasource": {"uid": uid}})], context)
     if isinstance(found, BadRequest | Forbidden):
         raise found
     try:
@@ -36,7 +36,7 @@ async def health(body: bytes, asking: Asking, limits: Limits, sources: Sources) 
     except DashwrightError as error:
         _log.info("data_source_unhealthy", uid=uid, reason=error.message)
         record = None if isinstance(found, DashwrightError) else found.record
-        return _FAILS, orjson.dumps({"status": "ERROR", "message": text_of(seen_by(asking, record, error))})
+        return _FAILS, orjson.dumps({"status": "ERROR", "message": text_of(seen_by(context, record, error))})
     return _WORKS, orjson.dumps({"status": "OK", "message": message})
 
 

@@ -10,9 +10,9 @@ from dashwright.common.database.pool import Database
 from dashwright.common.errors import DashwrightError
 from dashwright.common.identity import org_of
 from dashwright.common.jobs import verdicts
-from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.evaluation import EvaluationSpec, panel_request
 from dashwright.common.models.provisioning import JobStatus, State
+from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.common.stores import evaluations, jobs
 from dashwright.common.stores.evaluations import PIECE_BYTES, Format
 from dashwright.common.stores.jobs import StoredJob
@@ -34,9 +34,9 @@ class EvaluationRunner:
 
     async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
         spec = EvaluationSpec.model_validate_json(job.spec)
-        asking = Asking(door=Door.PANEL, org_id=org_of(job.namespace) or 0, readable=frozenset())
-        with self._settings.memory.reservation(asking.org_id) as memory:
-            evaluation = await evaluate(orjson.dumps(panel_request(spec)), asking, self._settings, memory)
+        context = QueryContext(endpoint=QueryEndpoint.PANEL, org_id=org_of(job.namespace) or 0, readable=frozenset())
+        with self._settings.memory.reservation(context.org_id) as memory:
+            evaluation = await evaluate(orjson.dumps(panel_request(spec)), context, self._settings, memory)
             await self._store(job, execution, evaluation)
         return _status(execution, evaluation)
 

@@ -14,8 +14,8 @@ from rich.console import Console
 from dashwright.common.clock import Clock
 from dashwright.common.document import read_json, write_json
 from dashwright.common.errors import BadRequest, DashwrightError
-from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.expressions import SourceQuery
+from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.common.settings import SettingsError, load
 from dashwright.common.yaml import read_yaml
 from dashwright.expressions import answer
@@ -85,7 +85,7 @@ def evaluate(
     clock = settings.clock if now is None else _Stopped(now if now.tzinfo else now.replace(tzinfo=UTC))
     settings = replace(settings, clock=clock, sources=_Recordings(recorded))
     try:
-        shown = asyncio.run(answer.evaluate(body, Asking(Door.PANEL if strict else Door.QUERY), settings)).shown
+        shown = asyncio.run(answer.evaluate(body, QueryContext(QueryEndpoint.PANEL if strict else QueryEndpoint.QUERY), settings)).shown
     except DashwrightError as error:
         return _refused(error, FAILED)
     finally:
@@ -120,7 +120,7 @@ class _Recordings:
     def __init__(self, recorded: Recorded) -> None:
         self._recorded = recorded
 
-    async def find(self, queries: Sequence[SourceQuery], asking: Asking) -> list[Found | DashwrightError]:
+    async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> list[Found | DashwrightError]:
         return [self._found(query) for query in queries]
 
     def _found(self, query: SourceQuery) -> Found | DashwrightError:

@@ -35,7 +35,7 @@ class Drawing(Shape):
 
 
 class DrawRequest(Drawing):
-    """With the dashboard to draw. Who asks, and which data sources, stands in the headers of the message (``Asking``)."""
+    """With the dashboard to draw. Who asks, and which data sources, stands in the headers of the message (``QueryContext``)."""
 
     spec: dict[str, Any]
 

@@ -15,8 +15,8 @@ from dashwright.common import media
 from dashwright.common.errors import BadRequest
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.registry import DASHBOARD
-from dashwright.common.models.asking import Asking
 from dashwright.common.models.pictures import Drawing
+from dashwright.common.models.query_context import QueryContext
 
 PICTURE_HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
@@ -58,11 +58,11 @@ def routes(dashboards: Dashboards, drawings: Drawings) -> list[Route]:
     ]
 
 
-def asking_of(caller: Identity) -> Asking:
+def asking_of(caller: Identity) -> QueryContext:
     """Whose data sources a picture may query, and which. Raises Forbidden where the caller may query none."""
     if not caller.holds(QUERY):
         raise denied(QUERY)
-    return Asking(org_id=caller.org_id, uids=uids_of(caller), readable=readable_by(caller))
+    return QueryContext(org_id=caller.org_id, uids=uids_of(caller), readable=readable_by(caller))
 
 
 def shown(picture: Picture) -> Answer:

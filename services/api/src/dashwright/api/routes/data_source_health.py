@@ -13,8 +13,8 @@ from dashwright.api.routes.query import readable_by
 from dashwright.common.database.pool import Database
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient
-from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.data_source_shapes import DataSourceHealth
+from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 
 _QUERY: Final = "datasources:query"
 
@@ -25,7 +25,7 @@ def routes(database: Database, broker: Broker, rpc: RpcClient, *, seconds: float
 
     async def health(call: Call) -> Answer:
         found = await find(database, call, _QUERY)
-        headers = Asking(Door.HEALTH, org_id=found.org_id, fresh=True, readable=readable_by(call.identity)).headers()
+        headers = QueryContext(QueryEndpoint.HEALTH, org_id=found.org_id, fresh=True, readable=readable_by(call.identity)).headers()
         reply = await rpc.call(queue, orjson.dumps({"uid": found.uid}), timeout=seconds, headers=headers)
         return Answer(int(reply.headers.get("status", 200)), await reply.read(), JSON)
 

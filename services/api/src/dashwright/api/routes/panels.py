@@ -11,8 +11,8 @@ from dashwright.api.models.queries import Panel, PanelValidation
 from dashwright.api.models.schema import panel_schema, target_schema
 from dashwright.api.routes.query import EXPLAIN, NEEDS, RESULTS, Evaluations
 from dashwright.common.errors import NotFound
-from dashwright.common.models.asking import Door
 from dashwright.common.models.expressions import TARGETS
+from dashwright.common.models.query_context import QueryEndpoint
 
 _SCHEMA_TYPE = "application/schema+json"
 _JSON_SCHEMA = {"type": "object", "additionalProperties": True, "description": "A JSON Schema, draft-04"}
@@ -27,8 +27,8 @@ def routes(evaluations: Evaluations, *, body_limit: int) -> list[Route]:
     schema = Operation("getPanelSchema", "JSON Schema of a panel", "panels", answers=found)
     target = Operation("getTargetSchema", "JSON Schema of one kind of expression target", "panels", answers=found, errors=(404,))
     return [
-        Route("POST", "/api/panels/query", evaluations.by(Door.PANEL), NEEDS, query, body_limit=body_limit),
-        Route("POST", "/api/panels/validate", evaluations.by(Door.VALIDATION), NEEDS, validate, body_limit=body_limit),
+        Route("POST", "/api/panels/query", evaluations.by(QueryEndpoint.PANEL), NEEDS, query, body_limit=body_limit),
+        Route("POST", "/api/panels/validate", evaluations.by(QueryEndpoint.VALIDATION), NEEDS, validate, body_limit=body_limit),
         Route("GET", "/api/panels/schema", _schema, NEEDS, schema),
         Route("GET", "/api/panels/schema/{type}", _schema, NEEDS, target),
     ]

@@ -14,7 +14,7 @@ from dashwright.common.media import ARROW
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import Answer as RpcReply
 from dashwright.common.messaging.rpc import RpcClient
-from dashwright.common.models.asking import Asking, Door
+from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.common.observability import metrics
 
 QUERY = "datasources:query"
@@ -40,12 +40,12 @@ class Evaluations:
         self._rpc = rpc
         self._seconds = seconds
 
-    def by(self, door: Door) -> Handler:
-        """A handler for requests that come by ``door``."""
+    def by(self, endpoint: QueryEndpoint) -> Handler:
+        """A handler for requests that come by ``endpoint``."""
 
         async def ask(call: Call) -> Answer:
             started = time.perf_counter()
-            headers = _asking(call, door).headers()
+            headers = _context(call, endpoint).headers()
             reply = await self._rpc.call(self._queue, await call.body(), timeout=self._seconds, headers=headers)
             status = int(reply.headers.get("status", 200))
             content_type = str(reply.headers.get("content_type", "application/json"))
@@ -68,14 +68,14 @@ def routes(evaluations: Evaluations, *, body_limit: int) -> list[Route]:
         query=flags,
         parameters=dict.fromkeys(flags, bool),
     )
-    return [Route("POST", "/api/ds/query", evaluations.by(Door.QUERY), NEEDS, operation, body_limit=body_limit)]
+    return [Route("POST", "/api/ds/query", evaluations.by(QueryEndpoint.QUERY), NEEDS, operation, body_limit=body_limit)]
 
 
-def _asking(call: Call, door: Door) -> Asking:
+def _context(call: Call, endpoint: QueryEndpoint) -> QueryContext:
     # The worker decides what it can encode.
     caller = call.identity
-    return Asking(
-        door,
+    return QueryContext(
+        endpoint,
         lenient=_flag(call, "lenient"),
         explain=_flag(call, "explain"),
         accept=call.accept,

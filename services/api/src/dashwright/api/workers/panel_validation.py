@@ -12,8 +12,8 @@ from dashwright.common.fair_limiter import FairLimiter
 from dashwright.common.kinds.registry import EVALUATION
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient
-from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.evaluation import EvaluationSpec, panel_request
+from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 
 log = structlog.get_logger()
 
@@ -56,7 +56,7 @@ class PanelValidator:
         loop = asyncio.get_running_loop()
         if loop.time() < self._silent_until:
             return []
-        headers = Asking(Door.VALIDATION, org_id=org_id).headers()
+        headers = QueryContext(QueryEndpoint.VALIDATION, org_id=org_id).headers()
         try:
             async with self._limiter.slot(org_id):
                 await self._broker.check()

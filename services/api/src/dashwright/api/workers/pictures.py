@@ -6,8 +6,8 @@ from typing import Final
 from dashwright.common.fair_limiter import FairLimiter
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient
-from dashwright.common.models.asking import Asking
 from dashwright.common.models.pictures import Drawing, request_of
+from dashwright.common.models.query_context import QueryContext
 
 SECONDS: Final = 30.0
 """How long a picture may take, its queries included."""
@@ -27,12 +27,12 @@ class Drawings:
         self._rpc = rpc
         self._limiter = FairLimiter(_SLOTS, subject="pictures")
 
-    async def draw(self, spec: str, drawing: Drawing, asking: Asking) -> Picture:
-        """A picture of the dashboard whose JSON is ``spec``; ``asking`` says whose data sources it may query, and which.
+    async def draw(self, spec: str, drawing: Drawing, context: QueryContext) -> Picture:
+        """A picture of the dashboard whose JSON is ``spec``; ``context`` says whose data sources it may query, and which.
 
         Raises TooManyRequests where enough are being drawn, DeadlineExceeded, Unavailable, and what is wrong with the request.
         """
-        async with self._limiter.slot(asking.org_id):
+        async with self._limiter.slot(context.org_id):
             body = request_of(spec.encode(), drawing)
-            answer = await self._rpc.call(self._queue, body, timeout=SECONDS, headers=asking.headers())
+            answer = await self._rpc.call(self._queue, body, timeout=SECONDS, headers=context.headers())
             return Picture(await answer.read(), str(answer.headers.get("content_type", "")))

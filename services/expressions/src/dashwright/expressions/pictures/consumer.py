@@ -11,8 +11,8 @@ from dashwright.common.fair_limiter import FairLimiter
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import Reply, Request, RpcServer
 from dashwright.common.messaging.signing import Signer
-from dashwright.common.models.asking import Asking
 from dashwright.common.models.pictures import DrawRequest
+from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions import answer
 from dashwright.expressions.pictures.picture import draw
 from dashwright.expressions.pictures.plotter import Plotter
@@ -48,9 +48,9 @@ class PictureConsumer:
             wanted = DrawRequest.model_validate_json(request.body)
         except ValidationError as error:
             raise BadRequest(f"the request for a picture cannot be read: {error.errors(include_url=False)[0]['msg']}") from error
-        asking = Asking.of(request.headers)
-        async with self._limiter.slot(asking.org_id):
+        context = QueryContext.of(request.headers)
+        async with self._limiter.slot(context.org_id):
             until = monotonic() + min(self._seconds, request.deadline - self._settings.clock.seconds())
-            picture = await draw(wanted, asking, self._settings, self._plotter, until)
+            picture = await draw(wanted, context, self._settings, self._plotter, until)
         _log.info("picture_drawn", bytes=len(picture.body), ms=round((perf_counter() - started) * 1000, 3))
         return Reply(picture.body, {"content_type": picture.media_type})

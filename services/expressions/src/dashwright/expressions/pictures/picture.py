@@ -12,8 +12,8 @@ import structlog
 
 from dashwright.common import media
 from dashwright.common.errors import BadRequest, DashwrightError, DeadlineExceeded, NotFound
-from dashwright.common.models.asking import Asking
 from dashwright.common.models.pictures import DrawRequest
+from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions import answer
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.memory import Reservation
@@ -53,7 +53,7 @@ class Picture:
     media_type: str
 
 
-async def draw(request: DrawRequest, asking: Asking, settings: answer.Settings, plotter: Plotter, until: float) -> Picture:
+async def draw(request: DrawRequest, context: QueryContext, settings: answer.Settings, plotter: Plotter, until: float) -> Picture:
     """``until`` by ``time.monotonic``.
 
     Raises BadRequest for a time that is none or a picture that is too large, NotFound for a panel that is not there, DeadlineExceeded
@@ -70,7 +70,7 @@ async def draw(request: DrawRequest, asking: Asking, settings: answer.Settings, 
         told = f"the picture would be {layout.width} by {layout.height} pixels at scale {request.scale:g}"
         raise BadRequest(f"{told}, more than {MOST_PIXELS} in all; ask for less width or scale, or for one panel (panelId)")
     span = time_range(request.from_ or dashboard.start, request.to or dashboard.end, settings.clock.now())
-    drawing = _Drawing(THEMES[request.theme], span, asking, settings, plotter, until)
+    drawing = _Drawing(THEMES[request.theme], span, context, settings, plotter, until)
     inside = await drawing.all(layout.boxes)
     whole = _composed(layout, inside, drawing.theme, request.title or dashboard.title, span)
     if request.format == "svg":
@@ -81,10 +81,12 @@ async def draw(request: DrawRequest, asking: Asking, settings: answer.Settings, 
 class _Drawing:
     """The panels of one picture."""
 
-    def __init__(self, theme: Theme, span: TimeRange, asking: Asking, settings: answer.Settings, plotter: Plotter, until: float) -> None:
+    def __init__(
+        self, theme: Theme, span: TimeRange, context: QueryContext, settings: answer.Settings, plotter: Plotter, until: float
+    ) -> None:
         self.theme = theme
         self._span = span
-        self._asking = asking
+        self._context = context
         self._settings = settings
         self._plotter = plotter
         self._until = until
@@ -121,7 +123,7 @@ class _Drawing:
             raise Message("" if panel.type == "row" else f"{panel.type or 'unknown'}: not drawn in pictures")
         if panel.type in WITHOUT_QUERIES:
             return kind(sheet)
-        with self._settings.memory.reservation(self._asking.org_id) as memory:
+        with self._settings.memory.reservation(self._context.org_id) as memory:
             sheet = replace(sheet, frames=await self._frames(panel, int(sheet.width), memory))
             return await asyncio.to_thread(kind, sheet)
 
@@ -136,7 +138,7 @@ class _Drawing:
             "queries": [self._query(target, points) for target in panel.targets],
         }
         try:
-            evaluation = await answer.evaluate(orjson.dumps(body), self._asking, self._settings, memory)
+            evaluation = await answer.evaluate(orjson.dumps(body), self._context, self._settings, memory)
         except DashwrightError as error:
             raise Message(text_of_error(error), is_fault=True) from error
         frames = [frame for result in evaluation.shown.values() for frame in result.frames]

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dashwright.common.models.asking import Asking, Door
 from dashwright.common.models.expressions import TARGETS, FormattedSqlTarget, SourceQuery, SqlTarget, Target
+from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.expressions.engine.suggestion import suggestion
 from dashwright.expressions.requests.tolerance import forgiven, is_expression, source_of
 
@@ -69,21 +69,21 @@ class Bound:
     notices: tuple[str, ...] = ()
 
 
-def bind(query: Any, pointer: str, asking: Asking) -> Bound | list[Fault]:
+def bind(query: Any, pointer: str, context: QueryContext) -> Bound | list[Fault]:
     """The query that lies at ``pointer``, or its faults."""
     if not isinstance(query, dict):
         return [Fault(pointer, "must be an object", "bad-request")]
-    lenient = asking.lenient and asking.door is Door.QUERY
+    lenient = context.lenient and context.endpoint is QueryEndpoint.QUERY
     if not is_expression(query):
         return _source_query(query, pointer, lenient=lenient)
-    if asking.door is Door.QUERY:
+    if context.endpoint is QueryEndpoint.QUERY:
         query = forgiven(query if query.get("refId") else {**query, "refId": REF_ID})
-    return _target(query, pointer, asking.door, lenient=lenient)
+    return _target(query, pointer, context.endpoint, lenient=lenient)
 
 
-def _target(query: dict[str, Any], pointer: str, door: Door, *, lenient: bool) -> Bound | list[Fault]:
+def _target(query: dict[str, Any], pointer: str, endpoint: QueryEndpoint, *, lenient: bool) -> Bound | list[Fault]:
     model = TARGETS.get(query["type"]) if isinstance(query.get("type"), str) else None
-    if model is SqlTarget and door is Door.QUERY:
+    if model is SqlTarget and endpoint is QueryEndpoint.QUERY:
         model = FormattedSqlTarget
     if model is None:
         told = "is required" if query.get("type") is None else "is no kind of expression"

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from dashwright.common.errors import BadRequest
-from dashwright.common.models.asking import Door
+from dashwright.common.models.query_context import QueryEndpoint
 from dashwright.expressions.requests.binding import Fault
 
 FROM, TO = "now-6h", "now"
@@ -23,7 +23,7 @@ class Envelope:
     faults: list[Fault] = field(default_factory=list)
 
 
-def opened(body: bytes, door: Door) -> Envelope:
+def opened(body: bytes, endpoint: QueryEndpoint) -> Envelope:
     """A panel for the strict doors, a list of queries for the other. Raises BadRequest where the body is no JSON."""
     try:
         document = orjson.loads(body)
@@ -33,7 +33,7 @@ def opened(body: bytes, door: Door) -> Envelope:
     if not isinstance(document, dict):
         envelope.faults.append(_wrong("", "must be an object with targets and a type, or with queries"))
         return envelope
-    if door is not Door.QUERY:
+    if endpoint is not QueryEndpoint.QUERY:
         _open_panel(document, envelope)
     _add_items(document, "queries", envelope)
     envelope.start = _time(document, "from", FROM, envelope)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from dashwright.common.errors import BadRequest, Cause, DashwrightError
-from dashwright.common.models.asking import Asking
 from dashwright.common.models.expressions import SourceQuery, Target
+from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions.engine.assertions import Assertion
 from dashwright.expressions.engine.graph import Node
 from dashwright.expressions.engine.limits import Limits
@@ -44,9 +44,9 @@ class Draft:
     faults: list[Fault] = field(default_factory=list)
 
 
-def read(body: bytes, asking: Asking, now: datetime, limits: Limits, sql: SqlEngine | None = None) -> Request:
+def read(body: bytes, context: QueryContext, now: datetime, limits: Limits, sql: SqlEngine | None = None) -> Request:
     """Raises BadRequest that tells every fault of shape: its place, its refId and what to do; DeadlineExceeded while shapes are read."""
-    draft = drafted(body, asking, now, limits)
+    draft = drafted(body, context, now, limits)
     if draft.faults:
         raise _refusal(draft.faults)
     if not draft.bound:
@@ -77,9 +77,9 @@ def _needed(nodes: Sequence[Node], queries: Mapping[str, Target | SourceQuery]) 
     return tuple([node for node in nodes if node.ref_id in needed])
 
 
-def drafted(body: bytes, asking: Asking, now: datetime, limits: Limits) -> Draft:
+def drafted(body: bytes, context: QueryContext, now: datetime, limits: Limits) -> Draft:
     """Raises BadRequest where the body is no JSON, and DeadlineExceeded."""
-    envelope = opened(body, asking.door)
+    envelope = opened(body, context.endpoint)
     draft = Draft(faults=envelope.faults)
     whole = _whole_range(envelope, now, draft)
     if len(envelope.items) > limits.query_targets:
@@ -88,7 +88,7 @@ def drafted(body: bytes, asking: Asking, now: datetime, limits: Limits) -> Draft
         return draft
     for pointer, item in envelope.items:
         limits.deadline.check()
-        bound = bind(item, pointer, asking)
+        bound = bind(item, pointer, context)
         if isinstance(bound, Bound):
             _add(bound, whole, now, draft)
         else:

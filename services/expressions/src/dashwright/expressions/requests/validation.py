@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 
 from dashwright.common.errors import DashwrightError
-from dashwright.common.models.asking import Asking
 from dashwright.common.models.expressions import ClassicConditionsTarget
+from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions.engine.evaluate import bounded_plan
 from dashwright.expressions.engine.graph import Node
 from dashwright.expressions.engine.limits import Limits
@@ -17,9 +17,9 @@ from dashwright.expressions.requests.request import Draft, drafted, node_of
 from dashwright.expressions.sql.engine import SqlEngine
 
 
-def faults_of(body: bytes, asking: Asking, now: datetime, limits: Limits, sql: SqlEngine | None = None) -> list[Fault]:
+def faults_of(body: bytes, context: QueryContext, now: datetime, limits: Limits, sql: SqlEngine | None = None) -> list[Fault]:
     """All faults, those of shape first. Raises BadRequest where the body is no JSON, and DeadlineExceeded: that is no fault of a panel."""
-    draft = drafted(body, asking, now, limits)
+    draft = drafted(body, context, now, limits)
     faults = [*draft.faults, *_faults_of_nodes(draft, limits, sql)]
     limits.deadline.check()
     return faults

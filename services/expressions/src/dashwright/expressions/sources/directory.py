@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, SourceFailed
-from dashwright.common.models.asking import Asking
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.models.expressions import SourceQuery
+from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions.sources.source import Source
 from dashwright.expressions.sources.testdata import source as testdata
 
@@ -51,7 +51,7 @@ class Found:
 class Sources(Protocol):
     """Where the sources of a request are found."""
 
-    async def find(self, queries: Sequence[SourceQuery], asking: Asking) -> Sequence[Found | DashwrightError]:
+    async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> Sequence[Found | DashwrightError]:
         """For each query what answers it, or why nothing does."""
         ...
 
@@ -70,13 +70,13 @@ class Directory:
         self._records = records
         self._seconds = seconds
 
-    async def find(self, queries: Sequence[SourceQuery], asking: Asking) -> list[Found | DashwrightError]:
+    async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> list[Found | DashwrightError]:
         """Each data source is looked up once, however many of the queries name it."""
         references = [_reference(query) for query in queries]
-        found = {reference: await self._find(*reference, asking) for reference in dict.fromkeys(references)}
+        found = {reference: await self._find(*reference, context) for reference in dict.fromkeys(references)}
         return [found[reference] for reference in references]
 
-    async def _find(self, kind: str, uid: str, asking: Asking) -> Found | DashwrightError:
+    async def _find(self, kind: str, uid: str, context: QueryContext) -> Found | DashwrightError:
         if kind in BUILT_IN:
             return self._built_in(kind)
         if not uid:
@@ -85,11 +85,11 @@ class Directory:
                 "(GET /api/datasources lists them)"
             )
         try:
-            record = await self._record(uid, asking)
+            record = await self._record(uid, context)
         except SourceFailed as error:
             return error
         if record is None:
-            return self._unknown(uid, asking)
+            return self._unknown(uid, context)
         if record.type in BUILT_IN:
             return self._built_in(record.type)
         make = self._kinds.get(record.type)
@@ -103,17 +103,17 @@ class Directory:
             return BadRequest(f"{kind} is switched off on this server (setting DASHWRIGHT_TESTDATA); query another data source")
         return Found(kind, BUILT_IN[kind])
 
-    async def _record(self, uid: str, asking: Asking) -> SourceRecord | None:
+    async def _record(self, uid: str, context: QueryContext) -> SourceRecord | None:
         """By uid; saved panels of old name it by its name. What the caller may not query is not there, its secrets stay sealed."""
         if self._records is None:
             return None
-        if asking.may_query(uid) and (record := await self._records.find(asking.org_id, uid)):
+        if context.may_query(uid) and (record := await self._records.find(context.org_id, uid)):
             return record
-        named = await self._records.uid_of(asking.org_id, uid)
-        return await self._records.find(asking.org_id, named) if named is not None and asking.may_query(named) else None
+        named = await self._records.uid_of(context.org_id, uid)
+        return await self._records.find(context.org_id, named) if named is not None and context.may_query(named) else None
 
     @staticmethod
-    def _unknown(uid: str, asking: Asking) -> DashwrightError:
+    def _unknown(uid: str, context: QueryContext) -> DashwrightError:
         if _VARIABLE.search(uid):
             return BadRequest(
                 f"the data source is the variable {uid!r:.80}, which has no value here; write the uid of a data source in its place "
@@ -123,7 +123,7 @@ class Directory:
             return BadRequest(
                 "'default' names no data source here; write the uid of the one that is the default (isDefault in GET /api/datasources)"
             )
-        if asking.uids is None:
+        if context.uids is None:
             return BadRequest(
                 f"there is no data source with the uid (or name) {uid!r:.80} in this organization; "
                 "GET /api/datasources lists those there are, POST /api/datasources adds one"

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from weakref import WeakSet
 
 from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed
-from dashwright.common.models.asking import Asking
 from dashwright.common.models.data_sources import SourceRecord
+from dashwright.common.models.query_context import QueryContext
 
 _NAMING: WeakSet[DashwrightError] = WeakSet()
 """Errors whose text may name an address, a user or a database."""
@@ -22,9 +22,9 @@ def naming_addresses() -> Iterator[None]:
         raise
 
 
-def seen_by(asking: Asking, record: SourceRecord | None, error: DashwrightError) -> DashwrightError:
+def seen_by(context: QueryContext, record: SourceRecord | None, error: DashwrightError) -> DashwrightError:
     """Return the error as the caller may see it, of the same class."""
-    if error not in _NAMING or record is None or asking.may_read(record.uid):
+    if error not in _NAMING or record is None or context.may_read(record.uid):
         return error
     shown = type(error)(
         f"the data source {record.name or record.uid!r:.80} cannot be reached; ask those who may read its settings "

@@ -10,8 +10,8 @@ from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.messaging.signing import Signer
-from dashwright.common.models.asking import Asking
 from dashwright.common.models.pictures import Drawing, request_of
+from dashwright.common.models.query_context import QueryContext
 from dashwright.common.stores import pictures
 from dashwright.common.stores.pictures import StoredPicture
 from dashwright.jobs_worker.domain.objects import Repository
@@ -37,8 +37,8 @@ class Drawings:
 
     async def drawn(self, repository: Repository, spec: bytes) -> str:
         """The address of the picture. As the port says."""
-        asking = Asking(org_id=org_of(repository.namespace) or 0, readable=frozenset())
-        answer = await self._rpc.call(self._queue, request_of(spec, _DRAWING), timeout=_SECONDS, headers=asking.headers())
+        context = QueryContext(org_id=org_of(repository.namespace) or 0, readable=frozenset())
+        answer = await self._rpc.call(self._queue, request_of(spec, _DRAWING), timeout=_SECONDS, headers=context.headers())
         picture = StoredPicture(str(answer.headers.get("content_type", "")), await answer.read())
         async with self._database.transaction() as connection:
             made = await pictures.put(connection, uuid.UUID(repository.uid), picture)

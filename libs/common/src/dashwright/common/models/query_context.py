@@ -8,7 +8,7 @@ from enum import StrEnum
 _ALL = "*"
 
 
-class Door(StrEnum):
+class QueryEndpoint(StrEnum):
     """By which door a request came.
 
     ``query`` is ``/api/ds/query``, which forgives what saved panels hold; ``panel`` is strict; ``validation`` runs nothing; ``health``
@@ -22,7 +22,7 @@ class Door(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class QueryContext:
     """Beside the body of a request.
 
     ``lenient``: unlisted properties are warnings. ``explain``: tell how it ran. ``accept``: the client's header of that name.
@@ -31,7 +31,7 @@ class Asking:
     of others no error names an address.
     """
 
-    door: Door = Door.QUERY
+    endpoint: QueryEndpoint = QueryEndpoint.QUERY
     lenient: bool = False
     explain: bool = False
     accept: str = ""
@@ -49,7 +49,7 @@ class Asking:
     def headers(self) -> dict[str, str | int | bool]:
         """As the headers of the message."""
         headers: dict[str, str | int | bool] = {
-            "door": self.door.value,
+            "door": self.endpoint.value,
             "lenient": self.lenient,
             "explain": self.explain,
             "accept": self.accept,
@@ -60,12 +60,12 @@ class Asking:
         return headers if self.uids is None else headers | {"uids": json.dumps(sorted(self.uids))}
 
     @staticmethod
-    def of(headers: Mapping[str, object]) -> "Asking":
+    def of(headers: Mapping[str, object]) -> "QueryContext":
         """From the headers of a message; a missing one takes its default, and grants
         nothing. Raises ValueError for a door that is not known."""
         org_id, uids, readable = headers.get("org_id"), headers.get("uids"), str(headers.get("readable", "[]"))
-        return Asking(
-            Door(str(headers.get("door", Door.QUERY))),
+        return QueryContext(
+            QueryEndpoint(str(headers.get("door", QueryEndpoint.QUERY))),
             lenient=bool(headers.get("lenient")),
             explain=bool(headers.get("explain")),
             accept=str(headers.get("accept", "")),
