@@ -1,4 +1,4 @@
-"""What the gateway asks the expressions worker beside the body: by which door the request came, and how to answer it."""
+"""What the gateway sends the expressions worker next to the body: the endpoint that was called, the caller and the options."""
 
 import json
 from collections.abc import Mapping
@@ -9,45 +9,37 @@ _ALL = "*"
 
 
 class QueryEndpoint(StrEnum):
-    """By which door a request came.
+    """The endpoint of the gateway that a client called."""
 
-    ``query`` is ``/api/ds/query``, which forgives what saved panels hold; ``panel`` is strict; ``validation`` runs nothing; ``health``
-    asks whether the data source ``{"uid": …}`` works.
-    """
-
-    QUERY = "query"
-    PANEL = "panel"
-    VALIDATION = "validation"
-    HEALTH = "health"
+    QUERY = "query"  #: ``POST /api/ds/query``; forgives what saved panels hold.
+    PANEL = "panel"  #: ``POST /api/panels/query`` and evaluations as jobs; strict.
+    VALIDATION = "validation"  #: ``POST /api/panels/validate``; strict, runs nothing.
+    HEALTH = "health"  #: The health of one data source; the body is ``{"uid": …}``.
 
 
 @dataclass(frozen=True, slots=True)
 class QueryContext:
-    """Beside the body of a request.
-
-    ``lenient``: unlisted properties are warnings. ``explain``: tell how it ran. ``accept``: the client's header of that name.
-    ``org_id``: the organization whose data sources may be asked, 0 for none; ``uids``: which of them, None for all.
-    ``fresh``: no answer that was given before. ``readable``: the data sources whose settings the caller may read, None for all;
-    of others no error names an address.
-    """
+    """The caller, the rights and the options of a request to the expressions worker."""
 
     endpoint: QueryEndpoint = QueryEndpoint.QUERY
-    lenient: bool = False
-    explain: bool = False
-    accept: str = ""
-    org_id: int = 0
-    uids: frozenset[str] | None = None
-    fresh: bool = False
-    readable: frozenset[str] | None = None
+    lenient: bool = False  #: An unlisted property is a warning, not an error.
+    explain: bool = False  #: The response describes how the results came about.
+    accept: str = ""  #: The ``Accept`` header of the client.
+    org_id: int = 0  #: The organization whose data sources may be queried; 0 for none.
+    uids: frozenset[str] | None = None  #: The data sources that may be queried; None for all.
+    fresh: bool = False  #: The results must not come from a cache.
+    readable: frozenset[str] | None = None  #: Data sources whose settings the caller may read; None for all.
 
     def may_read(self, uid: str) -> bool:
+        """Return whether errors may show the address of the data source."""
         return self.readable is None or uid in self.readable
 
     def may_query(self, uid: str) -> bool:
+        """Return whether the caller may query the data source."""
         return self.uids is None or uid in self.uids
 
     def headers(self) -> dict[str, str | int | bool]:
-        """As the headers of the message."""
+        """Return the context as headers of a message."""
         headers: dict[str, str | int | bool] = {
             "door": self.endpoint.value,
             "lenient": self.lenient,
@@ -61,8 +53,10 @@ class QueryContext:
 
     @staticmethod
     def of(headers: Mapping[str, object]) -> "QueryContext":
-        """From the headers of a message; a missing one takes its default, and grants
-        nothing. Raises ValueError for a door that is not known."""
+        """Return the context in the headers of a message.
+
+        A missing header takes a default that grants nothing. Raises ValueError for an unknown endpoint.
+        """
         org_id, uids, readable = headers.get("org_id"), headers.get("uids"), str(headers.get("readable", "[]"))
         return QueryContext(
             QueryEndpoint(str(headers.get("door", QueryEndpoint.QUERY))),
