@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from dashwright.common.models.repository_views import LintIssue, LintSeverity, PlannedAction
+from dashwright.common.models.repository_views import PlannedAction
+from dashwright.common.models.values import LintSeverity
 from dashwright.jobs_worker.domain.comment import LONGEST, FileReport, Pictures, Report, compose, sentence
+from dashwright.jobs_worker.domain.lint.issue import Issue
 from dashwright.jobs_worker.domain.panels import Comparison, Detail, PanelAction, PanelChange, compare
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -100,7 +102,7 @@ def test_deleted_and_refused_files() -> None:
 
 def test_lint_is_told_and_breaks_nothing() -> None:
     """Style is for people to judge: the commit passes."""
-    issues = [LintIssue(severity=LintSeverity.WARNING, rule="panel-units-rule", message="panel 'Load': its values have no unit")]
+    issues = [Issue(severity=LintSeverity.WARNING, rule="panel-units-rule", message="panel 'Load': its values have no unit")]
     told = report(FileReport("a.json", PlannedAction.CREATE, "Load", lint=issues))
     assert "- lint warning, `panel-units-rule`: panel 'Load': its values have no unit" in compose(told)
     assert (sentence(told), told.is_broken) == ("1 created", False)
@@ -161,7 +163,7 @@ def test_nothing_of_people_is_more_than_text(one: str, two: str, three: str) -> 
         [three],
         [PanelChange("1", one, PanelAction.CHANGED, [Detail("b", two, one)])],
     )
-    issue = LintIssue(severity=LintSeverity.ERROR, rule=one, message=two)
+    issue = Issue(severity=LintSeverity.ERROR, rule=one, message=two)
     file = FileReport(f"{one}/a.json", PlannedAction.UPDATE, two, comparison, [three], [issue], "https://dash/d/a b)", "https://dash/<p>")
     tokens = _flat(MarkdownIt("commonmark", {"html": True}).enable("table").parse(compose(report(file))))
     assert not [token for token in tokens if token.type.startswith("html")]

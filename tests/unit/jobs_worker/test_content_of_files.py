@@ -11,8 +11,8 @@ from dashwright.common.document import read_json, same
 from dashwright.common.errors import Invalid
 from dashwright.common.models.repository_calls import EditedObject
 from dashwright.common.yaml import read_yaml
+from dashwright.jobs_worker.domain.file_forms import LARGEST_FILE
 from dashwright.jobs_worker.domain.files.content import read_content, rewritten, to_write, write_content
-from dashwright.jobs_worker.domain.resource import LARGEST_FILE
 
 HEAD = {"apiVersion": "dashboard.grafana.app/v1beta1", "kind": "Dashboard"}
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dashwright.common.models.repository_views import LintSeverity
+from dashwright.common.models.values import LintSeverity
 from dashwright.jobs_worker.domain.lint.linter import MOST, RULES, lint
 
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}

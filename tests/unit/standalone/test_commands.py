@@ -25,12 +25,26 @@ def test_every_command_says_what_it_does(capsys: pytest.CaptureFixture[str], com
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["admin", "--help"]])
 def test_help_loads_no_service(arguments: list[str]) -> None:
     """Neither a service nor a library of one: asking for help takes no longer than Python and the command line's own library."""
+    loaded = _loaded(arguments)
+    assert not loaded & {"aiohttp", "pydantic", "numpy", "duckdb", "asyncpg", "aio_pika", "structlog"}
+    assert {name for name in loaded if name.startswith("dashwright.")} == {"dashwright.standalone", "dashwright.standalone.cli"}
+
+
+def test_lint_loads_neither_models_nor_kinds(tmp_path: Path) -> None:
+    """Check that a run without a configuration takes little longer than ``--version``: it imports no pydantic, and no kind."""
+    (tmp_path / "dashboard.json").write_text('{"title": "Load", "panels": []}')
+    (tmp_path / "dashboard.yaml").write_text("title: Load\npanels: []\n")
+    loaded = _loaded(["lint", str(tmp_path)])
+    assert "dashwright.jobs_worker.domain.lint.linter" in loaded
+    assert not loaded & {"pydantic", "numpy", "aiohttp", "structlog", "dashwright.common.kinds.registry"}
+
+
+def _loaded(arguments: list[str]) -> set[str]:
+    """Return the modules that a command has imported at its end."""
     code = f"import sys; from dashwright.standalone.cli import app\ntry: app({arguments!r})\nexcept SystemExit: pass\n"
     code += "import json; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = set(json.loads(done.stderr))
-    assert not loaded & {"aiohttp", "pydantic", "numpy", "duckdb", "asyncpg", "aio_pika", "structlog"}
-    assert {name for name in loaded if name.startswith("dashwright.")} == {"dashwright.standalone", "dashwright.standalone.cli"}
+    return set(json.loads(done.stderr))
 
 
 def test_eval_reads_standard_input() -> None:

@@ -6,7 +6,7 @@ from urllib.parse import quote
 from tests.contract.api.conftest import ADMIN
 from tests.contract.api.git.trial import REPOSITORIES, Trial, dashboard, well
 
-from dashwright.jobs_worker.domain.resource import LARGEST_FILE
+from dashwright.jobs_worker.domain.file_forms import LARGEST_FILE
 
 HOME = dashboard("home", "Home")
 FIRST = {

@@ -11,12 +11,12 @@ from cyclopts import Parameter
 from dashwright.common.document import read_json
 from dashwright.common.errors import BadRequest, DashwrightError, Invalid
 from dashwright.common.jobs import paths
-from dashwright.common.models.repository_views import LintIssue, LintSeverity
+from dashwright.common.models.values import LintSeverity
 from dashwright.common.yaml import read_yaml
-from dashwright.jobs_worker.domain.lint.config import FILE, Config, read_config
-from dashwright.jobs_worker.domain.lint.linter import RULES, fault_of_config, lint
-from dashwright.jobs_worker.domain.recognition import is_classic, is_resource, wrapped
-from dashwright.jobs_worker.domain.resource import LARGEST_FILE, check_size, text_of
+from dashwright.jobs_worker.domain.file_forms import LARGEST_FILE, check_size, is_classic, is_resource, text_of, wrapped
+from dashwright.jobs_worker.domain.lint.finding import Waivers
+from dashwright.jobs_worker.domain.lint.issue import FILE, Issue, fault_of_config
+from dashwright.jobs_worker.domain.lint.linter import RULES, lint
 from dashwright.standalone.lint_formats import Report, print_github, print_json, print_sarif, print_summary, print_text
 from dashwright.standalone.terminal import told
 
@@ -84,15 +84,18 @@ def _check_rules(names: Iterable[str]) -> None:
         raise BadRequest(f"there is no rule {unknown[0]!r}; there are {', '.join(RULES)}")
 
 
-def _chosen(issues: Sequence[LintIssue], rules: Sequence[str]) -> Sequence[LintIssue]:
+def _chosen(issues: Sequence[Issue], rules: Sequence[str]) -> Sequence[Issue]:
     return [issue for issue in issues if issue.rule in rules] if rules else issues
 
 
-def _config(given: Path | None) -> tuple[Config | None, list[Report]]:
+def _config(given: Path | None) -> tuple[Waivers | None, list[Report]]:
     """Return the configuration, and what is said of its own file, if anything."""
     path = given or Path(FILE)
     if given is None and not path.exists():
         return None, []
+    # Without a configuration pydantic is not needed, and to import it would take as long as all else.
+    from dashwright.jobs_worker.domain.lint.config import read_config
+
     config, unknown = read_config(path.read_bytes())
     return config, [Report(str(path), "", [fault_of_config(message, LintSeverity.WARNING) for message in unknown])] if unknown else []
 

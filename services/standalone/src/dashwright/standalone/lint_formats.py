@@ -3,7 +3,7 @@
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -16,7 +16,8 @@ from rich.text import Text
 
 from dashwright.common.document import print_json as written
 from dashwright.common.document import write_json
-from dashwright.common.models.repository_views import LintIssue, LintSeverity
+from dashwright.common.models.values import LintSeverity
+from dashwright.jobs_worker.domain.lint.issue import Issue
 from dashwright.standalone.terminal import plain
 
 _PIPED_WIDTH: Final = 1000
@@ -30,12 +31,12 @@ class Report:
 
     path: str
     at: str
-    issues: Sequence[LintIssue]
+    issues: Sequence[Issue]
 
     def count(self, severity: LintSeverity) -> int:
         return sum(issue.severity is severity for issue in self.issues)
 
-    def pointer(self, issue: LintIssue) -> str:
+    def pointer(self, issue: Issue) -> str:
         """Return where in the file an issue is."""
         return self.at + (issue.pointer or "")
 
@@ -78,7 +79,7 @@ def print_json(reports: Sequence[Report]) -> None:
     shown = [
         {
             "path": report.path,
-            "issues": [issue.model_dump(mode="json") | {"pointer": report.pointer(issue)} for issue in report.issues],
+            "issues": [asdict(issue) | {"pointer": report.pointer(issue)} for issue in report.issues],
         }
         for report in reports
     ]

@@ -212,6 +212,3 @@ WITHOUT_EFFECT = frozenset({"intervalMs", "maxDataPoints", "datasourceId"})
 
 VARIANT_PROPERTIES = frozenset({"expression", "reducer", "settings", "window", "downsampler", "upsampler", "conditions"})
 """Properties of the six variants: one that belongs to another variant than the target's is taken without effect."""
-
-EXPRESSION_UIDS = frozenset({"__expr__", "-100"})
-"""Uids of the expression data source: today's, and the one that old panels hold."""

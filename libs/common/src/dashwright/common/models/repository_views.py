@@ -8,6 +8,7 @@ from pydantic import Field
 from dashwright.common.models.meta import ListEnvelope, TypeMeta
 from dashwright.common.models.provisioning import JobResourceSummary, JobSpec, RepositoryType, ResourceCount, SyncTarget, Workflow
 from dashwright.common.models.shape import Shape
+from dashwright.common.models.values import LintSeverity
 
 
 class RepositoryView(Shape):
@@ -172,14 +173,6 @@ class ResourceObjects(Shape):
         default=None, description="What is done, or would be done, to the stored object"
     )
     dry_run: dict[str, Any] | None = Field(default=None, description="The object as it would be stored")
-
-
-class LintSeverity(StrEnum):
-    ERROR = "error"
-    EXCLUDE = "exclude"
-    FIXED = "fixed"
-    QUIET = "quiet"
-    WARNING = "warning"
 
 
 class LintIssue(Shape):

@@ -5,7 +5,8 @@ from typing import Any, Final
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
 from pydantic_core import core_schema
 
-from dashwright.common.models.expressions import EXPRESSION_UIDS, TARGETS, SourceQuery
+from dashwright.common.models.expressions import TARGETS, SourceQuery
+from dashwright.common.models.values import EXPRESSION_UIDS
 
 DRAFT: Final = "http://json-schema.org/draft-04/schema#"
 

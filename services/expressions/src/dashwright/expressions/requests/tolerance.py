@@ -5,7 +5,8 @@ Anything else that the strict form does not know is still refused by the model.
 
 from typing import Any
 
-from dashwright.common.models.expressions import EXPRESSION_UIDS, TARGETS, VARIANT_PROPERTIES, WITHOUT_EFFECT
+from dashwright.common.models.expressions import TARGETS, VARIANT_PROPERTIES, WITHOUT_EFFECT
+from dashwright.common.models.values import EXPRESSION_UIDS
 
 _OWN = {kind: VARIANT_PROPERTIES.intersection(model.model_fields) for kind, model in TARGETS.items()}
 """Which of the variants' properties each kind has."""

@@ -19,9 +19,9 @@ from dashwright.common.jobs.selection import Selection
 from dashwright.common.jobs.workflows import check_export, hands_over, prefix_of
 from dashwright.common.models.provisioning import ExportJobOptions, RepositoryType
 from dashwright.jobs_worker.domain.export import Directories, Exportable, Handed, Version, fault_of, file_names, may_replace, place
+from dashwright.jobs_worker.domain.file_forms import check_size
 from dashwright.jobs_worker.domain.files.rules import ref_of
 from dashwright.jobs_worker.domain.objects import CommitBy, Draft, Edit, Entry, File, Key, Repository
-from dashwright.jobs_worker.domain.resource import check_size
 from dashwright.jobs_worker.ports import Checkout, Checkouts, CopyDamaged, Exports, ProgressReporter, Spool
 
 MESSAGE: Final = "Exported from Dashwright"

@@ -16,13 +16,15 @@ from dashwright.common.errors import Conflict, DashwrightError, TooManyRequests,
 from dashwright.common.jobs import paths, verdicts
 from dashwright.common.jobs.progress import Effect, JobProgress, Result
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
-from dashwright.common.models.repository_views import LintIssue, LintSeverity, PlannedAction
+from dashwright.common.models.repository_views import PlannedAction
+from dashwright.common.models.values import LintSeverity
 from dashwright.jobs_worker.actions.files.linting import rules_at
 from dashwright.jobs_worker.actions.preview import refusals
 from dashwright.jobs_worker.actions.sync import Means, Planned, SyncJob, plan_sync
 from dashwright.jobs_worker.domain.comment import MOST_IN_DETAIL, FileReport, Pictures, Report, compose, sentence
 from dashwright.jobs_worker.domain.hosting import ChangedFile, Judgement, PullRequest, Verdict
 from dashwright.jobs_worker.domain.lint.config import Config
+from dashwright.jobs_worker.domain.lint.issue import Issue
 from dashwright.jobs_worker.domain.lint.linter import BROKEN, lint
 from dashwright.jobs_worker.domain.objects import Document, Key, Repository
 from dashwright.jobs_worker.domain.panels import Comparison, compare
@@ -237,7 +239,7 @@ class _Looking:
 class _Looked:
     comparison: Comparison | None = None
     problems: Sequence[str] = ()
-    issues: Sequence[LintIssue] = ()
+    issues: Sequence[Issue] = ()
 
 
 def _look_into(body: bytes, before: Document | None, config: Config | None, *, is_compared: bool) -> _Looked:

@@ -18,12 +18,13 @@ from dashwright.common.jobs.selection import ALL_FILES, Selection
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import SyncTarget
+from dashwright.jobs_worker.domain.file_forms import LARGEST_FILE
 from dashwright.jobs_worker.domain.folders import Folders
 from dashwright.jobs_worker.domain.identity import folder_names
 from dashwright.jobs_worker.domain.objects import Change, Difference, Entry, Managed, Quarantined, Removal, Repository, Snapshot
 from dashwright.jobs_worker.domain.plan import Plan, Prepared, make_plan, unknown_keys, write_of
 from dashwright.jobs_worker.domain.recognition import NoResource
-from dashwright.jobs_worker.domain.resource import DEEPEST_FOLDER, LARGEST_FILE, Reader, Resource, rules, unpacked
+from dashwright.jobs_worker.domain.resource import DEEPEST_FOLDER, Reader, Resource, rules, unpacked
 from dashwright.jobs_worker.domain.survey import Candidate, Fault, Ignored, Survey, survey
 from dashwright.jobs_worker.ports import Checkout, ProgressReporter, Resources, Spool
 

@@ -19,8 +19,8 @@ from threading import Event
 
 from dashwright.common.errors import Forbidden, NotFound, SourceFailed, TooLarge
 from dashwright.common.jobs import paths
+from dashwright.jobs_worker.domain.file_forms import LARGEST_FILE, check_size
 from dashwright.jobs_worker.domain.objects import Entry, File, LastChange
-from dashwright.jobs_worker.domain.resource import LARGEST_FILE, check_size
 
 MOST_ENTRIES = 50_000
 MOST_BYTES = 1 << 30

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dashwright.common.models.repository_views import LintIssue, PlannedAction
+from dashwright.common.models.repository_views import PlannedAction
+from dashwright.jobs_worker.domain.lint.issue import Issue
 from dashwright.jobs_worker.domain.markdown import code, difference, link, picture, plain
 from dashwright.jobs_worker.domain.panels import Comparison, Detail, PanelAction, PanelChange
 
@@ -58,7 +59,7 @@ class FileReport:
     title: str = ""
     comparison: Comparison | None = None
     problems: Sequence[str] = ()
-    lint: Sequence[LintIssue] = ()
+    lint: Sequence[Issue] = ()
     original: str = ""
     preview: str = ""
     pictures: Pictures | None = None
@@ -233,9 +234,9 @@ def _detail(detail: Detail) -> str:
     return f"- {name}:\n\n{difference(detail.before, detail.after, _LONGEST_TEXT)}"
 
 
-def _lint(issues: Sequence[LintIssue]) -> Iterator[str]:
+def _lint(issues: Sequence[Issue]) -> Iterator[str]:
     """Yield a line for each rule, with the first issue that it found."""
-    groups: dict[tuple[str, str], list[LintIssue]] = {}
+    groups: dict[tuple[str, str], list[Issue]] = {}
     for issue in issues:
         groups.setdefault((issue.severity.value, issue.rule), []).append(issue)
     for (severity, rule), found in list(groups.items())[:_MOST_ISSUES]:

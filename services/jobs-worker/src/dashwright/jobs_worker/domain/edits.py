@@ -6,8 +6,8 @@ from typing import Final
 
 from dashwright.common.errors import BadRequest, TooLarge
 from dashwright.common.jobs.paths import LONGEST_PATH
+from dashwright.jobs_worker.domain.file_forms import check_size
 from dashwright.jobs_worker.domain.objects import Edit
-from dashwright.jobs_worker.domain.resource import check_size
 
 MOST_EDITS: Final = 1000
 

@@ -15,10 +15,9 @@ from dashwright.common.jobs import paths
 from dashwright.common.jobs.selection import ALL_FILES, Selection, check_selected
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.jobs_worker.domain.edits import check_place
+from dashwright.jobs_worker.domain.file_forms import is_classic, is_resource, text_of, wrapped
 from dashwright.jobs_worker.domain.files.content import labels_of_file, notes_of_file, print_content, spec_of_file
 from dashwright.jobs_worker.domain.objects import CommitBy, Key
-from dashwright.jobs_worker.domain.recognition import is_classic, is_resource, wrapped
-from dashwright.jobs_worker.domain.resource import text_of
 
 _NO_WORD: Final = re.compile(r"[\W_]+")
 _NOT_IN_NAMES: Final = frozenset('/\\<>:"|?*%')

@@ -12,9 +12,7 @@ from dashwright.common.document import read_json
 from dashwright.common.errors import Invalid
 from dashwright.common.kinds.registry import DASHBOARD, KINDS
 from dashwright.common.yaml import read_documents
-
-_MARKS: Final = frozenset({"title", "uid", "schemaVersion", "tags", "rows", "templating", "timepicker"})
-"""Members of a dashboard that other files have, too: two of them together make a dashboard."""
+from dashwright.jobs_worker.domain.file_forms import has_marks, is_resource, wrapped
 
 _OWN_GROUPS: Final = ".grafana.app"
 
@@ -35,28 +33,12 @@ class NoResource(Invalid):
         self.remark = remark
 
 
-def is_resource(tree: Any) -> bool:
-    """Return whether a file says itself which kind of resource it holds."""
-    return isinstance(tree, dict) and ("apiVersion" in tree or "kind" in tree)
-
-
-def is_classic(tree: Any) -> bool:
-    """Return whether a file is a dashboard's own JSON."""
-    return isinstance(tree, dict) and not is_resource(tree) and _has_marks(tree)
-
-
-def wrapped(tree: Any) -> dict[str, Any] | None:
-    """Return the dashboard in the body of a classic request (``{"dashboard": …, "overwrite": …}``); None for any other tree."""
-    inner = tree.get("dashboard") if isinstance(tree, dict) and not is_resource(tree) and not _has_marks(tree) else None
-    return inner if isinstance(inner, dict) and is_classic(inner) else None
-
-
 def check_content(tree: Any) -> None:
     """Raise NoResource for a tree that is no dashboard in any form."""
     if not isinstance(tree, dict):
         raise NoResource("the file holds no object, so no resource")
     if not is_resource(tree):
-        if not _has_marks(tree) and wrapped(tree) is None:
+        if not has_marks(tree) and wrapped(tree) is None:
             raise NoResource("the file holds no dashboard (title, panels, …) and no resource (apiVersion, kind, metadata, spec)")
     elif _is_of_another_kind(tree):
         named = f"{tree.get('kind', 'an object')} of {tree.get('apiVersion', 'no apiVersion')}"
@@ -83,14 +65,10 @@ def check_unreadable(path: str, text: str, fault: Invalid) -> None:
     raise NoResource(f"the file holds no resource ({fault.message})") from fault
 
 
-def _has_marks(tree: Mapping[str, Any]) -> bool:
-    return "panels" in tree or len(_MARKS & tree.keys()) > 1
-
-
 def _is_of_another_kind(tree: Mapping[str, Any]) -> bool:
     """Tell what is meant for other programs from a resource of ours that is written wrongly."""
     kind, group = tree.get("kind"), _group(tree)
-    if group == DASHBOARD.group or kind == DASHBOARD.kind or _has_marks(tree):
+    if group == DASHBOARD.group or kind == DASHBOARD.kind or has_marks(tree):
         return False
     return not any((served.group, served.kind) == (group, kind) for served in KINDS)
 

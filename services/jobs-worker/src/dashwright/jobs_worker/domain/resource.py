@@ -1,6 +1,5 @@
 """The bytes of a file to the resource they describe. Only dashboards come from files: folders come from directories."""
 
-from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -20,11 +19,11 @@ from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.yaml import read_yaml
+from dashwright.jobs_worker.domain.file_forms import LARGEST_FILE, check_size, is_resource, text_of, wrapped
 from dashwright.jobs_worker.domain.objects import Key
 from dashwright.jobs_worker.domain.ownership import SET_BY_US
-from dashwright.jobs_worker.domain.recognition import NoResource, check_content, check_unreadable, is_resource, wrapped
+from dashwright.jobs_worker.domain.recognition import NoResource, check_content, check_unreadable
 
-LARGEST_FILE = 5 * 1024 * 1024
 LARGEST_METADATA = 256 * 1024
 DEEPEST_FOLDER = 8
 """Directories below one another that become folders, where the settings do not say otherwise."""
@@ -157,18 +156,6 @@ def _parsed(path: str, text: str) -> Any:
     tree = read_yaml(text)
     check_nesting(tree)
     return tree
-
-
-def check_size(size: int, largest: int) -> None:
-    if size > largest:
-        raise TooLarge(f"file has {size} bytes, at most {largest} are read: make it smaller or raise the limit")
-
-
-def text_of(body: bytes) -> str:
-    try:
-        return body.removeprefix(BOM_UTF8).decode()
-    except UnicodeDecodeError as fault:
-        raise Invalid(f"not UTF-8 at byte {fault.start}: save the file as UTF-8") from fault
 
 
 def _version(tree: dict[str, Any]) -> str:

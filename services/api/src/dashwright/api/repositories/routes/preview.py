@@ -17,7 +17,7 @@ from dashwright.common.errors import BadRequest
 from dashwright.common.jobs import paths
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.models.pictures import Drawing
-from dashwright.common.models.repository_views import LintSeverity
+from dashwright.common.models.values import LintSeverity
 
 
 def routes(files: Files, drawings: Drawings) -> list[Route]:

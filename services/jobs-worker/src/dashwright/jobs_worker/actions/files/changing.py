@@ -29,13 +29,13 @@ from dashwright.jobs_worker.actions.files.planning import (
 )
 from dashwright.jobs_worker.actions.sync import Planned
 from dashwright.jobs_worker.domain.edits import MOST_BYTES, check_number, check_total
+from dashwright.jobs_worker.domain.file_forms import check_size
 from dashwright.jobs_worker.domain.files.content import read_content, to_write, write_content
 from dashwright.jobs_worker.domain.files.proposal import difference_of, files_below
 from dashwright.jobs_worker.domain.files.rules import check_name
 from dashwright.jobs_worker.domain.files.touches import nearest_folder, touch
 from dashwright.jobs_worker.domain.files.wrapper import Sight
 from dashwright.jobs_worker.domain.objects import Difference, Edit, Entry, Key
-from dashwright.jobs_worker.domain.resource import check_size
 from dashwright.jobs_worker.ports import Checkout
 
 

@@ -5,16 +5,17 @@ from collections.abc import Sequence
 
 from dashwright.common.errors import DashwrightError, NotFound
 from dashwright.common.kinds.registry import DASHBOARD
-from dashwright.common.models.repository_views import LintIssue, LintSeverity
+from dashwright.common.models.values import LintSeverity
 from dashwright.jobs_worker.actions.files.planning import Scene, read_file
 from dashwright.jobs_worker.domain.files.content import shown
-from dashwright.jobs_worker.domain.lint.config import FILE, Config, read_config
-from dashwright.jobs_worker.domain.lint.linter import fault_of_config, lint
+from dashwright.jobs_worker.domain.lint.config import Config, read_config
+from dashwright.jobs_worker.domain.lint.issue import FILE, Issue, fault_of_config
+from dashwright.jobs_worker.domain.lint.linter import lint
 from dashwright.jobs_worker.domain.objects import Write
 from dashwright.jobs_worker.ports import Checkout
 
 
-async def lint_object(scene: Scene, checkout: Checkout, write: Write | None) -> Sequence[LintIssue]:
+async def lint_object(scene: Scene, checkout: Checkout, write: Write | None) -> Sequence[Issue]:
     """Nothing of what is no dashboard. A configuration that cannot be read is an issue of its own. Raises SourceFailed."""
     if write is None or write.key.group != DASHBOARD.group:
         return []
@@ -23,7 +24,7 @@ async def lint_object(scene: Scene, checkout: Checkout, write: Write | None) -> 
     return [*faults, *await asyncio.to_thread(lint, spec, config)]
 
 
-async def rules_at(checkout: Checkout) -> tuple[Config | None, Sequence[LintIssue]]:
+async def rules_at(checkout: Checkout) -> tuple[Config | None, Sequence[Issue]]:
     """The configuration of a repository, and what is wrong with it. Raises SourceFailed."""
     try:
         config, unknown = read_config((await read_file(checkout, FILE)).body)

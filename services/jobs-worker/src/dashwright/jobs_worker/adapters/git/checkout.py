@@ -17,8 +17,8 @@ from dashwright.common.jobs import paths
 from dashwright.jobs_worker.adapters.git import objects
 from dashwright.jobs_worker.adapters.git.last_changes import LastChanges
 from dashwright.jobs_worker.adapters.git.mirrors import Commit, damaged
+from dashwright.jobs_worker.domain.file_forms import LARGEST_FILE, check_size
 from dashwright.jobs_worker.domain.objects import Difference, Entry, File, LastChange
-from dashwright.jobs_worker.domain.resource import LARGEST_FILE, check_size
 
 MOST_ENTRIES: Final = 50_000
 

@@ -12,8 +12,8 @@ from dashwright.common.kinds.annotations import MESSAGE, NUMBER_LABEL
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.models.repository_calls import EditedObject
 from dashwright.common.yaml import read_yaml, write_yaml
+from dashwright.jobs_worker.domain.file_forms import is_classic, is_resource, wrapped
 from dashwright.jobs_worker.domain.ownership import SET_BY_US
-from dashwright.jobs_worker.domain.recognition import is_classic, is_resource, wrapped
 from dashwright.jobs_worker.domain.resource import CLASSIC_VERSION, KEPT_BY_THE_STORE
 
 _METADATA: Final = ("name", "namespace", "generateName", "labels", "annotations")

@@ -1,7 +1,7 @@
 """What is told of a file: the object in it, what is stored of that, what would be, and where people see the file."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
@@ -18,6 +18,7 @@ from dashwright.common.models.repository_views import (
     ResourceWrapper,
 )
 from dashwright.jobs_worker.domain.files.content import shown
+from dashwright.jobs_worker.domain.lint.issue import Issue
 from dashwright.jobs_worker.domain.objects import Repository, Write
 
 _TO_A_NEW_REQUEST = "?quick_pull=1&labels=grafana"
@@ -42,7 +43,7 @@ class Sight:
     action: ResourceAction | None = None
     errors: list[str] = field(default_factory=list)
     timestamp: datetime | None = None
-    lint: Sequence[LintIssue] = ()
+    lint: Sequence[Issue] = ()
     text: str | None = None
 
 
@@ -56,7 +57,7 @@ def wrap(repository: Repository, sight: Sight) -> ResourceWrapper:
         timestamp=sight.timestamp.isoformat(timespec="seconds").replace("+00:00", "Z") if sight.timestamp else None,
         urls=urls_of(repository.spec, sight),
         resource=_objects(repository, sight),
-        lint=list(sight.lint) or None,
+        lint=[LintIssue(**asdict(issue)) for issue in sight.lint] or None,
         errors=sight.errors or None,
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dashwright.common.models.expressions import EXPRESSION_UIDS
+from dashwright.common.models.values import EXPRESSION_UIDS
 from dashwright.jobs_worker.domain.trees import object_in
 
 EXPRESSION: Final = "__expr__"

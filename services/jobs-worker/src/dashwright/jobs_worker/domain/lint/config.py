@@ -9,8 +9,8 @@ from dashwright.common.errors import Invalid, TooLarge
 from dashwright.common.models.shape import Shape
 from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.domain.lint.finding import Finding
+from dashwright.jobs_worker.domain.lint.issue import FILE
 
-FILE: Final = ".dashboard-lint"
 LARGEST: Final = 256 * 1024
 """Bytes of it."""
 

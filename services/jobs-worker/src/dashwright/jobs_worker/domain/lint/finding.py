@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from dashwright.jobs_worker.domain.lint.board import Board, Panel, Target, Variable
 
@@ -33,6 +34,18 @@ def in_query(panel: Panel, target: Target, message: str) -> Finding:
 def in_variable(variable: Variable, message: str) -> Finding:
     """Return a finding on a variable."""
     return Finding(message, pointer=variable.pointer)
+
+
+class Waivers(Protocol):
+    """The findings that a configuration waives, by the name of the rule and the title of the dashboard."""
+
+    def excludes(self, rule: str, dashboard: str, finding: Finding) -> bool:
+        """Return whether a finding is no issue."""
+        ...
+
+    def only_warns(self, rule: str, dashboard: str, finding: Finding) -> bool:
+        """Return whether a finding is a warning at most."""
+        ...
 
 
 Rule = Callable[[Board], Iterator[Finding]]

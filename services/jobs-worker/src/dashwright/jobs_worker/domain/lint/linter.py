@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
-from dashwright.common.models.repository_views import LintIssue, LintSeverity
+from dashwright.common.models.values import LintSeverity
 from dashwright.jobs_worker.domain.lint import panels, queries, references, templates
 from dashwright.jobs_worker.domain.lint.board import board_of
-from dashwright.jobs_worker.domain.lint.config import FILE, Config
-from dashwright.jobs_worker.domain.lint.finding import Finding, Rule
+from dashwright.jobs_worker.domain.lint.finding import Finding, Rule, Waivers
+from dashwright.jobs_worker.domain.lint.issue import Issue
 
 RULES: Final[Mapping[str, Rule]] = {
     "target-reference-rule": references.references_exist,
@@ -40,28 +40,23 @@ MOST: Final = 200
 _LONGEST_TITLE: Final = 80
 
 
-def lint(spec: Mapping[str, Any], config: Config | None = None) -> list[LintIssue]:
+def lint(spec: Mapping[str, Any], waivers: Waivers | None = None) -> list[Issue]:
     """Errors and warnings, in the order of the rules; of more than 200 the last one told says so."""
-    found = list(islice(_issues(spec, config or Config()), MOST + 1))
+    found = list(islice(_issues(spec, waivers), MOST + 1))
     if len(found) > MOST:
-        rest = LintIssue(severity=LintSeverity.WARNING, rule="lint", message=f"at least {MOST} issues: the rest is not told")
+        rest = Issue(LintSeverity.WARNING, "lint", f"at least {MOST} issues: the rest is not told")
         found[MOST - 1 :] = [rest]
     return found
 
 
-def fault_of_config(message: str, severity: LintSeverity) -> LintIssue:
-    """What is told of the configuration itself: an error where it cannot be read, and the rules are as without one."""
-    return LintIssue(severity=severity, rule=FILE.removeprefix("."), message=message)
-
-
-def _issues(spec: Mapping[str, Any], config: Config) -> Iterator[LintIssue]:
+def _issues(spec: Mapping[str, Any], waivers: Waivers | None) -> Iterator[Issue]:
     board = board_of(spec)
     for name, rule in RULES.items():
         for finding in rule(board):
-            if not config.excludes(name, board.title, finding):
-                is_warning = name not in BROKEN or config.only_warns(name, board.title, finding)
-                severity = LintSeverity.WARNING if is_warning else LintSeverity.ERROR
-                yield LintIssue(severity=severity, rule=name, message=_message(finding), pointer=finding.pointer)
+            if waivers is None or not waivers.excludes(name, board.title, finding):
+                only_warns = waivers is not None and waivers.only_warns(name, board.title, finding)
+                severity = LintSeverity.WARNING if only_warns or name not in BROKEN else LintSeverity.ERROR
+                yield Issue(severity, name, _message(finding), finding.pointer)
 
 
 def _message(finding: Finding) -> str:

@@ -1,0 +1,18 @@
+"""Values of the interface that programs use without its models: this module imports no pydantic."""
+
+from enum import StrEnum
+from typing import Final
+
+
+class LintSeverity(StrEnum):
+    """The severity of an issue of lint."""
+
+    ERROR = "error"
+    EXCLUDE = "exclude"
+    FIXED = "fixed"
+    QUIET = "quiet"
+    WARNING = "warning"
+
+
+EXPRESSION_UIDS: Final = frozenset({"__expr__", "-100"})
+"""Uids of the expression data source: today's, and the one that old panels hold."""
