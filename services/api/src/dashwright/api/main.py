@@ -36,7 +36,7 @@ from dashwright.api.pictures import dashboard_page, render
 from dashwright.api.refusals import RefusalBuffer
 from dashwright.api.repositories.configurations import Configurations
 from dashwright.api.repositories.files import Files
-from dashwright.api.repositories.queue_submissions import SubmissionDoor
+from dashwright.api.repositories.queue_submissions import QueueSubmissions
 from dashwright.api.repositories.routes import files as repository_files
 from dashwright.api.repositories.routes import inspection, overview, preview, rollback, webhooks
 from dashwright.api.repositories.routes import jobs as repository_jobs
@@ -131,7 +131,7 @@ class Gateway:
         self._queued = QueuedSyncs(database)
         panels_of_jobs, kept = PanelValidator(broker, self._rpc), settings.evaluations_kept
         jobs = Jobs(database, self._relay, probe, panels_of_jobs, clock, guard, self._queued, evaluations_kept=kept)
-        self._door = SubmissionDoor(broker, jobs, self.gate.authenticator, queue_identity=settings.queue_identity)
+        self._queue_submissions = QueueSubmissions(broker, jobs, self.gate.authenticator, queue_identity=settings.queue_identity)
         limits = Limits(
             request_seconds=settings.query_seconds + 5,
             drain_seconds=settings.shutdown_seconds,
@@ -178,7 +178,7 @@ class Gateway:
         self._housekeeping.start()
         await self._rpc.start()
         self._relay.start()
-        await self._door.start()
+        await self._queue_submissions.start()
         with listening_at("HTTP", settings.http_host, settings.http_port):
             port = await self._server.start(settings.http_host, settings.http_port, self._tls)
         host = f"[{settings.http_host}]" if ":" in settings.http_host else settings.http_host
@@ -196,7 +196,7 @@ class Gateway:
 
     async def stop(self) -> None:
         """Takes no new requests and submissions, finishes those it has, closes."""
-        await asyncio.gather(self._feed.stop(), self._server.stop(), self._door.stop(drain=self._settings.shutdown_seconds))
+        await asyncio.gather(self._feed.stop(), self._server.stop(), self._queue_submissions.stop(drain=self._settings.shutdown_seconds))
         await self._queued.stop()
         await self._relay.stop()
         await self._rpc.close()

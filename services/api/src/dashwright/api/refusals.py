@@ -67,5 +67,5 @@ class RefusalBuffer:
         self._strangers, self._networks = len(kept), Counter(network_of(actor.address) for actor in kept)
 
 
-def _is_stranger(actor: audit.Actor) -> bool:
+def _is_stranger(actor: Actor) -> bool:
     return actor.uid == Caller.ANONYMOUS

@@ -12,8 +12,8 @@ from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.http.denial import denied
 from dashwright.api.stores import access, audit, folders
-from dashwright.api.stores.access import Guarded, StoredRule
-from dashwright.api.stores.folders import Step
+from dashwright.api.stores.access import ProtectedObject, StoredRule
+from dashwright.api.stores.folders import Ancestor
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.identity import Identity, Role
@@ -38,7 +38,7 @@ class Shown:
     rule: Rule
     stored: StoredRule | None
     is_inherited: bool
-    source: Step | None = None
+    source: Ancestor | None = None
 
 
 def update_of(kind: Kind) -> str:
@@ -53,7 +53,7 @@ class Permissions:
         self._database = database
         self._guard = guard
 
-    async def listed(self, caller: Identity, kind: Kind, name: str, number: int | None = None) -> tuple[Guarded, Sequence[Shown]]:
+    async def listed(self, caller: Identity, kind: Kind, name: str, number: int | None = None) -> tuple[ProtectedObject, Sequence[Shown]]:
         """The object, and every rule that holds for it: its own first, then those of the folders above, the nearest first.
 
         Where it has none of its own, that Admins may do everything comes first. The name of a folder that the caller may not read is
@@ -64,7 +64,7 @@ class Permissions:
         async with self._database.connection() as connection:
             guarded = await _get(connection, kind, namespace, name, number)
             _check(view, "read", kind, guarded)
-            way = [] if guarded.folder is None else await folders.above(connection, namespace, guarded.folder)
+            way = [] if guarded.folder is None else await folders.ancestors(connection, namespace, guarded.folder)
             lists = await access.rules(connection, namespace, [(kind.plural, guarded.name), *((FOLDER.plural, step.name) for step in way)])
         return guarded, _shown(view, (kind.plural, guarded.name), way, lists)
 
@@ -92,7 +92,7 @@ class Permissions:
     @asynccontextmanager
     async def _changing(
         self, caller: Identity, kind: Kind, name: str, number: int | None = None
-    ) -> AsyncIterator[tuple[Connection, Guarded, Rules | None]]:
+    ) -> AsyncIterator[tuple[Connection, ProtectedObject, Rules | None]]:
         """A transaction under the lock of objects, the object, and the rules of its own, None where it has no list."""
         namespace = caller.namespace
         view = await self._guard.view(caller, namespace)
@@ -119,14 +119,14 @@ def check_rules(wanted: Rules) -> None:
         seen.add(rule[1:])
 
 
-def _shown(view: View, listed: Listed, way: Sequence[Step], lists: Mapping[Listed, Sequence[StoredRule]]) -> list[Shown]:
+def _shown(view: View, listed: Listed, way: Sequence[Ancestor], lists: Mapping[Listed, Sequence[StoredRule]]) -> list[Shown]:
     own = lists.get(listed)
     found = [Shown(each.rule, each, is_inherited=False) for each in own or ()]
     if own is None:
         found.append(Shown(Rule(Level.ADMIN, role=Role.ADMIN), None, is_inherited=bool(way)))
     for step in reversed(way):
         is_seen = view.may(FOLDER.actions["get"], FOLDER, step.name, step.parent)
-        source = step if is_seen else Step("", "", None)
+        source = step if is_seen else Ancestor("", "", None)
         found += [Shown(each.rule, each, is_inherited=True, source=source) for each in lists.get((FOLDER.plural, step.name), ())]
     top = (FOLDER.plural, way[0].name) if way else listed
     if own is None and top not in lists:
@@ -135,7 +135,7 @@ def _shown(view: View, listed: Listed, way: Sequence[Step], lists: Mapping[Liste
 
 
 async def _write(
-    connection: Connection, actor: Actor, kind: Kind, namespace: str, guarded: Guarded, own: Rules | None, wanted: Rules
+    connection: Connection, actor: Actor, kind: Kind, namespace: str, guarded: ProtectedObject, own: Rules | None, wanted: Rules
 ) -> None:
     """What changes nothing leaves neither event nor mark."""
     if own is not None and set(own) == set(wanted):
@@ -145,14 +145,14 @@ async def _write(
     await audit.record(connection, actor, update_of(kind), what, org_id=actor.org_id, details=details)
 
 
-async def _get(connection: Connection, kind: Kind, namespace: str, name: str, number: int | None = None) -> Guarded:
+async def _get(connection: Connection, kind: Kind, namespace: str, name: str, number: int | None = None) -> ProtectedObject:
     guarded = await access.find(connection, kind, namespace, name, number)
     if guarded is None:
         raise NotFound(_MISSING[kind])
     return guarded
 
 
-def _check(view: View, verb: str, kind: Kind, guarded: Guarded) -> None:
+def _check(view: View, verb: str, kind: Kind, guarded: ProtectedObject) -> None:
     action = f"{kind.area}.permissions:{verb}"
     if not view.may(action, kind, guarded.name, guarded.folder):
         raise denied(action)

@@ -6,7 +6,7 @@ from typing import Any, Final
 from dashwright.api.accounts.teams import not_found as team_not_found
 from dashwright.api.domain.actor import Actor
 from dashwright.api.stores import audit, preferences, teams, titles
-from dashwright.api.stores.preferences import Owner, Preferences
+from dashwright.api.stores.preferences import Preferences, PreferencesOwner
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.kinds.registry import DASHBOARD
@@ -25,7 +25,7 @@ class PreferenceChanges:
         self._database = database
         self._timezones = timezones
 
-    async def put(self, actor: Actor, owner: Owner, given: Mapping[str, Any], *, keep: bool) -> None:
+    async def put(self, actor: Actor, owner: PreferencesOwner, given: Mapping[str, Any], *, keep: bool) -> None:
         """Sets what was ``given``, by the names of the API; an empty text takes a choice back. ``keep``: what was not given stays.
 
         Raises BadRequest for a theme or time zone that is none, and NotFound for a dashboard or team that does not exist.
@@ -65,14 +65,14 @@ async def _home(connection: Connection, org_id: int, given: Mapping[str, Any], b
             raise NotFound("Dashboard not found")
         return uid or None
     if number := given.get("homeDashboardId"):
-        found = await titles.named(connection, DASHBOARD, org_id, number)
+        found = await titles.name_by_number(connection, DASHBOARD, org_id, number)
         if found is None:
             raise NotFound("Dashboard not found")
         return found
     return None if "homeDashboardId" in given else before
 
 
-def _object(owner: Owner) -> str:
+def _object(owner: PreferencesOwner) -> str:
     if owner.user_id:
         return f"user:{owner.user_id}"
     return f"team:{owner.team_id}" if owner.team_id else f"org:{owner.org_id}"

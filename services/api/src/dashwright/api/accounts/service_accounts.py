@@ -18,8 +18,8 @@ from dashwright.api.auth.token_life import LifeLimits, end_of
 from dashwright.api.domain.access.assignment import may_assign
 from dashwright.api.domain.actor import Actor
 from dashwright.api.stores import audit, keys, service_accounts
-from dashwright.api.stores.keys import LegacyKey
-from dashwright.api.stores.service_accounts import ServiceAccount
+from dashwright.api.stores.keys import StoredLegacyKey
+from dashwright.api.stores.service_accounts import StoredServiceAccount
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import BadRequest, Forbidden, NotFound
@@ -88,7 +88,7 @@ class ServiceAccounts:
         self._life_limits = life_limits
         self._clock = clock
 
-    async def create(self, actor: Actor, caller: Identity, wanted: Changes) -> ServiceAccount:
+    async def create(self, actor: Actor, caller: Identity, wanted: Changes) -> StoredServiceAccount:
         """A new account in the caller's organization; without a role it is Viewer.
 
         Raises BadRequest where it has no good name, an unknown role, or a name that is taken, Forbidden for a role above the caller's.
@@ -103,18 +103,18 @@ class ServiceAccounts:
         log.info("service_account_made", id=account_id)
         return account
 
-    async def change(self, actor: Actor, caller: Identity, account_id: int, wanted: Changes) -> ServiceAccount:
+    async def change(self, actor: Actor, caller: Identity, account_id: int, wanted: Changes) -> StoredServiceAccount:
         """The account afterwards. Raises NotFound, what ``create`` raises, and Forbidden for who may do more than the caller."""
         name = None if wanted.name is None else _checked_name(wanted.name)
         async with self._changing(f"user:{account_id}") as connection:
             if name is not None:
-                await service_accounts.one_at_a_time(connection, actor.org_id)
-            before = await service_accounts.role_held(connection, actor.org_id, account_id)
+                await service_accounts.lock_names(connection, actor.org_id)
+            before = await service_accounts.hold_role(connection, actor.org_id, account_id)
             if before is None:
                 raise unknown_account()
             await _check_rights(connection, caller, account_id, before)
             role = None if wanted.role is None else _checked_role(caller, wanted.role)
-            if name is not None and await service_accounts.is_named(connection, actor.org_id, name, but=account_id):
+            if name is not None and await service_accounts.is_name_taken(connection, actor.org_id, name, but=account_id):
                 raise _taken()
             await service_accounts.change(connection, actor.org_id, account_id, name=name, role=role, is_disabled=wanted.is_disabled)
             given = {"name": name, "role": role and role.value, "isDisabled": wanted.is_disabled}
@@ -147,10 +147,10 @@ class ServiceAccounts:
             ends = end_of(wanted.seconds_to_live, int(self._clock.seconds()), self._life_limits)
             claims = [Claim(Scope.ORG, actor.org_id, "api_key"), Claim(Scope.GLOBAL, 0, "api_key")]
             await quotas.reserve(connection, self._quota_rules, *claims)
-            role = await service_accounts.role_held(connection, actor.org_id, account_id)
+            role = await service_accounts.hold_role(connection, actor.org_id, account_id)
             if role is None:  # it went while this one waited for its place
                 raise unknown_account()
-            new = keys.NewToken(name, hashed, role, ends, created_by=actor.uid)
+            new = keys.TokenRecord(name, hashed, role, ends, created_by=actor.uid)
             token_id = await keys.insert_token(connection, actor.org_id, account_id, new)
             if token_id is None:
                 fault = "service account token with given name already exists in the organization"
@@ -178,7 +178,7 @@ class ServiceAccounts:
         forgotten: list[str] = []
         try:
             async with self._database.transaction() as connection:
-                await service_accounts.one_at_a_time(connection, actor.org_id)
+                await service_accounts.lock_names(connection, actor.org_id)
                 found = await keys.unmigrated(connection, actor.org_id, key_id)
                 if key_id is not None and not found:
                     raise NotFound("API key not found")
@@ -196,8 +196,8 @@ class ServiceAccounts:
         return Migrated(len(found), failed)
 
     async def _make(self, connection: Connection, org_id: int, name: str, role: Role, *, is_disabled: bool) -> int:
-        await service_accounts.one_at_a_time(connection, org_id)
-        if await service_accounts.is_named(connection, org_id, name):
+        await service_accounts.lock_names(connection, org_id)
+        if await service_accounts.is_name_taken(connection, org_id, name):
             raise _taken()
         base = await service_accounts.login_of(connection, org_id, name)
         for number in range(1, _SUFFIXES):
@@ -208,7 +208,7 @@ class ServiceAccounts:
                 return made[login]
         raise _taken()
 
-    async def _move(self, connection: Connection, org_id: int, found: Sequence[LegacyKey]) -> dict[int, int]:
+    async def _move(self, connection: Connection, org_id: int, found: Sequence[StoredLegacyKey]) -> dict[int, int]:
         """The accounts made, by the number of the key each was made for."""
         given: dict[int, int] = {}
         waiting = list(found)
@@ -239,7 +239,7 @@ def unknown_account() -> NotFound:
     return NotFound("service account not found", message_id="serviceaccounts.ErrNotFound")
 
 
-async def _found(connection: Connection, org_id: int, account_id: int) -> ServiceAccount:
+async def _found(connection: Connection, org_id: int, account_id: int) -> StoredServiceAccount:
     account = await service_accounts.find(connection, org_id, account_id)
     if account is None:
         raise unknown_account()

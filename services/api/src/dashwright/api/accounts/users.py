@@ -101,7 +101,7 @@ class Users:
             await audit.record(connection, actor, CREATE, f"user:{user_id}", org_id=None, details=details)
         return user_id, uid
 
-    async def change(self, actor: Actor, caller: Identity, user_id: int, changes: people.Changes) -> None:
+    async def change(self, actor: Actor, caller: Identity, user_id: int, changes: people.PersonChanges) -> None:
         """Raises NotFound, and Conflict where the new login or e-mail are somebody else's."""
         taken = Conflict("Update would result in user login conflict")
         async with self._rights.changing(f"user:{user_id}") as connection:
@@ -170,7 +170,7 @@ class Users:
             if await people.get(connection, user_id) is None:
                 raise not_found()
             await _stand_in(connection, caller, user_id)
-            await people.tell(connection, user_id)
+            await people.notify_change(connection, user_id)
             await audit.record(connection, actor, LOGOUT, f"user:{user_id}", org_id=None)
 
     async def switch(self, actor: Actor, user_id: int, org_id: int) -> None:

@@ -9,8 +9,8 @@ from dashwright.api.domain.access.scopes import ORGANIZATION_ANNOTATIONS
 from dashwright.api.domain.actor import Actor
 from dashwright.api.http.denial import denied
 from dashwright.api.stores import access, annotations, audit
-from dashwright.api.stores.access import Guarded
-from dashwright.api.stores.annotations import Annotation, Content, Wanted
+from dashwright.api.stores.access import ProtectedObject
+from dashwright.api.stores.annotations import Annotation, AnnotationContent, AnnotationQuery
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import BadRequest, NotFound
@@ -48,7 +48,7 @@ class Annotations:
         self._guard = guard
         self._clock = clock
 
-    async def find(self, caller: Identity, wanted: Wanted, *, limit: int) -> Sequence[Annotation]:
+    async def find(self, caller: Identity, wanted: AnnotationQuery, *, limit: int) -> Sequence[Annotation]:
         """Those that the caller may read, the newest first. Raises BadRequest for a dashboard uid that names none."""
         readable = await self._readable(caller, wanted)
         async with self._database.connection() as connection:
@@ -58,7 +58,7 @@ class Annotations:
 
     async def tags(self, caller: Identity, containing: str, *, limit: int) -> Sequence[tuple[str, int]]:
         """Of those that the caller may read."""
-        readable = await self._readable(caller, Wanted(caller.org_id))
+        readable = await self._readable(caller, AnnotationQuery(caller.org_id))
         async with self._database.connection() as connection:
             return await annotations.tags(connection, readable, containing, limit=limit)
 
@@ -66,7 +66,7 @@ class Annotations:
         """Raises NotFound and Forbidden."""
         return await self._one(caller, READ, number)
 
-    async def create(self, actor: Actor, caller: Identity, place: Place, content: Content) -> int:
+    async def create(self, actor: Actor, caller: Identity, place: Place, content: AnnotationContent) -> int:
         """Answers its number. Raises BadRequest for a dashboard that does not exist, and Forbidden."""
         async with self._database.connection() as connection:
             on = await _dashboard(connection, caller, place)
@@ -88,7 +88,7 @@ class Annotations:
             await audit.record(connection, actor, "annotation.create", _subject(number), org_id=caller.org_id, details=details)
         return number
 
-    async def change(self, actor: Actor, caller: Identity, number: int, content: Content) -> None:
+    async def change(self, actor: Actor, caller: Identity, number: int, content: AnnotationContent) -> None:
         """Raises NotFound and Forbidden."""
         await self._one(caller, WRITE, number)
         async with self._database.transaction() as connection:
@@ -117,13 +117,13 @@ class Annotations:
                 details = {"panel": place.panel_id, "count": count}
                 await audit.record(connection, actor, "annotation.delete", f"dashboard:{on.name}", org_id=caller.org_id, details=details)
 
-    async def _readable(self, caller: Identity, wanted: Wanted) -> Wanted:
+    async def _readable(self, caller: Identity, wanted: AnnotationQuery) -> AnnotationQuery:
         view = await self._guard.view(caller, caller.namespace)
         return replace(wanted, of_organization=caller.may(READ, ORGANIZATION_ANNOTATIONS), dashboards=view.scope_of(DASHBOARD, READ))
 
     async def _one(self, caller: Identity, action: str, number: int) -> Annotation:
         async with self._database.connection() as connection:
-            found = await annotations.find(connection, Wanted(caller.org_id, id=number), limit=1)
+            found = await annotations.find(connection, AnnotationQuery(caller.org_id, id=number), limit=1)
         if not found:
             raise _not_found()
         await self._demand(caller, action, found[0].dashboard, found[0].folder)
@@ -144,7 +144,7 @@ def tidy(tags: Sequence[str]) -> Sequence[str]:
     return list(dict.fromkeys(stripped for tag in tags if (stripped := tag.strip())))
 
 
-def check(content: Content, fault: str) -> None:
+def check(content: AnnotationContent, fault: str) -> None:
     """Raises BadRequest for what is beyond the limits; ``fault`` is what clients are told, beside the reason."""
     if content.text is not None and len(content.text.encode()) > LONGEST_TEXT:
         raise refused(fault, f"the text is longer than {LONGEST_TEXT} bytes")
@@ -160,7 +160,7 @@ def refused(fault: str, reason: str) -> BadRequest:
     return BadRequest(fault, extra={"error": reason})
 
 
-async def _dashboard(connection: Connection, caller: Identity, place: Place) -> Guarded | None:
+async def _dashboard(connection: Connection, caller: Identity, place: Place) -> ProtectedObject | None:
     """None where the place names none. Raises BadRequest where it names one that does not exist."""
     uid, number = place.dashboard_uid, None if place.dashboard_uid else place.dashboard_id
     if not uid and not number:

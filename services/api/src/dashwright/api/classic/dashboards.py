@@ -72,7 +72,7 @@ class Dashboards:
     async def name_of(self, caller: Identity, number: int) -> str:
         """The uid of the dashboard with a number. Raises NotFound."""
         async with self._database.connection() as connection:
-            name = await titles.named(connection, DASHBOARD, caller.org_id, number)
+            name = await titles.name_by_number(connection, DASHBOARD, caller.org_id, number)
         if name is None:
             raise not_found()
         return name
@@ -95,7 +95,9 @@ class Dashboards:
         caller, by = by.identity, replace(by, event=SAVE)
         async with self._database.connection() as connection:
             folder = await doors.folder_named(connection, caller.org_id, wanted.folder_uid, wanted.folder_number) or ""
-            name = wanted.uid or (await titles.named(connection, DASHBOARD, caller.org_id, wanted.number) if wanted.number else None)
+            name = wanted.uid or (
+                await titles.name_by_number(connection, DASHBOARD, caller.org_id, wanted.number) if wanted.number else None
+            )
             is_there = name is not None and await resources.version(connection, DASHBOARD, caller.namespace, name) is not None
         if name is not None and is_there:
             return await self._replace(by, name, wanted, folder)

@@ -35,7 +35,7 @@ async def folder_named(connection: Connection, org_id: int, uid: str | None, num
         return None
     if uid in _ROOT or (uid is None and number == 0):
         return ""
-    name = uid if uid is not None else await titles.named(connection, FOLDER, org_id, number or 0)
+    name = uid if uid is not None else await titles.name_by_number(connection, FOLDER, org_id, number or 0)
     if name is None or not await resources.get_many(connection, FOLDER, namespace_of(org_id), [name]):
         raise NotFound("folder not found")
     return name

@@ -15,7 +15,7 @@ from dashwright.api.resources.writing.wanted import By, Wanted
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.stores import access, titles
 from dashwright.api.stores import folders as tree
-from dashwright.api.stores.folders import Count
+from dashwright.api.stores.folders import KindCount
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import AlreadyExists, BadRequest, NotFound, PreconditionFailed
 from dashwright.common.identity import Identity
@@ -65,23 +65,23 @@ class Folders:
         """The same for who has just written it, and may write what they may not read. Raises NotFound."""
         view = await self._guard.view(caller, caller.namespace)
         async with self._database.connection() as connection:
-            way = await tree.above(connection, caller.namespace, uid)
+            way = await tree.ancestors(connection, caller.namespace, uid)
             names = [step.name for step in way[:-1] if view.may(FOLDER.actions["get"], FOLDER, step.name, step.parent)]
             found = {stored.name: stored for stored in await resources.get_many(connection, FOLDER, caller.namespace, [*names, uid])}
             if uid not in found:
                 raise not_found()
-            guarded = await access.with_list(connection, [stored.uid for stored in found.values()])
+            guarded = await access.uids_with_rules(connection, [stored.uid for stored in found.values()])
         return Known(found[uid], view, [found[name] for name in names if name in found], guarded)
 
     async def name_of(self, caller: Identity, number: int) -> str:
         """The uid of the folder with a number. Raises NotFound."""
         async with self._database.connection() as connection:
-            name = await titles.named(connection, FOLDER, caller.org_id, number)
+            name = await titles.name_by_number(connection, FOLDER, caller.org_id, number)
         if name is None:
             raise not_found()
         return name
 
-    async def counts(self, caller: Identity, uid: str) -> Sequence[Count]:
+    async def counts(self, caller: Identity, uid: str) -> Sequence[KindCount]:
         """What lies in a folder, at any depth. Raises NotFound."""
         await self.get(caller, uid)
         async with self._database.connection() as connection:

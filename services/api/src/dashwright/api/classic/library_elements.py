@@ -114,6 +114,6 @@ def _check(wanted: Element) -> None:
 
 async def _check_name(connection: Connection, by: By, name: str, folder: str, uid: str) -> None:
     """Raises BadRequest where another element in the folder has the name. Two that come at once may both have it."""
-    looked_for = library_elements.Wanted(by.identity.org_id, EVERYTHING, name=name, folders=[folder], but=[uid])
+    looked_for = library_elements.ElementQuery(by.identity.org_id, EVERYTHING, name=name, folders=[folder], but=[uid])
     if (await library_elements.search(connection, looked_for, limit=1, offset=0)).total:
         raise BadRequest(_TAKEN)

@@ -10,7 +10,7 @@ from dashwright.api.http.answer import JSON
 from dashwright.api.http.routing import Access, Content, Operation, Permission, Route, parse
 from dashwright.api.http.schemas import REFERENCE, Mode, Schema, Schemas, schema_of_parameter
 from dashwright.api.http.shapes import Shape
-from dashwright.api.models.answering import Error
+from dashwright.api.models.response import Error
 from dashwright.common.models.meta import Status
 
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})

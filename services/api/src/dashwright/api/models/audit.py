@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dashwright.api.models.answering import Shown, Time
+from dashwright.api.models.response import ResponseModel, Time
 
 
-class AuditEvent(Shown):
+class AuditEvent(ResponseModel):
     """``org_id`` is that of the organization it is about, null for what is about the server.
 
     ``details`` differ by action; no secret is ever among them.
@@ -28,7 +28,7 @@ class AuditEvent(Shown):
     details: dict[str, Any]
 
 
-class AuditPage(Shown):
+class AuditPage(ResponseModel):
     """The newest first. ``next`` is the ``before`` of the page that follows, null on the last one."""
 
     events: list[AuditEvent]

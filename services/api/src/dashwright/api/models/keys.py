@@ -4,13 +4,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dashwright.api.models.answering import RoleName, Shown, Time
+from dashwright.api.models.response import ResponseModel, RoleName, Time
 from dashwright.common.models.classic import ClassicBody, Text
 
 Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 
-class ApiKey(Shown):
+class ApiKey(ResponseModel):
     """A legacy key. ``expiration`` is absent where it never ends, ``last_used_at`` where it was never used."""
 
     id: int
@@ -21,7 +21,7 @@ class ApiKey(Shown):
     access_control: dict[str, bool] = Field(default_factory=dict)
 
 
-class Token(Shown):
+class Token(ResponseModel):
     """A token. Unlike a key it shows null for what is missing. ``seconds_until_expiration`` is 0 unless it ends within seven days."""
 
     id: int
@@ -41,7 +41,7 @@ class AddServiceAccountTokenCommand(ClassicBody):
     seconds_to_live: Int64 = 0
 
 
-class MadeToken(Shown):
+class MadeToken(ResponseModel):
     """The one answer that ever holds the text its holder sends."""
 
     id: int

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from dashwright.api.models.answering import RoleName, Time
+from dashwright.api.models.response import RoleName, Time
 from dashwright.common.models.classic import ClassicBody, Text
 from dashwright.common.models.shape import Shape
 

@@ -4,11 +4,11 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from dashwright.api.models.answering import Shown
+from dashwright.api.models.response import ResponseModel
 from dashwright.common.models.classic import ClassicBody
 
 
-class QuotaRecord(Shown):
+class QuotaRecord(ResponseModel):
     """One of the two ids is there: whose quota it is. ``limit`` -1 is none."""
 
     model_config = ConfigDict(alias_generator=None)

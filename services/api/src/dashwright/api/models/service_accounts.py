@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from dashwright.api.models.answering import RoleName, Shown, Time
+from dashwright.api.models.response import ResponseModel, RoleName, Time
 from dashwright.common.models.classic import ClassicBody, Text
 
 
@@ -22,7 +22,7 @@ class ServiceAccountChange(ClassicBody):
     is_disabled: bool | None = None
 
 
-class _Named(Shown):
+class _ServiceAccountIdentity(ResponseModel):
     """What every answer says of an account, first."""
 
     id: int
@@ -33,7 +33,7 @@ class _Named(Shown):
     is_disabled: bool
 
 
-class ServiceAccount(_Named):
+class ServiceAccount(_ServiceAccountIdentity):
     """One of a list, or the one just made. ``tokens`` counts all it has."""
 
     role: RoleName
@@ -42,7 +42,7 @@ class ServiceAccount(_Named):
     access_control: dict[str, bool] = Field(default_factory=dict)
 
 
-class ServiceAccountProfile(_Named):
+class ServiceAccountProfile(_ServiceAccountIdentity):
     """One of its own. ``tokens`` is absent where it has none; ``teams`` is always null."""
 
     created_at: Time
@@ -54,7 +54,7 @@ class ServiceAccountProfile(_Named):
     access_control: dict[str, bool] = Field(default_factory=dict)
 
 
-class ServiceAccountPage(Shown):
+class ServiceAccountPage(ResponseModel):
     """``total_count`` counts what is on all pages."""
 
     total_count: int
@@ -63,7 +63,7 @@ class ServiceAccountPage(Shown):
     per_page: int
 
 
-class ServiceAccountChanged(Shown):
+class ServiceAccountChanged(ResponseModel):
     """What a change answers; the member ``serviceaccount`` is written in small letters."""
 
     message: str
@@ -72,7 +72,7 @@ class ServiceAccountChanged(Shown):
     serviceaccount: ServiceAccountProfile
 
 
-class Migration(Shown):
+class Migration(ResponseModel):
     """How many legacy keys there were, and got service accounts, and which did not and why."""
 
     total: int

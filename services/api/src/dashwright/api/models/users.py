@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dashwright.api.models.answering import Time
+from dashwright.api.models.response import Time
 from dashwright.common.models.classic import ClassicBody, Text
 from dashwright.common.models.shape import Shape
 

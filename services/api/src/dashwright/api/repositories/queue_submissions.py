@@ -28,7 +28,7 @@ log = structlog.get_logger()
 _LATER = 5.0
 
 
-class SubmissionDoor:
+class QueueSubmissions:
     """``queue_identity``: whether a message without the ``authorization`` header acts as its namespace's queue identity."""
 
     def __init__(self, broker: Broker, jobs: Jobs, authenticator: Authenticator, *, queue_identity: bool, prefetch: int = 16) -> None:

@@ -69,7 +69,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class SignedBody:
     """What is known to come from the host; ``digest`` is its SHA-256."""
 
     body: bytearray
@@ -77,7 +77,7 @@ class Signed:
 
 
 @dataclass(frozen=True, slots=True)
-class Expecting:
+class HookTarget:
     """A repository whose host was asked to call, and the secret that both know."""
 
     stored: Stored
@@ -123,7 +123,7 @@ class Webhooks:
         self._events = events
         self._unchecked = Holding(_UNCHECKED, _UNCHECKED_OF_ONE)
 
-    async def expecting(self, namespace: str, name: str) -> Expecting | None:
+    async def expecting(self, namespace: str, name: str) -> HookTarget | None:
         """Return what is known of the repository whose host was asked to call; None where none was."""
         try:
             async with self._database.connection() as connection:
@@ -139,9 +139,9 @@ class Webhooks:
         except (SecretUnreadable, binascii.Error):
             log.warning("webhook_secret_unreadable", namespace=namespace, repository=name)
             return None
-        return Expecting(stored, status, secret)
+        return HookTarget(stored, status, secret)
 
-    async def take(self, expecting: Expecting | None, delivery: Delivery, by: Actor, *, dry_run: bool = False) -> Decision:
+    async def take(self, expecting: HookTarget | None, delivery: Delivery, by: Actor, *, dry_run: bool = False) -> Decision:
         """Queue what a delivery asks for, and return the host's response; a delivery that was taken before is not queued again.
 
         A dry run checks all this and queues nothing.
@@ -175,7 +175,7 @@ class Webhooks:
         await self._jobs.submit_delivered(host, stored, decision.job, once, dry_run=dry_run)
         return decision
 
-    async def _signed(self, secret: str, delivery: Delivery) -> Signed:
+    async def _signed(self, secret: str, delivery: Delivery) -> SignedBody:
         """Hashed as it comes, compared in constant time. Nothing is read where there is nothing to compare with."""
         told = _SIGNATURE.fullmatch(delivery.signature)
         if told is None:
@@ -193,7 +193,7 @@ class Webhooks:
                 raise BadRequest(f"the delivery did not come within {_SECONDS:g} seconds; send it again") from error
         if not hmac.compare_digest(signature.hexdigest(), told[1]):
             raise _unsigned()
-        return Signed(body, digest.digest())
+        return SignedBody(body, digest.digest())
 
 
 def _unsigned() -> Unauthorized:

@@ -8,7 +8,7 @@ import orjson
 from dashwright.api.domain.access.tree import Level
 from dashwright.api.domain.access.view import View
 from dashwright.api.stores import folders
-from dashwright.api.stores.folders import Inside
+from dashwright.api.stores.folders import FolderContent
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import BadRequest, Forbidden
 from dashwright.common.kinds.annotations import FOLDER as IN_FOLDER
@@ -46,7 +46,7 @@ async def check_nesting(connection: Connection, namespace: str, write: resources
     parent = write.annotations.get(IN_FOLDER)
     if not parent or (old is not None and old.folder == parent):
         return
-    way = await folders.above(connection, namespace, parent)
+    way = await folders.ancestors(connection, namespace, parent)
     if write.name in {step.name for step in way}:
         raise BadRequest(
             f'folder "{write.name}" cannot be moved into "{parent}", which is the same folder or lies in it', message_id="folder.circular"
@@ -78,7 +78,7 @@ async def cascade(connection: Connection, namespace: str, stored: Stored, view: 
     """
     names: defaultdict[Kind, list[str]] = defaultdict(list)
     is_theirs = view.level(FOLDER, stored.name, stored.folder) >= Level.EDIT
-    for item in await folders.inside(connection, namespace, stored.name):
+    for item in await folders.contents(connection, namespace, stored.name):
         kind = find(item.group, item.plural)
         assert kind is not None, f"{item.plural}.{item.group} is stored but not described"
         _check_removable(stored, kind, item)
@@ -105,7 +105,7 @@ async def _check_unused(connection: Connection, namespace: str, folder: Stored, 
             )
 
 
-def _check_removable(folder: Stored, kind: Kind, item: Inside) -> None:
+def _check_removable(folder: Stored, kind: Kind, item: FolderContent) -> None:
     holds = f'folder "{folder.name}" holds the {kind.singular} "{item.name}"'
     manager, name = item.manager or ("", "")
     if manager == REPOSITORY:

@@ -10,7 +10,7 @@ from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
 from dashwright.api.http.routing import SIGNED_IN, Operation, Permission, Route, Where
-from dashwright.api.models.answering import Message
+from dashwright.api.models.response import Message
 from dashwright.api.models.users import GrantList, GrantsForm, GrantShape
 from dashwright.api.stores import grants, members, people
 from dashwright.common.database.pool import Connection, Database

@@ -45,7 +45,7 @@ def routes(kinds: Sequence[Kind], database: Database, guard: Guard, views: Views
         """Why not; None where the caller may."""
         if attributes is None:
             return "only resourceAttributes are reviewed"
-        wanted = _Wanted(attributes)
+        wanted = _ResourceAttributes(attributes)
         found = [kind for kind in kinds if wanted.group in (_ALL, kind.group) and wanted.resource in (_ALL, kind.plural)]
         if not found:
             return f'there is no resource "{wanted.resource}" in the group "{wanted.group}"'
@@ -76,7 +76,7 @@ def routes(kinds: Sequence[Kind], database: Database, guard: Guard, views: Views
     return [Route("POST", _PATH, review, SIGNED_IN, _OPERATION)]
 
 
-class _Wanted:
+class _ResourceAttributes:
     """``resourceAttributes``, in which what is missing is empty."""
 
     def __init__(self, attributes: Any) -> None:
@@ -84,7 +84,7 @@ class _Wanted:
         self.resource, self.below, self.name = _text(attributes, "resource"), _text(attributes, "subresource"), _text(attributes, "name")
 
 
-def _actions(kind: Kind, wanted: _Wanted) -> list[str | None]:
+def _actions(kind: Kind, wanted: _ResourceAttributes) -> list[str | None]:
     """What has to be allowed; None for what the kind does not know."""
     if wanted.below not in ("", "status"):
         return [next((sub.action for sub in kind.subresources if sub.name == wanted.below), None)]

@@ -9,7 +9,7 @@ from dashwright.api.domain.names import fitting
 from dashwright.api.http.answer import Answer, answered_500, json_answer, message_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Permission, Route, Where
-from dashwright.api.models.answering import Message
+from dashwright.api.models.response import Message
 from dashwright.api.models.users import AdminCreateUserForm, PasswordForm, ServerAdminForm, UserMade
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.identity import Caller

@@ -11,7 +11,7 @@ from dashwright.api.http.integers import integer_of
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.audit import AuditEvent, AuditPage
 from dashwright.api.stores import audit
-from dashwright.api.stores.audit import Filter, Outcome, Recorded
+from dashwright.api.stores.audit import AuditRecord, EventFilter, Outcome
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest
 
@@ -52,11 +52,11 @@ def routes(database: Database) -> list[Route]:
     return [Route("GET", "/api/audit", listed, Permission(_READ), operation)]
 
 
-def _filter(call: Call) -> Filter:
+def _filter(call: Call) -> EventFilter:
     outcome = call.query.get("outcome")
     if outcome is not None and outcome not in set(Outcome):
         raise BadRequest(f"outcome is one of {', '.join(Outcome)}")
-    return Filter(
+    return EventFilter(
         org_id=_organization(call),
         since=_time(call, "from"),
         until=_time(call, "to"),
@@ -99,7 +99,7 @@ def _time(call: Call, name: str) -> datetime | None:
         raise BadRequest(f"{name} is no time; write it as 2026-01-31T12:00:00Z") from error
 
 
-def _shown(event: Recorded) -> AuditEvent:
+def _shown(event: AuditRecord) -> AuditEvent:
     return AuditEvent(
         id=event.id,
         at=times.shown(event.at),

@@ -10,10 +10,10 @@ from dashwright.api.domain.access.metadata import Subject, access_control
 from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import PUBLIC, Operation, Permission, Route
-from dashwright.api.models.answering import Message
 from dashwright.api.models.keys import ApiKey
+from dashwright.api.models.response import Message
 from dashwright.api.stores import audit, keys
-from dashwright.api.stores.keys import LegacyKey
+from dashwright.api.stores.keys import StoredLegacyKey
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import NotFound
@@ -102,7 +102,7 @@ def routes(database: Database, memory: Forget, clock: Clock) -> list[Route]:
     ]
 
 
-def _shown(key: LegacyKey, caller: Identity | None) -> ApiKey:
+def _shown(key: StoredLegacyKey, caller: Identity | None) -> ApiKey:
     """``caller`` where the answer tells what they may do with the key."""
     members: dict[str, object] = {"id": key.id, "name": key.name, "role": key.role.value}
     if key.expires is not None:

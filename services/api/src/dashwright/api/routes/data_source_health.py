@@ -7,7 +7,7 @@ import orjson
 from dashwright.api.http.answer import JSON, Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Route
-from dashwright.api.models.answering import Error
+from dashwright.api.models.response import Error
 from dashwright.api.routes.data_sources import TAG, any_one, find, one
 from dashwright.api.routes.query import readable_by
 from dashwright.common.database.pool import Database

@@ -10,7 +10,7 @@ from dashwright.api.domain.data_source_types import checked_url, type_of
 from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Permission, Route
-from dashwright.api.models.answering import Message
+from dashwright.api.models.response import Message
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import Identity
 from dashwright.common.models.data_source_shapes import (

@@ -10,8 +10,8 @@ from dashwright.api.domain.access.metadata import Subject
 from dashwright.api.http.answer import Answer, answered_500, json_answer, message_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import InPath, Operation, Permission, Route, Where
-from dashwright.api.models.answering import Message
 from dashwright.api.models.organizations import InviteShape, MemberAdded, MemberForm, MemberFound, MemberPage, MemberShape, RoleForm
+from dashwright.api.models.response import Message
 from dashwright.api.routes.account_answers import found_member, member
 from dashwright.api.routes.orgs import BAD_BODY, IN_PATH, TAG
 from dashwright.api.stores import members, orgs

@@ -8,8 +8,8 @@ from dashwright.api.domain.names import fitting
 from dashwright.api.http.answer import Answer, answered_500, json_answer, message_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import SIGNED_IN, InPath, Operation, Permission, Route, Where
-from dashwright.api.models.answering import Message
 from dashwright.api.models.organizations import AddressForm, OrganizationForm, OrganizationItem, OrganizationMade, OrganizationShape
+from dashwright.api.models.response import Message
 from dashwright.api.routes.account_answers import organization
 from dashwright.api.stores import orgs
 from dashwright.common.database.pool import Database

@@ -12,11 +12,11 @@ from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.authentication import not_a_member
 from dashwright.api.http.call import Call, user_only
 from dashwright.api.http.routing import SIGNED_IN, Access, Operation, Permission, Route
-from dashwright.api.models.answering import Message
 from dashwright.api.models.preferences import PreferencesShape
+from dashwright.api.models.response import Message
 from dashwright.api.routes import teams
 from dashwright.api.stores import preferences
-from dashwright.api.stores.preferences import Owner
+from dashwright.api.stores.preferences import PreferencesOwner
 from dashwright.common.database.pool import Database
 from dashwright.common.document import check_depth, check_texts, write_json
 from dashwright.common.errors import Invalid
@@ -26,7 +26,7 @@ _TAG: Final = "preferences"
 _LIMIT: Final = 64 * 1024
 """Bytes of a body: what clients keep in ``navbar`` and ``queryHistory`` is read with every page."""
 
-OwnerOf = Callable[[Call, bool], Awaitable[Owner]]
+OwnerOf = Callable[[Call, bool], Awaitable[PreferencesOwner]]
 """Whose preferences a call is about, and whether it changes them. Raises Forbidden and NotFound."""
 
 
@@ -106,18 +106,18 @@ def routes(database: Database) -> list[Route]:
     """GET, PUT (replaces all) and PATCH (changes what is given) of ``/api/user|org|teams/{team_id}/preferences``."""
     changes = PreferenceChanges(database, _timezones())
 
-    async def user(call: Call, _changes: bool) -> Owner:
+    async def user(call: Call, _changes: bool) -> PreferencesOwner:
         user_id = user_only(call, lacks="preferences")
         if not call.identity.org_id:
             raise not_a_member()
-        return Owner(call.identity.org_id, user_id=user_id)
+        return PreferencesOwner(call.identity.org_id, user_id=user_id)
 
-    async def org(call: Call, _changes: bool) -> Owner:
-        return Owner(call.identity.org_id)
+    async def org(call: Call, _changes: bool) -> PreferencesOwner:
+        return PreferencesOwner(call.identity.org_id)
 
-    async def team(call: Call, is_change: bool) -> Owner:
+    async def team(call: Call, is_change: bool) -> PreferencesOwner:
         found = await teams.find(database, call, "teams:write" if is_change else "teams:read")
-        return Owner(found.org_id, team_id=found.id)
+        return PreferencesOwner(found.org_id, team_id=found.id)
 
     in_org = "org:id:{current_org}"
     read, write = Permission("orgs.preferences:read", in_org), Permission("orgs.preferences:write", in_org)

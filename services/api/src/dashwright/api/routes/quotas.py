@@ -6,8 +6,8 @@ from typing import Final
 from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call, user_only
 from dashwright.api.http.routing import SIGNED_IN, InPath, Operation, Permission, Route, Where
-from dashwright.api.models.answering import Message
 from dashwright.api.models.quota_records import QuotaLimit, QuotaRecord
+from dashwright.api.models.response import Message
 from dashwright.api.stores import audit
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import Forbidden, NotFound

@@ -7,7 +7,7 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
 from dashwright.api.models import service_accounts as shapes
 from dashwright.api.stores import service_accounts
-from dashwright.api.stores.service_accounts import ServiceAccount
+from dashwright.api.stores.service_accounts import StoredServiceAccount
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import BadRequest
 from dashwright.common.identity import Identity
@@ -28,7 +28,7 @@ async def account_of(connection: Connection, call: Call, action: str, *, fault: 
     return account_id
 
 
-def item(account: ServiceAccount, caller: Identity | None = None) -> shapes.ServiceAccount:
+def item(account: StoredServiceAccount, caller: Identity | None = None) -> shapes.ServiceAccount:
     """``caller`` where the answer tells what they may do with it."""
     shown = shapes.ServiceAccount(
         id=account.id,
@@ -45,7 +45,7 @@ def item(account: ServiceAccount, caller: Identity | None = None) -> shapes.Serv
     return shown.model_copy(update={"access_control": allowed}) if allowed else shown
 
 
-def profile(account: ServiceAccount, caller: Identity | None = None) -> shapes.ServiceAccountProfile:
+def profile(account: StoredServiceAccount, caller: Identity | None = None) -> shapes.ServiceAccountProfile:
     """``caller`` where the answer tells what they may do with it."""
     shown = shapes.ServiceAccountProfile(
         id=account.id,
@@ -65,5 +65,5 @@ def profile(account: ServiceAccount, caller: Identity | None = None) -> shapes.S
     return shown.model_copy(update=optional)
 
 
-def _allowed(account: ServiceAccount, caller: Identity | None) -> dict[str, bool] | None:
+def _allowed(account: StoredServiceAccount, caller: Identity | None) -> dict[str, bool] | None:
     return None if caller is None else access_control(caller, Subject.SERVICE_ACCOUNT, account.id)

@@ -8,7 +8,7 @@ from dashwright.api.http.answer import NO_STORE, Answer, json_answer, message_an
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models import keys as shapes
-from dashwright.api.models.answering import Message
+from dashwright.api.models.response import Message
 from dashwright.api.routes.service_account_answers import account_of
 from dashwright.api.stores import keys
 from dashwright.common.clock import Clock
@@ -85,7 +85,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
     ]
 
 
-def _shown(token: keys.Token, now: float) -> shapes.Token:
+def _shown(token: keys.StoredToken, now: float) -> shapes.Token:
     left = 0.0 if token.expires is None else max(token.expires - now, 0.0)
     return shapes.Token(
         id=token.id,

@@ -7,7 +7,7 @@ from dashwright.api.domain.access.metadata import Subject
 from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.routing import Operation, Permission, Route
-from dashwright.api.models.answering import Message
+from dashwright.api.models.response import Message
 from dashwright.api.models.service_accounts import (
     CreateServiceAccountForm,
     Migration,
@@ -19,7 +19,7 @@ from dashwright.api.models.service_accounts import (
 )
 from dashwright.api.routes.service_account_answers import account_of, item, profile
 from dashwright.api.stores import service_accounts
-from dashwright.api.stores.service_accounts import Search
+from dashwright.api.stores.service_accounts import ServiceAccountQuery
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 
@@ -201,8 +201,8 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
     ]
 
 
-def _search(call: Call, clock: Clock) -> Search:
+def _search(call: Call, clock: Clock) -> ServiceAccountQuery:
     ids = call.identity.ids(_READ, Subject.SERVICE_ACCOUNT.prefix)
     only_disabled = call.switch("disabled") or call.switch("Disabled")
     expired_at = int(clock.seconds()) if call.switch("expiredTokens") else None
-    return Search(call.query.get("query", ""), only_disabled, expired_at, frozenset[int]() if call.switch("external") else ids)
+    return ServiceAccountQuery(call.query.get("query", ""), only_disabled, expired_at, frozenset[int]() if call.switch("external") else ids)

@@ -74,9 +74,9 @@ class _Pages:
 
     async def _search(
         self, caller: Identity, *, containing: str = "", folders: Sequence[str] = (), names: Sequence[str] = ()
-    ) -> titles.Search:
+    ) -> titles.TitleQuery:
         view = await self._guard.view(caller, caller.namespace)
-        return titles.Search(
+        return titles.TitleQuery(
             caller.org_id,
             caller.user_id if caller.kind is Caller.USER else 0,
             dashboards=view.scope(DASHBOARD),
@@ -110,7 +110,7 @@ def routes(database: Database, guard: Guard) -> list[Route]:
     return routes
 
 
-def _list(items: Sequence[titles.Item], *, with_folder: bool = False) -> str:
+def _list(items: Sequence[titles.TitleMatch], *, with_folder: bool = False) -> str:
     if not items:
         return '<p class="quiet">Nothing here that you may see.</p>'
     lines = "".join(f"<li>{_link(item, with_folder=with_folder)}</li>" for item in items)
@@ -118,7 +118,7 @@ def _list(items: Sequence[titles.Item], *, with_folder: bool = False) -> str:
     return f'<ul class="plain">{lines}</ul>{more}'
 
 
-def _link(item: titles.Item, *, with_folder: bool) -> str:
+def _link(item: titles.TitleMatch, *, with_folder: bool) -> str:
     title = escape(item.title or item.name)
     if item.is_folder:
         return f'<a href="{_folder(item.name, item.title)}">{title}/</a>'

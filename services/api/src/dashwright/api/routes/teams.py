@@ -13,7 +13,7 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.denial import denied
 from dashwright.api.http.integers import integer_of
 from dashwright.api.http.routing import SIGNED_IN, Operation, Permission, Route, Where
-from dashwright.api.models.answering import Message
+from dashwright.api.models.response import Message
 from dashwright.api.models.teams import TeamMade, TeamMemberShape, TeamPage, TeamShape
 from dashwright.api.stores import teams
 from dashwright.common.database.pool import Database
@@ -88,7 +88,7 @@ class _Handlers:
     async def search(self, call: Call) -> Answer:
         page = call.number("page", 1, least=1, most=_MOST_PAGES)
         limit = call.number("perpage", _PAGE, least=1, most=_LARGEST_PAGE)
-        wanted = teams.Wanted(
+        wanted = teams.TeamQuery(
             call.identity.org_id, call.query.get("query", ""), call.query.get("name", ""), call.identity.ids("teams:read", _PREFIX)
         )
         async with self._database.connection() as connection:

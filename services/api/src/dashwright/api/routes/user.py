@@ -9,8 +9,8 @@ from dashwright.api.auth.login_throttle import Throttle
 from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call, user_only
 from dashwright.api.http.routing import SIGNED_IN, Operation, Route
-from dashwright.api.models.answering import Message
 from dashwright.api.models.organizations import MembershipShape
+from dashwright.api.models.response import Message
 from dashwright.api.models.users import KeyProfile, OwnPasswordForm, ProfileShape, UserForm
 from dashwright.api.routes.account_answers import membership, profile
 from dashwright.api.routes.users import TAG, changes_of

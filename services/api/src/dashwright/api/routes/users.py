@@ -10,8 +10,8 @@ from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
 from dashwright.api.http.routing import Operation, Permission, Route, Where
-from dashwright.api.models.answering import Message
 from dashwright.api.models.organizations import MembershipShape
+from dashwright.api.models.response import Message
 from dashwright.api.models.users import AuthTokenShape, ProfileShape, UserForm, UserItem, UserPage
 from dashwright.api.routes.account_answers import membership, profile, user_item
 from dashwright.api.stores import members, people
@@ -193,7 +193,7 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
     ]
 
 
-async def changes_of(call: Call) -> people.Changes:
+async def changes_of(call: Call) -> people.PersonChanges:
     """What a body asks to change about a user. Raises BadRequest where it names neither login nor e-mail."""
     form = await call.fields(UserForm, fault="bad request data")
     login, email = fitting("login", form.login), fitting("email", form.email)
@@ -202,4 +202,4 @@ async def changes_of(call: Call) -> people.Changes:
     if form.theme is not None and form.theme not in _THEMES:
         raise BadRequest("Invalid theme")
     name = None if form.name is None else fitting("name", form.name)
-    return people.Changes(login or None, email or None, name, form.theme)
+    return people.PersonChanges(login or None, email or None, name, form.theme)

@@ -17,7 +17,7 @@ _sql = load(__package__, "access.sql")
 
 
 @dataclass(frozen=True, slots=True)
-class Guarded:
+class ProtectedObject:
     """An object that rules are set on; ``folder`` is None at the root."""
 
     uid: uuid.UUID
@@ -53,10 +53,10 @@ async def tree(connection: Connection, namespace: str) -> Tree:
     return Tree(parents, lists)
 
 
-async def find(connection: Connection, kind: Kind, namespace: str, name: str, number: int | None = None) -> Guarded | None:
+async def find(connection: Connection, kind: Kind, namespace: str, name: str, number: int | None = None) -> ProtectedObject | None:
     """An object by its name, or by the number that older clients know it by."""
     row = await connection.fetchrow(_sql.find, namespace, kind.group, kind.plural, name, number)
-    return None if row is None else Guarded(**row)
+    return None if row is None else ProtectedObject(**row)
 
 
 async def rules(connection: Connection, namespace: str, wanted: Collection[Listed]) -> dict[Listed, Sequence[StoredRule]]:
@@ -72,9 +72,9 @@ async def rules(connection: Connection, namespace: str, wanted: Collection[Liste
     return dict(found)
 
 
-async def with_list(connection: Connection, uids: Collection[uuid.UUID]) -> frozenset[uuid.UUID]:
+async def uids_with_rules(connection: Connection, uids: Collection[uuid.UUID]) -> frozenset[uuid.UUID]:
     """Return those of the objects that have a list of their own, even an empty one."""
-    return frozenset(row["uid"] for row in await connection.fetch(_sql.with_list, list(uids)))
+    return frozenset(row["uid"] for row in await connection.fetch(_sql.uids_with_rules, list(uids)))
 
 
 async def names_team(connection: Connection, team_id: int) -> bool:
@@ -98,7 +98,7 @@ async def hold_teams(connection: Connection, org_id: int, numbers: Collection[in
     return {row["id"] for row in await connection.fetch(_sql.hold_teams, org_id, list(numbers))}
 
 
-async def replace(connection: Connection, kind: Kind, namespace: str, guarded: Guarded, wanted: Rules) -> None:
+async def replace(connection: Connection, kind: Kind, namespace: str, guarded: ProtectedObject, wanted: Rules) -> None:
     """Makes these the object's own list, and puts a mark into the change feed. Under the lock of objects."""
     columns = (
         [rule.user_id for rule in wanted],
@@ -109,8 +109,8 @@ async def replace(connection: Connection, kind: Kind, namespace: str, guarded: G
     await connection.execute(_sql.put_list, guarded.uid, namespace, kind.plural, guarded.name)
     await connection.execute(_sql.retire, guarded.uid, *columns)
     await connection.execute(_sql.insert, guarded.uid, *columns)
-    await connection.execute(_sql.mark, namespace, guarded.name, guarded.uid)
-    await connection.execute(_sql.tell)
+    await connection.execute(_sql.note_change, namespace, guarded.name, guarded.uid)
+    await connection.execute(_sql.notify_change)
 
 
 def _rules(row: Any) -> Rules:

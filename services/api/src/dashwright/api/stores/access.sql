@@ -41,7 +41,7 @@ where r.user_id = $1 or r.team_id in (select team_id from team_member where user
 -- name: names_team
 select exists (select from access_rule where team_id = $1)
 
--- name: with_list
+-- name: uids_with_rules
 select uid from access_list where uid = any($1::uuid[])
 
 -- name: hold_members
@@ -69,10 +69,10 @@ select $1, nullif(user_id, 0), nullif(team_id, 0), role, permission
 from unnest($2::bigint[], $3::bigint[], $4::text[], $5::smallint[]) wanted(user_id, team_id, role, permission)
 on conflict do nothing
 
--- name: mark
+-- name: note_change
 -- Under the lock of objects: whoever goes on with a watch from before learns that other objects may be seen by now.
 insert into change (resource_version, feed, api_group, resource, namespace, name, uid, type, generation, metadata)
 values (nextval('resource_version'), 1, 'access', 'permissions', $1, $2, $3, 'MODIFIED', 0, '{}')
 
--- name: tell
+-- name: notify_change
 select pg_notify('change', 'resource')

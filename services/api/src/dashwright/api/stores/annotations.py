@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from dashwright.api.domain.access.object_scope import EVERYTHING, Scope
-from dashwright.api.stores.titles import spread
+from dashwright.api.stores.titles import scope_parameters
 from dashwright.common.database.pool import Connection
 from dashwright.common.database.queries import load
 
@@ -34,7 +34,7 @@ class Annotation:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class AnnotationQuery:
     """What is looked for in an organization: ``of_organization`` and ``dashboards`` are what may be found; None asks for nothing.
 
     ``span`` are a first and a last moment; all ``tags`` must be there, or with ``any_tag`` one of them.
@@ -54,7 +54,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class AnnotationContent:
     """What an annotation says of when; in a change None leaves a thing as it is. ``data`` is JSON text."""
 
     time: int | None
@@ -64,13 +64,13 @@ class Content:
     data: str | None
 
 
-async def find(connection: Connection, wanted: Wanted, *, limit: int) -> Sequence[Annotation]:
+async def find(connection: Connection, wanted: AnnotationQuery, *, limit: int) -> Sequence[Annotation]:
     """The newest first."""
     rows = await connection.fetch(
         _sql.find,
         wanted.org_id,
         wanted.of_organization,
-        *spread(wanted.dashboards),
+        *scope_parameters(wanted.dashboards),
         wanted.id,
         *(wanted.span or (None, None)),
         wanted.user_id,
@@ -84,14 +84,14 @@ async def find(connection: Connection, wanted: Wanted, *, limit: int) -> Sequenc
     return [Annotation(**row) for row in rows]
 
 
-async def tags(connection: Connection, wanted: Wanted, containing: str, *, limit: int) -> Sequence[tuple[str, int]]:
+async def tags(connection: Connection, wanted: AnnotationQuery, containing: str, *, limit: int) -> Sequence[tuple[str, int]]:
     """The tags, in order, that hold a text, each with the number of annotations that may be found and have it."""
-    place = (wanted.org_id, wanted.of_organization, *spread(wanted.dashboards))
+    place = (wanted.org_id, wanted.of_organization, *scope_parameters(wanted.dashboards))
     return [(row["tag"], row["count"]) for row in await connection.fetch(_sql.tags, *place, containing, limit)]
 
 
 async def insert(
-    connection: Connection, org_id: int, on: UUID | None, panel_id: int, user_id: int, content: Content, *, now: int
+    connection: Connection, org_id: int, on: UUID | None, panel_id: int, user_id: int, content: AnnotationContent, *, now: int
 ) -> int | None:
     """Its number, or None where the dashboard has gone. Without times it is of ``now``; times come in any order."""
     times = [time for time in (content.time, content.time_end) if time is not None] or [now]
@@ -100,7 +100,7 @@ async def insert(
     return number
 
 
-async def change(connection: Connection, org_id: int, number: int, content: Content, *, now: int) -> bool:
+async def change(connection: Connection, org_id: int, number: int, content: AnnotationContent, *, now: int) -> bool:
     """Whether it was there."""
     tags = None if content.tags is None else list(content.tags)
     values = (content.time, content.time_end, content.text, tags, content.data, now)

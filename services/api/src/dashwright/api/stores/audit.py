@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 
+from dashwright.api.domain.actor import Actor
 from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection
 
@@ -20,21 +21,6 @@ class Outcome(StrEnum):
     OK = "ok"
     REFUSED = "refused"
     FAILED = "failed"
-
-
-class Actor(Protocol):
-    """Who did it, and by which request."""
-
-    @property
-    def uid(self) -> str: ...
-    @property
-    def login(self) -> str: ...
-    @property
-    def address(self) -> str: ...
-    @property
-    def request_id(self) -> str: ...
-    @property
-    def trace_id(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +41,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class AuditRecord:
     """One event as it was recorded; ``org_id`` is None for one about the server."""
 
     id: int
@@ -74,7 +60,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class EventFilter:
     """What is asked for; None asks for everything. ``since`` belongs to the time asked for, ``until`` does not."""
 
     org_id: int | None = None
@@ -88,10 +74,10 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class EventPage:
     """The newest events first; ``next`` is the ``before`` of the page that follows, None where none does."""
 
-    events: Sequence[Recorded]
+    events: Sequence[AuditRecord]
     next: int | None
 
 
@@ -118,12 +104,12 @@ async def record_all(connection: Connection, events: Iterable[Event]) -> None:
         await connection.executemany(_sql.record, rows)
 
 
-async def query(connection: Connection, wanted: Filter, *, before: int | None = None, limit: int = 100) -> Page:
+async def query(connection: Connection, wanted: EventFilter, *, before: int | None = None, limit: int = 100) -> EventPage:
     """Events by number, from the newest on, or from below ``before``; pages neither repeat nor leave out what was there at the first."""
     parts = (wanted.org_id, wanted.since, wanted.until, wanted.actor, wanted.action, wanted.object, wanted.outcome, wanted.request_id)
     rows = await connection.fetch(_sql.query, *parts, before, limit + 1)
     events = [_recorded(row) for row in rows[:limit]]
-    return Page(events, events[-1].id if len(rows) > limit else None)
+    return EventPage(events, events[-1].id if len(rows) > limit else None)
 
 
 async def forget(connection: Connection, older_than: datetime, *, limit: int = 10_000) -> int:
@@ -159,5 +145,5 @@ def _storable(text: str) -> str:
     return text[:_LONGEST].replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
 
 
-def _recorded(row: Any) -> Recorded:
-    return Recorded(**{**row, "outcome": Outcome(row["outcome"]), "details": orjson.loads(row["details"])})
+def _recorded(row: Any) -> AuditRecord:
+    return AuditRecord(**{**row, "outcome": Outcome(row["outcome"]), "details": orjson.loads(row["details"])})

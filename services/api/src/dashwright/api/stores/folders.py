@@ -12,7 +12,7 @@ _MOST_STEPS: Final = 10_000
 """No way up is followed further: a sync may nest folders as deep as its files."""
 
 
-class Step(NamedTuple):
+class Ancestor(NamedTuple):
     """A folder on a way up; ``parent`` is None at the root."""
 
     name: str
@@ -20,7 +20,7 @@ class Step(NamedTuple):
     parent: str | None
 
 
-class Inside(NamedTuple):
+class FolderContent(NamedTuple):
     """What lies in a folder; ``manager`` is the kind and name of who manages it."""
 
     group: str
@@ -31,16 +31,16 @@ class Inside(NamedTuple):
     finalizers: Sequence[str]
 
 
-class Count(NamedTuple):
+class KindCount(NamedTuple):
     group: str
     plural: str
     objects: int
 
 
-async def above(connection: Connection, namespace: str, folder: str) -> Sequence[Step]:
+async def ancestors(connection: Connection, namespace: str, folder: str) -> Sequence[Ancestor]:
     """The way from the root down to a folder, itself the last; nothing where there is no such folder."""
-    rows = await connection.fetch(_sql.above, namespace, folder, _MOST_STEPS)
-    return [Step(row["name"], row["title"], row["folder"]) for row in rows]
+    rows = await connection.fetch(_sql.ancestors, namespace, folder, _MOST_STEPS)
+    return [Ancestor(row["name"], row["title"], row["folder"]) for row in rows]
 
 
 async def height(connection: Connection, namespace: str, folder: str, *, most: int) -> int:
@@ -49,11 +49,11 @@ async def height(connection: Connection, namespace: str, folder: str, *, most: i
     return deepest
 
 
-async def inside(connection: Connection, namespace: str, folder: str) -> Sequence[Inside]:
+async def contents(connection: Connection, namespace: str, folder: str) -> Sequence[FolderContent]:
     """Everything that lies in a folder, at any depth."""
-    rows = await connection.fetch(_sql.inside, namespace, folder)
+    rows = await connection.fetch(_sql.contents, namespace, folder)
     return [
-        Inside(
+        FolderContent(
             row["api_group"],
             row["resource"],
             row["name"],
@@ -65,6 +65,6 @@ async def inside(connection: Connection, namespace: str, folder: str) -> Sequenc
     ]
 
 
-async def counts(connection: Connection, namespace: str, folder: str) -> Sequence[Count]:
+async def counts(connection: Connection, namespace: str, folder: str) -> Sequence[KindCount]:
     """How many objects of each kind lie in a folder, at any depth; kinds of which there are none are left out."""
-    return [Count(row["api_group"], row["resource"], row["count"]) for row in await connection.fetch(_sql.counts, namespace, folder)]
+    return [KindCount(row["api_group"], row["resource"], row["count"]) for row in await connection.fetch(_sql.counts, namespace, folder)]

@@ -1,4 +1,4 @@
--- name: above
+-- name: ancestors
 -- A folder ($2) and those above it, the highest first. The number of steps ($3) ends what never reaches the root.
 with recursive way as (
     select name, title, folder, 1 as step from resource
@@ -21,7 +21,7 @@ with recursive below as (
 )
 select max(depth) from below
 
--- name: inside
+-- name: contents
 -- Everything in a folder ($2) and in the folders below it.
 with recursive below as (
     select $2::text as name

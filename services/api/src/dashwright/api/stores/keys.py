@@ -13,7 +13,7 @@ _sql = queries.load(__package__, "keys.sql")
 
 
 @dataclass(frozen=True, slots=True)
-class LegacyKey:
+class StoredLegacyKey:
     """A key without service account. ``expires`` is in Unix seconds, None for never."""
 
     id: int
@@ -24,7 +24,7 @@ class LegacyKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class StoredToken:
     """A token of a service account. ``expires`` is in Unix seconds, None for never."""
 
     id: int
@@ -36,7 +36,7 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class NewToken:
+class TokenRecord:
     """A token to record. ``hashed`` is what is stored of it; the text that its holder sends is nowhere."""
 
     name: str
@@ -46,10 +46,10 @@ class NewToken:
     created_by: str
 
 
-async def legacy(connection: Connection, org_id: int, *, not_before: int | None, ids: Collection[int] | None) -> Sequence[LegacyKey]:
+async def legacy(connection: Connection, org_id: int, *, not_before: int | None, ids: Collection[int] | None) -> Sequence[StoredLegacyKey]:
     """All legacy keys of an organization, by name. ``not_before`` leaves out those that ended earlier, ``ids`` all but these."""
     rows = await connection.fetch(_sql.legacy, org_id, not_before, None if ids is None else list(ids))
-    return [LegacyKey(row["id"], row["name"], Role(row["role"]), row["expires"], row["last_used_at"]) for row in rows]
+    return [StoredLegacyKey(row["id"], row["name"], Role(row["role"]), row["expires"], row["last_used_at"]) for row in rows]
 
 
 async def delete_legacy(connection: Connection, org_id: int, key_id: int) -> str | None:
@@ -57,13 +57,13 @@ async def delete_legacy(connection: Connection, org_id: int, key_id: int) -> str
     return cast("str | None", await connection.fetchval(_sql.delete_legacy, key_id, org_id))
 
 
-async def tokens(connection: Connection, org_id: int, account_id: int) -> Sequence[Token]:
+async def tokens(connection: Connection, org_id: int, account_id: int) -> Sequence[StoredToken]:
     """The tokens of a service account, by name; none for an account that is not there."""
     rows = await connection.fetch(_sql.tokens, org_id, account_id)
-    return [Token(row["id"], row["name"], row["created"], row["last_used_at"], row["expires"], row["is_revoked"]) for row in rows]
+    return [StoredToken(row["id"], row["name"], row["created"], row["last_used_at"], row["expires"], row["is_revoked"]) for row in rows]
 
 
-async def insert_token(connection: Connection, org_id: int, account_id: int, token: NewToken) -> int | None:
+async def insert_token(connection: Connection, org_id: int, account_id: int, token: TokenRecord) -> int | None:
     """The number of the new token; None where the organization has a key or token of that name."""
     values = (token.name, token.hashed, token.role.value, token.expires, account_id, token.created_by)
     return cast("int | None", await connection.fetchval(_sql.insert_token, org_id, *values))
@@ -74,10 +74,10 @@ async def delete_token(connection: Connection, org_id: int, account_id: int, tok
     return cast("str | None", await connection.fetchval(_sql.delete_token, token_id, org_id, account_id))
 
 
-async def unmigrated(connection: Connection, org_id: int, key_id: int | None = None) -> Sequence[LegacyKey]:
+async def unmigrated(connection: Connection, org_id: int, key_id: int | None = None) -> Sequence[StoredLegacyKey]:
     """The legacy keys of an organization, expired ones too, locked until the transaction ends; with ``key_id`` only that one."""
     rows = await connection.fetch(_sql.unmigrated, org_id, key_id)
-    return [LegacyKey(row["id"], row["name"], Role(row["role"])) for row in rows]
+    return [StoredLegacyKey(row["id"], row["name"], Role(row["role"])) for row in rows]
 
 
 async def give_to_accounts(connection: Connection, pairs: Collection[tuple[int, int]]) -> None:

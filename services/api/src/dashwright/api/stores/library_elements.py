@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from dashwright.api.domain.access.object_scope import Scope
-from dashwright.api.stores.titles import spread
+from dashwright.api.stores.titles import scope_parameters
 from dashwright.common.database.pool import Connection
 from dashwright.common.database.queries import load
 from dashwright.common.identity import namespace_of
@@ -15,7 +15,7 @@ _sql = load(__package__, "library_elements.sql")
 
 
 @dataclass(frozen=True, slots=True)
-class Element:
+class ElementRow:
     """A library panel. ``name`` is what people call it, ``spec`` its body as JSON text; ``folder`` is None at the root.
 
     ``connections`` is the number of dashboards that show it. The makers are named as ``createdBy`` annotations name them.
@@ -40,7 +40,7 @@ class Element:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ElementQuery:
     """What is looked for in an organization, among what ``scope`` holds; what is empty asks for nothing.
 
     ``containing`` is part of the name or the description. In ``folders`` the empty text is the root, in
@@ -60,15 +60,15 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ElementMatches:
     """A page; ``total`` counts those on other pages, too."""
 
-    elements: Sequence[Element]
+    elements: Sequence[ElementRow]
     total: int
 
 
 @dataclass(frozen=True, slots=True)
-class Connected:
+class ConnectedDashboard:
     """A dashboard that shows a library panel."""
 
     number: int
@@ -77,12 +77,12 @@ class Connected:
     created_by: str
 
 
-async def search(connection: Connection, wanted: Wanted, *, limit: int, offset: int) -> Found:
+async def search(connection: Connection, wanted: ElementQuery, *, limit: int, offset: int) -> ElementMatches:
     """By name."""
     rows = await connection.fetch(
         _sql.search,
         namespace_of(wanted.org_id),
-        *spread(wanted.scope),
+        *scope_parameters(wanted.scope),
         wanted.containing,
         wanted.name,
         list(wanted.uids) or None,
@@ -94,16 +94,19 @@ async def search(connection: Connection, wanted: Wanted, *, limit: int, offset: 
         offset,
         list(wanted.folder_numbers) or None,
     )
-    return Found([_element(row) for row in rows if row["name"] is not None], rows[0]["total"])
+    return ElementMatches([_element(row) for row in rows if row["name"] is not None], rows[0]["total"])
 
 
-async def connections(connection: Connection, org_id: int, uid: str, dashboards: Scope) -> Sequence[Connected]:
+async def connections(connection: Connection, org_id: int, uid: str, dashboards: Scope) -> Sequence[ConnectedDashboard]:
     """Those of ``dashboards`` that show a library panel."""
-    return [Connected(*row) for row in await connection.fetch(_sql.connections, namespace_of(org_id), uid, *spread(dashboards))]
+    return [
+        ConnectedDashboard(*row)
+        for row in await connection.fetch(_sql.connections, namespace_of(org_id), uid, *scope_parameters(dashboards))
+    ]
 
 
-def _element(row: Any) -> Element:
-    return Element(
+def _element(row: Any) -> ElementRow:
+    return ElementRow(
         row["number"],
         row["name"],
         row["generation"],

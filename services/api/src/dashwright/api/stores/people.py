@@ -32,7 +32,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class PersonChanges:
     """What is None stays as it is."""
 
     login: str | None = None
@@ -93,7 +93,7 @@ async def insert(
     return row["id"], row["uid"]
 
 
-async def change(connection: Connection, user_id: int, changes: Changes, *, taken: DashwrightError) -> None:
+async def change(connection: Connection, user_id: int, changes: PersonChanges, *, taken: DashwrightError) -> None:
     """Raises ``taken``."""
     with unique(otherwise=_taken(taken)):
         await connection.execute(_sql.change, user_id, changes.login, changes.email, changes.name, changes.theme)
@@ -132,9 +132,9 @@ async def delete(connection: Connection, user_id: int) -> None:
     await connection.execute(_sql.delete, user_id)
 
 
-async def tell(connection: Connection, user_id: int) -> None:
+async def notify_change(connection: Connection, user_id: int) -> None:
     """Makes every gateway look at this user anew, once the transaction has committed."""
-    await connection.execute(_sql.tell, user_id)
+    await connection.execute(_sql.notify_change, user_id)
 
 
 def _person(row: Any) -> Person | None:

@@ -82,6 +82,6 @@ select exists (select from person where id = $1 and is_admin and not is_disabled
 -- name: delete
 delete from "user" where id = $1 and not is_service_account
 
--- name: tell
+-- name: notify_change
 -- Makes every gateway look at this user anew.
 select pg_notify('identity', 'user:' || $1::bigint)

@@ -13,7 +13,7 @@ _sql = load(__package__, "preferences.sql")
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class PreferencesOwner:
     """Whose they are, in an organization: a user's, a team's, or (both 0) the organization's own."""
 
     org_id: int
@@ -32,7 +32,7 @@ class Preferences:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Home(NamedTuple):
+class HomeDashboard(NamedTuple):
     """A dashboard that somebody chose to begin with; ``folder`` is None at the root."""
 
     name: str
@@ -40,7 +40,7 @@ class Home(NamedTuple):
     folder: str | None
 
 
-async def get(connection: Connection, owner: Owner) -> Preferences:
+async def get(connection: Connection, owner: PreferencesOwner) -> Preferences:
     """A home dashboard that does not exist any more is left out."""
     row = await connection.fetchrow(_sql.get, owner.org_id, owner.user_id, owner.team_id)
     if row is None:
@@ -48,12 +48,12 @@ async def get(connection: Connection, owner: Owner) -> Preferences:
     return Preferences(row["home_dashboard_uid"], row["theme"], row["timezone"], row["week_start"], orjson.loads(row["extra"]))
 
 
-async def hold(connection: Connection, owner: Owner) -> None:
+async def hold(connection: Connection, owner: PreferencesOwner) -> None:
     """Keeps others from changing them until the transaction ends."""
     await connection.execute(_sql.hold, owner.org_id, owner.user_id, owner.team_id)
 
 
-async def put(connection: Connection, owner: Owner, wanted: Preferences) -> None:
+async def put(connection: Connection, owner: PreferencesOwner, wanted: Preferences) -> None:
     """Replaces them, under ``hold``."""
     extra = orjson.dumps(dict(wanted.extra)).decode()
     values = (wanted.home_dashboard_uid, wanted.theme, wanted.timezone, wanted.week_start, extra)
@@ -64,6 +64,6 @@ async def dashboard_exists(connection: Connection, org_id: int, uid: str) -> boo
     return bool(await connection.fetchval(_sql.dashboard_exists, org_id, uid))
 
 
-async def homes(connection: Connection, org_id: int, user_id: int) -> Sequence[Home]:
+async def home_dashboards(connection: Connection, org_id: int, user_id: int) -> Sequence[HomeDashboard]:
     """What a user begins with: their own choice, those of their teams, the organization's. ``user_id`` 0: nobody's but the last."""
-    return [Home(*row) for row in await connection.fetch(_sql.homes, org_id, user_id)]
+    return [HomeDashboard(*row) for row in await connection.fetch(_sql.home_dashboards, org_id, user_id)]

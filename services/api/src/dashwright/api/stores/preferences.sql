@@ -23,7 +23,7 @@ select exists (
     where namespace = namespace_of($1) and api_group = 'dashboard.grafana.app' and resource = 'dashboards' and name = $2
 )
 
--- name: homes
+-- name: home_dashboards
 -- The dashboards that are chosen as home by a user ($2), by their teams, and by the organization, in this order; those that exist.
 select r.name, r.title, r.folder
 from preferences p

@@ -13,7 +13,7 @@ _sql = queries.load(__package__, "service_accounts.sql")
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceAccount:
+class StoredServiceAccount:
     """A service account; ``tokens`` counts those it has, expired ones too."""
 
     id: int
@@ -30,7 +30,7 @@ class ServiceAccount:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class ServiceAccountQuery:
     """Which accounts to show. ``expired_at``: only those with a token that has ended by then (Unix seconds). ``ids``: only these."""
 
     text: str = ""
@@ -39,7 +39,9 @@ class Search:
     ids: frozenset[int] | None = None
 
 
-async def matching(connection: Connection, org_id: int, search: Search, *, limit: int, offset: int) -> tuple[Sequence[ServiceAccount], int]:
+async def matching(
+    connection: Connection, org_id: int, search: ServiceAccountQuery, *, limit: int, offset: int
+) -> tuple[Sequence[StoredServiceAccount], int]:
     """One page, sorted by e-mail and login, and how many there are on all pages."""
     ids = None if search.ids is None else list(search.ids)
     wanted = (org_id, search.text, search.only_disabled, search.expired_at is not None, search.expired_at, ids)
@@ -48,15 +50,15 @@ async def matching(connection: Connection, org_id: int, search: Search, *, limit
     return [_account(row) for row in rows], total
 
 
-async def find(connection: Connection, org_id: int, account_id: int) -> ServiceAccount | None:
+async def find(connection: Connection, org_id: int, account_id: int) -> StoredServiceAccount | None:
     """The service account of that number, None where the organization has none."""
     row = await connection.fetchrow(_sql.find, org_id, account_id)
     return None if row is None else _account(row)
 
 
-async def role_held(connection: Connection, org_id: int, account_id: int) -> Role | None:
+async def hold_role(connection: Connection, org_id: int, account_id: int) -> Role | None:
     """The account's role; the account cannot be deleted before the transaction ends. None where there is no such account."""
-    role = cast("str | None", await connection.fetchval(_sql.role_held, org_id, account_id))
+    role = cast("str | None", await connection.fetchval(_sql.hold_role, org_id, account_id))
     return None if role is None else Role(role)
 
 
@@ -65,14 +67,14 @@ async def number_of(connection: Connection, org_id: int, uid: str) -> int | None
     return cast("int | None", await connection.fetchval(_sql.number_of, org_id, uid))
 
 
-async def one_at_a_time(connection: Connection, org_id: int) -> None:
+async def lock_names(connection: Connection, org_id: int) -> None:
     """Waits until nobody else gives names to service accounts of the organization, until the transaction ends."""
-    await connection.execute(_sql.one_at_a_time, org_id)
+    await connection.execute(_sql.lock_names, org_id)
 
 
-async def is_named(connection: Connection, org_id: int, name: str, *, but: int = 0) -> bool:
+async def is_name_taken(connection: Connection, org_id: int, name: str, *, but: int = 0) -> bool:
     """Whether a service account other than ``but`` has the name; neither case nor blanks for dashes make it another one."""
-    return cast("bool", await connection.fetchval(_sql.is_named, org_id, name, but))
+    return cast("bool", await connection.fetchval(_sql.is_name_taken, org_id, name, but))
 
 
 async def login_of(connection: Connection, org_id: int, name: str) -> str:
@@ -110,9 +112,9 @@ async def delete(connection: Connection, org_id: int, account_id: int) -> str | 
     return cast("str | None", await connection.fetchval(_sql.delete, org_id, account_id))
 
 
-def _account(row: Any) -> ServiceAccount:
+def _account(row: Any) -> StoredServiceAccount:
     members = ("id", "uid", "name", "login", "email", "org_id", "is_disabled")
-    return ServiceAccount(
+    return StoredServiceAccount(
         **{name: row[name] for name in members},
         role=Role(row["role"]),
         tokens=row["tokens"],

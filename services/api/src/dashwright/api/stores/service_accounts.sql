@@ -29,7 +29,7 @@ select u.id, u.uid, u.name, u.login, u.email, u.org_id, u.is_disabled, u.created
 from "user" u join org_user m on m.user_id = u.id and m.org_id = u.org_id
 where u.is_service_account and u.org_id = $1 and u.id = $2;
 
--- name: role_held
+-- name: hold_role
 -- The role of a service account, which stays where it is until the transaction ends.
 select m.role from "user" u join org_user m on m.user_id = u.id and m.org_id = u.org_id
 where u.is_service_account and u.org_id = $1 and u.id = $2
@@ -39,11 +39,11 @@ for key share of u;
 -- The number of the service account with a uid.
 select id from "user" where is_service_account and org_id = $1 and uid = $2;
 
--- name: one_at_a_time
+-- name: lock_names
 -- Names of an organization's service accounts are given one after the other; the lock ends with the transaction.
 select pg_advisory_xact_lock(3, hashtext('org/' || $1::bigint || '/service_account'));
 
--- name: is_named
+-- name: is_name_taken
 -- Whether another service account of the organization has the name: case does not tell names apart, nor blank from dash.
 select exists (
   select from "user"

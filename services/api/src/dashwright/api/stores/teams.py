@@ -39,7 +39,7 @@ class TeamMember:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TeamQuery:
     """Which teams of an organization: empty texts stand for any, ``only`` None for all numbers."""
 
     org_id: int
@@ -52,13 +52,13 @@ class Wanted:
         return None if self.only is None else list(self.only)
 
 
-async def page(connection: Connection, wanted: Wanted, *, limit: int, offset: int, viewer: int) -> Sequence[Team]:
+async def page(connection: Connection, wanted: TeamQuery, *, limit: int, offset: int, viewer: int) -> Sequence[Team]:
     """By name; ``viewer`` is the number of the user whose permission is told."""
     rows = await connection.fetch(_sql.page, wanted.org_id, wanted.containing, wanted.name, limit, offset, wanted.numbers, viewer)
     return [_team(row) for row in rows]
 
 
-async def count(connection: Connection, wanted: Wanted) -> int:
+async def count(connection: Connection, wanted: TeamQuery) -> int:
     """How many ``page`` finds without a limit."""
     return int(await connection.fetchval(_sql.count, wanted.org_id, wanted.containing, wanted.name, wanted.numbers))
 

@@ -17,7 +17,7 @@ _sql = load(__package__, "titles.sql")
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class TitleMatch:
     """A dashboard or folder; ``folder`` is what it lies in, None at the root."""
 
     number: int
@@ -32,7 +32,7 @@ class Item:
     deleted_at: datetime | None = None
 
 
-class Known(NamedTuple):
+class AccountName(NamedTuple):
     """Who made or changed an object."""
 
     login: str
@@ -47,7 +47,7 @@ class Marks(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class TitleQuery:
     """What is looked for in an organization; empty collections ask for nothing.
 
     ``dashboards`` are those that may be found, ``containers`` the folders that may be told, and found where ``folders_too`` is set.
@@ -72,15 +72,15 @@ class Search:
     deleted_by: str | None = None
 
 
-async def search(connection: Connection, wanted: Search, *, limit: int, offset: int) -> Sequence[Item]:
+async def search(connection: Connection, wanted: TitleQuery, *, limit: int, offset: int) -> Sequence[TitleMatch]:
     """Folders first, then by title."""
     rows = await connection.fetch(
         _sql.search,
         namespace_of(wanted.org_id),
         wanted.viewer,
         wanted.org_id,
-        *spread(wanted.dashboards),
-        *spread(wanted.containers),
+        *scope_parameters(wanted.dashboards),
+        *scope_parameters(wanted.containers),
         wanted.containing,
         _some(wanted.names),
         _some(wanted.numbers),
@@ -97,13 +97,13 @@ async def search(connection: Connection, wanted: Search, *, limit: int, offset: 
     return [_item(row) for row in rows]
 
 
-async def deleted(connection: Connection, wanted: Search, *, limit: int, offset: int) -> Sequence[Item]:
+async def deleted(connection: Connection, wanted: TitleQuery, *, limit: int, offset: int) -> Sequence[TitleMatch]:
     """Dashboards that can be made again, by title. Numbers, tags and stars ask for nothing here."""
     rows = await connection.fetch(
         _sql.deleted,
         namespace_of(wanted.org_id),
-        *spread(wanted.dashboards),
-        *spread(wanted.containers),
+        *scope_parameters(wanted.dashboards),
+        *scope_parameters(wanted.containers),
         wanted.containing,
         _some(wanted.names),
         _some(wanted.folders),
@@ -116,13 +116,13 @@ async def deleted(connection: Connection, wanted: Search, *, limit: int, offset:
 
 async def tags(connection: Connection, org_id: int, dashboards: Scope) -> Sequence[tuple[str, int]]:
     """The tags of those dashboards, in order, each with the number of dashboards that have it."""
-    rows = await connection.fetch(_sql.tags, namespace_of(org_id), *spread(dashboards))
+    rows = await connection.fetch(_sql.tags, namespace_of(org_id), *scope_parameters(dashboards))
     return [(row["term"], row["count"]) for row in rows]
 
 
-async def named(connection: Connection, kind: Kind, org_id: int, number: int) -> str | None:
+async def name_by_number(connection: Connection, kind: Kind, org_id: int, number: int) -> str | None:
     """The name of the object that has a number."""
-    name: str | None = await connection.fetchval(_sql.named, namespace_of(org_id), kind.group, kind.plural, number)
+    name: str | None = await connection.fetchval(_sql.name_by_number, namespace_of(org_id), kind.group, kind.plural, number)
     return name
 
 
@@ -133,12 +133,12 @@ async def marks(connection: Connection, user_id: int, org_id: int, dashboard: St
     return Marks(**row)
 
 
-async def people(connection: Connection, numbers: Collection[int]) -> dict[int, Known]:
+async def account_names(connection: Connection, numbers: Collection[int]) -> dict[int, AccountName]:
     """Those users and service accounts that exist."""
-    return {row["id"]: Known(row["login"], row["email"]) for row in await connection.fetch(_sql.people, list(numbers))}
+    return {row["id"]: AccountName(row["login"], row["email"]) for row in await connection.fetch(_sql.account_names, list(numbers))}
 
 
-def spread(scope: Scope) -> tuple[bool, list[str], bool, list[str], list[str]]:
+def scope_parameters(scope: Scope) -> tuple[bool, list[str], bool, list[str], list[str]]:
     """A scope as a statement takes it: five parameters."""
     return scope.everything, list(scope.folders), scope.root, list(scope.hidden), list(scope.names)
 
@@ -147,8 +147,8 @@ def _some(values: Collection[Any]) -> list[Any] | None:
     return list(values) or None
 
 
-def _item(row: Any, deleted_at: datetime | None = None) -> Item:
-    return Item(
+def _item(row: Any, deleted_at: datetime | None = None) -> TitleMatch:
+    return TitleMatch(
         row["number"],
         row["name"],
         row["resource"] == FOLDER.plural,

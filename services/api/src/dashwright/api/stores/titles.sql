@@ -60,11 +60,11 @@ where r.namespace = $1 and r.api_group = 'dashboard.grafana.app' and r.resource 
 group by term
 order by term
 
--- name: named
+-- name: name_by_number
 -- The object of a kind that has a number.
 select name from resource where namespace = $1 and api_group = $2 and resource = $3 and number = $4
 
--- name: people
+-- name: account_names
 -- Users and service accounts.
 select id, login, email from "user" where id = any($1::bigint[])
 

@@ -16,7 +16,7 @@ _queries = load(__package__, "users.sql")
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class LoginAccount:
     """A person as a login finds them. ``identity`` is None where they are no member of the wanted organization.
 
     ``salt`` stands beside hashes of imported databases only.
@@ -36,7 +36,7 @@ class UserAccounts:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def find(self, login: str, org_id: int | None) -> Account | None:
+    async def find(self, login: str, org_id: int | None) -> LoginAccount | None:
         """By login or e-mail, in any case of letters. Raises Unavailable."""
         async with self._database.connection() as connection:
             return await find_for_login(connection, login, org_id)
@@ -64,7 +64,7 @@ class UserAccounts:
         return replace(identity, org_id=org_id, role=role, is_server_admin=is_server_admin, teams=_teams(row), **rights)
 
 
-async def find_for_login(connection: Connection, login_or_email: str, org_id: int | None = None) -> Account | None:
+async def find_for_login(connection: Connection, login_or_email: str, org_id: int | None = None) -> LoginAccount | None:
     """The person, in organization ``org_id`` or else their current one, or else the first they are a member of.
 
     Without a wish, who is a member of none is seen globally, as in organization 0.
@@ -85,7 +85,7 @@ async def find_for_login(connection: Connection, login_or_email: str, org_id: in
             teams=_teams(row),
             **_rights(role, row, is_server_admin=row["is_admin"]),
         )
-    return Account(row["id"], row["login"], row["password"], row["salt"], row["is_disabled"], identity)
+    return LoginAccount(row["id"], row["login"], row["password"], row["salt"], row["is_disabled"], identity)
 
 
 async def reach(connection: Connection, account_id: int) -> Reach:

@@ -16,8 +16,8 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.access_rules import Assignments, HeldPermission, LevelName, ObjectPermission, PermissionsDescribed
-from dashwright.api.models.answering import Message
-from dashwright.api.stores.access import Guarded
+from dashwright.api.models.response import Message
+from dashwright.api.stores.access import ProtectedObject
 from dashwright.common.errors import BadRequest
 from dashwright.common.identity import Role
 from dashwright.common.kinds.kind import Kind
@@ -220,7 +220,7 @@ def _number(call: Call, parameter: str, what: str) -> int:
     return number
 
 
-def _item(kind: Kind, guarded: Guarded, each: Shown) -> ObjectPermission:
+def _item(kind: Kind, guarded: ProtectedObject, each: Shown) -> ObjectPermission:
     stored, source = each.stored, each.source
     when = _NEVER if stored is None else shown(stored.created)
     item = ObjectPermission(

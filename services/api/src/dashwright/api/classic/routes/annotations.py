@@ -19,8 +19,8 @@ from dashwright.api.models.annotations import (
     AnnotationTags,
     AnnotationTagsAnswer,
 )
-from dashwright.api.models.answering import Message
-from dashwright.api.stores.annotations import Annotation, Content, Wanted
+from dashwright.api.models.response import Message
+from dashwright.api.stores.annotations import Annotation, AnnotationContent, AnnotationQuery
 from dashwright.common.document import check_texts, write_json
 from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.models.classic import ClassicBody, Text
@@ -103,7 +103,7 @@ class _Handlers:
         if given["alertId"] or query.get("type") == "alert":
             return json_answer([])
         start, end, uid = given["from"] or 0, given["to"] or 0, query.get("dashboardUID") or None
-        wanted = Wanted(
+        wanted = AnnotationQuery(
             call.identity.org_id,
             span=(start, end) if start > 0 and end > 0 else None,
             user_id=given["userId"],
@@ -171,7 +171,7 @@ class _Handlers:
             raise refused("bad request data", "give a dashboard and a panel of it, or the number of an annotation")
         return message_answer("Annotations deleted")
 
-    async def _added(self, call: Call, place: Place, content: Content, message: str) -> Answer:
+    async def _added(self, call: Call, place: Place, content: AnnotationContent, message: str) -> Answer:
         number = await self._annotations.create(call.actor, call.identity, place, content)
         return json_answer(AnnotationAdded(id=number, message=message))
 
@@ -180,13 +180,13 @@ def _number(call: Call) -> int:
     return call.integer("annotation_id", "annotationId is invalid")
 
 
-def _content(time: int, time_end: int, text: str | None, tags: list[str] | None, data: _Data, *, fault: str) -> Content:
+def _content(time: int, time_end: int, text: str | None, tags: list[str] | None, data: _Data, *, fault: str) -> AnnotationContent:
     try:
         check_texts(data)
         written = None if data is None else write_json(data).decode()
     except Invalid as error:
         raise BadRequest(fault, extra={"error": error.message}) from error
-    content = Content(time or None, time_end or None, text, None if tags is None else tidy(tags), written)
+    content = AnnotationContent(time or None, time_end or None, text, None if tags is None else tidy(tags), written)
     check(content, fault)
     return content
 

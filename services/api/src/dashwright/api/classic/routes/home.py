@@ -98,7 +98,7 @@ def routes(database: Database, guard: Guard) -> list[Route]:
         user_id = caller.user_id if caller.kind is Caller.USER else 0
         view = await guard.view(caller, caller.namespace)
         async with database.connection() as connection:
-            chosen = await preferences.homes(connection, caller.org_id, user_id)
+            chosen = await preferences.home_dashboards(connection, caller.org_id, user_id)
         for found in chosen:
             if view.may(DASHBOARD.actions["get"], DASHBOARD, found.name, found.folder):
                 return json_answer(HomeShape(redirect_uri=dashboard_url(found.name, found.title)))

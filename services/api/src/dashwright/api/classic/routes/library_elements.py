@@ -92,7 +92,7 @@ class _Handlers:
         limit, page = call.number("perPage", _PAGE, least=1, most=_LARGEST_PAGE), call.number("page", 1, least=1, most=_MOST_PAGES)
         view = await self._guard.view(caller, caller.namespace)
         async with self._database.connection() as connection:
-            wanted = library_elements.Wanted(
+            wanted = library_elements.ElementQuery(
                 caller.org_id,
                 view.scope(LIBRARY_PANEL) if query.get("kind", str(PANEL)) == str(PANEL) else NOTHING,
                 containing=query.get("searchString", ""),
@@ -119,7 +119,7 @@ class _Handlers:
     async def by_name(self, call: Call) -> Answer:
         caller = call.identity
         view = await self._guard.view(caller, caller.namespace)
-        wanted = library_elements.Wanted(caller.org_id, view.scope(LIBRARY_PANEL), name=call.parameters["name"])
+        wanted = library_elements.ElementQuery(caller.org_id, view.scope(LIBRARY_PANEL), name=call.parameters["name"])
         async with self._database.connection() as connection:
             found = await library_elements.search(connection, wanted, limit=_LARGEST_PAGE, offset=0)
         if not found.elements:
@@ -166,8 +166,8 @@ class _Handlers:
         element = await self._one(call, view, uid)
         return Answer(200, b'{"result":' + (await self._encoded(call, view, [element]))[0] + b"}", may_compress=True)
 
-    async def _one(self, call: Call, view: View, uid: str) -> library_elements.Element:
-        wanted = library_elements.Wanted(call.identity.org_id, EVERYTHING, uids=[uid])
+    async def _one(self, call: Call, view: View, uid: str) -> library_elements.ElementRow:
+        wanted = library_elements.ElementQuery(call.identity.org_id, EVERYTHING, uids=[uid])
         async with self._database.connection() as connection:
             found = await library_elements.search(connection, wanted, limit=1, offset=0)
         if not found.elements:
@@ -177,13 +177,13 @@ class _Handlers:
             raise denied(action)
         return found.elements[0]
 
-    async def _encoded(self, call: Call, view: View, elements: Sequence[library_elements.Element]) -> Sequence[bytes]:
+    async def _encoded(self, call: Call, view: View, elements: Sequence[library_elements.ElementRow]) -> Sequence[bytes]:
         """Each element with its body as it is stored."""
         makers = await people(self._database, {maker for element in elements for maker in (element.created_by, element.updated_by)})
         return [_encode(element, call.identity.org_id, view, makers) for element in elements]
 
 
-def _encode(element: library_elements.Element, org_id: int, view: View, makers: dict[str, Maker]) -> bytes:
+def _encode(element: library_elements.ElementRow, org_id: int, view: View, makers: dict[str, Maker]) -> bytes:
     folder, title = element.folder, "General"
     if folder is not None:
         is_told = view.may(FOLDER.actions["get"], FOLDER, folder, element.folder_parent)

@@ -14,8 +14,8 @@ from dashwright.api.http.answer import Answer, answered_500, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
 from dashwright.api.http.routing import SIGNED_IN, Operation, Route
-from dashwright.api.models.answering import Message
 from dashwright.api.models.classic_objects import FoundItem, SortOption, SortOptions
+from dashwright.api.models.response import Message
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import Caller
@@ -105,7 +105,7 @@ class _Handlers:
         caller = call.identity
         view = await self._guard.view(caller, caller.namespace)
         types = frozenset(asked.type) or _TYPES
-        wanted = titles.Search(
+        wanted = titles.TitleQuery(
             caller.org_id,
             caller.user_id if caller.kind is Caller.USER else 0,
             dashboards=view.scope(DASHBOARD) if _DASHBOARDS in types else NOTHING,
@@ -128,7 +128,7 @@ class _Handlers:
             found = await (titles.deleted if asked.deleted else titles.search)(connection, wanted, limit=limit, offset=offset)
         return json_answer([self._shown(item, caller.org_id) for item in found])
 
-    def _shown(self, item: titles.Item, org_id: int) -> FoundItem:
+    def _shown(self, item: titles.TitleMatch, org_id: int) -> FoundItem:
         address = folder_url if item.is_folder else dashboard_url
         found = FoundItem(
             id=item.number,

@@ -57,10 +57,10 @@ async def people(database: Database, names: Collection[str]) -> dict[str, Maker]
     never was one, has that name for a login.
     """
     numbers = {name: number for name in names if (number := _number(name)) is not None}
-    known: dict[int, titles.Known] = {}
+    known: dict[int, titles.AccountName] = {}
     if numbers:
         async with database.connection() as connection:
-            known = await titles.people(connection, set(numbers.values()))
+            known = await titles.account_names(connection, set(numbers.values()))
     return {name: Maker(number, *known[number]) if (number := numbers.get(name, 0)) in known else Maker(0, name, "") for name in names}
 
 

@@ -20,7 +20,7 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
     kind, namespace, name = target.kind, call.parameters["namespace"], call.parameters["name"]
     async with services.database.connection() as connection:
         stored = await resources.get(connection, kind, namespace, name)
-        way = await folders.above(connection, namespace, name)
+        way = await folders.ancestors(connection, namespace, name)
     view = await services.guard.demand(call.identity, kind.actions["get"], stored)
     seen = [step for step in way if view.may(kind.actions["get"], kind, step.name, step.parent)]
     named = {step.name for step in seen}

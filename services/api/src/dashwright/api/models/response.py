@@ -9,7 +9,7 @@ RoleName = Annotated[str, Field(json_schema_extra={"enum": ["None", "Viewer", "E
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 
 
-class Shown(BaseModel):
+class ResponseModel(BaseModel):
     """A JSON object that is answered. What was not set is left out; what was set to None is shown as null."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
@@ -19,13 +19,13 @@ class Shown(BaseModel):
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
-class Message(Shown):
+class Message(ResponseModel):
     """What is answered where there is nothing to return."""
 
     message: str
 
 
-class Error(Shown):
+class Error(ResponseModel):
     """An error of the classic API.
 
     ``messageId``, ``statusCode`` and ``traceID`` come together; ``accessErrorId`` and ``title`` come with a permission that is lacking.
