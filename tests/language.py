@@ -27,7 +27,6 @@ NOT_YET = (
     "docs/operations.md",
     "docs/performance.md",
     "docs/threat-model.md",
-    "docs/decisions/*",
     "docs/reference/*",
     "tests/acceptance/*",
     "tests/clients/*",
