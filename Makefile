@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-faults test-oracles test-clients check fmt docs bench lock images clean
+.PHONY: help run setup test test-unit coverage test-faults test-oracles test-clients check fmt docs bench lock images clean
 
 # Compiled modules are kept: without them a service starts in three times as long, and the suite starts hundreds.
 unexport PYTHONDONTWRITEBYTECODE
@@ -18,6 +18,12 @@ setup:  ## install what tests and checks need
 
 test: setup  ## run every test against real PostgreSQL and RabbitMQ, found or provided
 	@$(PYTEST) -n auto --dist loadscope --no-loadscope-reorder -m "not faults and not oracles"
+
+test-unit: setup  ## run the unit tests but for the exhaustive ones: under half a minute, no server
+	@DASHWRIGHT_TEST_PROFILE=quick $(PYTEST) -n auto --dist loadscope -m "not exhaustive" tests/unit
+
+coverage: setup  ## run the unit tests and fail below the coverage that pyproject.toml demands
+	@$(PYTEST) -q -n auto --dist loadscope --cov --cov-report=term:skip-covered tests/unit
 
 test-faults: setup  ## run the tests that kill, fill or attack processes, each with servers of its own (installs Chromium)
 	@$(PYTEST) -n auto --dist loadscope -m faults
@@ -39,7 +45,7 @@ check: setup  ## lint, types, import law, spelling and language
 fmt: setup  ## format the code
 	.venv/bin/ruff check --fix --quiet . ; .venv/bin/ruff format .
 
-docs: setup  ## write generated tables, pictures, the settings of docker-compose.yml, .env.example and the broker's definitions anew
+docs: setup  ## write generated tables, pictures, the settings of docker-compose.yml, .env.example and the broker's definitions
 	@.venv/bin/python docs/tables.py
 	@.venv/bin/python docs/pictures.py
 	@.venv/bin/python -m deploy.settings
@@ -49,11 +55,11 @@ bench:  ## measure the product beside bare references (ROWS=E1,E10)
 	@requirements/install bench
 	@.venv/bin/python -m benchmarks
 
-lock:  ## write requirements/*.txt anew (needs uv)
-	requirements/lock
+lock:  ## write requirements/*.txt (needs uv; LOCK=--upgrade takes the newest versions)
+	requirements/lock $(LOCK)
 
 images: setup  ## pin the base images by the digests that their tags have now (needs the registry)
 	@.venv/bin/python -m deploy.images
 
 clean:  ## remove what the verbs above made, but no data
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .coverage .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -21,13 +21,14 @@ from dashwright.common.database.pool import Database
 asyncio.set_event_loop(None)
 
 # No deadline: a busy machine must not fail a law. The examples are the same in each run, so that a failure is due to the change;
-# DASHWRIGHT_TEST_PROFILE=searching draws others.
+# DASHWRIGHT_TEST_PROFILE=searching draws others, and =quick draws fewer.
 _PATIENT = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.register_profile("patient", _PATIENT, derandomize=True)
+hypothesis.settings.register_profile("quick", _PATIENT, derandomize=True, max_examples=15)
 hypothesis.settings.register_profile("searching", _PATIENT)
 _profile = os.environ.get("DASHWRIGHT_TEST_PROFILE", "patient")
 hypothesis.settings.load_profile(_profile)
-if _profile == "patient":
+if _profile != "searching":
     examples.forget_the_product()
 
 _keeper = pytest.StashKey[keeper.Keeper]()

@@ -18,6 +18,8 @@ from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Content, Operation, P
 from dashwright.api.routes.description import described_api
 from dashwright.common.models.shape import Shape
 
+pytestmark = pytest.mark.exhaustive
+
 
 class Thing(BaseModel):
     name: str

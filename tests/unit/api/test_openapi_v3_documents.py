@@ -21,6 +21,8 @@ from dashwright.common.models.meta import ObjectMeta
 from dashwright.common.models.provisioning import Action, Integer32
 from dashwright.common.models.shape import Shape
 
+pytestmark = pytest.mark.exhaustive
+
 SERVED = [(group, version) for group in discovery.groups_of(KINDS) for version in discovery.versions_of(KINDS, group)]
 GROUP, VERSION = "things.example.org", "v1"
 COLLECTION = f"/apis/{GROUP}/{VERSION}/namespaces/{{namespace}}/gadgets"

@@ -13,6 +13,8 @@ from dashwright.common.settings import load
 
 from .conftest import Gateway, Serve, basic
 
+pytestmark = pytest.mark.exhaustive
+
 ANN = basic("ann", "pw")
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from dashwright.common.errors import Invalid
 from dashwright.common.yaml import read_yaml
 
+pytestmark = pytest.mark.exhaustive
+
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
 )

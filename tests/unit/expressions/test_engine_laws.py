@@ -18,6 +18,8 @@ from dashwright.expressions.engine.reduce import Reduce
 from dashwright.expressions.engine.union import Union
 from dashwright.expressions.engine.values import Block, Cells, Floats, Mask, Numbers, Series
 
+pytestmark = pytest.mark.exhaustive
+
 Value = float | None
 _VALUES = st.none() | st.sampled_from([math.nan, math.inf, -math.inf, 0.0, 1.0, -2.5]) | st.floats(-1e6, 1e6, width=32)
 _LABELS = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xy"), max_size=3).map(Labels.of)

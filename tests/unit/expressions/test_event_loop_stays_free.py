@@ -21,6 +21,8 @@ from dashwright.expressions.engine.math.parser import parse
 from dashwright.expressions.engine.union import Union
 from dashwright.expressions.requests.request import read
 
+pytestmark = pytest.mark.exhaustive
+
 LONGEST_STALL = 0.05
 
 

@@ -23,6 +23,8 @@ from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.sources.directory import Directory, Found
 from dashwright.expressions.sources.source import Source
 
+pytestmark = pytest.mark.exhaustive
+
 GREEDY, OTHER, THIRD = 2, 1, 3
 SLOTS = 8
 SLOW = {"queries": [{"refId": "A", "datasource": {"type": "slow", "uid": "slow"}}]}

@@ -21,6 +21,8 @@ from dashwright.expressions.engine.threshold import Threshold, predicate_of
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.engine.values import Block, Cells, Numbers, Series
 
+pytestmark = pytest.mark.exhaustive
+
 Value = float | None
 Rows = list[list[Value]]
 

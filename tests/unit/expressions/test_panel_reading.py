@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.expressions.answer import answer
 
+pytestmark = pytest.mark.exhaustive
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),

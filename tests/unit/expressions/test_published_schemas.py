@@ -15,6 +15,8 @@ from dashwright.common.models.expressions import TARGETS
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.expressions.requests.binding import Bound, bind
 
+pytestmark = pytest.mark.exhaustive
+
 VALIDATORS = {kind: jsonschema_rs.Draft4Validator(target_schema(kind)) for kind in TARGETS}
 PANEL = jsonschema_rs.Draft4Validator(panel_schema())
 

@@ -17,6 +17,8 @@ from tests.reference_engine.requests import answered
 
 from dashwright.expressions.answer import answer
 
+pytestmark = pytest.mark.exhaustive
+
 Json = Any
 
 _CLASSIC_IN_A_CYCLE: Json = {

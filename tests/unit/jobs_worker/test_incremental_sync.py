@@ -16,6 +16,8 @@ from dashwright.common.kinds.annotations import FOLDER, SOURCE_PATH
 from dashwright.common.models.provisioning import SyncTarget
 from dashwright.jobs_worker.domain.objects import Key, Write
 
+pytestmark = pytest.mark.exhaustive
+
 TARGETS = st.sampled_from(list(SyncTarget))
 DISTINCT = st.integers(0, 99).map(lambda number: orjson.dumps({"title": f"T{number}", "panels": []}))
 """Files that name no object: each has a name of its own, by its path."""

@@ -29,6 +29,8 @@ from dashwright.jobs_worker.actions import preview as previews
 from dashwright.jobs_worker.domain import comparison
 from dashwright.jobs_worker.domain.objects import Key, Removal, Write
 
+pytestmark = pytest.mark.exhaustive
+
 MANAGERS = {MANAGED_BY, MANAGER_ID, SOURCE_PATH, SOURCE_CHECKSUM}
 
 

@@ -4,12 +4,15 @@ import random
 import re
 
 import orjson
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.jobs_worker.doubles import Store, classic, run_sync
 
 from dashwright.common.jobs import paths
 from dashwright.common.models.provisioning import SyncTarget
+
+pytestmark = pytest.mark.exhaustive
 
 DIRECTORIES = st.sampled_from(["", "a/", "a/b/", "c/", "a b/", ".hidden/", "c/.git/", "bad%2f/"])
 FILES = st.sampled_from(["1.json", "2.json", "3.yaml", "x.md", ".keep", ".dot.json", "odd\\.json"])

@@ -9,6 +9,8 @@ import pytest
 
 from dashwright.standalone.cli import app
 
+pytestmark = pytest.mark.exhaustive
+
 
 @pytest.mark.parametrize(
     ("command", "words"),

@@ -15,6 +15,8 @@ from dashwright.expressions.answer import answer
 from dashwright.standalone.cli import app
 from dashwright.standalone.evaluate import evaluate
 
+pytestmark = pytest.mark.exhaustive
+
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples/query.json"
 PROMETHEUS = {"type": "prometheus", "uid": "p"}

@@ -13,6 +13,8 @@ from dashwright.expressions.pictures import plotter as room
 from dashwright.expressions.pictures import svg
 from dashwright.expressions.pictures.plotter import NotDrawn, Plotter
 
+pytestmark = pytest.mark.exhaustive
+
 POINTS = {"data": {"values": [{"v": 1}]}, "mark": "point", "encoding": {"x": {"field": "v", "type": "quantitative"}}}
 
 

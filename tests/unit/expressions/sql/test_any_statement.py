@@ -15,6 +15,8 @@ from dashwright.common.errors import BadRequest
 from dashwright.expressions.sql.functions import FUNCTIONS
 from dashwright.expressions.sql.statement import Statement, read
 
+pytestmark = pytest.mark.exhaustive
+
 _CALLS = """
 any_value avg count count_star cume_dist dense_rank divide epoch_us first_value json_array json_exists json_extract
 json_extract_string json_group_array json_group_object json_merge_patch json_object json_remove lag last_value lead left

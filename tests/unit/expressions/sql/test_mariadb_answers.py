@@ -11,6 +11,8 @@ from tests.oracles.differences import check_case, differences
 
 from dashwright.expressions.sql.functions import FUNCTIONS
 
+pytestmark = pytest.mark.exhaustive
+
 _ANSWERS = json.loads((Path(__file__).parents[3] / "golden/mariadb.json").read_text())
 
 

@@ -11,6 +11,8 @@ from dashwright.expressions.sql import bounds, dialect, guest, statement
 from dashwright.expressions.sql.functions import FUNCTIONS
 from dashwright.expressions.sql.refusals import Refusal
 
+pytestmark = pytest.mark.exhaustive
+
 _NESTED = 24
 _MOST_STEPS = bounds.steps(bounds.WORDS)
 
