@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from dashwright.api.access.policy import Guard
+from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.access.trees import Trees
 from dashwright.api.changes.feed import Feed
 from dashwright.api.domain.access import permissions_of
@@ -119,7 +119,7 @@ async def test_trees_are_kept_within_their_limit(database: Database, feed: Heard
 
 async def test_a_view_is_made_once_for_a_caller_and_a_tree(database: Database, feed: Heard) -> None:
     """Who gets another right or team gets another view; who may do everything needs no tree."""
-    guard = Guard(database, feed)
+    guard = AccessPolicy(database, feed)
     view = await guard.view(VIC, "default")
     assert await guard.view(VIC, "default") is view
     other = Identity("user:7", "vic", 1, Role.VIEWER, 7, permissions=permissions_of(Role.VIEWER), teams=frozenset({3}))
@@ -132,7 +132,7 @@ async def test_a_view_is_made_once_for_a_caller_and_a_tree(database: Database, f
 
 async def test_a_folder_that_was_not_heard_of_yet_is_looked_for(database: Database, feed: Heard) -> None:
     """Somebody who was just shown it may read what lies in it, at a gateway that learns of it a moment later."""
-    guard = Guard(database, feed)
+    guard = AccessPolicy(database, feed)
     await write(database, "closed")
     await close(database, "closed")
     assert (await guard.view(VIC, "default")).scope(FOLDER) != EVERYTHING

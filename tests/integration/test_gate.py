@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from dashwright.api.auth import key_material
-from dashwright.api.auth.authentication import Gate
+from dashwright.api.auth.authentication import Authentication
 from dashwright.api.http.authentication import Credentials
 from dashwright.api.stores.users import UserAccounts, ensure_first_user
 from dashwright.common.clock import Clock
@@ -40,7 +40,7 @@ OLD_KEY = f"Bearer {LEGACY}"
 class Listening:
     """A gate, and what its memory is told."""
 
-    def __init__(self, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, gate: Authentication, monkeypatch: pytest.MonkeyPatch) -> None:
         self.gate = gate
         self._told: asyncio.Queue[str] = asyncio.Queue()
         for name in ("forget", "begin", "suspend"):
@@ -121,7 +121,7 @@ async def start(imported: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
     async with AsyncExitStack() as stack:
 
         async def begin() -> Listening:
-            started = Listening(Gate(load(), imported, Clock()), monkeypatch)
+            started = Listening(Authentication(load(), imported, Clock()), monkeypatch)
             await started.gate.start()
             stack.push_async_callback(started.gate.stop)
             await started.hears("begin")
@@ -356,7 +356,7 @@ async def test_nothing_is_stale_while_the_listener_is_away(imported: Database, g
 
 async def test_a_stopped_gate_remembers_nobody(imported: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before it listens and after."""
-    gate = Listening(Gate(load(), imported, Clock()), monkeypatch)
+    gate = Listening(Authentication(load(), imported, Clock()), monkeypatch)
     await gate.ask(OLD_KEY)
     assert len(gate.gate.memory) == 0
     await gate.gate.start()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dashwright.api.domain.actor import Actor
-from dashwright.api.housekeeping import Cleaning, Housekeeping, LastUsed
+from dashwright.api.housekeeping import Cleaning, Housekeeping, LastUseTimes
 from dashwright.api.refusals import RefusalBuffer
 from dashwright.api.stores import upkeep
 from dashwright.api.stores.users import ensure_first_user
@@ -60,7 +60,7 @@ SEEN = 'select last_seen_at from "user" order by id'
 async def test_times_of_last_use_are_written_once_for_all(rows: Database) -> None:
     """Nothing until the batch; then the newest time of each, and nothing of those who were not there."""
     time = Time()
-    last_used = LastUsed(rows, time)
+    last_used = LastUseTimes(rows, time)
     for caller in (USER, TOKEN, KEY, TOKEN, USER):
         time.passed += timedelta(seconds=1)
         last_used.note(caller)
@@ -73,7 +73,7 @@ async def test_times_of_last_use_are_written_once_for_all(rows: Database) -> Non
 async def test_a_batch_is_no_change_of_rights_and_never_turns_time_back(rows: Database) -> None:
     """Nobody is told, no row that has newer news is touched, and one that has gone is no fault."""
     time = Time()
-    early, late = LastUsed(rows, time), LastUsed(rows, time)
+    early, late = LastUseTimes(rows, time), LastUseTimes(rows, time)
     early.note(TOKEN)
     time.passed += timedelta(seconds=9)
     late.note(TOKEN)
@@ -97,7 +97,7 @@ async def test_a_batch_is_no_change_of_rights_and_never_turns_time_back(rows: Da
 async def test_two_gateways_write_the_same_rows_at_once(rows: Database) -> None:
     """In whatever order they noted them: neither waits for the other in a circle."""
     time = Time()
-    gateways = [LastUsed(rows, time) for _ in range(4)]
+    gateways = [LastUseTimes(rows, time) for _ in range(4)]
     for _ in range(5):
         for number, last_used in enumerate(gateways):
             for caller in (TOKEN, KEY, USER) if number % 2 else (USER, KEY, TOKEN):
@@ -110,7 +110,7 @@ async def test_two_gateways_write_the_same_rows_at_once(rows: Database) -> None:
 async def test_what_could_not_be_written_is_kept(rows: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """The database was away: the next batch has it, with what came meanwhile."""
     time = Time()
-    last_used = LastUsed(rows, time)
+    last_used = LastUseTimes(rows, time)
     last_used.note(TOKEN)
     last_used.note(KEY)
     touch = upkeep.touch

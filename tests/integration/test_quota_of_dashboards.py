@@ -11,7 +11,7 @@ import pytest
 from tests.integration import syncing
 from tests.signer import SIGNER
 
-from dashwright.api.access.policy import Guard
+from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.changes.feed import Feed
 from dashwright.api.domain.access import permissions_of
 from dashwright.api.domain.actor import Actor
@@ -19,8 +19,8 @@ from dashwright.api.resources.writing.edits import Edits
 from dashwright.api.resources.writing.sealing import Sealing
 from dashwright.api.resources.writing.wanted import By, Wanted
 from dashwright.api.resources.writing.writer import Writer
-from dashwright.api.workers.repository_probe import RepositoryProbe
-from dashwright.api.workers.repository_worker import RepositoryWorker
+from dashwright.api.workers.repository_client import RepositoryClient
+from dashwright.api.workers.repository_health import RepositoryHealthClient
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import AlreadyExists
@@ -55,9 +55,9 @@ async def limited(database: Database) -> Database:
 def door(database: Database, rules: QuotaRules = NONE) -> Writer:
     broker, clock = MemoryBroker(), Clock()
     rpc = RpcClient(broker, SIGNER)
-    edits = Edits(database, RepositoryWorker(database, broker, rpc, RepositoryProbe(broker, rpc, clock)), clock)
+    edits = Edits(database, RepositoryClient(database, broker, rpc, RepositoryHealthClient(broker, rpc, clock)), clock)
     settings = AdmissionSettings(permitted_paths=("/srv",))
-    return Writer(database, clock, settings, rules, Guard(database, Feed(database)), SEALING, edits)
+    return Writer(database, clock, settings, rules, AccessPolicy(database, Feed(database)), SEALING, edits)
 
 
 def admin_of(namespace: str) -> By:

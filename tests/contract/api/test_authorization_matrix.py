@@ -19,7 +19,7 @@ from tests.servers import databases
 
 from dashwright.api.auth import key_material
 from dashwright.api.domain.access.scopes import KNOWN
-from dashwright.api.http.routing import PUBLIC, SIGNED_IN, InPath, Permission, Route, Where
+from dashwright.api.http.routing import PUBLIC, SIGNED_IN, OrganizationInPath, OrganizationView, Permission, Route
 from dashwright.api.main import Gateway
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -273,13 +273,15 @@ def expected(caller: Caller, route: Route) -> str:
     if not holds(caller, needs.action, needs.where, address(route)):
         return denied(needs.action)
     second = ALSO.get(named(route))
-    return LET_IN if second is None or holds(caller, second, Where.CURRENT, "") else denied(f"all of {needs.action}, {second}")
+    return LET_IN if second is None or holds(caller, second, OrganizationView.CURRENT, "") else denied(f"all of {needs.action}, {second}")
 
 
-def holds(caller: Caller, action: str, where: Where | InPath, path: str) -> bool:
+def holds(caller: Caller, action: str, where: OrganizationView | OrganizationInPath, path: str) -> bool:
     if caller.role == SERVER_ADMIN:
         return True
-    is_theirs = where is Where.CURRENT or (isinstance(where, InPath) and f"{path}/".startswith(f"/api/orgs/{caller.org_id}/"))
+    is_theirs = where is OrganizationView.CURRENT or (
+        isinstance(where, OrganizationInPath) and f"{path}/".startswith(f"/api/orgs/{caller.org_id}/")
+    )
     return is_theirs and LADDER.index(str(caller.role)) >= LADDER.index(GOLDEN[action])
 
 
@@ -498,7 +500,7 @@ async def test_exactly_the_permission_a_route_needs_lets_in(stage: Stage) -> Non
         scope = re.sub(r"\{(\w+)\}", lambda match: "1" if match[1] in ("current_org", "org_id") else str(NOBODY), needs.scope)
         if address(route) == f"/api/orgs/{NOBODY}":
             scope = scope.replace("1", str(NOBODY))
-        grant = (needs.action, scope, 0 if needs.where is Where.GLOBAL or address(route) == f"/api/orgs/{NOBODY}" else 1)
+        grant = (needs.action, scope, 0 if needs.where is OrganizationView.GLOBAL or address(route) == f"/api/orgs/{NOBODY}" else 1)
         if grant not in holders:
             holders[grant] = await stage.holder("only " + " ".join(map(str, grant)), *grant)
         asked = await asyncio.gather(stage.outcome(bare, route), stage.outcome(holders[grant], route))

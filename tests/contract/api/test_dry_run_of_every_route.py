@@ -18,7 +18,7 @@ from tests.servers.git import GitServer, git
 from tests.servers.git_host import signature
 
 from dashwright.api.http.routing import Route
-from dashwright.api.http.shapes import Shape
+from dashwright.api.http.shapes import ErrorShape
 from dashwright.common.messaging.memory import MemoryBroker
 
 REVIEW: Final = "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -113,7 +113,9 @@ async def system(git_api: Api, git_server: GitServer, broker: MemoryBroker, tmp_
 
 def tried(routes: list[Route]) -> dict[str, Route]:
     """Everything in the resource API that is not only read."""
-    return {f"{route.method} {route.path}": route for route in routes if route.method not in READING and route.error_shape is Shape.STATUS}
+    return {
+        f"{route.method} {route.path}": route for route in routes if route.method not in READING and route.error_shape is ErrorShape.STATUS
+    }
 
 
 async def all_prepared(system: System) -> dict[str, Prepared]:

@@ -13,7 +13,7 @@ from tests.contract.api.conftest import ADMIN, Api
 from tests.contract.api.repositories import REPOSITORIES, StandIn, judged, made, touch
 from tests.signer import SIGNER
 
-from dashwright.api.workers import repository_worker
+from dashwright.api.workers import repository_client
 from dashwright.common.errors import AlreadyExists, Conflict
 from dashwright.common.identity import Role
 from dashwright.common.messaging.memory import MemoryBroker
@@ -277,7 +277,7 @@ async def test_why_a_repository_is_not_healthy_is_told_to_who_may_read_it(api: A
 
 
 async def test_a_worker_that_takes_too_long(api: Api, worker: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repository_worker, "SECONDS", 0.05)
+    monkeypatch.setattr(repository_client, "SECONDS", 0.05)
     worker.is_silent = True
     assert (await api("GET", f"{FILES}/a.json"))[0] == 504
 

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from dashwright.api.http.routing import PUBLIC, Route
-from dashwright.api.http.shapes import Shape
+from dashwright.api.http.shapes import ErrorShape
 from dashwright.api.main import Gateway
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -83,7 +83,7 @@ async def test_nothing_but_the_public_routes_answers_strangers(table: list[Route
             assert answer.status == 401, route
             body = await answer.json()
         assert body["message"] == "Unauthorized"
-        assert ("code" in body) == (route.error_shape is Shape.STATUS)
+        assert ("code" in body) == (route.error_shape is ErrorShape.STATUS)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.plural)

@@ -29,7 +29,7 @@ async def test_a_token_is_answered_with_its_text(api: Api, account: int) -> None
     status, made = await api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": "random-token"})
     assert (status, list(made), made["name"]) == (200, ["id", "name", "key"], "random-token")
     material = key_material.read(made["key"])
-    assert isinstance(material, key_material.Token)
+    assert isinstance(material, key_material.TokenMaterial)
     kept = await api.sql("select key from api_key where id = $1", made["id"])
     assert kept == key_material.stored(material.secret, material.checksum)
     assert await api.sql("select created_by from api_key where id = $1", made["id"]) == "user:1"

@@ -11,8 +11,8 @@ import pytest
 from aiohttp import ClientSession, DummyCookieJar
 
 from dashwright.api.auth.basic import BasicAuthenticator
-from dashwright.api.auth.identity_cache import Memory
-from dashwright.api.auth.login_throttle import Throttle
+from dashwright.api.auth.identity_cache import IdentityCache
+from dashwright.api.auth.login_throttle import LoginThrottle
 from dashwright.api.auth.passwords import Passwords
 from dashwright.api.auth.schemes import Schemes
 from dashwright.api.domain.access import permissions_of
@@ -111,9 +111,9 @@ async def accounts(passwords: Passwords) -> Accounts:
 
 @pytest.fixture
 def authenticator(accounts: Accounts, passwords: Passwords) -> Schemes:
-    memory = Memory(Clock())
+    memory = IdentityCache(Clock())
     memory.begin()
-    return Schemes({"basic": BasicAuthenticator(accounts, passwords, Throttle())}, accounts, memory)
+    return Schemes({"basic": BasicAuthenticator(accounts, passwords, LoginThrottle())}, accounts, memory)
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ from dashwright.api.auth import passwords as password_hashes
 from dashwright.api.auth.basic import BasicAuthenticator
 from dashwright.api.auth.bearer import BearerAuthenticator
 from dashwright.api.auth.hashing import KeyHashes
-from dashwright.api.auth.identity_cache import Memory
-from dashwright.api.auth.login_throttle import Throttle
+from dashwright.api.auth.identity_cache import IdentityCache
+from dashwright.api.auth.login_throttle import LoginThrottle
 from dashwright.api.auth.passwords import Passwords
-from dashwright.api.auth.ttl_cache import Expiring
+from dashwright.api.auth.ttl_cache import TtlCache
 from dashwright.api.http.authentication import NOT_A_MEMBER, Credentials
 from dashwright.common.clock import Clock
 from dashwright.common.errors import TooManyRequests, Unauthorized, Unavailable
@@ -43,7 +43,7 @@ class Time:
 def passing(monkeypatch: pytest.MonkeyPatch) -> Time:
     """Time as the authenticator's memory sees it."""
     time = Time()
-    monkeypatch.setattr(module, "Expiring", lambda size, seconds: Expiring(size, seconds, time))
+    monkeypatch.setattr(module, "TtlCache", lambda size, seconds: TtlCache(size, seconds, time))
     return time
 
 
@@ -69,12 +69,12 @@ def counted() -> Iterator[Counted]:
 
 
 @pytest.fixture
-def throttle() -> Throttle:
-    return Throttle(3)
+def throttle() -> LoginThrottle:
+    return LoginThrottle(3)
 
 
 @pytest.fixture
-def authenticator(accounts: Accounts, counted: Counted, throttle: Throttle, passing: Time) -> BasicAuthenticator:
+def authenticator(accounts: Accounts, counted: Counted, throttle: LoginThrottle, passing: Time) -> BasicAuthenticator:
     return BasicAuthenticator(accounts, counted, throttle)
 
 
@@ -176,7 +176,7 @@ async def test_guessing_locks_out_who_guesses_and_nobody_else(authenticator: Bas
     await refuse(authenticator, "ann", "other")
 
 
-async def test_who_logged_in_lately_is_not_locked_out(authenticator: BasicAuthenticator, throttle: Throttle) -> None:
+async def test_who_logged_in_lately_is_not_locked_out(authenticator: BasicAuthenticator, throttle: LoginThrottle) -> None:
     """Behind one address with somebody who guesses at their login, they go on working."""
     assert await ask(authenticator, "ann", "pw") == "Admin"
     for password in ("a", "b", "c", "d"):
@@ -185,7 +185,9 @@ async def test_who_logged_in_lately_is_not_locked_out(authenticator: BasicAuthen
     assert await ask(authenticator, "ann", "pw") == "Admin"
 
 
-async def test_a_login_in_use_elsewhere_cannot_be_guessed_at_without_end(authenticator: BasicAuthenticator, throttle: Throttle) -> None:
+async def test_a_login_in_use_elsewhere_cannot_be_guessed_at_without_end(
+    authenticator: BasicAuthenticator, throttle: LoginThrottle
+) -> None:
     """That its owner was let in at their address does not let in the right guess at one that is refused."""
     assert await ask(authenticator, "ann", "pw", address=THERE) == "Admin"
     for password in ("a", "b", "c", "pw"):
@@ -206,7 +208,7 @@ async def test_one_credential_at_many_requests_at_once_is_one_attempt(authentica
 
 
 async def test_failures_by_login_and_by_mail_are_of_one_account(
-    authenticator: BasicAuthenticator, accounts: Accounts, throttle: Throttle
+    authenticator: BasicAuthenticator, accounts: Accounts, throttle: LoginThrottle
 ) -> None:
     """Another name for the same account is no new start."""
     accounts.aliases["ann@example.org"] = "ann"
@@ -216,7 +218,7 @@ async def test_failures_by_login_and_by_mail_are_of_one_account(
     await refuse(authenticator, "ann@example.org", "pw")
 
 
-async def test_refused_attempts_are_not_counted(authenticator: BasicAuthenticator, throttle: Throttle) -> None:
+async def test_refused_attempts_are_not_counted(authenticator: BasicAuthenticator, throttle: LoginThrottle) -> None:
     """A script with an old password spoils its own login, not its whole address."""
     for number in range(40):
         await refuse(authenticator, "ann", f"old {number}")
@@ -267,12 +269,12 @@ async def test_a_hash_that_cannot_be_replaced_lets_in_all_the_same(
 @pytest.fixture
 async def tokens() -> AsyncIterator[BearerAuthenticator]:
     hashes, clock = KeyHashes(), Clock()
-    yield BearerAuthenticator(Keys(), hashes, Throttle(), Memory(clock), clock)
+    yield BearerAuthenticator(Keys(), hashes, LoginThrottle(), IdentityCache(clock), clock)
     hashes.close()
 
 
 async def test_a_token_may_stand_where_a_password_does(
-    accounts: Accounts, counted: Counted, throttle: Throttle, tokens: BearerAuthenticator
+    accounts: Accounts, counted: Counted, throttle: LoginThrottle, tokens: BearerAuthenticator
 ) -> None:
     """Behind the login api_key, also where passwords are not taken at all; then nothing tells whether one would fit."""
     for is_open in (True, False):
@@ -321,7 +323,7 @@ async def test_only_so_many_passwords_are_checked_at_once(monkeypatch: pytest.Mo
 def test_a_memory_holds_what_is_fresh_and_never_more_than_its_size(steps: list[tuple[int, int]]) -> None:
     """Against a plain dict with times: nothing stale is given, nothing fresh among the newest is lost, the bound holds."""
     time = Time()
-    memory: Expiring[int, float] = Expiring(3, 5.0, time)
+    memory: TtlCache[int, float] = TtlCache(3, 5.0, time)
     written: dict[int, float] = {}
     for key, wait in steps:
         time.now += wait

@@ -10,8 +10,8 @@ from structlog.testing import capture_logs
 from dashwright.api.auth import key_material
 from dashwright.api.auth.bearer import BearerAuthenticator
 from dashwright.api.auth.hashing import KeyHashes
-from dashwright.api.auth.identity_cache import Memory
-from dashwright.api.auth.login_throttle import Throttle
+from dashwright.api.auth.identity_cache import IdentityCache
+from dashwright.api.auth.login_throttle import LoginThrottle
 from dashwright.api.http.authentication import Credentials
 from dashwright.common.clock import Clock
 from dashwright.common.errors import TooManyRequests, Unauthorized
@@ -72,8 +72,8 @@ class Door:
 
     keys: Keys
     hashes: Counted
-    throttle: Throttle
-    memory: Memory
+    throttle: LoginThrottle
+    memory: IdentityCache
     clock: Now
     bearer: BearerAuthenticator
 
@@ -82,7 +82,7 @@ class Door:
         material = key_material.read(text)
         assert material is not None
         stored = key_material.stored(material.secret, material.salt)
-        if isinstance(material, key_material.LegacyKey):
+        if isinstance(material, key_material.LegacyKeyMaterial):
             identity = Identity("api-key:3", material.name, material.org_id, Role.VIEWER, kind=Caller.API_KEY, key_id=3)
             self.keys.names[(material.org_id, material.name)] = replace(Key(stored, identity), **changes)  # type: ignore[arg-type]
         else:
@@ -105,9 +105,9 @@ class Door:
 @pytest.fixture
 async def door() -> AsyncIterator[Door]:
     clock = Now()
-    memory = Memory(clock)
+    memory = IdentityCache(clock)
     memory.begin()
-    keys, hashes, throttle = Keys(), Counted(), Throttle(1)
+    keys, hashes, throttle = Keys(), Counted(), LoginThrottle(1)
     yield Door(keys, hashes, throttle, memory, clock, BearerAuthenticator(keys, hashes, throttle, memory, clock))
     hashes.close()
 

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from tests.signer import SIGNER
 
-from dashwright.api.workers.repository_probe import RepositoryProbe
-from dashwright.api.workers.repository_worker import RepositoryWorker, due, late
+from dashwright.api.workers.repository_client import RepositoryClient, due, late
+from dashwright.api.workers.repository_health import RepositoryHealthClient
 from dashwright.common.clock import Clock
 from dashwright.common.errors import Conflict, DeadlineExceeded
 from dashwright.common.messaging.memory import MemoryBroker
@@ -14,13 +14,13 @@ from dashwright.common.messaging.rpc import RpcClient
 
 
 @pytest.fixture
-def worker() -> RepositoryWorker:
+def worker() -> RepositoryClient:
     broker = MemoryBroker()
     rpc = RpcClient(broker, SIGNER)
-    return RepositoryWorker(None, broker, rpc, RepositoryProbe(broker, rpc, Clock()))  # type: ignore[arg-type]
+    return RepositoryClient(None, broker, rpc, RepositoryHealthClient(broker, rpc, Clock()))  # type: ignore[arg-type]
 
 
-async def test_what_nobody_waits_for_any_more_goes_on(worker: RepositoryWorker) -> None:
+async def test_what_nobody_waits_for_any_more_goes_on(worker: RepositoryClient) -> None:
     """Whoever asked is told to look; the record comes when it is done."""
     may_end, recorded = asyncio.Event(), asyncio.Event()
 
@@ -35,7 +35,7 @@ async def test_what_nobody_waits_for_any_more_goes_on(worker: RepositoryWorker) 
         await recorded.wait()
 
 
-async def test_who_goes_ends_no_change(worker: RepositoryWorker) -> None:
+async def test_who_goes_ends_no_change(worker: RepositoryClient) -> None:
     """A client that breaks off leaves a commit that is on its way, and its record."""
     begun, may_end, recorded = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
@@ -54,7 +54,7 @@ async def test_who_goes_ends_no_change(worker: RepositoryWorker) -> None:
         await recorded.wait()
 
 
-async def test_in_time_it_is_as_if_it_were_waited_for(worker: RepositoryWorker) -> None:
+async def test_in_time_it_is_as_if_it_were_waited_for(worker: RepositoryClient) -> None:
     """What it answers, and what it raises."""
 
     async def change() -> int:

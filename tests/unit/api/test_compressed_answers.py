@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.compression import LEAST, coding_of
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, Route
 from dashwright.api.http.zstd import zstd
 
@@ -40,8 +40,8 @@ def test_the_coding_is_the_one_that_the_client_likes_best(accept: str, coding: s
     assert coding_of(accept) == coding
 
 
-def route(answer: Answer) -> list[Route]:
-    async def handle(_: Call) -> Answer:
+def route(answer: Response) -> list[Route]:
+    async def handle(_: Call) -> Response:
         return answer
 
     return [Route("GET", "/api/text", handle, PUBLIC)]
@@ -56,7 +56,7 @@ async def pieces() -> AsyncIterator[bytes]:
 @pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
 async def test_what_is_compressed_is_the_whole_body(serve: Serve, coding: str, *, is_streamed: bool) -> None:
     """At once or in pieces; caches learn that it depends on the request."""
-    answer = Answer(200, pieces() if is_streamed else TEXT, "text/plain", {"Vary": "Accept"}, may_compress=True)
+    answer = Response(200, pieces() if is_streamed else TEXT, "text/plain", {"Vary": "Accept"}, may_compress=True)
     client = (await serve(route(answer))).client
     async with client.get("/api/text", headers={"Accept-Encoding": coding}, auto_decompress=False) as response:
         packed = await response.read()
@@ -68,14 +68,14 @@ async def test_what_is_compressed_is_the_whole_body(serve: Serve, coding: str, *
 @pytest.mark.parametrize(
     ("answer", "accept", "varies"),
     [
-        (Answer(200, TEXT, "text/plain"), "gzip", False),
-        (Answer(200, TEXT[: LEAST - 1], "text/plain", may_compress=True), "gzip", True),
-        (Answer(200, TEXT, "text/plain", may_compress=True), "br", True),
-        (Answer(304, may_compress=True), "gzip", True),
+        (Response(200, TEXT, "text/plain"), "gzip", False),
+        (Response(200, TEXT[: LEAST - 1], "text/plain", may_compress=True), "gzip", True),
+        (Response(200, TEXT, "text/plain", may_compress=True), "br", True),
+        (Response(304, may_compress=True), "gzip", True),
     ],
     ids=["not to be compressed", "short", "no common coding", "empty"],
 )
-async def test_other_answers_stay_as_they_are(serve: Serve, answer: Answer, accept: str, *, varies: bool) -> None:
+async def test_other_answers_stay_as_they_are(serve: Serve, answer: Response, accept: str, *, varies: bool) -> None:
     """Those that gain nothing, and those that may not."""
     client = (await serve(route(answer))).client
     async with client.get("/api/text", headers={"Accept-Encoding": accept}, auto_decompress=False) as response:
@@ -95,7 +95,7 @@ async def test_a_compressed_stream_is_closed_with_its_source(serve: Serve) -> No
         finally:
             closed.append(True)
 
-    client = (await serve(route(Answer(200, broken(), "text/plain", may_compress=True)))).client
+    client = (await serve(route(Response(200, broken(), "text/plain", may_compress=True)))).client
     with pytest.raises(Exception, match=r"payload|disconnected"):
         async with client.get("/api/text", headers={"Accept-Encoding": "gzip"}, auto_decompress=False) as response:
             await response.read()

@@ -6,9 +6,9 @@ import pytest
 from aiohttp import ClientSession
 
 from dashwright.api.http.addresses import Addresses
-from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.authentication import Credentials
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import SIGNED_IN, Route
 from dashwright.api.http.server import Server
 from dashwright.common.identity import Identity, Role
@@ -29,8 +29,8 @@ class Recorder:
         return identity
 
 
-async def address(call: Call) -> Answer:
-    return json_answer({"address": call.address})
+async def address(call: Call) -> Response:
+    return json_response({"address": call.address})
 
 
 ROUTE = Route("GET", "/api/x", address, SIGNED_IN)

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.dispatch import Dispatcher
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, Route, Segment, parse
 from dashwright.common.errors import BadRequest, MethodNotAllowed, NotFound
 
 Found = tuple[str, dict[str, str]]
 
 
-async def handler(_: Call) -> Answer:
-    return Answer()
+async def handler(_: Call) -> Response:
+    return Response()
 
 
 def matched(template: Sequence[Segment], segments: Sequence[str], slash: bool) -> dict[str, str] | None:

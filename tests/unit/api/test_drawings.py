@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from dashwright.api.workers.pictures import Drawings
+from dashwright.api.workers.picture_client import PictureClient
 from dashwright.common.errors import TooManyRequests
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient
@@ -33,7 +33,7 @@ async def test_one_organization_leaves_room_for_others() -> None:
     """Whose data sources are slow waits alone; what is done makes room again."""
     slow = Slow()
     broker = SimpleNamespace(topology=SimpleNamespace(pictures="pictures"))
-    drawings = Drawings(cast("Broker", broker), cast("RpcClient", slow))
+    drawings = PictureClient(cast("Broker", broker), cast("RpcClient", slow))
     async with asyncio.TaskGroup() as group:
         drawn = [group.create_task(drawings.draw("{}", Drawing(), QueryContext(org_id=1))) for _ in range(3)]
         await asyncio.sleep(0)

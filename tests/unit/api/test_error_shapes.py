@@ -7,8 +7,8 @@ import pytest
 
 from dashwright.api.domain import submissions
 from dashwright.api.http.denial import denied
-from dashwright.api.http.errors import error_answer
-from dashwright.api.http.shapes import Shape
+from dashwright.api.http.errors import error_response
+from dashwright.api.http.shapes import ErrorShape
 from dashwright.common.errors import (
     Cause,
     Conflict,
@@ -25,7 +25,7 @@ from dashwright.common.errors import (
 )
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
-CLASSIC, STATUS = Shape.CLASSIC, Shape.STATUS
+CLASSIC, STATUS = ErrorShape.CLASSIC, ErrorShape.STATUS
 
 
 def failure(message: str, code: int, **members: Any) -> dict[str, Any]:
@@ -139,10 +139,10 @@ GOLDEN = [
 
 @pytest.mark.parametrize(("error", "shape", "status", "body", "headers"), GOLDEN)
 def test_an_error_has_exactly_this_shape(
-    error: DashwrightError, shape: Shape, status: int, body: dict[str, Any], headers: dict[str, str]
+    error: DashwrightError, shape: ErrorShape, status: int, body: dict[str, Any], headers: dict[str, str]
 ) -> None:
     """Clients read these members and no others; a failure of ours shows a trace id and nothing of its cause."""
-    answer = error_answer(error, shape, TRACE)
+    answer = error_response(error, shape, TRACE)
     assert isinstance(answer.body, bytes)
     assert (answer.status, orjson.loads(answer.body), answer.headers) == (status, body, headers)
 
@@ -150,21 +150,21 @@ def test_an_error_has_exactly_this_shape(
 @pytest.mark.parametrize("error", [DashwrightError("ours"), Unavailable("away"), DeadlineExceeded("late")])
 def test_a_prescribed_text_covers_every_failure_of_ours(error: DashwrightError) -> None:
     """Where the interface gives the text of a failure, it is 500 with that text, whichever part failed."""
-    answer = error_answer(error, CLASSIC, TRACE, failure="Failed to list api keys")
+    answer = error_response(error, CLASSIC, TRACE, failure="Failed to list api keys")
     assert isinstance(answer.body, bytes)
     assert (answer.status, orjson.loads(answer.body)["message"]) == (500, "Failed to list api keys")
 
 
 def test_a_prescribed_text_leaves_the_callers_faults_alone() -> None:
     """The caller still learns what they did wrong."""
-    assert error_answer(NotFound("none"), CLASSIC, TRACE, failure="Failed").status == 404
+    assert error_response(NotFound("none"), CLASSIC, TRACE, failure="Failed").status == 404
 
 
 @pytest.mark.parametrize("count", [1, 20, 21, 1000])
 def test_a_refusal_shows_twenty_causes_and_counts_the_others(count: int) -> None:
     """A client learns enough to correct its request; the response stays small whatever was sent."""
     error = submissions.invalid([Cause(f"[{index}].action", "FieldValueRequired", "Required value") for index in range(count)])
-    answer = error_answer(error, STATUS, TRACE)
+    answer = error_response(error, STATUS, TRACE)
     assert isinstance(answer.body, bytes)
     assert len(answer.body) < 5000
     status = orjson.loads(answer.body)

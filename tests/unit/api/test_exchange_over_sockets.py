@@ -13,9 +13,9 @@ from pydantic import BaseModel, Field
 from structlog.contextvars import get_contextvars
 from structlog.testing import capture_logs
 
-from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.decoding import STEP, TAKEN
+from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Permission, Route
 from dashwright.api.http.server import Limits
 from dashwright.api.http.zstd import zstd
@@ -32,21 +32,21 @@ class Panel(BaseModel):
     width: int = 12
 
 
-async def who(call: Call) -> Answer:
+async def who(call: Call) -> Response:
     identity = call.identity
-    return json_answer({"login": identity.login, "org": identity.org_id, "role": identity.role, "parameters": dict(call.parameters)})
+    return json_response({"login": identity.login, "org": identity.org_id, "role": identity.role, "parameters": dict(call.parameters)})
 
 
-async def echo(call: Call) -> Answer:
-    return Answer(200, await call.body(), "application/octet-stream")
+async def echo(call: Call) -> Response:
+    return Response(200, await call.body(), "application/octet-stream")
 
 
-async def titled(call: Call) -> Answer:
-    return json_answer(await call.model(Panel))
+async def titled(call: Call) -> Response:
+    return json_response(await call.model(Panel))
 
 
-async def anything(call: Call) -> Answer:
-    return json_answer(await call.json())
+async def anything(call: Call) -> Response:
+    return json_response(await call.json())
 
 
 ROUTES = [
@@ -191,11 +191,11 @@ async def test_others_are_served_while_a_body_is_unpacked(serve: Serve) -> None:
             turns += 1
             await asyncio.sleep(0)
 
-    async def counted(call: Call) -> Answer:
+    async def counted(call: Call) -> Response:
         other = asyncio.create_task(turning())
         await call.body()
         other.cancel()
-        return json_answer({"turns": turns})
+        return json_response({"turns": turns})
 
     route = Route("POST", "/api/counted", counted, PUBLIC, body_limit=50 * STEP)
     client = (await serve([route])).client
@@ -265,10 +265,10 @@ async def test_each_request_is_one_line_with_its_context(serve: Serve) -> None:
     """The access log names the route, not the query, and handlers log within the request's context and trace."""
     seen: dict[str, Any] = {}
 
-    async def look(_: Call) -> Answer:
+    async def look(_: Call) -> Response:
         trace = tracing.current()
         seen.update(get_contextvars(), trace_id=trace.trace_id if trace else None)
-        return Answer(204)
+        return Response(204)
 
     client = (await serve([Route("GET", "/api/look/{uid}", look, SIGNED_IN)])).client
     headers = {"Authorization": ANN, "X-Request-Id": "r1", "traceparent": f"00-{'a' * 32}-{'b' * 16}-01"}
@@ -284,7 +284,7 @@ async def test_each_request_is_one_line_with_its_context(serve: Serve) -> None:
 async def test_a_failure_of_ours_shows_a_trace_id_and_logs_the_stack(serve: Serve) -> None:
     """The caller can report it, and learns nothing of the inside."""
 
-    async def fail(_: Call) -> Answer:
+    async def fail(_: Call) -> Response:
         raise RuntimeError("the password is hunter2")
 
     client = (await serve([Route("GET", "/api/fail", fail, PUBLIC), Route("GET", "/apis/fail", fail, PUBLIC)])).client
@@ -301,10 +301,10 @@ async def test_a_failure_of_ours_shows_a_trace_id_and_logs_the_stack(serve: Serv
 async def test_a_handlers_error_keeps_its_status_and_prescribed_text(serve: Serve) -> None:
     """503 invites a retry, except where the interface prescribes a text."""
 
-    async def away(_: Call) -> Answer:
+    async def away(_: Call) -> Response:
         raise Unavailable("The database is away; try again", retry_after=4)
 
-    async def none(_: Call) -> Answer:
+    async def none(_: Call) -> Response:
         raise NotFound("no such key")
 
     routes = [
@@ -324,12 +324,12 @@ async def test_a_request_over_its_time_is_504_in_shape(serve: Serve) -> None:
     """A handler that never answers is cancelled at the limit; the caller hears why."""
     cancelled = asyncio.Event()
 
-    async def hang(_: Call) -> Answer:
+    async def hang(_: Call) -> Response:
         try:
             await asyncio.Event().wait()
         finally:
             cancelled.set()
-        return Answer()
+        return Response()
 
     routes = [Route("GET", "/api/hang", hang, PUBLIC), Route("GET", "/apis/hang", hang, PUBLIC)]
     client = (await serve(routes, Limits(request_seconds=0.02, drain_seconds=1))).client
@@ -357,10 +357,10 @@ async def test_a_stop_lets_a_running_request_finish(serve: Serve) -> None:
     """No answer that has begun to be worked for is lost at a stop."""
     entered, release = asyncio.Event(), asyncio.Event()
 
-    async def slow(_: Call) -> Answer:
+    async def slow(_: Call) -> Response:
         entered.set()
         await release.wait()
-        return json_answer({"done": True})
+        return json_response({"done": True})
 
     gateway = await serve([Route("GET", "/api/slow", slow, PUBLIC)])
     asking = asyncio.create_task(got(gateway.client, "/api/slow"))
@@ -376,8 +376,8 @@ async def test_a_stop_lets_a_running_request_finish(serve: Serve) -> None:
 async def test_a_stop_takes_in_a_body_that_is_on_its_way(serve: Serve) -> None:
     """A client that still sends is answered; its connection ends with that."""
 
-    async def measure(call: Call) -> Answer:
-        return json_answer({"bytes": len(await call.body())})
+    async def measure(call: Call) -> Response:
+        return json_response({"bytes": len(await call.body())})
 
     gateway = await serve([Route("POST", "/api/measure", measure, PUBLIC)])
     reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
@@ -410,11 +410,11 @@ async def test_a_client_that_goes_cancels_no_handler(serve: Serve) -> None:
     """What a handler writes, it writes to the end, whoever still listens."""
     entered, release, finished = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-    async def write(_: Call) -> Answer:
+    async def write(_: Call) -> Response:
         entered.set()
         await release.wait()
         finished.set()
-        return Answer(204)
+        return Response(204)
 
     gateway = await serve([Route("POST", "/api/write", write, PUBLIC)])
     _, writer = await asyncio.open_connection("127.0.0.1", gateway.port)

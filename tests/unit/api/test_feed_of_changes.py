@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.api.changes.buffer import Ring
+from dashwright.api.changes.buffer import ChangeBuffer
 from dashwright.api.changes.cursor import Cursor, Wake
-from dashwright.api.changes.timers import BOOKMARK_SECONDS, GRACE_SECONDS, Turns
+from dashwright.api.changes.timers import BOOKMARK_SECONDS, GRACE_SECONDS, WatchTimers
 from dashwright.api.resources.watching.transitions import told
 from dashwright.common.identity import Identity, Role
 from dashwright.common.kinds.registry import DASHBOARD
@@ -28,15 +28,15 @@ def change(version: int, happened: str = "ADDED", new: State | None = None, old:
     return Change(version, DASHBOARD, DASHBOARD.group, "default", f"d{version}", uid, happened, new or state(), old, None, None)
 
 
-class Half:
-    """A half of the feed that stands still."""
+class IdleStream:
+    """A change stream without changes."""
 
     boundary = 0
 
 
 def cursor() -> Cursor:
-    half: Any = Half()
-    return Cursor(half, DASHBOARD, "default", None, SOMEBODY)
+    stream: Any = IdleStream()
+    return Cursor(stream, DASHBOARD, "default", None, SOMEBODY)
 
 
 @given(
@@ -47,7 +47,7 @@ def cursor() -> Cursor:
 )
 def test_a_ring_holds_all_or_says_that_it_does_not(steps: list[int], most: int, version: int, until: int) -> None:
     """Never a part of what came after a version: it has every change above it, or answers None."""
-    ring, versions = Ring(changes=most), [sum(steps[: index + 1]) for index in range(len(steps))]
+    ring, versions = ChangeBuffer(changes=most), [sum(steps[: index + 1]) for index in range(len(steps))]
     for each in versions:
         ring.append(change(each))
     held = ring.after(version, until=until)
@@ -60,7 +60,7 @@ def test_a_ring_holds_all_or_says_that_it_does_not(steps: list[int], most: int, 
 
 def test_a_ring_holds_so_many_bytes() -> None:
     """Large changes push out more of the older ones."""
-    ring = Ring(size=10_000)
+    ring = ChangeBuffer(size=10_000)
     for version in range(1, 6):
         ring.append(change(version))
     ring.append(change(6, new=state(size=9_000)))
@@ -107,7 +107,7 @@ async def test_a_waiting_watcher_is_woken_once_for_all_reasons() -> None:
 @pytest.mark.looptime
 async def test_bookmarks_come_each_minute() -> None:
     """To those who want them, not to all in the same second."""
-    turns, wanting, not_wanting = Turns(), [cursor() for _ in range(BOOKMARK_SECONDS)], cursor()
+    turns, wanting, not_wanting = WatchTimers(), [cursor() for _ in range(BOOKMARK_SECONDS)], cursor()
     for each in wanting:
         turns.add(each, seconds=1000, bookmarks=True)
     turns.add(not_wanting, seconds=1000, bookmarks=False)
@@ -125,7 +125,7 @@ async def test_bookmarks_come_each_minute() -> None:
 @pytest.mark.looptime
 async def test_a_watcher_is_told_when_its_time_is_up_and_broken_off_if_it_stays() -> None:
     """A client that takes nothing in does not keep its place for ever; one that has gone is not touched."""
-    turns, staying, gone = Turns(), cursor(), cursor()
+    turns, staying, gone = WatchTimers(), cursor(), cursor()
     for each in (staying, gone):
         turns.add(each, seconds=5, bookmarks=False)
     stuck = asyncio.create_task(asyncio.Event().wait())

@@ -2,13 +2,13 @@
 
 import pytest
 
-from dashwright.api.http.upload_budget import Holding
+from dashwright.api.http.upload_budget import UploadBudget
 from dashwright.common.errors import TooManyRequests
 
 
 def test_one_network_holds_its_share_and_no_more() -> None:
     """Also by several requests; another network has room."""
-    holding = Holding(10, 6)
+    holding = UploadBudget(10, 6)
     with holding.of("192.0.2.1") as keep, holding.of("192.0.2.1") as keep_more, holding.of("192.0.2.2") as keep_other:
         keep(4)
         keep_more(2)
@@ -19,7 +19,7 @@ def test_one_network_holds_its_share_and_no_more() -> None:
 
 def test_all_together_hold_so_much() -> None:
     """Whatever network asks for more is refused."""
-    holding = Holding(10, 6)
+    holding = UploadBudget(10, 6)
     with holding.of("192.0.2.1") as keep, holding.of("192.0.2.2") as keep_other:
         keep(6)
         keep_other(4)
@@ -29,7 +29,7 @@ def test_all_together_hold_so_much() -> None:
 
 def test_what_is_done_leaves_its_room() -> None:
     """Also what was refused, or failed."""
-    holding = Holding(10, 10)
+    holding = UploadBudget(10, 10)
     for _ in range(3):
         with holding.of("2001:db8::1") as keep:
             keep(10)

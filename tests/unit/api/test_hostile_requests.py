@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Route
 
 from .conftest import Serve
@@ -16,12 +16,12 @@ from .conftest import Serve
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-async def echo(call: Call) -> Answer:
-    return json_answer({"body": await call.json(), "query": list(call.query.items())})
+async def echo(call: Call) -> Response:
+    return json_response({"body": await call.json(), "query": list(call.query.items())})
 
 
-async def fine(_: Call) -> Answer:
-    return json_answer({"fine": True})
+async def fine(_: Call) -> Response:
+    return json_response({"fine": True})
 
 
 ROUTES = [
@@ -128,12 +128,12 @@ async def test_a_body_that_breaks_off_ends_its_handler(serve: Serve) -> None:
     """A handler that waits for a body is released when the client goes."""
     ended = asyncio.Event()
 
-    async def read(call: Call) -> Answer:
+    async def read(call: Call) -> Response:
         try:
             await call.body()
         finally:
             ended.set()
-        return Answer()
+        return Response()
 
     port = (await serve([Route("POST", "/api/read", read, PUBLIC)])).port
     _, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.api.auth.identity_cache import Memory
+from dashwright.api.auth.identity_cache import IdentityCache
 from dashwright.common.clock import Clock
 from dashwright.common.identity import Caller, Identity, Role
 
@@ -40,17 +40,17 @@ def time() -> Time:
 
 
 @pytest.fixture
-def memory(time: Time) -> Memory:
-    started = Memory(time, size=3, seconds=5, monotonic=time)
+def memory(time: Time) -> IdentityCache:
+    started = IdentityCache(time, size=3, seconds=5, monotonic=time)
     started.begin()
     return started
 
 
-def remember(memory: Memory, name: bytes, identity: Identity) -> None:
+def remember(memory: IdentityCache, name: bytes, identity: Identity) -> None:
     memory.put(name, identity, epoch=memory.epoch)
 
 
-def test_an_identity_is_remembered_for_seconds(memory: Memory, time: Time) -> None:
+def test_an_identity_is_remembered_for_seconds(memory: IdentityCache, time: Time) -> None:
     """Not longer, however often it is asked for."""
     remember(memory, b"a", user(1))
     for now, is_known in ((1000, True), (1004.9, True), (1005, False)):
@@ -59,7 +59,7 @@ def test_an_identity_is_remembered_for_seconds(memory: Memory, time: Time) -> No
     assert len(memory) == 0
 
 
-def test_a_key_that_expires_while_it_is_remembered_is_out(memory: Memory, time: Time) -> None:
+def test_a_key_that_expires_while_it_is_remembered_is_out(memory: IdentityCache, time: Time) -> None:
     """The second it expires it is not known any more: the look-up that follows says why."""
     remember(memory, b"a", token(1, 2, expires_at=1002))
     time.at = 1001.9
@@ -83,7 +83,7 @@ def test_a_key_that_expires_while_it_is_remembered_is_out(memory: Memory, time: 
 )
 def test_forgetting_a_subject_takes_all_that_stands_on_it(time: Time, subject: str, left: set[bytes]) -> None:
     """A user, a key, an organization: whoever came by it is looked up anew, nobody else."""
-    memory = Memory(time)
+    memory = IdentityCache(time)
     memory.begin()
     known = {b"user": user(1), b"token": token(3, 7), b"other": user(2), b"org": user(5, org_id=2)}
     for name, identity in known.items():
@@ -92,7 +92,7 @@ def test_forgetting_a_subject_takes_all_that_stands_on_it(time: Time, subject: s
     assert {name for name in known if memory.get(name)} == left
 
 
-def test_what_was_looked_up_before_is_not_remembered_after(memory: Memory) -> None:
+def test_what_was_looked_up_before_is_not_remembered_after(memory: IdentityCache) -> None:
     """Whatever was forgotten meanwhile: the answer on its way may tell of the time before."""
     for forget in (partial(memory.forget, "user:9"), memory.forget_all, memory.begin):
         epoch = memory.epoch
@@ -103,7 +103,7 @@ def test_what_was_looked_up_before_is_not_remembered_after(memory: Memory) -> No
 
 def test_nothing_is_remembered_while_changes_are_not_heard(time: Time) -> None:
     """Neither before listening began nor after it was lost; when it begins again, nothing of before is left."""
-    memory = Memory(time)
+    memory = IdentityCache(time)
     remember(memory, b"a", user(1))
     assert memory.get(b"a") is None
     memory.begin()
@@ -118,7 +118,7 @@ def test_nothing_is_remembered_while_changes_are_not_heard(time: Time) -> None:
     assert memory.last_known(b"a") is None
 
 
-def test_whom_it_knew_when_hearing_ended_is_told_for_the_rest_of_their_seconds(memory: Memory, time: Time) -> None:
+def test_whom_it_knew_when_hearing_ended_is_told_for_the_rest_of_their_seconds(memory: IdentityCache, time: Time) -> None:
     """To those who cannot look; a look, or a change made here, ends it."""
     for name in (b"a", b"b", b"c"):
         remember(memory, name, user(ord(name)))
@@ -145,7 +145,7 @@ def test_whom_it_knew_when_hearing_ended_is_told_for_the_rest_of_their_seconds(m
 def test_the_index_of_subjects_is_that_of_the_entries(steps: list[tuple[str, int | str, int]]) -> None:
     """Against a plain dict: what is forgotten is gone, the bound holds, and the index keeps nothing that is not there."""
     time = Time()
-    memory = Memory(time, size=3, seconds=5, monotonic=time)
+    memory = IdentityCache(time, size=3, seconds=5, monotonic=time)
     memory.begin()
     for what, which, number in steps:
         if what == "put":

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.api.auth.key_material import LONGEST, LegacyKey, Token, checksum, is_stored, new_token, read, stored
+from dashwright.api.auth.key_material import LONGEST, LegacyKeyMaterial, TokenMaterial, checksum, is_stored, new_token, read, stored
 
 DOCUMENTED = "eyJrIjoiVjFxTHZ6dGdPSjg5Um92MjN1RlhjMkNqYkZUbm9jYkwiLCJuIjoiZ3JhZmFuYSIsImlkIjoxfQ=="
 
@@ -55,7 +55,7 @@ def test_a_password_of_an_imported_database_is_kept_by_the_same_function() -> No
 
 def test_a_legacy_key_names_its_organization_and_itself() -> None:
     """The name is the salt and the way to the row."""
-    assert read(DOCUMENTED) == LegacyKey("V1qLvztgOJ89Rov23uFXc2CjbFTnocbL", "grafana", 1)
+    assert read(DOCUMENTED) == LegacyKeyMaterial("V1qLvztgOJ89Rov23uFXc2CjbFTnocbL", "grafana", 1)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_new_token_is_one_of_ours_and_never_the_same() -> None:
     for text in made:
         assert re.fullmatch(r"glsa_[0-9A-Za-z]{32}_[0-9a-f]{8}", text)
         secret, sum_of_it = text.split("_")[1:]
-        assert read(text) == Token(secret, sum_of_it)
+        assert read(text) == TokenMaterial(secret, sum_of_it)
 
 
 @given(st.one_of(st.text(max_size=80), st.binary(max_size=80).map(lambda raw: base64.b64encode(raw).decode())))
@@ -127,4 +127,4 @@ def test_reading_raises_nothing(text: str) -> None:
 )
 def test_every_legacy_key_is_read_back(secret: str, name: str, org_id: int) -> None:
     """Names are people's own: any text but NUL."""
-    assert read(legacy(k=secret, n=name, id=org_id)) == LegacyKey(secret, name, org_id)
+    assert read(legacy(k=secret, n=name, id=org_id)) == LegacyKeyMaterial(secret, name, org_id)

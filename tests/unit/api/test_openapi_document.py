@@ -11,9 +11,9 @@ from pydantic import BaseModel, PlainSerializer
 from tests.unit.api.served import routes
 
 from dashwright.api.http import docs_page
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.openapi import document
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Content, Operation, Permission, Route
 from dashwright.api.routes.description import described_api
 from dashwright.common.models.shape import Shape
@@ -26,8 +26,8 @@ class Thing(BaseModel):
     size: int | None = None
 
 
-async def handler(_: Call) -> Answer:
-    return Answer()
+async def handler(_: Call) -> Response:
+    return Response()
 
 
 def described(route: Route) -> Any:

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.origins import OriginPolicy
+from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Route
 from dashwright.common.settings import load
 
@@ -21,8 +21,8 @@ FORM = "application/x-www-form-urlencoded"
 FIREFOX_OF_2018 = "Mozilla/5.0 (X11; Linux x86_64; rv:60.0) Gecko/20100101 Firefox/60.0"
 
 
-async def done(_: Call) -> Answer:
-    return json_answer({"done": True})
+async def done(_: Call) -> Response:
+    return json_response({"done": True})
 
 
 ROUTES = [Route(method, "/api/things", done, SIGNED_IN) for method in ("POST", "GET", "PUT", "PATCH", "DELETE")]

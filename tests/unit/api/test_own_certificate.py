@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from dashwright.api import tls
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, Route
 from dashwright.common.settings import Settings, SettingsError, load
 
@@ -37,8 +37,8 @@ STRICT = ssl.VERIFY_X509_STRICT
 PARTIAL = ssl.VERIFY_X509_PARTIAL_CHAIN
 
 
-async def fine(_: Call) -> Answer:
-    return Answer(200, b"{}")
+async def fine(_: Call) -> Response:
+    return Response(200, b"{}")
 
 
 @pytest.mark.parametrize("flags", [ssl.VERIFY_DEFAULT, STRICT, PARTIAL, STRICT | PARTIAL], ids=["lax", "strict", "partial", "both"])

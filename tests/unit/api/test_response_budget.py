@@ -6,25 +6,25 @@ from contextlib import ExitStack
 
 import pytest
 
-from dashwright.api.http.answer import Answer
-from dashwright.api.http.budget import Owner, ResponseBudget
+from dashwright.api.http.budget import ResponseBudget, ResponseOwner
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, Route
 from dashwright.api.http.server import Limits
 from dashwright.common.errors import TooManyRequests, Unavailable
 
 from .conftest import Gateway, Serve
 
-ANN, ED, VIC = Owner("ann", 1), Owner("ed", 1), Owner("vic", 2)
+ANN, ED, VIC = ResponseOwner("ann", 1), ResponseOwner("ed", 1), ResponseOwner("vic", 2)
 LARGE = bytes(8 * 1024 * 1024)
 
 
-async def large(_: Call) -> Answer:
-    return Answer(200, LARGE, "application/octet-stream")
+async def large(_: Call) -> Response:
+    return Response(200, LARGE, "application/octet-stream")
 
 
-async def small(_: Call) -> Answer:
-    return Answer(200, b"small", "text/plain")
+async def small(_: Call) -> Response:
+    return Response(200, b"small", "text/plain")
 
 
 ROUTES = [Route("GET", "/api/large", large, PUBLIC), Route("GET", "/api/small", small, PUBLIC)]
@@ -38,11 +38,11 @@ def test_a_caller_has_a_quarter_and_an_organization_half() -> None:
         with pytest.raises(TooManyRequests, match="your share"), budget.hold(ANN, 1):
             pass
         held.enter_context(budget.hold(ED, 200))
-        with pytest.raises(TooManyRequests, match="your organization"), budget.hold(Owner("eve", 1), 1):
+        with pytest.raises(TooManyRequests, match="your organization"), budget.hold(ResponseOwner("eve", 1), 1):
             pass
         held.enter_context(budget.hold(VIC, 200))
-        held.enter_context(budget.hold(Owner("zoe", 3), 200))
-        with pytest.raises(Unavailable, match="RESPONSE_BYTES"), budget.hold(Owner("max", 4), 1):
+        held.enter_context(budget.hold(ResponseOwner("zoe", 3), 200))
+        with pytest.raises(Unavailable, match="RESPONSE_BYTES"), budget.hold(ResponseOwner("max", 4), 1):
             pass
     assert budget.used == 0
     with budget.hold(ANN, 200):

@@ -7,10 +7,10 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from dashwright.api.domain.actor import Actor
-from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call, user_only
 from dashwright.api.http.integers import integer_of
-from dashwright.api.http.routing import PUBLIC, SIGNED_IN, InPath, Permission, Route, Where
+from dashwright.api.http.response import Response, json_response
+from dashwright.api.http.routing import PUBLIC, SIGNED_IN, OrganizationInPath, OrganizationView, Permission, Route
 from dashwright.api.http.server import Server
 from dashwright.common.errors import DashwrightError
 from dashwright.common.identity import Identity, Role
@@ -18,7 +18,7 @@ from dashwright.common.identity import Identity, Role
 from .conftest import Account, Accounts, Serve, basic
 
 ANN, VIC = {"Authorization": basic("ann", "pw")}, {"Authorization": basic("vic", "pw")}
-IN_PATH = InPath("org_id", "orgId is invalid", "quota.bad-request")
+IN_PATH = OrganizationInPath("org_id", "orgId is invalid", "quota.bad-request")
 
 
 def be(identity: Identity, accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,8 +31,8 @@ def be(identity: Identity, accounts: Accounts, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(accounts, "find", find)
 
 
-async def told(call: Call) -> Answer:
-    return json_answer({"current": call.identity.org_id, "evaluated": call.evaluated.org_id, "role": call.evaluated.role})
+async def told(call: Call) -> Response:
+    return json_response({"current": call.identity.org_id, "evaluated": call.evaluated.org_id, "role": call.evaluated.role})
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ async def test_a_permission_is_looked_for_where_the_route_says(serve: Serve, pat
     gateway = await serve(
         [
             Route("GET", "/api/orgs/{org_id}/x", told, Permission("orgs.quotas:read", "org:id:{org_id}", IN_PATH)),
-            Route("GET", "/api/globally", told, Permission("orgs.quotas:read", where=Where.GLOBAL)),
+            Route("GET", "/api/globally", told, Permission("orgs.quotas:read", where=OrganizationView.GLOBAL)),
             Route("GET", "/api/here", told, Permission("orgs.quotas:read", "org:id:{current_org}")),
         ]
     )
@@ -110,8 +110,8 @@ async def test_any_scope_lets_in_who_holds_the_action_on_something(
             assert answer.status == status, path
 
 
-@pytest.mark.parametrize("where", [InPath("id", "bad"), InPath("", "bad")])
-def test_an_organization_of_the_path_must_be_in_the_path(where: InPath) -> None:
+@pytest.mark.parametrize("where", [OrganizationInPath("id", "bad"), OrganizationInPath("", "bad")])
+def test_an_organization_of_the_path_must_be_in_the_path(where: OrganizationInPath) -> None:
     """Found at start, not by the first caller."""
     with pytest.raises(DashwrightError, match="names no path parameter"):
         Route("GET", "/api/orgs/{org_id}", told, Permission("orgs:read", where=where))
@@ -120,8 +120,8 @@ def test_an_organization_of_the_path_must_be_in_the_path(where: InPath) -> None:
 async def test_switches_and_numbers_of_the_query(serve: Serve) -> None:
     """A switch is on by any of six spellings, twice over the first one counts; a number that is none is the default."""
 
-    async def read(call: Call) -> Answer:
-        return json_answer([call.switch("on"), call.number("page", 1, least=1, most=50)])
+    async def read(call: Call) -> Response:
+        return json_response([call.switch("on"), call.number("page", 1, least=1, most=50)])
 
     gateway = await serve([Route("GET", "/api/x", read, PUBLIC)])
     cases: list[tuple[str, list[Any]]] = [("", [False, 1])]
@@ -142,8 +142,8 @@ class Named(BaseModel):
 async def test_every_fault_of_a_body_is_one_text(serve: Serve, body: str) -> None:
     """Where the interface gives one text, no fault of a body tells more."""
 
-    async def read(call: Call) -> Answer:
-        return json_answer((await call.fields(Named, fault="bad request data", message_id="quota.bad-request")).name)
+    async def read(call: Call) -> Response:
+        return json_response((await call.fields(Named, fault="bad request data", message_id="quota.bad-request")).name)
 
     gateway = await serve([Route("PUT", "/api/x", read, PUBLIC)])
     async with gateway.client.put("/api/x", data=body.encode("latin-1")) as answer:
@@ -156,8 +156,8 @@ async def test_every_fault_of_a_body_is_one_text(serve: Serve, body: str) -> Non
 async def test_integers_of_a_path_and_their_faults(serve: Serve) -> None:
     """The fault is the route's own, plain or with an identifier."""
 
-    async def read(call: Call) -> Answer:
-        return json_answer([call.integer("id", "id is invalid"), call.integer("n", "n!", message_id="x.bad")])
+    async def read(call: Call) -> Response:
+        return json_response([call.integer("id", "id is invalid"), call.integer("n", "n!", message_id="x.bad")])
 
     gateway = await serve([Route("GET", "/api/{id}/{n}", read, PUBLIC)])
     for path, expected in (("/api/5/-1", [5, -1]), ("/api/a/1", {"message": "id is invalid"})):
@@ -170,8 +170,8 @@ async def test_integers_of_a_path_and_their_faults(serve: Serve) -> None:
 async def test_only_people_are_users(serve: Serve) -> None:
     """A token or key is told which route wants a person, and what it lacks."""
 
-    async def mine(call: Call) -> Answer:
-        return json_answer(user_only(call, lacks="user quotas"))
+    async def mine(call: Call) -> Response:
+        return json_response(user_only(call, lacks="user quotas"))
 
     gateway = await serve([Route("GET", "/api/user/quotas", mine, PUBLIC)])
     async with gateway.client.get("/api/user/quotas") as answer:
@@ -194,8 +194,10 @@ async def test_refused_changes_are_noted(authenticator: Any) -> None:
     needs = Permission("orgs:write")
     routes = [Route("PUT", "/api/x", told, needs, audit="org.update"), Route("GET", "/api/x", told, needs)]
     routes.append(Route("POST", "/api/x", told, SIGNED_IN, audit="x"))
-    routes.append(Route("DELETE", "/api/x", told, Permission("orgs:delete", where=Where.GLOBAL), audit="org.delete"))
-    routes.append(Route("PUT", "/api/x/{org}", told, Permission("orgs:write", where=InPath("org", "no number")), audit="org.update"))
+    routes.append(Route("DELETE", "/api/x", told, Permission("orgs:delete", where=OrganizationView.GLOBAL), audit="org.delete"))
+    routes.append(
+        Route("PUT", "/api/x/{org}", told, Permission("orgs:write", where=OrganizationInPath("org", "no number")), audit="org.update")
+    )
     server = Server(routes, authenticator, refusals=Noted())
     port = await server.start("127.0.0.1", 0)
     async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as client:

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.dispatch import Dispatcher
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Permission, Route
-from dashwright.api.http.shapes import Shape, shape_of
+from dashwright.api.http.shapes import ErrorShape, error_shape_of
 from dashwright.common.errors import DashwrightError
 
 
-async def handler(_: Call) -> Answer:
-    return Answer()
+async def handler(_: Call) -> Response:
+    return Response()
 
 
 @pytest.mark.parametrize("needs", [None, "dashboards:read", ()])
@@ -52,18 +52,18 @@ def test_two_routes_for_the_same_requests_are_refused() -> None:
 @pytest.mark.parametrize(
     ("path", "shape"),
     [
-        ("/apis", Shape.STATUS),
-        ("/apis/a/v1", Shape.STATUS),
-        ("/openapi/v3/apis/a/v1", Shape.STATUS),
-        ("/version", Shape.STATUS),
-        ("/api/apis", Shape.CLASSIC),
-        ("/apisx", Shape.CLASSIC),
-        ("/openapi.json", Shape.CLASSIC),
-        ("/", Shape.CLASSIC),
+        ("/apis", ErrorShape.STATUS),
+        ("/apis/a/v1", ErrorShape.STATUS),
+        ("/openapi/v3/apis/a/v1", ErrorShape.STATUS),
+        ("/version", ErrorShape.STATUS),
+        ("/api/apis", ErrorShape.CLASSIC),
+        ("/apisx", ErrorShape.CLASSIC),
+        ("/openapi.json", ErrorShape.CLASSIC),
+        ("/", ErrorShape.CLASSIC),
     ],
 )
-def test_the_error_shape_follows_the_path(path: str, shape: Shape) -> None:
+def test_the_error_shape_follows_the_path(path: str, shape: ErrorShape) -> None:
     """Kubernetes clients read a Status, all others the classic shape; a route may say otherwise."""
-    assert shape_of(path) is shape
+    assert error_shape_of(path) is shape
     assert Route("GET", path, handler, PUBLIC).error_shape is shape
-    assert Route("GET", path, handler, PUBLIC, shape=Shape.STATUS).error_shape is Shape.STATUS
+    assert Route("GET", path, handler, PUBLIC, shape=ErrorShape.STATUS).error_shape is ErrorShape.STATUS

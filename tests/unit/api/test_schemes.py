@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dashwright.api.auth.identity_cache import Memory
+from dashwright.api.auth.identity_cache import IdentityCache
 from dashwright.api.auth.schemes import Schemes
 from dashwright.api.http.authentication import Credentials
 from dashwright.common.clock import Clock
@@ -61,7 +61,7 @@ class Ear:
 @dataclass
 class Door:
     records: Records
-    memory: Memory
+    memory: IdentityCache
     ear: Ear
     schemes: Schemes
 
@@ -76,7 +76,7 @@ class Door:
 
 @pytest.fixture
 def door() -> Door:
-    records, memory, ear = Records(), Memory(Clock()), Ear()
+    records, memory, ear = Records(), IdentityCache(Clock()), Ear()
     memory.begin()
     return Door(records, memory, ear, Schemes({"test": records}, records, memory, ear))
 

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import ClientPayloadError
 
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, Route
 from dashwright.api.http.server import Limits
 
@@ -30,11 +30,11 @@ class Source:
         finally:
             self.closed.set()
 
-    async def handle(self, _: Call) -> Answer:
-        return Answer(200, self.read(), "text/plain")
+    async def handle(self, _: Call) -> Response:
+        return Response(200, self.read(), "text/plain")
 
-    async def watch(self, _: Call) -> Answer:
-        return Answer(200, self.read(), "text/plain", endless=True)
+    async def watch(self, _: Call) -> Response:
+        return Response(200, self.read(), "text/plain", endless=True)
 
 
 @pytest.fixture

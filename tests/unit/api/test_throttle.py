@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.api.auth.login_throttle import Throttle
+from dashwright.api.auth.login_throttle import LoginThrottle
 
 
 class Time:
@@ -14,14 +14,14 @@ class Time:
         return self.now
 
 
-def fail(throttle: Throttle, login: str, address: str, times: int = 1) -> None:
+def fail(throttle: LoginThrottle, login: str, address: str, times: int = 1) -> None:
     for _ in range(times):
         throttle.failed(login, address)
 
 
 def test_a_login_is_refused_where_it_failed_too_often_and_nowhere_else() -> None:
     """In any case of letters. Its owner at another address is let in, and so is another login from there."""
-    throttle = Throttle(5)
+    throttle = LoginThrottle(5)
     fail(throttle, "Ann", "10.0.0.1", 4)
     assert not throttle.refuses("ann", "10.0.0.1")
     fail(throttle, "ANN", "10.0.0.1")
@@ -33,7 +33,7 @@ def test_a_login_is_refused_where_it_failed_too_often_and_nowhere_else() -> None
 def test_the_window_begins_with_the_first_failure() -> None:
     """Failures that go on do not lengthen it."""
     time = Time()
-    throttle = Throttle(2, 300, monotonic=time)
+    throttle = LoginThrottle(2, 300, monotonic=time)
     fail(throttle, "ann", "a")
     time.now = 299
     fail(throttle, "ann", "a", 5)
@@ -45,7 +45,7 @@ def test_the_window_begins_with_the_first_failure() -> None:
 
 def test_an_address_that_tries_many_logins_is_refused_for_all() -> None:
     """Ten times what is borne of one login; the next address is not touched."""
-    throttle = Throttle(5)
+    throttle = LoginThrottle(5)
     for number in range(49):
         fail(throttle, f"u{number}", "10.0.0.1")
     assert not throttle.refuses("ann", "10.0.0.1")
@@ -57,7 +57,7 @@ def test_an_address_that_tries_many_logins_is_refused_for_all() -> None:
 
 def test_a_success_clears_its_own_count_only() -> None:
     """Who has one good login cannot wipe out the failures of their guesses."""
-    throttle = Throttle(2)
+    throttle = LoginThrottle(2)
     for login in ("ann", "bob"):
         fail(throttle, login, "a", 2)
     throttle.succeeded("bob", "a")
@@ -68,7 +68,7 @@ def test_a_success_clears_its_own_count_only() -> None:
 
 def test_an_address_nobody_knows_counts_by_login_only() -> None:
     """Behind a queue or a proxy that names nobody everybody has the same address: no budget of it may lock them all out."""
-    throttle = Throttle(2)
+    throttle = LoginThrottle(2)
     for number in range(100):
         fail(throttle, f"u{number}", "")
     assert not throttle.refuses("ann", "")
@@ -79,7 +79,7 @@ def test_an_address_nobody_knows_counts_by_login_only() -> None:
 
 def test_an_ipv6_client_is_its_network() -> None:
     """A client has 2⁶⁴ addresses to itself; an IPv4 address in IPv6 clothes is that one address."""
-    throttle = Throttle(1)
+    throttle = LoginThrottle(1)
     fail(throttle, "ann", "2001:db8::1")
     assert throttle.refuses("ann", "2001:db8::ffff:0:1%eth0")
     assert not throttle.refuses("ann", "2001:db8:0:1::1")
@@ -94,7 +94,7 @@ def test_an_ipv6_client_is_its_network() -> None:
 def test_counts_are_bounded_and_never_too_high(steps: list[tuple[str, int]]) -> None:
     """Against a plain list of failures: nobody is refused who failed less, and no more is kept than the bound."""
     time = Time()
-    throttle = Throttle(3, 10, size=3, monotonic=time)
+    throttle = LoginThrottle(3, 10, size=3, monotonic=time)
     failures: list[tuple[str, float]] = []
     for login, wait in steps:
         time.now += wait

@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, Route
 
 from .conftest import Serve
@@ -39,8 +39,8 @@ def certificate(tmp_path: Path) -> Path:
 async def test_with_a_certificate_the_gateway_speaks_https(serve: Serve, certificate: Path) -> None:
     """Kubernetes clients send credentials only there."""
 
-    async def fine(_: Call) -> Answer:
-        return Answer(200, b"{}")
+    async def fine(_: Call) -> Response:
+        return Response(200, b"{}")
 
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(certificate)

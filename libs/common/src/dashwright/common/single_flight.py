@@ -8,7 +8,7 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-class Shared(Generic[Key, Value]):
+class SingleFlight(Generic[Key, Value]):
     """Runs work under a key, and lets all who ask for that key meanwhile have its outcome. A caller that goes takes nothing from them."""
 
     def __init__(self) -> None:

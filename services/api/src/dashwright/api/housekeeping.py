@@ -23,7 +23,7 @@ _BATCH: Final = 1000
 _MOST_REMEMBERED: Final = 10_000
 
 
-class LastUsed:
+class LastUseTimes:
     """Times of last use that are not written yet, one for each key and user. What does not fit any more is not noted."""
 
     def __init__(self, database: Database, clock: Clock) -> None:

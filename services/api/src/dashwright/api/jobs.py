@@ -16,9 +16,9 @@ from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.domain.exports import demand_export
 from dashwright.api.stores import audit
-from dashwright.api.workers.panel_validation import PanelValidator
+from dashwright.api.workers.panel_validation import PanelValidationClient
 from dashwright.api.workers.queued_syncs import QueuedSyncs
-from dashwright.api.workers.repository_probe import RepositoryProbe
+from dashwright.api.workers.repository_health import RepositoryHealthClient
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.database.trial import trial
@@ -79,8 +79,8 @@ class Jobs:
         self,
         database: Database,
         relay: Relay,
-        probe: RepositoryProbe,
-        panels: PanelValidator,
+        probe: RepositoryHealthClient,
+        panels: PanelValidationClient,
         clock: Clock,
         views: Views,
         queued: QueuedSyncs,

@@ -9,14 +9,14 @@ import structlog
 
 from dashwright.api import tls
 from dashwright.api.access.permissions import Permissions
-from dashwright.api.access.policy import Guard
+from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.accounts.grants import Grants
 from dashwright.api.accounts.members import Members
 from dashwright.api.accounts.organizations import Organizations
 from dashwright.api.accounts.rights import Rights
 from dashwright.api.accounts.service_accounts import ServiceAccounts
 from dashwright.api.accounts.users import Users
-from dashwright.api.auth.authentication import Gate
+from dashwright.api.auth.authentication import Authentication
 from dashwright.api.auth.token_life import LifeLimits
 from dashwright.api.changes.feed import Feed
 from dashwright.api.classic.annotations import Annotations
@@ -27,8 +27,8 @@ from dashwright.api.classic.routes import access_rules, annotations, dashboards,
 from dashwright.api.data_sources import DataSources
 from dashwright.api.housekeeping import Cleaning, Housekeeping
 from dashwright.api.http.addresses import Addresses
-from dashwright.api.http.answer import SAFE_HEADERS
 from dashwright.api.http.origins import OriginPolicy
+from dashwright.api.http.response import SAFE_HEADERS
 from dashwright.api.http.routing import Route
 from dashwright.api.http.server import Limits, Server
 from dashwright.api.jobs import Jobs
@@ -76,11 +76,11 @@ from dashwright.api.routes import data_sources as data_source_routes
 from dashwright.api.routes import evaluations as evaluation_routes
 from dashwright.api.routes import resources as resource_routes
 from dashwright.api.stores.users import StoredPassword, ensure_first_user, server_admins
-from dashwright.api.workers.panel_validation import PanelValidator
-from dashwright.api.workers.pictures import Drawings
+from dashwright.api.workers.panel_validation import PanelValidationClient
+from dashwright.api.workers.picture_client import PictureClient
 from dashwright.api.workers.queued_syncs import QueuedSyncs
-from dashwright.api.workers.repository_probe import RepositoryProbe
-from dashwright.api.workers.repository_worker import RepositoryWorker
+from dashwright.api.workers.repository_client import RepositoryClient
+from dashwright.api.workers.repository_health import RepositoryHealthClient
 from dashwright.common import process
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -118,18 +118,18 @@ class Gateway:
         keys = secret_keys(settings)
         self._box, signer = SecretBox.of(*keys), Signer(*keys)
         refusals = RefusalBuffer(database)
-        self.gate = Gate(settings, database, clock, refusals.note_login)
+        self.gate = Authentication(settings, database, clock, refusals.note_login)
         self._rpc = RpcClient(broker, signer)
         self._relay = Relay(database, broker, signer)
-        probe = RepositoryProbe(broker, self._rpc, clock)
+        probe = RepositoryHealthClient(broker, self._rpc, clock)
         cleaning = Cleaning(database, clock, expired_token_days=settings.expired_token_days, audit_days=settings.audit_days)
         events = LastEvents(database)
         flushes = {"last_used": self.gate.last_used.flush, "refusals": refusals.flush, "last_events": events.flush}
         self._housekeeping = Housekeeping(flushes, cleaning.clean, flush_seconds=settings.last_used_seconds)
         self._feed = Feed(database)
-        guard = Guard(database, self._feed)
+        guard = AccessPolicy(database, self._feed)
         self._queued = QueuedSyncs(database)
-        panels_of_jobs, kept = PanelValidator(broker, self._rpc), settings.evaluations_kept
+        panels_of_jobs, kept = PanelValidationClient(broker, self._rpc), settings.evaluations_kept
         jobs = Jobs(database, self._relay, probe, panels_of_jobs, clock, guard, self._queued, evaluations_kept=kept)
         self._queue_submissions = QueueSubmissions(broker, jobs, self.gate.authenticator, queue_identity=settings.queue_identity)
         limits = Limits(
@@ -140,9 +140,9 @@ class Gateway:
             address_connections=settings.address_connections,
         )
         self.gate.memory.on_forgotten(self._feed.forget)
-        worker = RepositoryWorker(database, broker, self._rpc, probe)
+        worker = RepositoryClient(database, broker, self._rpc, probe)
         services = _services(settings, database, jobs, self._feed, clock, self._box, worker, guard)
-        drawings, hooks = Drawings(broker, self._rpc), Webhooks(database, jobs, self._box, clock, events)
+        drawings, hooks = PictureClient(broker, self._rpc), Webhooks(database, jobs, self._box, clock, events)
         of_repositories = _repository_routes(services, worker, probe, Sealing(self._box), drawings, hooks)
         self.routes = _routes(services, self.gate, broker, self._rpc, self._box, drawings, of_repositories)
         addresses, origins = Addresses(settings.trusted_proxies), OriginPolicy.of(settings)
@@ -230,8 +230,8 @@ def _services(
     feed: Feed,
     clock: Clock,
     box: SecretBox,
-    worker: RepositoryWorker,
-    guard: Guard,
+    worker: RepositoryClient,
+    guard: AccessPolicy,
 ) -> Services:
     permitted = tuple(str(path) for path in settings.local_paths)
     admission = AdmissionSettings(permitted, settings.min_refresh, settings.folder_depth)
@@ -240,7 +240,13 @@ def _services(
 
 
 def _routes(
-    services: Services, gate: Gate, broker: Broker, rpc: RpcClient, box: SecretBox, drawings: Drawings, of_repositories: list[Route]
+    services: Services,
+    gate: Authentication,
+    broker: Broker,
+    rpc: RpcClient,
+    box: SecretBox,
+    drawings: PictureClient,
+    of_repositories: list[Route],
 ) -> list[Route]:
     settings, database, clock = services.settings, services.database, services.clock
     probes = Probes()
@@ -282,7 +288,7 @@ def _routes(
 
 
 def _repository_routes(
-    services: Services, worker: RepositoryWorker, probe: RepositoryProbe, sealing: Sealing, drawings: Drawings, hooks: Webhooks
+    services: Services, worker: RepositoryClient, probe: RepositoryHealthClient, sealing: Sealing, drawings: PictureClient, hooks: Webhooks
 ) -> list[Route]:
     database = services.database
     files = Files(database, services.guard, worker, services.clock)
@@ -298,7 +304,7 @@ def _repository_routes(
     ]
 
 
-def _account_routes(settings: Settings, database: Database, gate: Gate, clock: Clock, guard: Guard) -> list[Route]:
+def _account_routes(settings: Settings, database: Database, gate: Authentication, clock: Clock, guard: AccessPolicy) -> list[Route]:
     """Organizations, users, and what a client asks before anything else."""
     rights, rules = Rights(database, gate.memory), settings.quota_rules
     use = Users(database, rights, gate.passwords, rules, settings.password_policy)
@@ -314,7 +320,7 @@ def _account_routes(settings: Settings, database: Database, gate: Gate, clock: C
     ]
 
 
-def _key_routes(settings: Settings, database: Database, gate: Gate, clock: Clock) -> list[Route]:
+def _key_routes(settings: Settings, database: Database, gate: Authentication, clock: Clock) -> list[Route]:
     """What programs log in with, and the accounts they log in as."""
     limits = LifeLimits(settings.api_key_max_seconds_to_live, settings.token_expiration_day_limit)
     accounts = ServiceAccounts(database, gate.key_hashes, gate.memory, settings.quota_rules, limits, clock)

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from dashwright.api.access.policy import Guard
+from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.domain.access.tree import Level, Listed, Rule, Rules
 from dashwright.api.domain.access.view import View
 from dashwright.api.domain.actor import Actor
@@ -30,7 +30,7 @@ _MOST: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class EffectiveRule:
     """A rule that holds for an object. ``source`` is the folder above that it is set on, None where it is set on the object itself or
     on nothing; ``stored`` is None of what holds by default.
     """
@@ -49,11 +49,13 @@ def update_of(kind: Kind) -> str:
 class Permissions:
     """Answers and changes the rules of objects in the caller's organization."""
 
-    def __init__(self, database: Database, guard: Guard) -> None:
+    def __init__(self, database: Database, guard: AccessPolicy) -> None:
         self._database = database
         self._guard = guard
 
-    async def listed(self, caller: Identity, kind: Kind, name: str, number: int | None = None) -> tuple[ProtectedObject, Sequence[Shown]]:
+    async def listed(
+        self, caller: Identity, kind: Kind, name: str, number: int | None = None
+    ) -> tuple[ProtectedObject, Sequence[EffectiveRule]]:
         """The object, and every rule that holds for it: its own first, then those of the folders above, the nearest first.
 
         Where it has none of its own, that Admins may do everything comes first. The name of a folder that the caller may not read is
@@ -119,18 +121,18 @@ def check_rules(wanted: Rules) -> None:
         seen.add(rule[1:])
 
 
-def _shown(view: View, listed: Listed, way: Sequence[Ancestor], lists: Mapping[Listed, Sequence[StoredRule]]) -> list[Shown]:
+def _shown(view: View, listed: Listed, way: Sequence[Ancestor], lists: Mapping[Listed, Sequence[StoredRule]]) -> list[EffectiveRule]:
     own = lists.get(listed)
-    found = [Shown(each.rule, each, is_inherited=False) for each in own or ()]
+    found = [EffectiveRule(each.rule, each, is_inherited=False) for each in own or ()]
     if own is None:
-        found.append(Shown(Rule(Level.ADMIN, role=Role.ADMIN), None, is_inherited=bool(way)))
+        found.append(EffectiveRule(Rule(Level.ADMIN, role=Role.ADMIN), None, is_inherited=bool(way)))
     for step in reversed(way):
         is_seen = view.may(FOLDER.actions["get"], FOLDER, step.name, step.parent)
         source = step if is_seen else Ancestor("", "", None)
-        found += [Shown(each.rule, each, is_inherited=True, source=source) for each in lists.get((FOLDER.plural, step.name), ())]
+        found += [EffectiveRule(each.rule, each, is_inherited=True, source=source) for each in lists.get((FOLDER.plural, step.name), ())]
     top = (FOLDER.plural, way[0].name) if way else listed
     if own is None and top not in lists:
-        found += [Shown(rule, None, is_inherited=bool(way)) for rule in BY_ROLE]
+        found += [EffectiveRule(rule, None, is_inherited=bool(way)) for rule in BY_ROLE]
     return found
 
 

@@ -15,7 +15,7 @@ _MOST_VIEWS: Final = 1000
 """Callers whose view on one tree is kept."""
 
 
-class Guard:
+class AccessPolicy:
     """Makes the view of a caller on a namespace."""
 
     def __init__(self, database: Database, feed: Feed) -> None:

@@ -10,14 +10,14 @@ from dashwright.api.domain.access.tree import Tree
 from dashwright.api.domain.access.view import View
 from dashwright.api.stores import access
 from dashwright.common.database.pool import Database
-from dashwright.common.single_flight import Shared
+from dashwright.common.single_flight import SingleFlight
 
 _LARGEST: Final = 200_000
 """Folders and lists of rules of all trees together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Known:
+class CachedTree:
     """A tree, and what callers' views on it were found to be."""
 
     tree: Tree
@@ -35,13 +35,13 @@ class Trees:
         self._database = database
         self._feed = feed
         self._largest = largest
-        self._known: OrderedDict[str, Known] = OrderedDict()
+        self._known: OrderedDict[str, CachedTree] = OrderedDict()
         self._size = 0
-        self._loads: Shared[tuple[str, int], Known] = Shared()
+        self._loads: SingleFlight[tuple[str, int], CachedTree] = SingleFlight()
         self.epoch = 0
         feed.on_access(self.forget)
 
-    async def of(self, namespace: str) -> Known:
+    async def of(self, namespace: str) -> CachedTree:
         """Raises Unavailable."""
         if not self._feed.is_listening:
             return await self._load(namespace)
@@ -63,7 +63,7 @@ class Trees:
     def __len__(self) -> int:
         return len(self._known)
 
-    async def _remembered(self, namespace: str) -> Known:
+    async def _remembered(self, namespace: str) -> CachedTree:
         epoch = self.epoch
         known = await self._load(namespace)
         if epoch == self.epoch and self._feed.is_listening:
@@ -74,9 +74,9 @@ class Trees:
                 self._drop(next(iter(self._known)))
         return known
 
-    async def _load(self, namespace: str) -> Known:
+    async def _load(self, namespace: str) -> CachedTree:
         async with self._database.connection() as connection:
-            return Known(await access.tree(connection, namespace))
+            return CachedTree(await access.tree(connection, namespace))
 
     def _drop(self, namespace: str) -> None:
         known = self._known.pop(namespace, None)

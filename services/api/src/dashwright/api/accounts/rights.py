@@ -3,14 +3,14 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from dashwright.api.auth.identity_cache import Forget
+from dashwright.api.auth.identity_cache import IdentityInvalidation
 from dashwright.common.database.pool import Connection, Database
 
 
 class Rights:
     """Triggers tell the other gateways at the commit; this one must not answer before it has forgotten, too."""
 
-    def __init__(self, database: Database, memory: Forget) -> None:
+    def __init__(self, database: Database, memory: IdentityInvalidation) -> None:
         self._database = database
         self._memory = memory
 

@@ -13,7 +13,7 @@ import structlog
 from dashwright.api.accounts.standing_in import require_cover
 from dashwright.api.auth import key_material
 from dashwright.api.auth.hashing import KeyHashes
-from dashwright.api.auth.identity_cache import Forget
+from dashwright.api.auth.identity_cache import IdentityInvalidation
 from dashwright.api.auth.token_life import LifeLimits, end_of
 from dashwright.api.domain.access.assignment import may_assign
 from dashwright.api.domain.actor import Actor
@@ -45,7 +45,7 @@ _SUFFIXES: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class ServiceAccountChanges:
     """What shall become of a service account; None leaves it as it is."""
 
     name: str | None = None
@@ -54,7 +54,7 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
-class NewToken:
+class TokenRequest:
     """A token as it is asked for. 0 seconds to live are for ever."""
 
     name: str
@@ -62,7 +62,7 @@ class NewToken:
 
 
 @dataclass(frozen=True, slots=True)
-class Migrated:
+class KeyMigration:
     """How many keys there were, and the names of those nobody could be made for, by the number of the key."""
 
     total: int
@@ -76,7 +76,7 @@ class ServiceAccounts:
         self,
         database: Database,
         hashes: KeyHashes,
-        memory: Forget,
+        memory: IdentityInvalidation,
         quota_rules: QuotaRules,
         life_limits: LifeLimits,
         clock: Clock,
@@ -88,7 +88,7 @@ class ServiceAccounts:
         self._life_limits = life_limits
         self._clock = clock
 
-    async def create(self, actor: Actor, caller: Identity, wanted: Changes) -> StoredServiceAccount:
+    async def create(self, actor: Actor, caller: Identity, wanted: ServiceAccountChanges) -> StoredServiceAccount:
         """A new account in the caller's organization; without a role it is Viewer.
 
         Raises BadRequest where it has no good name, an unknown role, or a name that is taken, Forbidden for a role above the caller's.
@@ -103,7 +103,7 @@ class ServiceAccounts:
         log.info("service_account_made", id=account_id)
         return account
 
-    async def change(self, actor: Actor, caller: Identity, account_id: int, wanted: Changes) -> StoredServiceAccount:
+    async def change(self, actor: Actor, caller: Identity, account_id: int, wanted: ServiceAccountChanges) -> StoredServiceAccount:
         """The account afterwards. Raises NotFound, what ``create`` raises, and Forbidden for who may do more than the caller."""
         name = None if wanted.name is None else _checked_name(wanted.name)
         async with self._changing(f"user:{account_id}") as connection:
@@ -130,7 +130,7 @@ class ServiceAccounts:
                 raise unknown_account()
             await audit.record(connection, actor, DELETE, _object(account_id), org_id=actor.org_id, details={"name": name})
 
-    async def add_token(self, actor: Actor, caller: Identity, account_id: int, wanted: NewToken) -> tuple[int, str]:
+    async def add_token(self, actor: Actor, caller: Identity, account_id: int, wanted: TokenRequest) -> tuple[int, str]:
         """The new token's number, and the text that its holder sends: it is told here and nowhere again.
 
         Raises NotFound for an unknown account, Forbidden for one that may do more than the caller, BadRequest for a life that is
@@ -169,7 +169,7 @@ class ServiceAccounts:
             details = {"name": name, "tokenId": token_id}
             await audit.record(connection, actor, REMOVE_TOKEN, _object(account_id), org_id=actor.org_id, details=details)
 
-    async def migrate(self, actor: Actor, caller: Identity, key_id: int | None = None) -> Migrated:
+    async def migrate(self, actor: Actor, caller: Identity, key_id: int | None = None) -> KeyMigration:
         """Gives each legacy key of the organization, expired ones too, a service account of its own; with ``key_id`` only that key.
 
         What the holders of the keys send stays valid. Raises NotFound where there is no legacy key ``key_id``, and Forbidden where a
@@ -193,7 +193,7 @@ class ServiceAccounts:
             for subject in forgotten:
                 self._memory.forget(subject)
         log.info("keys_migrated", total=len(found), failed=len(failed))
-        return Migrated(len(found), failed)
+        return KeyMigration(len(found), failed)
 
     async def _make(self, connection: Connection, org_id: int, name: str, role: Role, *, is_disabled: bool) -> int:
         await service_accounts.lock_names(connection, org_id)

@@ -3,14 +3,14 @@
 import asyncio
 from contextlib import AsyncExitStack, suppress
 
-from dashwright.api.auth.basic import BasicAuthenticator, Failed, ignore
+from dashwright.api.auth.basic import BasicAuthenticator, FailedLoginObserver, ignore_failed_login
 from dashwright.api.auth.bearer import BearerAuthenticator
 from dashwright.api.auth.hashing import KeyHashes
-from dashwright.api.auth.identity_cache import Memory
-from dashwright.api.auth.login_throttle import Throttle
+from dashwright.api.auth.identity_cache import IdentityCache
+from dashwright.api.auth.login_throttle import LoginThrottle
 from dashwright.api.auth.passwords import Passwords
 from dashwright.api.auth.schemes import Schemes
-from dashwright.api.housekeeping import LastUsed
+from dashwright.api.housekeeping import LastUseTimes
 from dashwright.api.stores.key_lookup import KeyLookup
 from dashwright.api.stores.users import UserAccounts
 from dashwright.common.clock import Clock
@@ -22,23 +22,23 @@ _PATIENCE = 5.0
 """Seconds that a start waits until changed rights are heard: whoever watches from before that has to come again when they are."""
 
 
-class Gate:
+class Authentication:
     """Passwords, keys and tokens over one database.
 
     ``memory`` is what use cases tell of changed rights, ``passwords``, ``throttle`` and ``key_hashes`` are for those that take or make
     credentials themselves, ``last_used`` is to be flushed now and then.
     """
 
-    def __init__(self, settings: Settings, database: Database, clock: Clock, failed: Failed = ignore) -> None:
+    def __init__(self, settings: Settings, database: Database, clock: Clock, failed: FailedLoginObserver = ignore_failed_login) -> None:
         self._database = database
         self._listening = AsyncExitStack()
-        self.memory = Memory(clock)
+        self.memory = IdentityCache(clock)
         self.passwords = Passwords()
         self.key_hashes = KeyHashes()
-        self.throttle = Throttle(settings.login_attempts, settings.login_window_seconds)
-        self.last_used = LastUsed(database, clock)
+        self.throttle = LoginThrottle(settings.login_attempts, settings.login_window_seconds)
+        self.last_used = LastUseTimes(database, clock)
         accounts = UserAccounts(database)
-        unknown_tokens = Throttle(settings.login_attempts, settings.login_window_seconds)
+        unknown_tokens = LoginThrottle(settings.login_attempts, settings.login_window_seconds)
         bearer = BearerAuthenticator(KeyLookup(database), self.key_hashes, unknown_tokens, self.memory, clock)
         is_weak = settings.is_weak_password if settings.is_exposed else _is_never_weak
         basic = BasicAuthenticator(

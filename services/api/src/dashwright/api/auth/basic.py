@@ -10,14 +10,14 @@ import structlog
 
 from dashwright.api.auth.bearer import BearerAuthenticator
 from dashwright.api.auth.digests import Digests
-from dashwright.api.auth.login_throttle import Throttle
+from dashwright.api.auth.login_throttle import LoginThrottle
 from dashwright.api.auth.passwords import Passwords
-from dashwright.api.auth.ttl_cache import Expiring
+from dashwright.api.auth.ttl_cache import TtlCache
 from dashwright.api.http.addresses import network_of
 from dashwright.api.http.authentication import Credentials, not_a_member
 from dashwright.common.errors import Forbidden, TooManyRequests, Unauthorized, Unavailable
 from dashwright.common.identity import Identity
-from dashwright.common.single_flight import Shared
+from dashwright.common.single_flight import SingleFlight
 
 log = structlog.get_logger()
 
@@ -63,13 +63,13 @@ class Accounts(Protocol):
         """Stores a new hash, without salt, where ``old`` is still the stored one."""
 
 
-class Failed(Protocol):
+class FailedLoginObserver(Protocol):
     """Hears of failed logins: the first of a login from an address within the window, and the one after which it is refused."""
 
     def __call__(self, user_id: int | None, login: str, address: str, failures: int) -> None: ...
 
 
-def ignore(user_id: int | None, login: str, address: str, failures: int) -> None:
+def ignore_failed_login(user_id: int | None, login: str, address: str, failures: int) -> None:
     """Keep no record."""
 
 
@@ -87,12 +87,12 @@ class BasicAuthenticator:
         self,
         accounts: Accounts,
         passwords: Passwords,
-        throttle: Throttle,
+        throttle: LoginThrottle,
         *,
         tokens: BearerAuthenticator | None = None,
         is_open: bool = True,
         is_weak: Callable[[str, str], bool] = lambda _password, _login: False,
-        failed: Failed = ignore,
+        failed: FailedLoginObserver = ignore_failed_login,
     ) -> None:
         self._is_weak = is_weak
         self._failed = failed
@@ -102,9 +102,9 @@ class BasicAuthenticator:
         self._tokens = tokens
         self._is_open = is_open
         self._digests = Digests()
-        self._verified: Expiring[bytes, str] = Expiring(4096, _VERIFIED_SECONDS)
-        self._used_at: Expiring[bytes, bool] = Expiring(4096, _VERIFIED_SECONDS)
-        self._checks: Shared[tuple[bytes, str | None], bool] = Shared()
+        self._verified: TtlCache[bytes, str] = TtlCache(4096, _VERIFIED_SECONDS)
+        self._used_at: TtlCache[bytes, bool] = TtlCache(4096, _VERIFIED_SECONDS)
+        self._checks: SingleFlight[tuple[bytes, str | None], bool] = SingleFlight()
 
     async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
         decoded = _decode(credentials.authorization)

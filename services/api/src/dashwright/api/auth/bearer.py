@@ -8,15 +8,15 @@ import structlog
 from dashwright.api.auth import key_material
 from dashwright.api.auth.digests import Digests
 from dashwright.api.auth.hashing import KeyHashes
-from dashwright.api.auth.identity_cache import Memory
-from dashwright.api.auth.key_material import LegacyKey, Material
-from dashwright.api.auth.login_throttle import Throttle
-from dashwright.api.auth.ttl_cache import Expiring
+from dashwright.api.auth.identity_cache import IdentityCache
+from dashwright.api.auth.key_material import LegacyKeyMaterial, Material
+from dashwright.api.auth.login_throttle import LoginThrottle
+from dashwright.api.auth.ttl_cache import TtlCache
 from dashwright.api.http.authentication import ORGANIZATION_MISMATCH, Credentials
 from dashwright.common.clock import Clock
 from dashwright.common.errors import TooManyRequests, Unauthorized
 from dashwright.common.identity import Identity
-from dashwright.common.single_flight import Shared
+from dashwright.common.single_flight import SingleFlight
 
 log = structlog.get_logger()
 
@@ -57,16 +57,16 @@ class BearerAuthenticator:
     an address that has sent too many is refused before, with 429. Whoever was let in lately is not.
     """
 
-    def __init__(self, keys: Keys, hashes: KeyHashes, throttle: Throttle, memory: Memory, clock: Clock) -> None:
+    def __init__(self, keys: Keys, hashes: KeyHashes, throttle: LoginThrottle, memory: IdentityCache, clock: Clock) -> None:
         self._keys = keys
         self._hashes = hashes
         self._throttle = throttle
         self._memory = memory
         self._clock = clock
         self._digests = Digests()
-        self._found: Expiring[bytes, str] = Expiring(4096, _HASH_SECONDS)
-        self._unknown: Expiring[bytes, int] = Expiring(4096, _UNKNOWN_SECONDS)
-        self._hashing: Shared[bytes, str] = Shared()
+        self._found: TtlCache[bytes, str] = TtlCache(4096, _HASH_SECONDS)
+        self._unknown: TtlCache[bytes, int] = TtlCache(4096, _UNKNOWN_SECONDS)
+        self._hashing: SingleFlight[bytes, str] = SingleFlight()
 
     async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
         return await self.check(credentials.authorization.partition(" ")[2].strip(), credentials.address, org_id)
@@ -95,7 +95,7 @@ class BearerAuthenticator:
         return await self._hashing.once(digest, lambda: self._hashes.stored(material.secret, material.salt, is_suspect=is_suspect))
 
     async def _find(self, material: Material, stored: str) -> Key | None:
-        if isinstance(material, LegacyKey):
+        if isinstance(material, LegacyKeyMaterial):
             key = await self._keys.by_name(material.org_id, material.name)
         else:
             key = await self._keys.by_hash(stored)

@@ -16,7 +16,7 @@ _SIZE: Final = 10_000
 _SECONDS: Final = 5.0
 
 
-class Forget(Protocol):
+class IdentityInvalidation(Protocol):
     """What a use case that changed rights calls after its commit and before it answers; other gateways hear it from the database.
 
     ``subject`` is ``user:5`` (also for a service account), ``key:7``, ``org:2`` or ``all``.
@@ -31,7 +31,7 @@ class _Entry(NamedTuple):
     subjects: tuple[str, ...]
 
 
-class Memory:
+class IdentityCache:
     """Identities by a digest of what they were found by, each for at most ``seconds``.
 
     Nothing is remembered but while changes are heard: between ``begin`` and ``suspend``. ``epoch`` moves with everything that is

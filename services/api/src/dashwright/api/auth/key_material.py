@@ -28,7 +28,7 @@ _LARGEST_ID: Final = 2**63
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class TokenMaterial:
     """``glsa_SECRET_CHECKSUM``: found by what is stored of it."""
 
     secret: str
@@ -40,7 +40,7 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class LegacyKey:
+class LegacyKeyMaterial:
     """Base64 of ``{"k": secret, "n": name, "id": organization}``: found by organization and name, and then compared."""
 
     secret: str
@@ -52,7 +52,7 @@ class LegacyKey:
         return self.name
 
 
-Material: TypeAlias = Token | LegacyKey
+Material: TypeAlias = TokenMaterial | LegacyKeyMaterial
 
 
 def read(text: str) -> Material | None:
@@ -83,14 +83,14 @@ def is_stored(text: str) -> bool:
     return _STORED.fullmatch(text) is not None
 
 
-def _token(text: str) -> Token | None:
+def _token(text: str) -> TokenMaterial | None:
     parts = text.split("_")
     if len(parts) != 3 or parts[0] != _PREFIX or not parts[1] or "\0" in text or checksum(parts[1]) != parts[2]:
         return None
-    return Token(parts[1], parts[2])
+    return TokenMaterial(parts[1], parts[2])
 
 
-def _legacy(text: str) -> LegacyKey | None:
+def _legacy(text: str) -> LegacyKeyMaterial | None:
     try:
         value = orjson.loads(base64.b64decode(text, validate=True))
     except ValueError:  # of base64 and of JSON
@@ -100,7 +100,7 @@ def _legacy(text: str) -> LegacyKey | None:
     secret, name, org_id = value.get("k"), value.get("n"), value.get("id")
     if not _is_text(secret) or not _is_text(name) or type(org_id) is not int or not -_LARGEST_ID <= org_id < _LARGEST_ID:
         return None
-    return LegacyKey(secret, name, org_id)
+    return LegacyKeyMaterial(secret, name, org_id)
 
 
 def _is_text(value: object) -> TypeGuard[str]:

@@ -13,7 +13,7 @@ _SIZE: Final = 10_000
 _ADDRESS_FACTOR: Final = 10
 
 
-class Throttle:
+class LoginThrottle:
     """Counts failed logins by login and address together, and by address over all logins, ten times as many of which are borne.
 
     Who guesses from one address is refused there; the owner of the login, at another, is not. A window of ``seconds`` begins with its

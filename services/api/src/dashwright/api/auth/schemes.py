@@ -4,14 +4,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 from dashwright.api.auth.digests import Digests
-from dashwright.api.auth.identity_cache import Memory
-from dashwright.api.http.authentication import Credentials, Scheme, Views
+from dashwright.api.auth.identity_cache import IdentityCache
+from dashwright.api.http.authentication import Credentials, IdentityViews, Scheme
 from dashwright.common.errors import Unauthorized, Unavailable
 from dashwright.common.identity import Identity
-from dashwright.common.single_flight import Shared
+from dashwright.common.single_flight import SingleFlight
 
 
-class Noted(Protocol):
+class LookupObserver(Protocol):
     """Hears of callers that were looked up."""
 
     def note(self, identity: Identity) -> None: ...
@@ -26,13 +26,15 @@ class Schemes:
     look-up that let somebody in.
     """
 
-    def __init__(self, by_name: Mapping[str, Scheme], views: Views, memory: Memory, noted: Noted | None = None) -> None:
+    def __init__(
+        self, by_name: Mapping[str, Scheme], views: IdentityViews, memory: IdentityCache, noted: LookupObserver | None = None
+    ) -> None:
         self._by_name = dict(by_name)
         self._views = views
         self._memory = memory
         self._noted = noted
         self._digests = Digests()
-        self._checks: Shared[tuple[bytes, int], Identity] = Shared()
+        self._checks: SingleFlight[tuple[bytes, int], Identity] = SingleFlight()
 
     async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
         """The caller. Raises what the scheme raises, and Unauthorized for a scheme that is not known."""

@@ -9,7 +9,7 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-class Expiring(Generic[Key, Value]):
+class TtlCache(Generic[Key, Value]):
     """Keeps at most ``size`` values, each for ``seconds``; the oldest makes room. ``monotonic`` is the clock, in seconds."""
 
     def __init__(self, size: int, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:

@@ -13,7 +13,7 @@ _OBJECTS: Final = 700
 """What the objects of one change take, beside its texts."""
 
 
-class Ring:
+class ChangeBuffer:
     """Every change of a feed above ``start``, bounded by number and bytes: when it is full the oldest go, and ``start`` moves up."""
 
     def __init__(self, *, changes: int = _CHANGES, size: int = _BYTES) -> None:

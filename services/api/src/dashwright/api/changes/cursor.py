@@ -3,14 +3,12 @@
 import asyncio
 from collections.abc import Sequence
 from enum import IntFlag
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from dashwright.api.changes.buffer import ChangeBuffer
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores.changes import Change
-
-if TYPE_CHECKING:
-    from dashwright.api.changes.stream import Half
 
 
 class Wake(IntFlag):
@@ -27,6 +25,20 @@ class Wake(IntFlag):
     """It must begin anew: what its caller may see has changed, or the database is another."""
 
 
+class ChangeSource(Protocol):
+    """The change stream that a cursor reads."""
+
+    boundary: int  #: The newest resource version that the stream has read.
+    buffer: ChangeBuffer
+
+    async def look_back(self, cursor: "Cursor", until: int) -> tuple[Sequence[Change], int]:
+        """Return changes that the buffer has dropped, and the version up to which they were read."""
+        ...
+
+    def leave(self, cursor: "Cursor") -> None:
+        """Remove a cursor from the stream."""
+
+
 class Cursor:
     """A place in one half of the feed, and whose changes are looked for from there on: one kind in a namespace, or one object.
 
@@ -35,12 +47,22 @@ class Cursor:
     """
 
     __slots__ = (
-        *("_half", "_pending", "_waiter", "_watcher", "caller", "ends_at", "is_overdue"),
-        *("kind", "name", "namespace", "turn", "version"),
+        "_pending",
+        "_stream",
+        "_waiter",
+        "_watcher",
+        "caller",
+        "ends_at",
+        "is_overdue",
+        "kind",
+        "name",
+        "namespace",
+        "turn",
+        "version",
     )
 
-    def __init__(self, half: "Half", kind: Kind, namespace: str, name: str | None, caller: Identity) -> None:
-        self._half = half
+    def __init__(self, stream: ChangeSource, kind: Kind, namespace: str, name: str | None, caller: Identity) -> None:
+        self._stream = stream
         self._waiter: asyncio.Future[None] | None = None
         self._pending = Wake.NOTHING
         self.kind = kind
@@ -55,12 +77,12 @@ class Cursor:
 
     @property
     def is_caught_up(self) -> bool:
-        return self.version >= self._half.boundary
+        return self.version >= self._stream.boundary
 
     @property
     def position(self) -> int:
         """Up to which version a watcher that is caught up has been told everything; no transaction lies on both sides of it."""
-        return max(self.version, self._half.boundary)
+        return max(self.version, self._stream.boundary)
 
     async def read(self) -> Sequence[Change]:
         """Some of what comes next, in order, and moves on behind it; perhaps nothing, until it ``is_caught_up``.
@@ -68,12 +90,12 @@ class Cursor:
         Beside the changes that it looks for come those that ``moves_access`` in its namespace. Raises Gone where the feed does not
         reach back so far any more, and Unavailable.
         """
-        until = self._half.boundary
+        until = self._stream.boundary
         if self.version >= until:
             return ()
-        held = self._half.ring.after(self.version, until=until)
+        held = self._stream.buffer.after(self.version, until=until)
         if held is None:
-            found, self.version = await self._half.look_back(self, until)
+            found, self.version = await self._stream.look_back(self, until)
             return found
         self.version = until
         return [change for change in held if self.looks_for(change)]
@@ -117,4 +139,4 @@ class Cursor:
 
     def close(self) -> None:
         """Nobody looks for anything from here any more."""
-        self._half.leave(self)
+        self._stream.leave(self)

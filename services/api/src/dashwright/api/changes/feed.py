@@ -8,9 +8,9 @@ from typing import Final
 import structlog
 
 from dashwright.api.changes.cursor import Cursor
-from dashwright.api.changes.stream import Half
-from dashwright.api.changes.timers import Turns
-from dashwright.api.changes.watchers import Callers
+from dashwright.api.changes.stream import ChangeStream
+from dashwright.api.changes.timers import WatchTimers
+from dashwright.api.changes.watchers import WatchersByIdentity
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import DashwrightError
 from dashwright.common.identity import Identity
@@ -42,9 +42,9 @@ class Feed:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._access: list[Callable[[str | None], None]] = []
-        self._halves = {book: Half(database, book) for book in Book}
-        self._turns = Turns()
-        self._callers = Callers()
+        self._halves = {book: ChangeStream(database, book) for book in Book}
+        self._turns = WatchTimers()
+        self._callers = WatchersByIdentity()
         self._under_way = AsyncExitStack()
         self._count = 0
         self.is_listening = False
@@ -97,7 +97,7 @@ class Feed:
         self._turns.close()
         await self._under_way.aclose()
 
-    async def _follow(self, half: Half) -> None:
+    async def _follow(self, half: ChangeStream) -> None:
         while True:
             await self._something(half)
             half.heard.clear()
@@ -115,7 +115,7 @@ class Feed:
             else:
                 self._tell(moved)
 
-    async def _something(self, half: Half) -> None:
+    async def _something(self, half: ChangeStream) -> None:
         """Waits until something may have happened."""
         seconds = (_LISTENING if self.is_listening else _DEAF) if half.is_watched else None
         with suppress(TimeoutError):

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from dashwright.api.changes.buffer import Ring
+from dashwright.api.changes.buffer import ChangeBuffer
 from dashwright.api.changes.cursor import Cursor, Wake
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import Gone
@@ -22,7 +22,7 @@ _LOOKING_BACK: Final = 4
 Lane = tuple[str, str, str]
 
 
-class Half:
+class ChangeStream:
     """The changes of one half up to ``boundary``: the newest version there was when it was last looked, so the end of a transaction.
 
     Nothing else may move the boundary, and it moves only once everything below it is in the ring and whoever looks for some of it is
@@ -37,7 +37,7 @@ class Half:
         self._newcomers: set[Cursor] = set()
         self._is_following = False
         self.heard = asyncio.Event()
-        self.ring = Ring()
+        self.buffer = ChangeBuffer()
         self.boundary = 0
 
     @property
@@ -67,7 +67,7 @@ class Half:
     def rest(self) -> None:
         """Nobody watches: what happens from now on need not be kept."""
         self._is_following = False
-        self.ring.clear(self.boundary)
+        self.buffer.clear(self.boundary)
 
     async def advance(self) -> set[str] | None:
         """Takes in what happened since, and wakes whom it concerns.
@@ -90,7 +90,7 @@ class Half:
                 while self._is_following:
                     page = await changes.after(connection, self.book, version, until=head, limit=PAGE)
                     for change in page:
-                        self.ring.append(change)
+                        self.buffer.append(change)
                         concerned.update(self._concerned(change))
                         if change.alters_tree:
                             moved.add(change.namespace)
@@ -100,7 +100,7 @@ class Half:
             except Gone:
                 self._is_following = False
             except BaseException:
-                self.ring.clear(self.boundary)
+                self.buffer.clear(self.boundary)
                 raise
         if not self._is_following:
             self._pass_over(head)
@@ -135,7 +135,7 @@ class Half:
         """Goes on at the newest version; whoever watches reads from the database what lies between."""
         for cursor in self._everybody():
             cursor.wake(Wake.CHANGES)
-        self.ring.clear(head)
+        self.buffer.clear(head)
         self.boundary = head
         self._is_following = True
 

@@ -13,7 +13,7 @@ GRACE_SECONDS: Final = 60
 """How long after its time a watcher may still be sending: a client that takes nothing in would hold it for ever."""
 
 
-class Turns:
+class WatchTimers:
     """Each second one sixtieth of the watchers that want bookmarks have their turn, and those whose time is up are told.
 
     A watcher that is still there long after its time is broken off. The timer stands still while there are none.

@@ -10,7 +10,7 @@ _EVERYBODY = "all"
 Key = tuple[str, int, int]
 
 
-class Callers:
+class WatchersByIdentity:
     """The cursors of each caller. One identity is kept for all of a caller's, since it may hold many grants."""
 
     def __init__(self) -> None:

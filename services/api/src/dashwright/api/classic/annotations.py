@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dashwright.api.access.policy import Guard
+from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.domain.access.scopes import ORGANIZATION_ANNOTATIONS
 from dashwright.api.domain.actor import Actor
 from dashwright.api.http.denial import denied
@@ -43,7 +43,7 @@ class Place:
 class Annotations:
     """What a caller does with the annotations of their current organization."""
 
-    def __init__(self, database: Database, guard: Guard, clock: Clock) -> None:
+    def __init__(self, database: Database, guard: AccessPolicy, clock: Clock) -> None:
         self._database = database
         self._guard = guard
         self._clock = clock

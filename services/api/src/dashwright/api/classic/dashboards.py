@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from dashwright.api.access.policy import Guard
+from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic import doors
 from dashwright.api.domain.access.view import deleter_of
 from dashwright.api.domain.events import event_of
@@ -53,7 +53,7 @@ class Save:
 
 
 class Dashboards:
-    def __init__(self, database: Database, guard: Guard, writer: Writer) -> None:
+    def __init__(self, database: Database, guard: AccessPolicy, writer: Writer) -> None:
         self._database = database
         self._guard = guard
         self._writer = writer

@@ -7,7 +7,7 @@ from typing import Final
 
 import orjson
 
-from dashwright.api.access.policy import Guard
+from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic import doors
 from dashwright.api.domain.access.view import View
 from dashwright.api.http.denial import denied
@@ -48,7 +48,7 @@ class Known:
 class Folders:
     """The folders of the caller's organization, by their uid. What the caller may not do with one is Forbidden, in every method."""
 
-    def __init__(self, database: Database, guard: Guard, writer: Writer) -> None:
+    def __init__(self, database: Database, guard: AccessPolicy, writer: Writer) -> None:
         self._database = database
         self._guard = guard
         self._writer = writer

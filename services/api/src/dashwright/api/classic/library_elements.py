@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dashwright.api.access.policy import Guard
+from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic import doors
 from dashwright.api.domain.access.object_scope import EVERYTHING
 from dashwright.api.domain.access.view import View, demand
@@ -40,7 +40,7 @@ class Element:
 
 
 class LibraryElements:
-    def __init__(self, database: Database, guard: Guard, writer: Writer) -> None:
+    def __init__(self, database: Database, guard: AccessPolicy, writer: Writer) -> None:
         self._database = database
         self._guard = guard
         self._writer = writer

@@ -30,7 +30,7 @@ class Scheme(Protocol):
     async def identify(self, credentials: Credentials, org_id: int | None) -> Identity: ...
 
 
-class Views(Protocol):
+class IdentityViews(Protocol):
     """The caller as organization ``org_id`` sees them: with the role and the grants they have there.
 
     Where they are no member, and for 0, which stands for no organization, the role is None and only what they may do globally is left.
@@ -40,7 +40,7 @@ class Views(Protocol):
     async def seen_in(self, identity: Identity, org_id: int) -> Identity: ...
 
 
-class Authenticator(Scheme, Views, Protocol):
+class Authenticator(Scheme, IdentityViews, Protocol):
     """Knows callers by their credentials, and as other organizations see them."""
 
 

@@ -13,7 +13,7 @@ _CALLER_SHARE: Final = 4
 _RETRY_SECONDS: Final = 1.0
 
 
-class Owner(NamedTuple):
+class ResponseOwner(NamedTuple):
     """The receiver of a response: the caller by uid or, without credentials, by network, and the organization (0: none)."""
 
     caller: str
@@ -38,7 +38,7 @@ class ResponseBudget:
         return self._process.used
 
     @contextmanager
-    def hold(self, owner: Owner, size: int, *, shared: object = None) -> Iterator[None]:
+    def hold(self, owner: ResponseOwner, size: int, *, shared: object = None) -> Iterator[None]:
         """Count ``size`` bytes as in flight within the block.
 
         What is ``shared``, one object in several responses, counts once for each caller, each organization and the process. Raises

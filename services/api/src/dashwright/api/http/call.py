@@ -15,7 +15,7 @@ from dashwright.api.domain.actor import Actor
 from dashwright.api.http.decoding import CODINGS, FAULTS, Unpacker
 from dashwright.api.http.denial import denied
 from dashwright.api.http.integers import integer_of
-from dashwright.api.http.shapes import Shape
+from dashwright.api.http.shapes import ErrorShape
 from dashwright.common.errors import BadRequest, Forbidden, Invalid, TooLarge, UnsupportedMediaType
 from dashwright.common.identity import Caller, Identity
 from dashwright.common.models.causes import causes_of, shown
@@ -63,7 +63,7 @@ class Call:
         request_id: str,
         trace_id: str,
         body_limit: int,
-        shape: Shape,
+        shape: ErrorShape,
     ) -> None:
         self._request = request
         self._body: bytes | None = None
@@ -173,7 +173,7 @@ class Call:
             if causes is None:
                 raise BadRequest(f"The body is not JSON: {error.errors(include_url=False)[0]['msg']}") from error
             text = "; ".join(f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in shown(causes))
-            kind = Invalid if self.shape is Shape.STATUS else BadRequest
+            kind = Invalid if self.shape is ErrorShape.STATUS else BadRequest
             raise kind(f"The body does not fit: {text}", causes=causes) from error
 
     async def fields(self, model: type[Model], *, fault: str, message_id: str | None = None) -> Model:

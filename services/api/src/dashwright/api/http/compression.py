@@ -5,7 +5,7 @@ import zlib
 from collections.abc import AsyncIterator
 from typing import Final, Protocol
 
-from dashwright.api.http.answer import Answer, StreamedBody
+from dashwright.api.http.response import Response, StreamedBody
 from dashwright.api.http.zstd import zstd
 from dashwright.common.media import ranges
 
@@ -26,7 +26,7 @@ class _Packer(Protocol):
     def flush(self) -> bytes: ...
 
 
-async def compressed(answer: Answer, accept: str) -> Answer:
+async def compressed(answer: Response, accept: str) -> Response:
     """An answer that may be compressed, in the coding that an ``Accept-Encoding`` header likes best of those there are, or as it is.
 
     It says that it depends on the header, whatever becomes of it.

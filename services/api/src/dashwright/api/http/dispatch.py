@@ -5,7 +5,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from dashwright.api.http.routing import Route, parse
-from dashwright.api.http.shapes import Shape
+from dashwright.api.http.shapes import ErrorShape
 from dashwright.common.errors import BadRequest, DashwrightError, MethodNotAllowed, NotFound
 
 
@@ -13,7 +13,7 @@ class Match(NamedTuple):
     """The route of a request, its error shape, and the decoded parameters of its path."""
 
     route: Route
-    shape: Shape
+    shape: ErrorShape
     parameters: dict[str, str]
 
 

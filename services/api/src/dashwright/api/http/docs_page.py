@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from dashwright.api.http.answer import JSON
 from dashwright.api.http.docs_schema import prose, schema_table, type_text
+from dashwright.api.http.response import JSON
 from dashwright.api.http.schemas import reached
 
 HEADERS: Final = {

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dashwright.api.http.answer import JSON
+from dashwright.api.http.response import JSON
 from dashwright.api.http.schemas import REFERENCE, Schema
 
 _BY_NAME: Final = frozenset({"properties", "patternProperties"})

@@ -3,9 +3,9 @@
 import math
 from typing import Any, Final
 
-from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.denial import ACCESS_DENIED
-from dashwright.api.http.shapes import Shape
+from dashwright.api.http.response import Response, json_response
+from dashwright.api.http.shapes import ErrorShape
 from dashwright.common.errors import DashwrightError, MethodNotAllowed, TooManyRequests, Unauthorized, Unavailable
 from dashwright.common.models.causes import shown
 
@@ -15,7 +15,7 @@ _METADATA: Final = ("continue",)
 _RETRY_SECONDS: Final = 1.0
 
 
-def error_answer(error: DashwrightError, shape: Shape, trace_id: str, *, failure: str | None = None) -> Answer:
+def error_response(error: DashwrightError, shape: ErrorShape, trace_id: str, *, failure: str | None = None) -> Response:
     """The answer for an error.
 
     Classic: ``{"message"}``, with ``messageId`` and ``statusCode`` where the error has an identifier of its own, ``extra`` where it has
@@ -25,10 +25,10 @@ def error_answer(error: DashwrightError, shape: Shape, trace_id: str, *, failure
     status = error.status
     if failure is not None and status >= 500:
         body: dict[str, Any] = {"message": failure, "traceID": trace_id}
-        return json_answer(body, 500)
+        return json_response(body, 500)
     headers = _headers(error)
-    body = _status(error, trace_id) if shape is Shape.STATUS else _classic(error, trace_id)
-    return json_answer(body, status, headers)
+    body = _status(error, trace_id) if shape is ErrorShape.STATUS else _classic(error, trace_id)
+    return json_response(body, status, headers)
 
 
 def _text(error: DashwrightError) -> str:

@@ -3,8 +3,8 @@
 import hashlib
 from collections.abc import Mapping
 
-from dashwright.api.http.answer import JSON, Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import JSON, Response
 
 
 def tag_of(body: bytes) -> str:
@@ -12,7 +12,7 @@ def tag_of(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()[:32]
 
 
-def tagged(call: Call, body: bytes, tag: str, headers: Mapping[str, str], content_type: str = JSON) -> Answer:
+def tagged(call: Call, body: bytes, tag: str, headers: Mapping[str, str], content_type: str = JSON) -> Response:
     """The body with its tag, or nothing where the client names the tag as one that it has.
 
     The tag is a weak one: it is that of the text, in whatever coding the text is sent.
@@ -20,4 +20,4 @@ def tagged(call: Call, body: bytes, tag: str, headers: Mapping[str, str], conten
     quoted = f'"{tag}"'
     known = {part.strip().removeprefix("W/") for part in ",".join(call.headers.getall("If-None-Match", ())).split(",")}
     headers = {**headers, "ETag": f"W/{quoted}"}
-    return Answer(304, b"", headers=headers) if known & {quoted, "*"} else Answer(200, body, content_type, headers, may_compress=True)
+    return Response(304, b"", headers=headers) if known & {quoted, "*"} else Response(200, body, content_type, headers, may_compress=True)

@@ -15,20 +15,20 @@ from structlog.contextvars import bind_contextvars
 from dashwright.api.domain.actor import Actor
 from dashwright.api.http import html
 from dashwright.api.http.addresses import PEERS, Addresses, network_of
-from dashwright.api.http.answer import SAFE_HEADERS, Answer
 from dashwright.api.http.authentication import NOT_A_MEMBER, ORGANIZATION_MISMATCH, Authenticator, Credentials, not_a_member
-from dashwright.api.http.budget import Owner
+from dashwright.api.http.budget import ResponseOwner
 from dashwright.api.http.call import Call, actor_of
 from dashwright.api.http.deadlines import Deadlines
 from dashwright.api.http.denial import ACCESS_DENIED, denied
 from dashwright.api.http.dispatch import Dispatcher, Match
-from dashwright.api.http.errors import error_answer
-from dashwright.api.http.in_flight import Running
+from dashwright.api.http.errors import error_response
+from dashwright.api.http.in_flight import InFlightRequests
 from dashwright.api.http.origins import OWN, OriginPolicy
-from dashwright.api.http.request_metrics import Measures
-from dashwright.api.http.routing import Access, InPath, Permission, Where
+from dashwright.api.http.request_metrics import RequestMetrics
+from dashwright.api.http.response import SAFE_HEADERS, Response
+from dashwright.api.http.routing import Access, OrganizationInPath, OrganizationView, Permission
 from dashwright.api.http.sending import Sender
-from dashwright.api.http.shapes import Shape, shape_of
+from dashwright.api.http.shapes import ErrorShape, error_shape_of
 from dashwright.common.errors import DashwrightError, DeadlineExceeded, Forbidden, Unauthorized
 from dashwright.common.identity import Caller, Identity, Role, org_of
 from dashwright.common.observability import tracing
@@ -66,7 +66,7 @@ class _Outcome:
     template: str = _UNMATCHED
     is_routine: bool = False
     caller: Identity = ANONYMOUS
-    shape: Shape = Shape.CLASSIC
+    shape: ErrorShape = ErrorShape.CLASSIC
     status: int = 0
 
 
@@ -82,7 +82,7 @@ class Exchange:
         authenticator: Authenticator,
         sender: Sender,
         deadlines: Deadlines,
-        running: Running,
+        running: InFlightRequests,
         refusals: Refusals | None = None,
         addresses: Addresses = PEERS,
         objects: Objects | None = None,
@@ -101,7 +101,7 @@ class Exchange:
         self._authenticator = authenticator
         self._sender = sender
         self._deadlines = deadlines
-        self._measures = Measures()
+        self._measures = RequestMetrics()
         self._access_log = log.bind()  # the module's logger would be bound anew for each line
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -132,9 +132,9 @@ class Exchange:
         tell("request_answered", route=outcome.template, status=outcome.status, ms=round(seconds * 1000, 3))
         return response
 
-    async def _answer(self, request: web.BaseRequest, path: str, outcome: _Outcome) -> Answer:
+    async def _answer(self, request: web.BaseRequest, path: str, outcome: _Outcome) -> Response:
         match, failure = None, None
-        outcome.shape = shape_of(path)
+        outcome.shape = error_shape_of(path)
         try:
             match = self._dispatcher.find(request.method, path)
             outcome.template = match.route.path
@@ -154,7 +154,7 @@ class Exchange:
         except Exception:
             log.exception("request_failed")
             refusal = DashwrightError("unexpected")
-        answer = error_answer(refusal, outcome.shape, outcome.trace_id, failure=failure)
+        answer = error_response(refusal, outcome.shape, outcome.trace_id, failure=failure)
         if html.is_wanted(request.headers.get("Accept", "")):
             return html.error_page(refusal, answer, outcome.trace_id)
         return answer
@@ -164,7 +164,7 @@ class Exchange:
             actor = actor_of(outcome.caller, self._address(request), outcome.request_id, outcome.trace_id)
             self._refusals.note(actor, match.route.audit, org_id=_concerned(match, outcome.caller), status=status)
 
-    async def _handle(self, request: web.BaseRequest, match: Match, outcome: _Outcome) -> Answer:
+    async def _handle(self, request: web.BaseRequest, match: Match, outcome: _Outcome) -> Response:
         task = asyncio.current_task()
         assert task is not None
         self._deadlines.begin(task)
@@ -177,7 +177,7 @@ class Exchange:
         finally:
             self._deadlines.end(task)
 
-    async def _call(self, request: web.BaseRequest, match: Match, outcome: _Outcome) -> Answer:
+    async def _call(self, request: web.BaseRequest, match: Match, outcome: _Outcome) -> Response:
         route = match.route
         address = self._address(request)
         identity = evaluated = ANONYMOUS
@@ -225,10 +225,10 @@ class Exchange:
         if not isinstance(needs, Permission):
             return identity
         where, evaluated = needs.where, identity
-        if where is Where.CURRENT:
+        if where is OrganizationView.CURRENT:
             if not identity.org_id:
                 raise not_a_member()
-        elif where is Where.GLOBAL:
+        elif where is OrganizationView.GLOBAL:
             evaluated = await self._authenticator.seen_in(identity, 0)
         else:
             evaluated = await self._authenticator.seen_in(identity, where.org_of(match.parameters))
@@ -242,29 +242,29 @@ class Exchange:
             raise denied(needs.action)
         return evaluated
 
-    async def _respond(self, request: web.BaseRequest, answer: Answer, outcome: _Outcome) -> web.StreamResponse:
+    async def _respond(self, request: web.BaseRequest, answer: Response, outcome: _Outcome) -> web.StreamResponse:
         headers = {"Server": SERVER, "X-Request-Id": outcome.request_id, **self._headers}
         try:
             return await self._sender.send(request, answer, headers, self._owner(request, outcome.caller))
         except DashwrightError as error:
             log.warning("response_refused", error=error.message, code=error.code)
-            refusal = error_answer(error, outcome.shape, outcome.trace_id)
+            refusal = error_response(error, outcome.shape, outcome.trace_id)
             outcome.status = refusal.status
             return await self._sender.send_refusal(request, refusal, headers)
 
-    def _owner(self, request: web.BaseRequest, caller: Identity) -> Owner:
+    def _owner(self, request: web.BaseRequest, caller: Identity) -> ResponseOwner:
         if caller.kind is not Caller.ANONYMOUS:
-            return Owner(caller.uid, caller.org_id)
-        return Owner(network_of(self._address(request)), 0)
+            return ResponseOwner(caller.uid, caller.org_id)
+        return ResponseOwner(network_of(self._address(request)), 0)
 
 
 def _concerned(match: Match, caller: Identity) -> int:
     """The organization that a refused change was about; 0 where it was about none, or is a stranger's."""
     needs = match.route.needs
-    where = needs.where if isinstance(needs, Permission) else Where.CURRENT
-    if where is Where.GLOBAL or caller.kind is Caller.ANONYMOUS:
+    where = needs.where if isinstance(needs, Permission) else OrganizationView.CURRENT
+    if where is OrganizationView.GLOBAL or caller.kind is Caller.ANONYMOUS:
         return 0
-    return where.org_of(match.parameters) if isinstance(where, InPath) else caller.org_id
+    return where.org_of(match.parameters) if isinstance(where, OrganizationInPath) else caller.org_id
 
 
 def _path(request: web.BaseRequest) -> str:

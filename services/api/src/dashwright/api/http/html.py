@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Final
 
-from dashwright.api.http.answer import Answer
+from dashwright.api.http.response import Response
 from dashwright.common import media
 from dashwright.common.errors import DashwrightError
 
@@ -46,7 +46,7 @@ _TITLES: Final[Mapping[int, str]] = {
 }
 
 
-def page(title: str, body: str, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
+def page(title: str, body: str, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Return a page. ``title`` is plain text; ``body`` is HTML, in which every text of users is escaped already."""
     name = escape(title)
     html = (
@@ -56,7 +56,7 @@ def page(title: str, body: str, *, status: int = 200, headers: Mapping[str, str]
         '<form action="/dashboards"><input type="search" name="query" placeholder="Find a dashboard" aria-label="Find a dashboard"></form>'
         f"</header><main><h1>{name}</h1>{body}</main></body></html>"
     )
-    return Answer(status, html.encode(), TYPE, {**HEADERS, **(headers or {})}, may_compress=True)
+    return Response(status, html.encode(), TYPE, {**HEADERS, **(headers or {})}, may_compress=True)
 
 
 def is_wanted(accept: str) -> bool:
@@ -65,7 +65,7 @@ def is_wanted(accept: str) -> bool:
     return "text/html" in names and media.JSON not in names
 
 
-def error_page(error: DashwrightError, answer: Answer, trace_id: str) -> Answer:
+def error_page(error: DashwrightError, answer: Response, trace_id: str) -> Response:
     """Return ``answer``, which holds ``error`` as JSON, as a page with the same status and headers."""
     failed = answer.status >= 500
     says_more = error.status != 500 and error.message != "Unauthorized"

@@ -3,7 +3,7 @@
 import asyncio
 
 
-class Running:
+class InFlightRequests:
     """Counts requests from their head to the last byte of their answer. Once ``stopping``, each connection ends with its answer."""
 
     def __init__(self) -> None:

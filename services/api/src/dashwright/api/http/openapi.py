@@ -6,10 +6,10 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from dashwright.api.http.answer import JSON
+from dashwright.api.http.response import JSON
 from dashwright.api.http.routing import Access, Content, Operation, Permission, Route, parse
 from dashwright.api.http.schemas import REFERENCE, Mode, Schema, Schemas, schema_of_parameter
-from dashwright.api.http.shapes import Shape
+from dashwright.api.http.shapes import ErrorShape
 from dashwright.api.models.response import Error
 from dashwright.common.models.meta import Status
 
@@ -149,7 +149,7 @@ def _responses(route: Route, operation: Operation, schemas: Schemas) -> Schema:
         responses[status] = {"description": HTTPStatus(status).phrase}
         if answer is not None:
             responses[status]["content"] = _body(answer, schemas, "serialization")
-    component = "Status" if route.error_shape is Shape.STATUS else "Error"
+    component = "Status" if route.error_shape is ErrorShape.STATUS else "Error"
     content = {JSON: {"schema": {"$ref": f"{REFERENCE}{component}"}}}
     for status in _errors(route, operation):
         responses.setdefault(status, {"description": HTTPStatus(status).phrase, "content": content})

@@ -7,7 +7,7 @@ from prometheus_client import Counter, Histogram
 from dashwright.common.observability import metrics
 
 
-class Measures:
+class RequestMetrics:
     """Counts answers. The labels are the route's template, never the path, so their number is bounded by the route table."""
 
     def __init__(self) -> None:

@@ -7,13 +7,13 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from dashwright.api.http.answer import JSON, Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
-from dashwright.api.http.shapes import Shape, shape_of
+from dashwright.api.http.response import JSON, Response
+from dashwright.api.http.shapes import ErrorShape, error_shape_of
 from dashwright.common.errors import BadRequest, DashwrightError
 
-Handler: TypeAlias = Callable[[Call], Awaitable[Answer]]
+Handler: TypeAlias = Callable[[Call], Awaitable[Response]]
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 MEBIBYTE: Final = 1024 * 1024
@@ -31,7 +31,7 @@ PUBLIC: Final = Access.PUBLIC
 SIGNED_IN: Final = Access.SIGNED_IN
 
 
-class Where(Enum):
+class OrganizationView(Enum):
     """As whom a caller is looked at: in the current organization of the request, or globally, as a member of none."""
 
     CURRENT = "current"
@@ -39,7 +39,7 @@ class Where(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class InPath:
+class OrganizationInPath:
     """The organization that a parameter of the path names. ``fault`` is the text of the 400 where that is no integer."""
 
     parameter: str
@@ -65,7 +65,7 @@ class Permission:
 
     action: str
     scope: str = "*"
-    where: Where | InPath = Where.CURRENT
+    where: OrganizationView | OrganizationInPath = OrganizationView.CURRENT
     any_scope: bool = False
     by_object: bool = False
 
@@ -79,7 +79,7 @@ class Permission:
             self.scope_for(parameters, 1)
         except (KeyError, ValueError, IndexError) as error:
             raise DashwrightError(f"scope {self.scope!r} names no path parameter") from error
-        if isinstance(self.where, InPath) and self.where.parameter not in parameters:
+        if isinstance(self.where, OrganizationInPath) and self.where.parameter not in parameters:
             raise DashwrightError(f"organization {self.where.parameter!r} names no path parameter")
 
 
@@ -147,7 +147,7 @@ class Route:
     handler: Handler
     needs: Access | Permission
     operation: Operation | None = None
-    shape: Shape | None = None
+    shape: ErrorShape | None = None
     body_limit: int = MEBIBYTE
     failure: str | None = None
     is_routine: bool = False
@@ -167,8 +167,8 @@ class Route:
                 raise DashwrightError(f"route {self.method} {self.path}: {error.message}") from error
 
     @property
-    def error_shape(self) -> Shape:
-        return self.shape or shape_of(self.path)
+    def error_shape(self) -> ErrorShape:
+        return self.shape or error_shape_of(self.path)
 
 
 @lru_cache(1024)

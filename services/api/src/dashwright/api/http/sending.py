@@ -6,10 +6,10 @@ from contextlib import ExitStack
 import structlog
 from aiohttp import web
 
-from dashwright.api.http.answer import Answer, StreamedBody
-from dashwright.api.http.budget import Owner, ResponseBudget
+from dashwright.api.http.budget import ResponseBudget, ResponseOwner
 from dashwright.api.http.compression import compressed
-from dashwright.api.http.in_flight import Running
+from dashwright.api.http.in_flight import InFlightRequests
+from dashwright.api.http.response import Response, StreamedBody
 from dashwright.api.http.streaming import SLICE, Streams, close
 from dashwright.common.errors import DashwrightError, TooManyRequests, Unavailable
 
@@ -19,12 +19,12 @@ log = structlog.get_logger()
 class Sender:
     """Sends each response to its end, and counts its bytes until then."""
 
-    def __init__(self, streams: Streams, budget: ResponseBudget, running: Running) -> None:
+    def __init__(self, streams: Streams, budget: ResponseBudget, running: InFlightRequests) -> None:
         self._streams = streams
         self._budget = budget
         self._running = running
 
-    async def send(self, request: web.BaseRequest, answer: Answer, headers: dict[str, str], owner: Owner) -> web.StreamResponse:
+    async def send(self, request: web.BaseRequest, answer: Response, headers: dict[str, str], owner: ResponseOwner) -> web.StreamResponse:
         """Send a response. Raises TooManyRequests or Unavailable, before its head, where the budget has no room for it."""
         with ExitStack() as held:
             try:
@@ -34,12 +34,12 @@ class Sender:
                 raise
             return await self._send(request, answer, headers, owner)
 
-    async def send_refusal(self, request: web.BaseRequest, answer: Answer, headers: dict[str, str]) -> web.StreamResponse:
+    async def send_refusal(self, request: web.BaseRequest, answer: Response, headers: dict[str, str]) -> web.StreamResponse:
         """Send a response that is small, beside the budget."""
         assert isinstance(answer.body, bytes)
         return await self._send_whole(request, answer, answer.body, headers)
 
-    async def _send(self, request: web.BaseRequest, answer: Answer, headers: dict[str, str], owner: Owner) -> web.StreamResponse:
+    async def _send(self, request: web.BaseRequest, answer: Response, headers: dict[str, str], owner: ResponseOwner) -> web.StreamResponse:
         if answer.may_compress:
             answer = await compressed(answer, ",".join(request.headers.getall("Accept-Encoding", ())))
         if isinstance(answer.body, bytes):
@@ -56,7 +56,7 @@ class Sender:
             await close(answer.body)
         return response
 
-    async def _send_whole(self, request: web.BaseRequest, answer: Answer, body: bytes, headers: dict[str, str]) -> web.StreamResponse:
+    async def _send_whole(self, request: web.BaseRequest, answer: Response, body: bytes, headers: dict[str, str]) -> web.StreamResponse:
         """Send a body in slices, so that the buffer of the connection holds little of it.
 
         A small body goes out together with the head.
@@ -80,7 +80,7 @@ class Sender:
             log.debug("client_gone")
         return response
 
-    async def _within_budget(self, body: StreamedBody, owner: Owner) -> AsyncIterator[bytes]:
+    async def _within_budget(self, body: StreamedBody, owner: ResponseOwner) -> AsyncIterator[bytes]:
         """Yield the pieces of an endless body, each counted until it is sent. The body ends where a piece finds no room."""
         try:
             async for piece in body:
@@ -90,6 +90,6 @@ class Sender:
             log.info("stream_over_budget", error=error.message)
 
 
-def _head(answer: Answer, headers: dict[str, str]) -> dict[str, str]:
+def _head(answer: Response, headers: dict[str, str]) -> dict[str, str]:
     own = {"Content-Type": answer.content_type} if answer.body != b"" else {}
     return {**own, **headers, **answer.headers}

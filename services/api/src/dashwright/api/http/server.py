@@ -11,19 +11,19 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from dashwright.api.http.addresses import PEERS, Addresses
-from dashwright.api.http.answer import SAFE_HEADERS
 from dashwright.api.http.authentication import Authenticator
 from dashwright.api.http.budget import ResponseBudget
 from dashwright.api.http.connections import ConnectionLimiter
 from dashwright.api.http.deadlines import Deadlines
 from dashwright.api.http.dispatch import Dispatcher
-from dashwright.api.http.errors import error_answer
+from dashwright.api.http.errors import error_response
 from dashwright.api.http.exchange import SERVER, Exchange, Objects, Refusals
-from dashwright.api.http.in_flight import Running
+from dashwright.api.http.in_flight import InFlightRequests
 from dashwright.api.http.origins import OWN, OriginPolicy
+from dashwright.api.http.response import SAFE_HEADERS
 from dashwright.api.http.routing import Route
 from dashwright.api.http.sending import Sender
-from dashwright.api.http.shapes import Shape
+from dashwright.api.http.shapes import ErrorShape
 from dashwright.api.http.streaming import Streams
 from dashwright.common.errors import BadRequest, DashwrightError
 from dashwright.common.identity import Identity
@@ -78,7 +78,7 @@ class Server:
         self._addresses = addresses
         self._streams = Streams()
         self._deadlines = Deadlines(limits.request_seconds)
-        self._running = Running()
+        self._running = InFlightRequests()
         sender = Sender(self._streams, ResponseBudget(limits.response_bytes), self._running)
         self._exchange = Exchange(
             Dispatcher(routes),
@@ -250,7 +250,7 @@ class _Connection(RequestHandler):
             log.error("request_failed", exc_info=exc)
         else:
             log.info("request_unreadable", fault=fault.message)
-        answer = error_answer(fault, Shape.STATUS, tracing.enter(None).trace_id)
+        answer = error_response(fault, ErrorShape.STATUS, tracing.enter(None).trace_id)
         assert isinstance(answer.body, bytes)
         headers = {"Content-Type": answer.content_type, "Server": SERVER}
         response = web.Response(status=answer.status, body=answer.body, headers=headers)

@@ -3,14 +3,14 @@
 from enum import StrEnum
 
 
-class Shape(StrEnum):
+class ErrorShape(StrEnum):
     CLASSIC = "classic"
     STATUS = "status"
 
 
-def shape_of(path: str) -> Shape:
+def error_shape_of(path: str) -> ErrorShape:
     """The shape of a path that no route claims. Kubernetes clients call ``/apis``, ``/openapi/v3`` and ``/version``."""
     for root in ("/apis", "/openapi/v3", "/version"):
         if path.startswith(root) and path[len(root) : len(root) + 1] in ("", "/"):
-            return Shape.STATUS
-    return Shape.CLASSIC
+            return ErrorShape.STATUS
+    return ErrorShape.CLASSIC

@@ -11,7 +11,7 @@ from dashwright.common.errors import TooManyRequests
 _PATIENCE: Final = 10.0
 
 
-class Holding:
+class UploadBudget:
     """Counts bytes: ``most`` of all together, ``most_of_one`` of each network that they come from."""
 
     def __init__(self, most: int, most_of_one: int) -> None:

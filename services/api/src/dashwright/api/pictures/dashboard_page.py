@@ -9,11 +9,11 @@ import structlog
 
 from dashwright.api.classic.dashboards import Dashboards, not_found
 from dashwright.api.http import html
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.api.pictures.render import asking_of, drawing_of
-from dashwright.api.workers.pictures import Drawings, Picture
+from dashwright.api.workers.picture_client import Picture, PictureClient
 from dashwright.common import media
 from dashwright.common.errors import DashwrightError, Forbidden
 from dashwright.common.identity import Identity
@@ -30,10 +30,10 @@ QUERY: Final = {
 }
 
 
-def routes(dashboards: Dashboards, drawings: Drawings) -> list[Route]:
+def routes(dashboards: Dashboards, drawings: PictureClient) -> list[Route]:
     """Takes the right to read the dashboard, and for the picture that to query data sources."""
 
-    async def show(call: Call) -> Answer:
+    async def show(call: Call) -> Response:
         drawing, uid = drawing_of(call), call.parameters["uid"]
         try:
             stored = await dashboards.get(call.identity, uid)
@@ -60,7 +60,7 @@ def routes(dashboards: Dashboards, drawings: Drawings) -> list[Route]:
     ]
 
 
-async def drawn_for(caller: Identity, spec: str, drawing: Drawing, drawings: Drawings) -> Picture | str:
+async def drawn_for(caller: Identity, spec: str, drawing: Drawing, drawings: PictureClient) -> Picture | str:
     """The picture of the dashboard whose JSON is ``spec``, or why there is none."""
     try:
         return await drawings.draw(spec, drawing, asking_of(caller))
@@ -71,7 +71,7 @@ async def drawn_for(caller: Identity, spec: str, drawing: Drawing, drawings: Dra
 
 def page(
     title: str, where: str, drawn: Picture | str, problems: Sequence[str] = (), advice: Mapping[str, Sequence[str]] | None = None
-) -> Answer:
+) -> Response:
     """Return the page. All are plain texts; ``where`` says which dashboard it is, ``advice`` are groups of remarks by their names.
 
     The page has no script and loads nothing: the picture is in it. Problems are above it, advice below.

@@ -5,12 +5,12 @@ from typing import Final, Literal
 from pydantic import ValidationError
 
 from dashwright.api.classic.dashboards import Dashboards
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.denial import denied
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import BINARY, Content, Operation, Permission, Route
 from dashwright.api.routes.query import QUERY, readable_by, uids_of
-from dashwright.api.workers.pictures import Drawings, Picture
+from dashwright.api.workers.picture_client import Picture, PictureClient
 from dashwright.common import media
 from dashwright.common.errors import BadRequest
 from dashwright.common.identity import Identity
@@ -30,10 +30,10 @@ _NUMBERS: Final = {"width": "width", "height": "height", "scale": "scale", "pane
 _TEXTS: Final = ("from", "to", "theme", "format", "title")
 
 
-def routes(dashboards: Dashboards, drawings: Drawings) -> list[Route]:
+def routes(dashboards: Dashboards, drawings: PictureClient) -> list[Route]:
     """Who may read the dashboard and query data sources may see it drawn; a panel of what they may not query says so."""
 
-    async def draw(call: Call) -> Answer:
+    async def draw(call: Call) -> Response:
         drawing = drawing_of(call)
         stored = await dashboards.get(call.identity, call.parameters["uid"])
         return shown(await drawings.draw(stored.spec, drawing, asking_of(call.identity)))
@@ -65,8 +65,8 @@ def asking_of(caller: Identity) -> QueryContext:
     return QueryContext(org_id=caller.org_id, uids=uids_of(caller), readable=readable_by(caller))
 
 
-def shown(picture: Picture) -> Answer:
-    return Answer(200, picture.body, picture.media_type, {**PICTURE_HEADERS, "Cache-Control": "private, max-age=60"})
+def shown(picture: Picture) -> Response:
+    return Response(200, picture.body, picture.media_type, {**PICTURE_HEADERS, "Cache-Control": "private, max-age=60"})
 
 
 def drawing_of(call: Call) -> Drawing:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dashwright.api.access.policy import Guard
+from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.accounts.authors import author_of
 from dashwright.api.domain.access.view import View
 from dashwright.api.domain.actor import Actor
@@ -13,7 +13,7 @@ from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.http.denial import denied
 from dashwright.api.resources import rules
 from dashwright.api.stores import audit
-from dashwright.api.workers.repository_worker import READ, RepositoryWorker, due, late
+from dashwright.api.workers.repository_client import READ, RepositoryClient, due, late
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.document import read_json, write_json
@@ -54,7 +54,7 @@ class Files:
     says of the path.
     """
 
-    def __init__(self, database: Database, guard: Guard, worker: RepositoryWorker, clock: Clock) -> None:
+    def __init__(self, database: Database, guard: AccessPolicy, worker: RepositoryClient, clock: Clock) -> None:
         self._database = database
         self._guard = guard
         self._worker = worker

@@ -11,8 +11,8 @@ import structlog
 from dashwright.api.domain import access, submissions
 from dashwright.api.http.authentication import Authenticator, Credentials
 from dashwright.api.http.call import actor_of
-from dashwright.api.http.errors import error_answer
-from dashwright.api.http.shapes import Shape
+from dashwright.api.http.errors import error_response
+from dashwright.api.http.shapes import ErrorShape
 from dashwright.api.jobs import Idempotency, Jobs
 from dashwright.api.resources.jobs import encode
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, Unauthorized
@@ -108,7 +108,7 @@ class QueueSubmissions:
 
 
 def _refusal(error: DashwrightError) -> bytes:
-    answer = error_answer(error, Shape.STATUS, _trace_id())
+    answer = error_response(error, ErrorShape.STATUS, _trace_id())
     assert isinstance(answer.body, bytes)
     return answer.body
 

@@ -22,7 +22,7 @@ import structlog
 
 from dashwright.api.domain.actor import Actor
 from dashwright.api.http.routing import MEBIBYTE
-from dashwright.api.http.upload_budget import Holding
+from dashwright.api.http.upload_budget import UploadBudget
 from dashwright.api.jobs import Idempotency, Jobs
 from dashwright.api.repositories.domain.deliveries import PING, Decision, decide
 from dashwright.common.clock import Clock
@@ -121,7 +121,7 @@ class Webhooks:
         self._box = box
         self._clock = clock
         self._events = events
-        self._unchecked = Holding(_UNCHECKED, _UNCHECKED_OF_ONE)
+        self._unchecked = UploadBudget(_UNCHECKED, _UNCHECKED_OF_ONE)
 
     async def expecting(self, namespace: str, name: str) -> HookTarget | None:
         """Return what is known of the repository whose host was asked to call; None where none was."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final, Protocol
 
-from dashwright.api.http.answer import Answer
+from dashwright.api.http.response import Response
 from dashwright.api.resources.formats import Format, Listing
 from dashwright.api.resources.pages import LARGEST_PAGE, Asked, Position
 from dashwright.api.resources.target import Target
@@ -70,7 +70,7 @@ class Source(Protocol):
         ...
 
 
-async def answer(target: Target, form: Format, asked: Asked, source: Source, database: Database) -> Answer:
+async def answer(target: Target, form: Format, asked: Asked, source: Source, database: Database) -> Response:
     """The whole list, or the page that was asked for."""
     limit = min(asked.limit or _PAGE, LARGEST_PAGE)
     page = await source.page(asked.position, limit)
@@ -79,9 +79,9 @@ async def answer(target: Target, form: Format, asked: Asked, source: Source, dat
     writer = _Writer(target, form, database)
     body = writer.pieces(page, None if asked.limit is not None else source)
     if sum(page.sizes) <= PIECE and (asked.limit is not None or page.end is None):
-        return Answer(200, b"".join([piece async for piece in body]), form.content_type, form.headers, may_compress=True)
+        return Response(200, b"".join([piece async for piece in body]), form.content_type, form.headers, may_compress=True)
     holds = PIECE + min(sum(page.sizes), max(READ, *page.sizes, 0))
-    return Answer(200, body, form.content_type, form.headers, may_compress=True, holds=holds)
+    return Response(200, body, form.content_type, form.headers, may_compress=True, holds=holds)
 
 
 class _Writer:

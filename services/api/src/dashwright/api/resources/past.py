@@ -14,8 +14,8 @@ import orjson
 
 from dashwright.api.domain.access.view import deleter_of
 from dashwright.api.domain.selectors import Selection, Special, matches
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.resources import formats, pages
 from dashwright.api.resources.formats import Form, Format
 from dashwright.api.resources.services import Services
@@ -28,7 +28,7 @@ from dashwright.common.stores.histories import TrashPosition, Version
 from dashwright.common.stores.resources import Stored
 
 
-async def answer(target: Target, services: Services, call: Call, selection: Selection) -> Answer:
+async def answer(target: Target, services: Services, call: Call, selection: Selection) -> Response:
     """The list that a selection asks for in place of the objects. Raises BadRequest for a kind that keeps nothing of what was."""
     kind = target.kind
     if not kind.history:
@@ -37,7 +37,7 @@ async def answer(target: Target, services: Services, call: Call, selection: Sele
     return await read(target, services, call, selection)
 
 
-async def _history(target: Target, services: Services, call: Call, selection: Selection) -> Answer:
+async def _history(target: Target, services: Services, call: Call, selection: Selection) -> Response:
     """The generations of the named object, whole and the newest first; none where there is no such object.
 
     Raises BadRequest without a name, and Forbidden where the caller may not read the object.
@@ -63,7 +63,7 @@ async def _history(target: Target, services: Services, call: Call, selection: Se
     return _listed(target, form, {"resourceVersion": str(position), **next_page(found, limit)}, items())
 
 
-async def _trash(target: Target, services: Services, call: Call, selection: Selection) -> Answer:
+async def _trash(target: Target, services: Services, call: Call, selection: Selection) -> Response:
     """What was deleted, by name: all of it for Admins, for others what they have deleted themselves and might still read and delete.
 
     The rules of access to an object have gone with it, and so nobody else knows who could see it.
@@ -126,7 +126,7 @@ def _is_selected(item: Stored, selection: Selection) -> bool:
     return matches(selection, orjson.loads(item.metadata).get("labels") or {}, item.name)
 
 
-def _listed(target: Target, form: Format, metadata: Mapping[str, Any], items: AsyncIterator[Stored]) -> Answer:
+def _listed(target: Target, form: Format, metadata: Mapping[str, Any], items: AsyncIterator[Stored]) -> Response:
     listing = formats.Listing(form, target.kind, target.version)
 
     async def written() -> AsyncIterator[bytes]:
@@ -135,7 +135,7 @@ def _listed(target: Target, form: Format, metadata: Mapping[str, Any], items: As
             yield await asyncio.to_thread(listing.items, [item]) if form.is_yaml else listing.items([item])
         yield listing.tail()
 
-    return Answer(200, written(), form.content_type, form.headers)
+    return Response(200, written(), form.content_type, form.headers)
 
 
 async def _whole(services: Services, item: Stored, *, is_needed: bool) -> Stored | None:

@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from dashwright.api.access.policy import Guard
+from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.changes.feed import Feed
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.jobs import Jobs
 from dashwright.api.resources.target import Target
 from dashwright.api.resources.watching.lines import Lines
@@ -28,10 +28,10 @@ class Services:
     admission: AdmissionSettings
     jobs: Jobs
     feed: Feed
-    guard: Guard
+    guard: AccessPolicy
     lines: Lines
     writer: Writer
 
 
-Handle: TypeAlias = Callable[[Target, Services, Call], Awaitable[Answer]]
+Handle: TypeAlias = Callable[[Target, Services, Call], Awaitable[Response]]
 """Answers one verb, or one sub-resource."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dashwright.api.access.policy import Guard
+from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.domain.access.object_scope import EVERYTHING, Scope
 from dashwright.api.domain.selectors import Selection, matches
 from dashwright.api.resources.jobs import labels_of
@@ -32,7 +32,7 @@ async def check_version(database: Database, version: int) -> None:
         raise DeadlineExceeded(f"{text}; list without one", retry_after=1, causes=[cause])
 
 
-async def check_access(database: Database, guard: Guard, caller: Identity, namespace: str, asked: Asked) -> None:
+async def check_access(database: Database, guard: AccessPolicy, caller: Identity, namespace: str, asked: Asked) -> None:
     """Raises Gone for a version of before who may see objects has changed, with how to go on where it is of a page that follows.
 
     The rules of then are not known any more: those of now would show what was hidden.

@@ -6,10 +6,10 @@ from dashwright.api.accounts import grants as events
 from dashwright.api.accounts.grants import Grants
 from dashwright.api.accounts.users import not_found
 from dashwright.api.domain.access.scopes import Grant, normalise
-from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
-from dashwright.api.http.routing import SIGNED_IN, Operation, Permission, Route, Where
+from dashwright.api.http.response import Response, json_response, message_response
+from dashwright.api.http.routing import SIGNED_IN, Operation, OrganizationView, Permission, Route
 from dashwright.api.models.response import Message
 from dashwright.api.models.users import GrantList, GrantsForm, GrantShape
 from dashwright.api.stores import grants, members, people
@@ -22,11 +22,11 @@ _ORG: Final = {"orgId": "the organization they hold in, the caller's own unless 
 
 
 def routes(database: Database, use: Grants) -> list[Route]:
-    async def actions(call: Call) -> Answer:
-        return json_answer(dict.fromkeys(sorted(call.identity.permissions), True))
+    async def actions(call: Call) -> Response:
+        return json_response(dict.fromkeys(sorted(call.identity.permissions), True))
 
-    async def scopes(call: Call) -> Answer:
-        return json_answer({action: sorted(granted) for action, granted in sorted(call.identity.permissions.items())})
+    async def scopes(call: Call) -> Response:
+        return json_response({action: sorted(granted) for action, granted in sorted(call.identity.permissions.items())})
 
     async def user(connection: Connection, call: Call) -> tuple[int, int]:
         user_id, org_id = call.integer("id", "id is invalid"), _org(call)
@@ -43,32 +43,32 @@ def routes(database: Database, use: Grants) -> list[Route]:
             raise BadRequest("A service account holds permissions in its own organization, or with orgId=0 in all")
         return account_id, org_id
 
-    async def listed(connection: Connection, account_id: int, org_id: int) -> Answer:
+    async def listed(connection: Connection, account_id: int, org_id: int) -> Response:
         held = await grants.of_account(connection, account_id, org_id)
-        return json_answer(GrantList(permissions=[GrantShape(action=action, scope=scope) for action, scope in held]))
+        return json_response(GrantList(permissions=[GrantShape(action=action, scope=scope) for action, scope in held]))
 
-    async def of_user(call: Call) -> Answer:
+    async def of_user(call: Call) -> Response:
         async with database.connection() as connection:
             return await listed(connection, *await user(connection, call))
 
-    async def of_service_account(call: Call) -> Answer:
+    async def of_service_account(call: Call) -> Response:
         async with database.connection() as connection:
             return await listed(connection, *await service_account(connection, call))
 
-    async def grant_user(call: Call) -> Answer:
+    async def grant_user(call: Call) -> Response:
         wanted = await _wanted(call)
         async with database.connection() as connection:
             user_id, org_id = await user(connection, call)
         await use.replace(call.actor, call.identity, f"user:{user_id}", user_id, org_id, wanted, unknown=not_found())
-        return message_answer("Permissions updated")
+        return message_response("Permissions updated")
 
-    async def grant_service_account(call: Call) -> Answer:
+    async def grant_service_account(call: Call) -> Response:
         wanted = await _wanted(call)
         async with database.connection() as connection:
             account_id, org_id = await service_account(connection, call)
         holder = f"service-account:{account_id}"
         await use.replace(call.actor, call.identity, holder, account_id, org_id, wanted, unknown=_no_service_account())
-        return message_answer("Permissions updated")
+        return message_response("Permissions updated")
 
     of_users, of_accounts = "/api/access-control/users/{id}/permissions", "/api/access-control/serviceaccounts/{id}/permissions"
     one_user, one_account = "global.users:{id}", "serviceaccounts:id:{id}"
@@ -93,14 +93,14 @@ def routes(database: Database, use: Grants) -> list[Route]:
             "GET",
             of_users,
             of_user,
-            Permission("users.permissions:read", one_user, Where.GLOBAL),
+            Permission("users.permissions:read", one_user, OrganizationView.GLOBAL),
             Operation("listUserGrants", "a user's explicit grants", TAG, answers=listing, query=_ORG, parameters=types, errors=(404,)),
         ),
         Route(
             "PUT",
             of_users,
             grant_user,
-            Permission("users.permissions:write", one_user, Where.GLOBAL),
+            Permission("users.permissions:write", one_user, OrganizationView.GLOBAL),
             Operation(
                 "setUserGrants",
                 "replace a user's explicit grants",

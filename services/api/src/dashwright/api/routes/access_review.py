@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from dashwright.api.access.policy import Guard
-from dashwright.api.http.answer import Answer, json_answer
-from dashwright.api.http.authentication import Views
+from dashwright.api.access.policy import AccessPolicy
+from dashwright.api.http.authentication import IdentityViews
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import SIGNED_IN, Content, Operation, Route
 from dashwright.api.models.discovery import SelfSubjectAccessReview
 from dashwright.api.resources import described, formats, options
@@ -32,14 +32,14 @@ _OPERATION: Final = Operation(
 )
 
 
-def routes(kinds: Sequence[Kind], database: Database, guard: Guard, views: Views) -> list[Route]:
-    async def review(call: Call) -> Answer:
+def routes(kinds: Sequence[Kind], database: Database, guard: AccessPolicy, views: IdentityViews) -> list[Route]:
+    async def review(call: Call) -> Response:
         options.is_dry_run(call)
         asked = _spec(await formats.read_body(call))
         reason = await _refusal(asked.get("resourceAttributes"), call.identity)
         status = {"allowed": True} if reason is None else {"allowed": False, "reason": reason}
         told = {"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "metadata": {}, "spec": asked, "status": status}
-        return json_answer(told, 201)
+        return json_response(told, 201)
 
     async def _refusal(attributes: Any, caller: Identity) -> str | None:
         """Why not; None where the caller may."""

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
-from dashwright.api.http.routing import Operation, Permission, Route, Where
+from dashwright.api.http.response import Response, json_response
+from dashwright.api.http.routing import Operation, OrganizationView, Permission, Route
 from dashwright.api.models.statistics import ServerStats
 from dashwright.api.stores import statistics
 from dashwright.common.database.losses import place_of
@@ -19,27 +19,27 @@ _SECRET: Final = "*********"  # noqa: S105
 def routes(database: Database, settings: Settings) -> list[Route]:
     shown = sections(settings)
 
-    async def set_how(_: Call) -> Answer:
-        return json_answer(shown)
+    async def set_how(_: Call) -> Response:
+        return json_response(shown)
 
-    async def stats(_: Call) -> Answer:
+    async def stats(_: Call) -> Response:
         async with database.connection() as connection:
             counted = await statistics.server(connection)
-        return json_answer(ServerStats(**counted))
+        return json_response(ServerStats(**counted))
 
     return [
         Route(
             "GET",
             "/api/admin/settings",
             set_how,
-            Permission("settings:read", where=Where.GLOBAL),
+            Permission("settings:read", where=OrganizationView.GLOBAL),
             Operation("adminGetSettings", "settings in sections, secrets masked", TAG, answers={200: dict[str, dict[str, str]]}),
         ),
         Route(
             "GET",
             "/api/admin/stats",
             stats,
-            Permission("server.stats:read", where=Where.GLOBAL),
+            Permission("server.stats:read", where=OrganizationView.GLOBAL),
             Operation("adminGetStats", "how much there is; 0 for what is not kept here", TAG, answers={200: ServerStats}),
         ),
     ]

@@ -6,9 +6,9 @@ from typing import Final
 from dashwright.api.accounts import users as events
 from dashwright.api.accounts.users import NewUser, Users
 from dashwright.api.domain.names import fitting
-from dashwright.api.http.answer import Answer, answered_500, json_answer, message_answer
 from dashwright.api.http.call import Call
-from dashwright.api.http.routing import Operation, Permission, Route, Where
+from dashwright.api.http.response import Response, json_response, legacy_500_response, message_response
+from dashwright.api.http.routing import Operation, OrganizationView, Permission, Route
 from dashwright.api.models.response import Message
 from dashwright.api.models.users import AdminCreateUserForm, PasswordForm, ServerAdminForm, UserMade
 from dashwright.common.errors import BadRequest, NotFound
@@ -20,7 +20,7 @@ _FIRST_ORG: Final = 1
 
 
 def routes(use: Users) -> list[Route]:
-    async def create(call: Call) -> Answer:
+    async def create(call: Call) -> Response:
         form = await call.fields(AdminCreateUserForm, fault=_BAD_BODY)
         login, email, name = fitting("login", form.login), fitting("email", form.email), fitting("name", form.name)
         if not login and not email:
@@ -28,47 +28,47 @@ def routes(use: Users) -> list[Route]:
         use.check_password(form.password, login, email, short="Password is missing or too short")
         wanted = NewUser(login or email, email or login, name, form.password, form.org_id or _FIRST_ORG)
         user_id, uid = await use.create(call.actor, wanted)
-        return json_answer(UserMade(id=user_id, uid=uid, message="User created"))
+        return json_response(UserMade(id=user_id, uid=uid, message="User created"))
 
-    async def set_password(call: Call) -> Answer:
+    async def set_password(call: Call) -> Response:
         form = await call.fields(PasswordForm, fault=_BAD_BODY)
         user_id = _user(call)
         use.check_password(form.password, short="New password too short")
         try:
             await use.set_password(call.actor, call.evaluated, user_id, form.password)
         except NotFound:
-            return answered_500("Could not read user from database")
-        return message_answer("User password updated")
+            return legacy_500_response("Could not read user from database")
+        return message_response("User password updated")
 
-    async def set_permissions(call: Call) -> Answer:
+    async def set_permissions(call: Call) -> Response:
         form = await call.fields(ServerAdminForm, fault=_BAD_BODY)
         await use.set_server_admin(call.actor, call.evaluated, _user(call), is_admin=form.is_grafana_admin)
-        return message_answer("User permissions updated")
+        return message_response("User permissions updated")
 
-    async def delete(call: Call) -> Answer:
+    async def delete(call: Call) -> Response:
         await use.remove(call.actor, call.evaluated, _user(call))
-        return message_answer("User deleted")
+        return message_response("User deleted")
 
-    async def disable(call: Call) -> Answer:
+    async def disable(call: Call) -> Response:
         await use.set_disabled(call.actor, call.evaluated, _user(call), is_disabled=True)
-        return message_answer("User disabled")
+        return message_response("User disabled")
 
-    async def enable(call: Call) -> Answer:
+    async def enable(call: Call) -> Response:
         await use.set_disabled(call.actor, call.evaluated, _user(call), is_disabled=False)
-        return message_answer("User enabled")
+        return message_response("User enabled")
 
-    async def log_out(call: Call) -> Answer:
+    async def log_out(call: Call) -> Response:
         user_id = _user(call)
         if call.identity.kind is Caller.USER and call.identity.user_id == user_id:
             raise BadRequest("You cannot logout yourself")
         await use.log_out(call.actor, call.evaluated, user_id)
-        return message_answer("User logged out")
+        return message_response("User logged out")
 
     one = "/api/admin/users/{id}"
     number: dict[str, type] = {"id": int}
     said = {200: Message}
 
-    def act(path: str, handler: Callable[[Call], Awaitable[Answer]], action: str, operation: str, summary: str, audit: str) -> Route:
+    def act(path: str, handler: Callable[[Call], Awaitable[Response]], action: str, operation: str, summary: str, audit: str) -> Route:
         described = Operation(operation, summary, TAG, answers=said, parameters=number, errors=(404,))
         return Route("POST", f"{one}/{path}", handler, _needs(action), described, audit=audit)
 
@@ -77,7 +77,7 @@ def routes(use: Users) -> list[Route]:
             "POST",
             "/api/admin/users",
             create,
-            Permission("users:create", "global.users:*", Where.GLOBAL),
+            Permission("users:create", "global.users:*", OrganizationView.GLOBAL),
             Operation(
                 "adminCreateUser",
                 "make a user, Viewer of one organization",
@@ -127,7 +127,7 @@ def routes(use: Users) -> list[Route]:
 
 
 def _needs(action: str) -> Permission:
-    return Permission(action, "global.users:{id}", Where.GLOBAL)
+    return Permission(action, "global.users:{id}", OrganizationView.GLOBAL)
 
 
 def _user(call: Call) -> int:

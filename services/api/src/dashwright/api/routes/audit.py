@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from dashwright.api.domain import times
-from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.denial import denied
 from dashwright.api.http.integers import integer_of
+from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.audit import AuditEvent, AuditPage
 from dashwright.api.stores import audit
@@ -34,12 +34,12 @@ _FILTERS: Final = {
 def routes(database: Database) -> list[Route]:
     """Admins see what is about their organization, server admins all."""
 
-    async def listed(call: Call) -> Answer:
+    async def listed(call: Call) -> Response:
         wanted, before = _filter(call), _number(call, "before")
         limit = call.number("limit", _PAGE, least=1, most=_LARGEST_PAGE)
         async with database.connection() as connection:
             page = await audit.query(connection, wanted, before=before, limit=limit)
-        return json_answer(AuditPage(events=[_shown(event) for event in page.events], next=page.next).members())
+        return json_response(AuditPage(events=[_shown(event) for event in page.events], next=page.next).members())
 
     operation = Operation(
         "listAuditEvents",

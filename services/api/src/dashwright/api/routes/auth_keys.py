@@ -4,11 +4,11 @@ from typing import Final
 
 import structlog
 
-from dashwright.api.auth.identity_cache import Forget
+from dashwright.api.auth.identity_cache import IdentityInvalidation
 from dashwright.api.domain import times
 from dashwright.api.domain.access.metadata import Subject, access_control
-from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import PUBLIC, Operation, Permission, Route
 from dashwright.api.models.keys import ApiKey
 from dashwright.api.models.response import Message
@@ -28,18 +28,18 @@ _TO_DELETE: Final = "Deprecated: use GET /api/serviceaccounts and DELETE /api/se
 _TO_MAKE: Final = "Removed: use POST /api/serviceaccounts and POST /api/serviceaccounts/{id}/tokens instead."
 
 
-def routes(database: Database, memory: Forget, clock: Clock) -> list[Route]:
+def routes(database: Database, memory: IdentityInvalidation, clock: Clock) -> list[Route]:
     """``GET`` and ``DELETE`` know the caller's organization only, and no token of a service account. ``POST`` answers 410 to everybody."""
 
-    async def listed(call: Call) -> Answer:
+    async def listed(call: Call) -> Response:
         not_before = None if call.switch("includeExpired") else int(clock.seconds())
         ids = call.identity.ids("apikeys:read", Subject.API_KEY.prefix)
         async with database.connection() as connection:
             found = await keys.legacy(connection, call.identity.org_id, not_before=not_before, ids=ids)
         caller = call.identity if call.switch("accesscontrol") else None
-        return json_answer([_shown(key, caller).members() for key in found])
+        return json_response([_shown(key, caller).members() for key in found])
 
-    async def delete(call: Call) -> Answer:
+    async def delete(call: Call) -> Response:
         key_id = call.integer("id", "id is invalid")
         try:
             async with database.transaction() as connection:
@@ -50,11 +50,11 @@ def routes(database: Database, memory: Forget, clock: Clock) -> list[Route]:
                 await audit.record(connection, call.actor, "api-key.delete", f"api-key:{key_id}", org_id=org_id, details={"name": name})
         finally:
             memory.forget(f"key:{key_id}")
-        return message_answer("API key deleted")
+        return message_response("API key deleted")
 
-    async def create(call: Call) -> Answer:
+    async def create(call: Call) -> Response:
         log.warning("removed_endpoint_called")
-        return message_answer(GONE, 410)
+        return message_response(GONE, 410)
 
     return [
         Route(

@@ -4,8 +4,8 @@ from typing import Final
 
 import orjson
 
-from dashwright.api.http.answer import JSON, Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import JSON, Response
 from dashwright.api.http.routing import Operation, Route
 from dashwright.api.models.response import Error
 from dashwright.api.routes.data_sources import TAG, any_one, find, one
@@ -23,11 +23,11 @@ def routes(database: Database, broker: Broker, rpc: RpcClient, *, seconds: float
     """``seconds`` is how long the service may try."""
     queue = broker.topology.query
 
-    async def health(call: Call) -> Answer:
+    async def health(call: Call) -> Response:
         found = await find(database, call, _QUERY)
         headers = QueryContext(QueryEndpoint.HEALTH, org_id=found.org_id, fresh=True, readable=readable_by(call.identity)).headers()
         reply = await rpc.call(queue, orjson.dumps({"uid": found.uid}), timeout=seconds, headers=headers)
-        return Answer(int(reply.headers.get("status", 200)), await reply.read(), JSON)
+        return Response(int(reply.headers.get("status", 200)), await reply.read(), JSON)
 
     def described(operation_id: str, *, deprecated: bool = False) -> Operation:
         return Operation(

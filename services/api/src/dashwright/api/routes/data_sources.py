@@ -7,8 +7,8 @@ from typing import Final
 from dashwright.api.data_sources import CREATE, DELETE, UPDATE, DataSources, not_found
 from dashwright.api.domain.access.metadata import Subject, access_control
 from dashwright.api.domain.data_source_types import checked_url, type_of
-from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.response import Message
 from dashwright.common.database.pool import Database
@@ -117,40 +117,40 @@ class _Handlers:
         self._database = database
         self._use = use
 
-    async def listed(self, call: Call) -> Answer:
+    async def listed(self, call: Call) -> Response:
         async with self._database.connection() as connection:
             found = await data_sources.listed(connection, call.identity.org_id)
         caller = call.identity if call.switch("accesscontrol") else None
-        return json_answer([item(stored, caller) for stored in readable(found, call.identity, "datasources:read")])
+        return json_response([item(stored, caller) for stored in readable(found, call.identity, "datasources:read")])
 
-    async def get(self, call: Call) -> Answer:
+    async def get(self, call: Call) -> Response:
         found = await find(self._database, call, "datasources:read")
-        return json_answer(shown(found, call.identity if call.switch("accesscontrol") else None))
+        return json_response(shown(found, call.identity if call.switch("accesscontrol") else None))
 
-    async def number(self, call: Call) -> Answer:
+    async def number(self, call: Call) -> Response:
         found = await find(self._database, call, "datasources:read")
-        return json_answer(DataSourceId(id=found.id))
+        return json_response(DataSourceId(id=found.id))
 
-    async def create(self, call: Call) -> Answer:
+    async def create(self, call: Call) -> Response:
         body = await call.model(AddDataSourceCommand)
         stored = await self._use.create(call.actor, _fields(body), body.secrets)
         return _saved("Datasource added", stored)
 
-    async def update(self, call: Call) -> Answer:
+    async def update(self, call: Call) -> Response:
         before = await find(self._database, call, "datasources:write")  # before the body: an unknown one is told of, whatever is sent
         body = await call.model(DataSourceChanges)
         stored = await self._use.change(call.actor, before.id, lambda fields: _revised(fields, body), body.secrets, version=body.version)
         return _saved("Datasource updated", stored)
 
-    async def delete(self, call: Call) -> Answer:
+    async def delete(self, call: Call) -> Response:
         found = await find(self._database, call, "datasources:delete")
         await self._use.remove(call.actor, found.id)
-        return json_answer(DataSourceDeleted(id=found.id, message="Data source deleted"))
+        return json_response(DataSourceDeleted(id=found.id, message="Data source deleted"))
 
-    async def delete_by_number(self, call: Call) -> Answer:
+    async def delete_by_number(self, call: Call) -> Response:
         found = await find(self._database, call, "datasources:delete")
         await self._use.remove(call.actor, found.id)
-        return message_answer("Data source deleted")
+        return message_response("Data source deleted")
 
 
 def _fields(body: AddDataSourceCommand) -> Fields:
@@ -177,8 +177,8 @@ def _revised(before: Fields, body: DataSourceChanges) -> Fields:
     return replace(_fields(body), uid=body.uid or before.uid, **kept)
 
 
-def _saved(message: str, stored: Stored) -> Answer:
-    return json_answer(DataSourceSaved(id=stored.id, name=stored.name, message=message, datasource=shown(stored)))
+def _saved(message: str, stored: Stored) -> Response:
+    return json_response(DataSourceSaved(id=stored.id, name=stored.name, message=message, datasource=shown(stored)))
 
 
 def routes(database: Database, use: DataSources) -> list[Route]:

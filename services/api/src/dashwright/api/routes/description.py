@@ -8,11 +8,11 @@ from typing import Final
 import orjson
 
 from dashwright.api.http import docs_page
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.earlier import openapi_30
 from dashwright.api.http.etags import tag_of, tagged
 from dashwright.api.http.openapi import document
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, Content, Operation, Route
 from dashwright.api.http.schemas import Schema
 from dashwright.api.routes import openapi_v2, openapi_v3
@@ -52,18 +52,18 @@ def routes(others: Sequence[Route], *, version: str) -> list[Route]:
         groups = docs_page.groups_of(described())
         return {"": docs_page.index(described()), **{name: docs_page.group(described(), group) for name, group in groups.items()}}
 
-    async def openapi(call: Call) -> Answer:
+    async def openapi(call: Call) -> Response:
         body, tag = await asyncio.to_thread(text)
         return tagged(call, body, tag, {"Cache-Control": "no-cache"})
 
-    async def docs(_: Call) -> Answer:
-        return Answer(200, (await asyncio.to_thread(pages))[""], _HTML, docs_page.INDEX_HEADERS, may_compress=True)
+    async def docs(_: Call) -> Response:
+        return Response(200, (await asyncio.to_thread(pages))[""], _HTML, docs_page.INDEX_HEADERS, may_compress=True)
 
-    async def docs_of_group(call: Call) -> Answer:
+    async def docs_of_group(call: Call) -> Response:
         page = (await asyncio.to_thread(pages)).get(call.parameters["group"])
         if page is None:
             raise NotFound(f"There is no group of operations {call.parameters['group'][:40]!r}; {_DOCS} lists them")
-        return Answer(200, page, _HTML, docs_page.HEADERS, may_compress=True)
+        return Response(200, page, _HTML, docs_page.HEADERS, may_compress=True)
 
     ours = [
         Route("GET", "/openapi.json", openapi, PUBLIC, _OPENAPI),
@@ -79,8 +79,8 @@ def routes(others: Sequence[Route], *, version: str) -> list[Route]:
 def _moved(path: str, place: str, operation: str) -> Route:
     """Return a route that leads elsewhere."""
 
-    async def moved(_: Call) -> Answer:
-        return Answer(302, headers={"Location": place})
+    async def moved(_: Call) -> Response:
+        return Response(302, headers={"Location": place})
 
     summary = f"leads to {place}, for the clients that know this address"
     return Route("GET", path, moved, PUBLIC, Operation(operation, summary, "description", answers={302: None}))

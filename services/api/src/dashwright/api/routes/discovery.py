@@ -10,11 +10,11 @@ from typing import Final
 
 import orjson
 
-from dashwright.api.http.answer import JSON, Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.etags import tag_of, tagged
+from dashwright.api.http.response import JSON, Response
 from dashwright.api.http.routing import SIGNED_IN, Content, Handler, Operation, Route
-from dashwright.api.http.shapes import Shape
+from dashwright.api.http.shapes import ErrorShape
 from dashwright.api.models.discovery import APIGroup, APIGroupDiscoveryList, APIGroupList, APIResourceList
 from dashwright.api.resources import discovery
 from dashwright.common.errors import NotFound
@@ -51,11 +51,11 @@ def routes(kinds: Sequence[Kind]) -> list[Route]:
 
     everything = partial(discovery.aggregated, kinds)
 
-    async def group(call: Call) -> Answer:
+    async def group(call: Call) -> Response:
         name = call.parameters["group"]
         return _answer(call, groups.get(name), f"there is no API group {name!r}; /apis lists those that are served")
 
-    async def version(call: Call) -> Answer:
+    async def version(call: Call) -> Response:
         name = f"{call.parameters['group']}/{call.parameters['version']}"
         found = resources.get((call.parameters["group"], call.parameters["version"]))
         return _answer(call, found, f"there is no API version {name!r}; /apis lists those that are served")
@@ -84,7 +84,7 @@ def routes(kinds: Sequence[Kind]) -> list[Route]:
 def _route(path: str, handler: Handler, identifier: str, summary: str) -> Route:
     told = "Aggregated, everything in one document, where Accept says so."
     operation = Operation(identifier, summary, _TAG, answers={200: _EITHER, 304: None}, description=told)
-    return Route("GET", path, handler, SIGNED_IN, operation, shape=Shape.STATUS)
+    return Route("GET", path, handler, SIGNED_IN, operation, shape=ErrorShape.STATUS)
 
 
 def _either(plain: discovery.Document, aggregated: Callable[[str], discovery.Document]) -> Handler:
@@ -92,7 +92,7 @@ def _either(plain: discovery.Document, aggregated: Callable[[str], discovery.Doc
     texts = {version: _text(aggregated(version), _AGGREGATED.format(version)) for version in _META_VERSIONS}
     texts[""] = _text(plain)
 
-    async def answer(call: Call) -> Answer:
+    async def answer(call: Call) -> Response:
         return _answer(call, texts[_meta_version(call.accept)], "")
 
     return answer
@@ -114,7 +114,7 @@ def _text(document: discovery.Document, content_type: str = JSON) -> _Text:
     return _Text(body, tag_of(body), content_type)
 
 
-def _answer(call: Call, found: _Text | None, missing: str) -> Answer:
+def _answer(call: Call, found: _Text | None, missing: str) -> Response:
     if found is None:
         raise NotFound(missing)
     return tagged(call, found.body, found.tag, _HEADERS, found.content_type)

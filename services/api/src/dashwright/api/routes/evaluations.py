@@ -4,8 +4,8 @@ import uuid
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
-from dashwright.api.http.answer import JSON, Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import JSON, Response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.routes.query import FRAMES
 from dashwright.common.database.pool import Connection, Database
@@ -22,7 +22,7 @@ def routes(database: Database) -> list[Route]:
     """``GET …/evaluations/{name}/result``: the frames as JSON, or as Arrow by ``Accept``."""
     path = f"/apis/{EVALUATION.api_version()}/namespaces/{{namespace}}/{EVALUATION.plural}/{{name}}/result"
 
-    async def result(call: Call) -> Answer:
+    async def result(call: Call) -> Response:
         name = call.parameters["name"]
         async with database.connection() as connection:
             job = await _kept(connection, call.parameters["namespace"], name)
@@ -35,7 +35,7 @@ def routes(database: Database) -> list[Route]:
             raise _expired(name, outcome.expires_at)
         as_arrow = wants_arrow(call.accept)
         pieces = _pieces(database, job.uid, "arrow" if as_arrow else "json")
-        return Answer(outcome.status, pieces, ARROW if as_arrow else JSON)
+        return Response(outcome.status, pieces, ARROW if as_arrow else JSON)
 
     answers = {200: FRAMES, 400: FRAMES}
     operation = Operation("getEvaluationResult", "the frames of an evaluation", EVALUATION.group, answers=answers, errors=(404, 409, 410))

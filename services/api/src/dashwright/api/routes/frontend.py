@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Operation, Route
 from dashwright.api.models.frontend import BootData, FrontendSettings
 from dashwright.api.routes.data_sources import readable
@@ -40,7 +40,7 @@ def routes(database: Database, settings: Settings, *, commit: str = "unknown") -
         "licenseInfo": {},
     }
 
-    async def frontend(call: Call) -> Answer:
+    async def frontend(call: Call) -> Response:
         caller = call.identity
         found: Sequence[Stored] = ()
         if caller.org_id:
@@ -50,7 +50,7 @@ def routes(database: Database, settings: Settings, *, commit: str = "unknown") -
             "datasources": {stored.name: _source(stored) for stored in found},
             "defaultDatasource": next((stored.name for stored in found if stored.fields.is_default), ""),
         }
-        return json_answer({**shown, **sources, "namespace": caller.namespace if caller.org_id else ""})
+        return json_response({**shown, **sources, "namespace": caller.namespace if caller.org_id else ""})
 
     operation = Operation(
         "getFrontendSettings",
@@ -62,9 +62,9 @@ def routes(database: Database, settings: Settings, *, commit: str = "unknown") -
     return [Route("GET", "/api/frontend/settings", frontend, SIGNED_IN, operation), Route("GET", "/bootdata", _bootdata, PUBLIC, _BOOTDATA)]
 
 
-async def _bootdata(_: Call) -> Answer:
+async def _bootdata(_: Call) -> Response:
     """Its readers look for the namespace of a cloud here, and take another for the one of an organization."""
-    return json_answer({"settings": {"namespace": namespace_of(1)}})
+    return json_response({"settings": {"namespace": namespace_of(1)}})
 
 
 _BOOTDATA: Final = Operation("getBootData", "which namespace a client starts in", TAG, answers={200: BootData})

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from pydantic import SecretStr
 
-from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import PUBLIC, Content, Handler, Operation, Route
 from dashwright.api.models.discovery import VersionInfo
 from dashwright.api.models.frontend import HealthResponse
@@ -34,10 +34,10 @@ def routes(probes: Probes, *, reported_version: str, commit: str = "unknown", me
     With ``metrics_token`` metrics are for those who send it as a bearer token.
     """
 
-    async def database_health(_: Call) -> Answer:
+    async def database_health(_: Call) -> Response:
         is_well = await probes.passes(DATABASE_CHECK)
         body = {"commit": commit, "database": "ok" if is_well else "failing", "version": reported_version}
-        return json_answer(body) if is_well else json_answer(body, 503, {"Retry-After": "1"})
+        return json_response(body) if is_well else json_response(body, 503, {"Retry-After": "1"})
 
     return [
         _get("/livez", _probe(probes.live), "livez", "Whether the process lives; no reason to restart it", _PROBED, _VERBOSE),
@@ -57,10 +57,10 @@ def _get(
 
 
 def _probe(report: Callable[[], Awaitable[Report]]) -> Handler:
-    async def answer(call: Call) -> Answer:
+    async def answer(call: Call) -> Response:
         outcome = await report()
         text = outcome.text(verbose="verbose" in call.query)
-        return Answer(outcome.status, text.encode(), _TEXT, {"Cache-Control": "no-cache"})
+        return Response(outcome.status, text.encode(), _TEXT, {"Cache-Control": "no-cache"})
 
     return answer
 
@@ -68,17 +68,17 @@ def _probe(report: Callable[[], Awaitable[Report]]) -> Handler:
 def _metrics(token: SecretStr | None) -> Handler:
     expected = f"Bearer {token.get_secret_value()}".encode() if token and token.get_secret_value() else b""
 
-    async def answer(call: Call) -> Answer:
+    async def answer(call: Call) -> Response:
         if expected and not hmac.compare_digest(call.headers.get("Authorization", "").encode(), expected):
             raise Unauthorized("Metrics need the token of DASHWRIGHT_METRICS_TOKEN; send it as Authorization: Bearer")
-        return Answer(200, metrics.exposition(), metrics.CONTENT_TYPE)
+        return Response(200, metrics.exposition(), metrics.CONTENT_TYPE)
 
     return answer
 
 
-async def _version(_: Call) -> Answer:
+async def _version(_: Call) -> Response:
     major, minor, *_rest = PRODUCT_VERSION.split(".")
-    return json_answer(
+    return json_response(
         {
             "major": major,
             "minor": minor,

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import orjson
 
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.earlier import swagger_20
 from dashwright.api.http.etags import tag_of, tagged
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import BINARY, PUBLIC, Content, Operation, Route
 from dashwright.api.resources.openapi import documents
 from dashwright.common.kinds.kind import Kind
@@ -41,9 +41,9 @@ def routes(kinds: Sequence[Kind], described: Callable[[], Mapping[str, Any]]) ->
         body = orjson.dumps(swagger_20(documents.everything(described(), kinds)))
         return body, tag_of(body)
 
-    async def document(call: Call) -> Answer:
+    async def document(call: Call) -> Response:
         if any(name in call.accept for name in _ASKED):
-            return Answer(200, _AS_PROTOBUF, PROTOBUF)
+            return Response(200, _AS_PROTOBUF, PROTOBUF)
         body, tag = await asyncio.to_thread(text)
         return tagged(call, body, tag, _UNTIL_IT_CHANGES)
 

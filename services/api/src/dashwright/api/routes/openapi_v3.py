@@ -8,9 +8,9 @@ from typing import Any, Final
 import orjson
 from pydantic import Field
 
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.etags import tag_of, tagged
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, Content, Operation, Route
 from dashwright.api.resources import discovery
 from dashwright.api.resources.openapi import documents
@@ -61,12 +61,12 @@ def routes(kinds: Sequence[Kind], described: Callable[[], Mapping[str, Any]]) ->
     def index_text() -> bytes:
         return orjson.dumps(documents.index({path: tag for path, (_, tag) in texts().items()}))
 
-    async def index(call: Call) -> Answer:
+    async def index(call: Call) -> Response:
         _check_accept(call)
         body = await asyncio.to_thread(index_text)
         return tagged(call, body, tag_of(body), _UNTIL_IT_CHANGES)
 
-    async def one(call: Call) -> Answer:
+    async def one(call: Call) -> Response:
         _check_accept(call)
         path = f"apis/{call.parameters['group']}/{call.parameters['version']}"
         found = (await asyncio.to_thread(texts)).get(path)

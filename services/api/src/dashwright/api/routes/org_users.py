@@ -7,9 +7,9 @@ from dashwright.api.accounts import members as events
 from dashwright.api.accounts.members import Members
 from dashwright.api.accounts.organizations import not_found
 from dashwright.api.domain.access.metadata import Subject
-from dashwright.api.http.answer import Answer, answered_500, json_answer, message_answer
 from dashwright.api.http.call import Call
-from dashwright.api.http.routing import InPath, Operation, Permission, Route, Where
+from dashwright.api.http.response import Response, json_response, legacy_500_response, message_response
+from dashwright.api.http.routing import Operation, OrganizationInPath, OrganizationView, Permission, Route
 from dashwright.api.models.organizations import InviteShape, MemberAdded, MemberForm, MemberFound, MemberPage, MemberShape, RoleForm
 from dashwright.api.models.response import Message
 from dashwright.api.routes.account_answers import found_member, member
@@ -34,7 +34,7 @@ Org = Callable[[Call], int]
 def routes(database: Database, use: Members, clock: Clock) -> list[Route]:
     """The same calls twice, but for ``lookup``, which is the caller's organization's only."""
     return [
-        *_routes(database, use, clock, "/api/org/users", Where.CURRENT, _current_org, "ForCurrentOrg"),
+        *_routes(database, use, clock, "/api/org/users", OrganizationView.CURRENT, _current_org, "ForCurrentOrg"),
         _lookup(database),
         _invites(),
         *_routes(database, use, clock, "/api/orgs/{org_id}/users", IN_PATH, _org_of_path, ""),
@@ -49,16 +49,18 @@ def _org_of_path(call: Call) -> int:
     return call.integer("org_id", IN_PATH.fault)
 
 
-def _routes(database: Database, use: Members, clock: Clock, path: str, where: Where | InPath, org_of: Org, suffix: str) -> list[Route]:
-    async def listed(call: Call) -> Answer:
+def _routes(
+    database: Database, use: Members, clock: Clock, path: str, where: OrganizationView | OrganizationInPath, org_of: Org, suffix: str
+) -> list[Route]:
+    async def listed(call: Call) -> Response:
         limit = call.number("limit", _ALL, least=1, most=_ALL)
         async with database.connection() as connection:
             if await orgs.get(connection, org_of(call)) is None:
                 raise not_found()
             found = await members.page(connection, org_of(call), containing=_query(call), limit=limit, only=_readable(call))
-        return json_answer(_shown(call, found))
+        return json_response(_shown(call, found))
 
-    async def search(call: Call) -> Answer:
+    async def search(call: Call) -> Response:
         page, per_page = call.number("page", 1, least=1, most=_LAST_PAGE), call.number("perpage", _PAGE, least=1, most=_LARGEST_PAGE)
         org_id, containing, only, offset = org_of(call), _query(call), _readable(call), (page - 1) * per_page
         async with database.connection() as connection:
@@ -66,33 +68,33 @@ def _routes(database: Database, use: Members, clock: Clock, path: str, where: Wh
                 raise not_found()
             found = await members.page(connection, org_id, containing=containing, limit=per_page, offset=offset, only=only)
             total = await members.count(connection, org_id, containing=containing, only=only)
-        return json_answer(MemberPage(total_count=total, org_users=_shown(call, found), page=page, per_page=per_page))
+        return json_response(MemberPage(total_count=total, org_users=_shown(call, found), page=page, per_page=per_page))
 
     def _shown(call: Call, found: Sequence[members.Member]) -> list[MemberShape]:
         caller = call.evaluated if call.switch("accesscontrol") else None
         now = clock.now()
         return [member(one, now, caller) for one in found]
 
-    async def add(call: Call) -> Answer:
+    async def add(call: Call) -> Response:
         form = await call.fields(MemberForm, fault=BAD_BODY)
         if not form.login_or_email.strip():
             raise BadRequest(BAD_BODY)
         user_id = await use.add(call.actor, call.evaluated, org_of(call), form.login_or_email.strip(), _role(form.role))
-        return json_answer(MemberAdded(message="User added to organization", user_id=user_id))
+        return json_response(MemberAdded(message="User added to organization", user_id=user_id))
 
-    async def change(call: Call) -> Answer:
+    async def change(call: Call) -> Response:
         role = _role((await call.fields(RoleForm, fault=BAD_BODY)).role)
         try:
             await use.change_role(call.actor, call.evaluated, org_of(call), call.integer("user_id", _BAD_USER), role)
         except NotFound:
-            return answered_500("Failed update org user")
-        return message_answer("Organization user updated")
+            return legacy_500_response("Failed update org user")
+        return message_response("Organization user updated")
 
-    async def remove(call: Call) -> Answer:
+    async def remove(call: Call) -> Response:
         await use.remove(call.actor, call.evaluated, org_of(call), call.integer("user_id", _BAD_USER))
-        return message_answer("User removed from organization")
+        return message_response("User removed from organization")
 
-    org: dict[str, type] = {"org_id": int} if isinstance(where, InPath) else {}
+    org: dict[str, type] = {"org_id": int} if isinstance(where, OrganizationInPath) else {}
     one = f"{path}/{{user_id}}"
     read = Permission(_READ, where=where, any_scope=True)
     return [
@@ -137,7 +139,7 @@ def _routes(database: Database, use: Members, clock: Clock, path: str, where: Wh
             add,
             Permission("org.users:add", "users:*", where),
             Operation(
-                "addOrgUser" if isinstance(where, InPath) else "addOrgUserToCurrentOrg",
+                "addOrgUser" if isinstance(where, OrganizationInPath) else "addOrgUserToCurrentOrg",
                 "make a user a member",
                 TAG,
                 request=MemberForm,
@@ -181,11 +183,11 @@ def _routes(database: Database, use: Members, clock: Clock, path: str, where: Wh
 
 
 def _lookup(database: Database) -> Route:
-    async def lookup(call: Call) -> Answer:
+    async def lookup(call: Call) -> Response:
         limit = call.number("limit", _LOOKED_UP, least=1, most=_LOOKED_UP)
         async with database.connection() as connection:
             found = await members.page(connection, call.identity.org_id, containing=_query(call), limit=limit, only=_readable(call))
-        return json_answer([found_member(one) for one in found])
+        return json_response([found_member(one) for one in found])
 
     return Route(
         "GET",
@@ -204,8 +206,8 @@ def _lookup(database: Database) -> Route:
 
 
 def _invites() -> Route:
-    async def invites(_: Call) -> Answer:
-        return json_answer([])
+    async def invites(_: Call) -> Response:
+        return json_response([])
 
     described = Operation(
         "getPendingOrgInvites", "pending invitations: none, since users are added without one", TAG, answers={200: list[InviteShape]}

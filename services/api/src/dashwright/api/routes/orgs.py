@@ -5,9 +5,9 @@ from typing import Final
 from dashwright.api.accounts import organizations as events
 from dashwright.api.accounts.organizations import Organizations, not_found
 from dashwright.api.domain.names import fitting
-from dashwright.api.http.answer import Answer, answered_500, json_answer, message_answer
 from dashwright.api.http.call import Call
-from dashwright.api.http.routing import SIGNED_IN, InPath, Operation, Permission, Route, Where
+from dashwright.api.http.response import Response, json_response, legacy_500_response, message_response
+from dashwright.api.http.routing import SIGNED_IN, Operation, OrganizationInPath, OrganizationView, Permission, Route
 from dashwright.api.models.organizations import AddressForm, OrganizationForm, OrganizationItem, OrganizationMade, OrganizationShape
 from dashwright.api.models.response import Message
 from dashwright.api.routes.account_answers import organization
@@ -17,7 +17,7 @@ from dashwright.common.errors import BadRequest, NotFound
 
 TAG: Final = "orgs"
 BAD_BODY: Final = "bad request data"
-IN_PATH: Final = InPath("org_id", "orgId is invalid")
+IN_PATH: Final = OrganizationInPath("org_id", "orgId is invalid")
 _PAGE, _LARGEST_PAGE, _LAST_PAGE = 1000, 5000, 1_000_000
 _LISTED: Final = {
     "query": "text in the name, in any case of letters",
@@ -30,62 +30,62 @@ _LISTED: Final = {
 def routes(database: Database, organizations: Organizations) -> list[Route]:
     """Their members are the business of ``org_users``."""
 
-    async def read(org_id: int) -> Answer:
+    async def read(org_id: int) -> Response:
         async with database.connection() as connection:
             found = await orgs.get(connection, org_id)
         if found is None:
             raise not_found()
-        return json_answer(organization(found))
+        return json_response(organization(found))
 
-    async def current(call: Call) -> Answer:
+    async def current(call: Call) -> Response:
         return await read(call.identity.org_id)
 
-    async def one(call: Call) -> Answer:
+    async def one(call: Call) -> Response:
         return await read(call.integer("org_id", IN_PATH.fault))
 
-    async def by_name(call: Call) -> Answer:
+    async def by_name(call: Call) -> Response:
         async with database.connection() as connection:
             found = await orgs.by_name(connection, call.parameters["name"])
         if found is None:
             raise not_found()
-        return json_answer(organization(found))
+        return json_response(organization(found))
 
-    async def listed(call: Call) -> Answer:
+    async def listed(call: Call) -> Response:
         page, per_page = call.number("page", 0, least=0, most=_LAST_PAGE), call.number("perpage", _PAGE, least=1, most=_LARGEST_PAGE)
         query, name = call.query.get("query", ""), call.query.get("name", "")
         async with database.connection() as connection:
             found = await orgs.page(connection, containing=query, name=name, limit=per_page, offset=page * per_page)
-        return json_answer([OrganizationItem(id=number, name=text) for number, text in found])
+        return json_response([OrganizationItem(id=number, name=text) for number, text in found])
 
-    async def create(call: Call) -> Answer:
+    async def create(call: Call) -> Response:
         org_id = await organizations.create(call.actor, call.identity, await _name(call))
-        return json_answer(OrganizationMade(message="Organization created", org_id=org_id))
+        return json_response(OrganizationMade(message="Organization created", org_id=org_id))
 
-    async def rename_current(call: Call) -> Answer:
+    async def rename_current(call: Call) -> Response:
         await organizations.rename(call.actor, call.identity.org_id, await _name(call))
-        return message_answer("Organization updated")
+        return message_response("Organization updated")
 
-    async def rename(call: Call) -> Answer:
+    async def rename(call: Call) -> Response:
         try:
             await organizations.rename(call.actor, call.integer("org_id", IN_PATH.fault), await _name(call))
         except NotFound:
-            return answered_500("Failed to update organization")
-        return message_answer("Organization updated")
+            return legacy_500_response("Failed to update organization")
+        return message_response("Organization updated")
 
-    async def move_current(call: Call) -> Answer:
+    async def move_current(call: Call) -> Response:
         await organizations.move(call.actor, call.identity.org_id, await _address(call))
-        return message_answer("Address updated")
+        return message_response("Address updated")
 
-    async def move(call: Call) -> Answer:
+    async def move(call: Call) -> Response:
         await organizations.move(call.actor, call.integer("org_id", IN_PATH.fault), await _address(call))
-        return message_answer("Address updated")
+        return message_response("Address updated")
 
-    async def delete(call: Call) -> Answer:
+    async def delete(call: Call) -> Response:
         org_id = call.integer("org_id", IN_PATH.fault)
         if org_id == call.identity.org_id:
             raise BadRequest("Cannot delete your active organization")
         await organizations.remove(call.actor, org_id)
-        return message_answer("Organization deleted")
+        return message_response("Organization deleted")
 
     here = "org:id:{org_id}"
     own = Permission("orgs:write", "org:id:{current_org}")
@@ -114,7 +114,7 @@ def routes(database: Database, organizations: Organizations) -> list[Route]:
             "GET",
             "/api/orgs",
             listed,
-            Permission("orgs:read", "org:*", Where.GLOBAL),
+            Permission("orgs:read", "org:*", OrganizationView.GLOBAL),
             Operation(
                 "searchOrgs",
                 "organizations, by name",
@@ -128,7 +128,7 @@ def routes(database: Database, organizations: Organizations) -> list[Route]:
             "POST",
             "/api/orgs",
             create,
-            Permission("orgs:create", "org:*", Where.GLOBAL),
+            Permission("orgs:create", "org:*", OrganizationView.GLOBAL),
             Operation("createOrg", "make one; its maker is Admin", TAG, request=form, answers={200: OrganizationMade}, errors=(409,)),
             audit=events.CREATE,
         ),
@@ -136,7 +136,7 @@ def routes(database: Database, organizations: Organizations) -> list[Route]:
             "GET",
             "/api/orgs/name/{name}",
             by_name,
-            Permission("orgs:read", "org:*", Where.GLOBAL),
+            Permission("orgs:read", "org:*", OrganizationView.GLOBAL),
             Operation("getOrgByName", "one by its exact name", TAG, answers=org, errors=(404,)),
         ),
         Route(

@@ -4,8 +4,8 @@ from functools import cache
 
 import orjson
 
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation, Route
 from dashwright.api.models.queries import Panel, PanelValidation
 from dashwright.api.models.schema import panel_schema, target_schema
@@ -34,11 +34,11 @@ def routes(evaluations: Evaluations, *, body_limit: int) -> list[Route]:
     ]
 
 
-async def _schema(call: Call) -> Answer:
+async def _schema(call: Call) -> Response:
     kind = call.parameters.get("type", "")
     if kind and kind not in TARGETS:
         raise NotFound(f"There is no kind of expression target {kind[:40]!r}; there are {', '.join(TARGETS)}")
-    return Answer(200, _document(kind), _SCHEMA_TYPE)
+    return Response(200, _document(kind), _SCHEMA_TYPE)
 
 
 @cache

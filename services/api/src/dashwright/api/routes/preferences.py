@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, Field
 
 from dashwright.api.accounts.preferences import UPDATE, PreferenceChanges
-from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.authentication import not_a_member
 from dashwright.api.http.call import Call, user_only
+from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import SIGNED_IN, Access, Operation, Permission, Route
 from dashwright.api.models.preferences import PreferencesShape
 from dashwright.api.models.response import Message
@@ -69,7 +69,7 @@ class _Handlers:
         self._changes = changes
         self._owner = owner
 
-    async def get(self, call: Call) -> Answer:
+    async def get(self, call: Call) -> Response:
         owner = await self._owner(call, False)
         async with self._database.connection() as connection:
             found = await preferences.get(connection, owner)
@@ -82,19 +82,19 @@ class _Handlers:
             query_history=found.extra.get("queryHistory"),
             navbar=found.extra.get("navbar"),
         )
-        return json_answer(shown)
+        return json_response(shown)
 
-    async def replace(self, call: Call) -> Answer:
+    async def replace(self, call: Call) -> Response:
         return await self._change(call, keep=False)
 
-    async def change(self, call: Call) -> Answer:
+    async def change(self, call: Call) -> Response:
         return await self._change(call, keep=True)
 
-    async def _change(self, call: Call, *, keep: bool) -> Answer:
+    async def _change(self, call: Call, *, keep: bool) -> Response:
         owner = await self._owner(call, True)
         body = await call.fields(PreferencesBody, fault="bad request data")
         await self._changes.put(call.actor, owner, body.given, keep=keep)
-        return message_answer("Preferences updated")
+        return message_response("Preferences updated")
 
 
 @cache

@@ -4,8 +4,8 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import BINARY, Content, Operation, Permission, Route
 from dashwright.api.models.queries import QueryRefusal, QueryRequest, QueryResults
 from dashwright.common.errors import BadRequest, Forbidden
@@ -22,7 +22,7 @@ NEEDS = Permission(QUERY, any_scope=True)
 """Which data sources it may be is for the worker to see, which reads the queries."""
 
 
-Handler = Callable[[Call], Awaitable[Answer]]
+Handler = Callable[[Call], Awaitable[Response]]
 _FLAGS = {"": False, "false": False, "true": True}
 FRAMES = (Content(QueryResults), Content(BINARY, (ARROW,)))
 RESULTS = {200: FRAMES, 400: (Content(QueryResults | QueryRefusal), Content(BINARY, (ARROW,)))}
@@ -43,7 +43,7 @@ class Evaluations:
     def by(self, endpoint: QueryEndpoint) -> Handler:
         """A handler for requests that come by ``endpoint``."""
 
-        async def ask(call: Call) -> Answer:
+        async def ask(call: Call) -> Response:
             started = time.perf_counter()
             headers = _context(call, endpoint).headers()
             reply = await self._rpc.call(self._queue, await call.body(), timeout=self._seconds, headers=headers)
@@ -51,7 +51,7 @@ class Evaluations:
             content_type = str(reply.headers.get("content_type", "application/json"))
             metrics.rpc_seconds.labels(queue=self._queue, outcome="first-piece").observe(time.perf_counter() - started)
             complete = reply.complete
-            return Answer(status, complete if complete is not None else _pieces(reply), content_type)
+            return Response(status, complete if complete is not None else _pieces(reply), content_type)
 
         return ask
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call, user_only
-from dashwright.api.http.routing import SIGNED_IN, InPath, Operation, Permission, Route, Where
+from dashwright.api.http.response import Response, json_response, message_response
+from dashwright.api.http.routing import SIGNED_IN, Operation, OrganizationInPath, OrganizationView, Permission, Route
 from dashwright.api.models.quota_records import QuotaLimit, QuotaRecord
 from dashwright.api.models.response import Message
 from dashwright.api.stores import audit
@@ -30,7 +30,7 @@ def routes(database: Database, rules: QuotaRules) -> list[Route]:
         if not rules.enabled:
             raise Forbidden("Quotas not enabled", message_id="quota.disabled")
 
-    async def of_org(org_id: int) -> Answer:
+    async def of_org(org_id: int) -> Response:
         require_enabled()
         async with database.connection() as connection:
             found = await quotas.of_org(connection, rules, org_id)
@@ -38,29 +38,29 @@ def routes(database: Database, rules: QuotaRules) -> list[Route]:
             raise _unknown_org()
         return _records(found)
 
-    async def of_user(user_id: int) -> Answer:
+    async def of_user(user_id: int) -> Response:
         async with database.connection() as connection:
             found = await quotas.of_user(connection, rules, user_id)
         if found is None:
             raise NotFound("user not found")
         return _records(found)
 
-    async def of_current_org(call: Call) -> Answer:
+    async def of_current_org(call: Call) -> Response:
         return await of_org(call.identity.org_id)
 
-    async def of_any_org(call: Call) -> Answer:
+    async def of_any_org(call: Call) -> Response:
         return await of_org(_org_id(call))
 
-    async def of_caller(call: Call) -> Answer:
+    async def of_caller(call: Call) -> Response:
         user_id = user_only(call, lacks="user quotas")
         require_enabled()
         return await of_user(user_id)
 
-    async def of_any_user(call: Call) -> Answer:
+    async def of_any_user(call: Call) -> Response:
         require_enabled()
         return await of_user(_user_id(call))
 
-    async def put_of_org(call: Call) -> Answer:
+    async def put_of_org(call: Call) -> Response:
         require_enabled()
         body = await call.fields(QuotaLimit, fault=_BAD_BODY, message_id=_BAD_REQUEST)
         target, org_id = call.parameters["quota_target"], _org_id(call)
@@ -71,9 +71,9 @@ def routes(database: Database, rules: QuotaRules) -> list[Route]:
             await quotas.put(connection, org_id=org_id, target=target, limit=body.limit)
             details = {"target": target, "limit": max(body.limit, -1)}
             await audit.record(connection, call.actor, SET, f"org:{org_id}", org_id=org_id, details=details)
-        return message_answer(_DONE)
+        return message_response(_DONE)
 
-    async def put_of_user(call: Call) -> Answer:
+    async def put_of_user(call: Call) -> Response:
         require_enabled()
         body = await call.fields(QuotaLimit, fault=_BAD_BODY, message_id=_BAD_REQUEST)
         target, user_id = call.parameters["quota_target"], _user_id(call)
@@ -82,9 +82,9 @@ def routes(database: Database, rules: QuotaRules) -> list[Route]:
             await quotas.put(connection, user_id=user_id, target=target, limit=body.limit)
             details = {"target": target, "limit": max(body.limit, -1)}
             await audit.record(connection, call.actor, SET, f"user:{user_id}", org_id=None, details=details)
-        return message_answer(_DONE)
+        return message_response(_DONE)
 
-    in_path = InPath("org_id", "orgId is invalid", _BAD_REQUEST)
+    in_path = OrganizationInPath("org_id", "orgId is invalid", _BAD_REQUEST)
     listed = {200: list[QuotaRecord]}
     basic = ("basicAuth",)
     return [
@@ -134,7 +134,7 @@ def routes(database: Database, rules: QuotaRules) -> list[Route]:
             "GET",
             "/api/admin/users/{user_id}/quotas",
             of_any_user,
-            Permission("users.quotas:list", "global.users:{user_id}", where=Where.GLOBAL),
+            Permission("users.quotas:list", "global.users:{user_id}", where=OrganizationView.GLOBAL),
             Operation("getUserQuota", "quotas of a user", TAG, answers=listed, parameters={"user_id": int}, errors=(404,), security=basic),
             failure=_USER_NOT_READ,
         ),
@@ -142,7 +142,7 @@ def routes(database: Database, rules: QuotaRules) -> list[Route]:
             "PUT",
             "/api/admin/users/{user_id}/quotas/{quota_target}",
             put_of_user,
-            Permission("users.quotas:update", "global.users:{user_id}", where=Where.GLOBAL),
+            Permission("users.quotas:update", "global.users:{user_id}", where=OrganizationView.GLOBAL),
             Operation(
                 "updateUserQuota",
                 "set a limit of a user",
@@ -171,8 +171,8 @@ def _unknown_org() -> NotFound:
     return NotFound("Organization not found")
 
 
-def _records(found: Sequence[Quota]) -> Answer:
-    return json_answer([_record(quota).members() for quota in found])
+def _records(found: Sequence[Quota]) -> Response:
+    return json_response([_record(quota).members() for quota in found])
 
 
 def _record(quota: Quota) -> QuotaRecord:

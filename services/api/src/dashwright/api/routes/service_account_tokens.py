@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from dashwright.api.accounts.service_accounts import ADD_TOKEN, REMOVE_TOKEN, NewToken, ServiceAccounts
+from dashwright.api.accounts.service_accounts import ADD_TOKEN, REMOVE_TOKEN, ServiceAccounts, TokenRequest
 from dashwright.api.domain import times
-from dashwright.api.http.answer import NO_STORE, Answer, json_answer, message_answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import NO_STORE, Response, json_response, message_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models import keys as shapes
 from dashwright.api.models.response import Message
@@ -22,25 +22,25 @@ _SOON_SECONDS: Final = 7 * 86_400
 def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[Route]:
     """All are about an account of the caller's organization; ``{id}`` is a number or a uid."""
 
-    async def listed(call: Call) -> Answer:
+    async def listed(call: Call) -> Response:
         async with database.connection() as connection:
             account_id = await account_of(connection, call, _READ)
             found = await keys.tokens(connection, call.identity.org_id, account_id)
         now = clock.seconds()
-        return json_answer([_shown(token, now).members() for token in found])
+        return json_response([_shown(token, now).members() for token in found])
 
-    async def create(call: Call) -> Answer:
+    async def create(call: Call) -> Response:
         async with database.connection() as connection:
             account_id = await account_of(connection, call, _WRITE)
         form = await call.fields(shapes.AddServiceAccountTokenCommand, fault="Bad request data")
-        token_id, text = await accounts.add_token(call.actor, call.identity, account_id, NewToken(form.name, form.seconds_to_live))
-        return json_answer(shapes.MadeToken(id=token_id, name=form.name, key=text).members(), headers=NO_STORE)
+        token_id, text = await accounts.add_token(call.actor, call.identity, account_id, TokenRequest(form.name, form.seconds_to_live))
+        return json_response(shapes.MadeToken(id=token_id, name=form.name, key=text).members(), headers=NO_STORE)
 
-    async def delete(call: Call) -> Answer:
+    async def delete(call: Call) -> Response:
         async with database.connection() as connection:
             account_id = await account_of(connection, call, _WRITE)
         await accounts.remove_token(call.actor, account_id, call.integer("tokenId", "Token ID is invalid"))
-        return message_answer("Service account token deleted")
+        return message_response("Service account token deleted")
 
     tokens = "/api/serviceaccounts/{id}/tokens"
     read, write = Permission(_READ, any_scope=True), Permission(_WRITE, any_scope=True)

@@ -2,10 +2,18 @@
 
 from typing import Final
 
-from dashwright.api.accounts.service_accounts import CREATE, DELETE, MIGRATE, UPDATE, Changes, ServiceAccounts, unknown_account
+from dashwright.api.accounts.service_accounts import (
+    CREATE,
+    DELETE,
+    MIGRATE,
+    UPDATE,
+    ServiceAccountChanges,
+    ServiceAccounts,
+    unknown_account,
+)
 from dashwright.api.domain.access.metadata import Subject
-from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.response import Message
 from dashwright.api.models.service_accounts import (
@@ -49,7 +57,7 @@ _TYPES: Final[dict[str, type]] = {
 def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[Route]:
     """All are about the caller's organization. ``{id}`` is a number or a uid."""
 
-    async def search(call: Call) -> Answer:
+    async def search(call: Call) -> Response:
         page = call.number("page", 1, least=1, most=_LAST_PAGE)
         per_page = call.number("perpage", _PAGE, least=1, most=_LARGEST_PAGE)
         wanted = _search(call, clock)
@@ -58,48 +66,50 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
             found, total = await service_accounts.matching(connection, org_id, wanted, limit=per_page, offset=offset)
         caller = call.identity if call.switch("accesscontrol") else None
         shown = [item(account, caller) for account in found]
-        return json_answer(ServiceAccountPage(total_count=total, service_accounts=shown, page=page, per_page=per_page).members())
+        return json_response(ServiceAccountPage(total_count=total, service_accounts=shown, page=page, per_page=per_page).members())
 
-    async def create(call: Call) -> Answer:
+    async def create(call: Call) -> Response:
         form = await call.fields(CreateServiceAccountForm, fault=_BAD_BODY)
-        made = await accounts.create(call.actor, call.identity, Changes(form.name, form.role, form.is_disabled))
-        return json_answer(item(made).members(), 201)
+        made = await accounts.create(call.actor, call.identity, ServiceAccountChanges(form.name, form.role, form.is_disabled))
+        return json_response(item(made).members(), 201)
 
-    async def one(call: Call) -> Answer:
+    async def one(call: Call) -> Response:
         async with database.connection() as connection:
             account_id = await account_of(connection, call, _READ)
             account = await service_accounts.find(connection, call.identity.org_id, account_id)
         if account is None:
             raise unknown_account()
-        return json_answer(profile(account, call.identity if call.switch("accesscontrol") else None).members())
+        return json_response(profile(account, call.identity if call.switch("accesscontrol") else None).members())
 
-    async def change(call: Call) -> Answer:
+    async def change(call: Call) -> Response:
         async with database.connection() as connection:
             account_id = await account_of(connection, call, _WRITE)
         form = await call.fields(ServiceAccountChange, fault=_BAD_BODY)
-        changed = await accounts.change(call.actor, call.identity, account_id, Changes(form.name, form.role, form.is_disabled))
+        changed = await accounts.change(
+            call.actor, call.identity, account_id, ServiceAccountChanges(form.name, form.role, form.is_disabled)
+        )
         shown = profile(changed)
         text = "Service account updated"
-        return json_answer(ServiceAccountChanged(message=text, id=changed.id, name=changed.name, serviceaccount=shown).members())
+        return json_response(ServiceAccountChanged(message=text, id=changed.id, name=changed.name, serviceaccount=shown).members())
 
-    async def delete(call: Call) -> Answer:
+    async def delete(call: Call) -> Response:
         async with database.connection() as connection:
             account_id = await account_of(connection, call, _DELETE, fault="Service account ID is invalid")
         await accounts.remove(call.actor, account_id)
-        return message_answer("Service account deleted")
+        return message_response("Service account deleted")
 
-    async def migrate(call: Call) -> Answer:
+    async def migrate(call: Call) -> Response:
         done = await accounts.migrate(call.actor, call.identity)
         details = [f"{name}: every login for it is taken" for name in done.failed.values()]
         migrated, failed = done.total - len(done.failed), list(done.failed)
         answer = Migration(total=done.total, migrated=migrated, failed=len(failed), failed_apikey_ids=failed, failed_details=details)
-        return json_answer(answer.members())
+        return json_response(answer.members())
 
-    async def migrate_one(call: Call) -> Answer:
+    async def migrate_one(call: Call) -> Response:
         done = await accounts.migrate(call.actor, call.identity, call.integer("keyId", "Key ID is invalid"))
         if done.failed:
-            return message_answer("Error migrating API key: every login for it is taken", 409)
-        return message_answer("Service accounts migrated")
+            return message_response("Error migrating API key: every login for it is taken", 409)
+        return message_response("Service accounts migrated")
 
     one_account = "/api/serviceaccounts/{id}"
     read, write = Permission(_READ, any_scope=True), Permission(_WRITE, any_scope=True)

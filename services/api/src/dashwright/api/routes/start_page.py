@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Final
 
-from dashwright.api.access.policy import Guard
+from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.domain.classic import dashboard_url, folder_url
 from dashwright.api.http import html
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Content, Operation, Route
 from dashwright.api.stores import start_page, titles
 from dashwright.common import media
@@ -30,11 +30,11 @@ _PAGE: Final = {200: Content(str, ("text/html",))}
 class _Pages:
     """The handlers, each of which shows what its caller may read and leaves out the rest."""
 
-    def __init__(self, database: Database, guard: Guard) -> None:
+    def __init__(self, database: Database, guard: AccessPolicy) -> None:
         self._database = database
         self._guard = guard
 
-    async def start(self, call: Call) -> Answer:
+    async def start(self, call: Call) -> Response:
         caller = call.identity
         search = await self._search(caller, folders=[_ROOT])
         parts = []
@@ -49,14 +49,14 @@ class _Pages:
         signed_in = f'<p class="quiet">Signed in as {escape(caller.login)}, in organization {caller.org_id}.</p>'
         return html.page("Overview", signed_in + "".join(parts))
 
-    async def dashboards(self, call: Call) -> Answer:
+    async def dashboards(self, call: Call) -> Response:
         words = call.query.get("query", "")
         search = await self._search(call.identity, containing=words, folders=[] if words else [_ROOT])
         async with self._database.connection() as connection:
             found = await titles.search(connection, search, limit=_ITEMS, offset=0)
         return html.page(f"Dashboards with “{words}”" if words else "Dashboards", _list(found, with_folder=bool(words)))
 
-    async def folder(self, call: Call) -> Answer:
+    async def folder(self, call: Call) -> Response:
         uid = call.parameters["uid"]
         this, inside = await self._search(call.identity, names=[uid]), await self._search(call.identity, folders=[uid])
         async with self._database.connection() as connection:
@@ -87,12 +87,12 @@ class _Pages:
         )
 
 
-def routes(database: Database, guard: Guard) -> list[Route]:
+def routes(database: Database, guard: AccessPolicy) -> list[Route]:
     """Return the routes of the pages and of their icon."""
     pages = _Pages(database, guard)
 
-    async def icon(_: Call) -> Answer:
-        return Answer(200, html.FAVICON, media.SVG, {"Cache-Control": "public, max-age=86400", "X-Content-Type-Options": "nosniff"})
+    async def icon(_: Call) -> Response:
+        return Response(200, html.FAVICON, media.SVG, {"Cache-Control": "public, max-age=86400", "X-Content-Type-Options": "nosniff"})
 
     query = {"query": "part of the title; without it the dashboards and folders of the root"}
     start = Operation("showStartPage", "Show dashboards, repositories and jobs", _TAG, answers=_PAGE)

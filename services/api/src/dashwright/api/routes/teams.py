@@ -8,11 +8,11 @@ from dashwright.api.accounts.rights import Rights
 from dashwright.api.accounts.teams import ADD_MEMBER, CREATE, DELETE, REMOVE_MEMBER, UPDATE, UPDATE_MEMBER, Teams, not_found
 from dashwright.api.domain.access.metadata import Subject, access_control
 from dashwright.api.domain.avatars import avatar_url
-from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.denial import denied
 from dashwright.api.http.integers import integer_of
-from dashwright.api.http.routing import SIGNED_IN, Operation, Permission, Route, Where
+from dashwright.api.http.response import Response, json_response, message_response
+from dashwright.api.http.routing import SIGNED_IN, Operation, OrganizationView, Permission, Route
 from dashwright.api.models.response import Message
 from dashwright.api.models.teams import TeamMade, TeamMemberShape, TeamPage, TeamShape
 from dashwright.api.stores import teams
@@ -85,7 +85,7 @@ class _Handlers:
         self._database = database
         self._teams = Teams(database, rights)
 
-    async def search(self, call: Call) -> Answer:
+    async def search(self, call: Call) -> Response:
         page = call.number("page", 1, least=1, most=_MOST_PAGES)
         limit = call.number("perpage", _PAGE, least=1, most=_LARGEST_PAGE)
         wanted = teams.TeamQuery(
@@ -96,35 +96,35 @@ class _Handlers:
             total = await teams.count(connection, wanted)
         with_access = call.switch("accesscontrol")
         listed = [shown(team, call.identity, with_access=with_access) for team in found]
-        return json_answer(TeamPage(total_count=total, teams=listed, page=page, per_page=limit))
+        return json_response(TeamPage(total_count=total, teams=listed, page=page, per_page=limit))
 
-    async def create(self, call: Call) -> Answer:
+    async def create(self, call: Call) -> Response:
         body = await call.fields(CreateTeamCommand, fault=_FAULT)
         team_id, uid = await self._teams.create(call.actor, body.name, body.email, creator=call.identity.user_id)
-        return json_answer(TeamMade(message="Team created", team_id=team_id, uid=uid))
+        return json_response(TeamMade(message="Team created", team_id=team_id, uid=uid))
 
-    async def get(self, call: Call) -> Answer:
+    async def get(self, call: Call) -> Response:
         team = await find(self._database, call, "teams:read")
-        return json_answer(shown(team, call.identity, with_access=call.switch("accesscontrol")))
+        return json_response(shown(team, call.identity, with_access=call.switch("accesscontrol")))
 
-    async def update(self, call: Call) -> Answer:
+    async def update(self, call: Call) -> Response:
         team = await find(self._database, call, "teams:write")  # before the body: an unknown team is told of, whatever is sent
         body = await call.fields(TeamChanges, fault=_FAULT)
         await self._teams.change(call.actor, team.id, body.name, body.email)
-        return message_answer("Team updated")
+        return message_response("Team updated")
 
-    async def delete(self, call: Call) -> Answer:
+    async def delete(self, call: Call) -> Response:
         team = await find(self._database, call, "teams:delete")
         await self._teams.remove(call.actor, team.id)
-        return message_answer("Team deleted")
+        return message_response("Team deleted")
 
-    async def own(self, call: Call) -> Answer:
+    async def own(self, call: Call) -> Response:
         caller = call.identity
         async with self._database.connection() as connection:
             found = await teams.of_member(connection, caller.org_id, caller.user_id)
-        return json_answer([shown(team, caller, with_access=False) for team in found])
+        return json_response([shown(team, caller, with_access=False) for team in found])
 
-    async def of_user(self, call: Call) -> Answer:
+    async def of_user(self, call: Call) -> Response:
         caller = call.identity
         if not caller.holds("teams:read"):
             raise denied("users:read", "teams:read")
@@ -133,13 +133,13 @@ class _Handlers:
             if user_id is None or not await teams.person_exists(connection, user_id):
                 raise NotFound("user not found")
             found = await teams.of_member(connection, caller.org_id, user_id, caller.ids("teams:read", _PREFIX))
-        return json_answer([shown(team, caller, with_access=False) for team in found])
+        return json_response([shown(team, caller, with_access=False) for team in found])
 
-    async def members(self, call: Call) -> Answer:
+    async def members(self, call: Call) -> Response:
         team = await find(self._database, call, "teams.permissions:read")
         async with self._database.connection() as connection:
             found = await teams.members(connection, team.id)
-        return json_answer(
+        return json_response(
             [
                 TeamMemberShape(
                     org_id=member.org_id,
@@ -157,24 +157,24 @@ class _Handlers:
             ]
         )
 
-    async def add_member(self, call: Call) -> Answer:
+    async def add_member(self, call: Call) -> Response:
         team = await find(self._database, call, "teams.permissions:write")
         body = await call.fields(AddTeamMemberCommand, fault=_FAULT)
         await self._teams.add_member(call.actor, call.identity, team.id, body.user_id, body.permission)
-        return message_answer("Member added to Team")
+        return message_response("Member added to Team")
 
-    async def update_member(self, call: Call) -> Answer:
+    async def update_member(self, call: Call) -> Response:
         user_id = call.integer("user_id", "userId is invalid")
         team = await find(self._database, call, "teams.permissions:write")
         body = await call.fields(MemberChanges, fault=_FAULT)
         await self._teams.change_member(call.actor, team.id, user_id, body.permission)
-        return message_answer("Team member updated")
+        return message_response("Team member updated")
 
-    async def remove_member(self, call: Call) -> Answer:
+    async def remove_member(self, call: Call) -> Response:
         user_id = call.integer("user_id", "userId is invalid")
         team = await find(self._database, call, "teams.permissions:write")
         await self._teams.remove_member(call.actor, team.id, user_id)
-        return message_answer("Team Member removed")
+        return message_response("Team Member removed")
 
 
 def routes(database: Database, rights: Rights) -> list[Route]:
@@ -228,7 +228,13 @@ def routes(database: Database, rights: Rights) -> list[Route]:
 
     return [
         Route("GET", "/api/user/teams", handlers.own, SIGNED_IN, own),
-        Route("GET", "/api/users/{id}/teams", handlers.of_user, Permission("users:read", "global.users:{id}", Where.GLOBAL), of_user),
+        Route(
+            "GET",
+            "/api/users/{id}/teams",
+            handlers.of_user,
+            Permission("users:read", "global.users:{id}", OrganizationView.GLOBAL),
+            of_user,
+        ),
         Route("GET", "/api/teams/search", handlers.search, on_any("teams:read"), search),
         Route("POST", teams_at, handlers.create, Permission("teams:create"), create, audit=CREATE),
         Route("GET", one, handlers.get, on_any("teams:read"), get),

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from dashwright.api.access.policy import Guard
+from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.accounts import users as events
 from dashwright.api.accounts.users import Users, not_found
-from dashwright.api.auth.login_throttle import Throttle
-from dashwright.api.http.answer import Answer, json_answer, message_answer
+from dashwright.api.auth.login_throttle import LoginThrottle
 from dashwright.api.http.call import Call, user_only
+from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import SIGNED_IN, Operation, Route
 from dashwright.api.models.organizations import MembershipShape
 from dashwright.api.models.response import Message
@@ -25,26 +25,26 @@ STAR: Final = "star.add"
 UNSTAR: Final = "star.remove"
 
 
-def routes(database: Database, use: Users, throttle: Throttle, guard: Guard) -> list[Route]:
-    async def current(call: Call) -> Answer:
+def routes(database: Database, use: Users, throttle: LoginThrottle, guard: AccessPolicy) -> list[Route]:
+    async def current(call: Call) -> Response:
         caller = call.identity
         if caller.kind is Caller.API_KEY:
-            return json_answer(KeyProfile(uid=caller.uid, login=caller.login, name=caller.login, org_id=caller.org_id))
+            return json_response(KeyProfile(uid=caller.uid, login=caller.login, name=caller.login, org_id=caller.org_id))
         async with database.connection() as connection:
             found = await people.account(connection, caller.user_id)
         if found is None:
             raise not_found()
-        return json_answer(profile(found, org_id=caller.org_id))
+        return json_response(profile(found, org_id=caller.org_id))
 
-    async def ping(_: Call) -> Answer:
-        return message_answer("Logged in")
+    async def ping(_: Call) -> Response:
+        return message_response("Logged in")
 
-    async def change(call: Call) -> Answer:
+    async def change(call: Call) -> Response:
         user_id = user_only(call, lacks="profile to change")
         await use.change(call.actor, call.identity, user_id, await changes_of(call))
-        return message_answer("User updated")
+        return message_response("User updated")
 
-    async def organizations(call: Call) -> Answer:
+    async def organizations(call: Call) -> Response:
         caller = call.identity
         async with database.connection() as connection:
             if caller.kind is Caller.API_KEY:
@@ -52,14 +52,14 @@ def routes(database: Database, use: Users, throttle: Throttle, guard: Guard) -> 
                 found = [] if org is None else [members.Membership(org.id, org.name, caller.role)]
             else:
                 found = list(await members.organizations(connection, caller.user_id))
-        return json_answer([membership(one) for one in found])
+        return json_response([membership(one) for one in found])
 
-    async def switch(call: Call) -> Answer:
+    async def switch(call: Call) -> Response:
         user_id = user_only(call, lacks="other organizations")
         await use.switch(call.actor, user_id, call.integer("orgId", "id is invalid"))
-        return message_answer("Active organization changed")
+        return message_response("Active organization changed")
 
-    async def change_password(call: Call) -> Answer:
+    async def change_password(call: Call) -> Response:
         user_id = user_only(call, lacks="password")
         form = await call.fields(OwnPasswordForm, fault="bad request data")
         login, address = call.identity.login, call.address
@@ -72,7 +72,7 @@ def routes(database: Database, use: Users, throttle: Throttle, guard: Guard) -> 
         throttle.succeeded(login, address)
         use.check_password(form.new_password, login, short="New password is too short")
         await use.set_password(call.actor, call.identity, user_id, form.new_password)
-        return message_answer("User password changed")
+        return message_response("User password changed")
 
     async def readable(call: Call) -> str:
         """The dashboard that the path names by uid or number. Raises NotFound where the caller may not read it, too."""
@@ -85,21 +85,21 @@ def routes(database: Database, use: Users, throttle: Throttle, guard: Guard) -> 
             raise NotFound("Dashboard not found")
         return found.name
 
-    async def star(call: Call) -> Answer:
+    async def star(call: Call) -> Response:
         user_id, caller = user_only(call, lacks="stars"), call.identity
         dashboard = await readable(call)
         async with database.transaction() as connection:
             await stars.add(connection, user_id, caller.org_id, dashboard)
             await audit.record(connection, call.actor, STAR, f"dashboard:{dashboard}", org_id=caller.org_id)
-        return message_answer("Dashboard starred!")
+        return message_response("Dashboard starred!")
 
-    async def unstar(call: Call) -> Answer:
+    async def unstar(call: Call) -> Response:
         user_id = user_only(call, lacks="stars")
         dashboard = call.parameters["uid"] if "uid" in call.parameters else await readable(call)
         async with database.transaction() as connection:
             await stars.remove(connection, user_id, call.identity.org_id, dashboard)
             await audit.record(connection, call.actor, UNSTAR, f"dashboard:{dashboard}", org_id=call.identity.org_id)
-        return message_answer("Dashboard unstarred")
+        return message_response("Dashboard unstarred")
 
     starred, by_number = "/api/user/stars/dashboard/uid/{uid}", "/api/user/stars/dashboard/{id}"
     number = {"id": int}

@@ -6,10 +6,10 @@ from dashwright.api.accounts import users as events
 from dashwright.api.accounts.users import Users, not_found
 from dashwright.api.domain.access.metadata import Subject
 from dashwright.api.domain.names import fitting
-from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
-from dashwright.api.http.routing import Operation, Permission, Route, Where
+from dashwright.api.http.response import Response, json_response, message_response
+from dashwright.api.http.routing import Operation, OrganizationView, Permission, Route
 from dashwright.api.models.organizations import MembershipShape
 from dashwright.api.models.response import Message
 from dashwright.api.models.users import AuthTokenShape, ProfileShape, UserForm, UserItem, UserPage
@@ -42,18 +42,18 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
         now = clock.now()
         return UserPage(total_count=total, users=[user_item(one, now) for one in found], page=page, per_page=per_page)
 
-    async def listed(call: Call) -> Answer:
-        return json_answer((await search(call)).users)
+    async def listed(call: Call) -> Response:
+        return json_response((await search(call)).users)
 
-    async def searched(call: Call) -> Answer:
-        return json_answer(await search(call))
+    async def searched(call: Call) -> Response:
+        return json_response(await search(call))
 
-    async def lookup(call: Call) -> Answer:
+    async def lookup(call: Call) -> Response:
         async with database.connection() as connection:
             found = await people.find(connection, call.query.get("loginOrEmail", ""))
         if found is None or not call.evaluated.may(_READ, f"{Subject.USER.prefix}{found.id}"):
             raise not_found()
-        return json_answer(profile(found))
+        return json_response(profile(found))
 
     async def person(call: Call, missing: NotFound) -> people.Person:
         number = integer_of(call.parameters["id"])
@@ -65,34 +65,34 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
             raise missing
         return found
 
-    async def one(call: Call) -> Answer:
+    async def one(call: Call) -> Response:
         found = await person(call, not_found())
-        return json_answer(profile(found, caller=call.evaluated if call.switch("accesscontrol") else None))
+        return json_response(profile(found, caller=call.evaluated if call.switch("accesscontrol") else None))
 
-    async def change(call: Call) -> Answer:
+    async def change(call: Call) -> Response:
         user_id = (await person(call, NotFound("User not found"))).id
         await use.change(call.actor, call.evaluated, user_id, await changes_of(call))
-        return message_answer("User updated")
+        return message_response("User updated")
 
-    async def organizations(call: Call) -> Answer:
+    async def organizations(call: Call) -> Response:
         user_id = (await person(call, not_found())).id
         async with database.connection() as connection:
-            return json_answer([membership(found) for found in await members.organizations(connection, user_id)])
+            return json_response([membership(found) for found in await members.organizations(connection, user_id)])
 
-    async def auth_tokens(call: Call) -> Answer:
+    async def auth_tokens(call: Call) -> Response:
         await person(call, not_found())
-        return json_answer([])
+        return json_response([])
 
-    async def switch(call: Call) -> Answer:
+    async def switch(call: Call) -> Response:
         org_id = call.integer("orgId", "orgId is invalid")
         user_id = integer_of(call.parameters["id"])
         if user_id is None:
             raise not_found()
         await use.switch(call.actor, user_id, org_id)
-        return message_answer("Active organization changed")
+        return message_response("Active organization changed")
 
-    anybody = Permission(_READ, where=Where.GLOBAL, any_scope=True)
-    read, write = Permission(_READ, _ONE, Where.GLOBAL), Permission(_WRITE, _ONE, Where.GLOBAL)
+    anybody = Permission(_READ, where=OrganizationView.GLOBAL, any_scope=True)
+    read, write = Permission(_READ, _ONE, OrganizationView.GLOBAL), Permission(_WRITE, _ONE, OrganizationView.GLOBAL)
     number: dict[str, type] = {"id": int}
     return [
         Route(
@@ -165,7 +165,7 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
             "GET",
             "/api/admin/users/{id}/auth-tokens",
             auth_tokens,
-            Permission("users.authtoken:read", _ONE, Where.GLOBAL),
+            Permission("users.authtoken:read", _ONE, OrganizationView.GLOBAL),
             Operation(
                 "adminGetUserAuthTokens",
                 "the sessions of a user: none, since each request carries its credentials",

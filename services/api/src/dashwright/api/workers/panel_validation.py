@@ -27,7 +27,7 @@ _SLOTS: Final = 16
 _WAITING: Final = 1000
 
 
-class PanelValidator:
+class PanelValidationClient:
     """Validates panels where the service can be reached.
 
     A service that is away or busy refuses nothing: the evaluation is accepted, and its run finds the same faults.

@@ -5,15 +5,15 @@ from typing import Any, Final, get_args
 
 from pydantic import Field
 
-from dashwright.api.access.permissions import Permissions, Shown, check_rules, update_of
+from dashwright.api.access.permissions import EffectiveRule, Permissions, check_rules, update_of
 from dashwright.api.domain.access.tree import Level, Rule
 from dashwright.api.domain.access.view import GUARDED, actions_of
 from dashwright.api.domain.avatars import avatar_url
 from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
 from dashwright.api.domain.times import shown
-from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
+from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.access_rules import Assignments, HeldPermission, LevelName, ObjectPermission, PermissionsDescribed
 from dashwright.api.models.response import Message
@@ -60,7 +60,7 @@ class HolderPermissions(ClassicBody):
     permissions: list[HolderPermission]
 
 
-Handle = Callable[[Call], Awaitable[Answer]]
+Handle = Callable[[Call], Awaitable[Response]]
 
 
 class _Handlers:
@@ -70,47 +70,47 @@ class _Handlers:
         self._permissions = permissions
         self._kind = kind
 
-    async def list(self, call: Call) -> Answer:
+    async def list(self, call: Call) -> Response:
         guarded, found = await self._permissions.listed(call.identity, self._kind, *self._named(call))
-        return json_answer([_item(self._kind, guarded, each) for each in found])
+        return json_response([_item(self._kind, guarded, each) for each in found])
 
-    async def replace(self, call: Call) -> Answer:
+    async def replace(self, call: Call) -> Response:
         body = await call.fields(PermissionItems, fault=_BAD_BODY)
         wanted = [_rule(item.user_id, item.team_id, item.role, _level(item.permission)) for item in body.items]
         check_rules(wanted)
         name, number = self._named(call)
         await self._permissions.replace(call.actor, call.identity, self._kind, name, wanted, number)
-        return message_answer(f"{self._kind.kind} permissions updated")
+        return message_response(f"{self._kind.kind} permissions updated")
 
-    async def list_held(self, call: Call) -> Answer:
+    async def list_held(self, call: Call) -> Response:
         _, found = await self._permissions.listed(call.identity, self._kind, *self._named(call))
-        return json_answer([_held(self._kind, each) for each in found])
+        return json_response([_held(self._kind, each) for each in found])
 
-    async def replace_held(self, call: Call) -> Answer:
+    async def replace_held(self, call: Call) -> Response:
         body = await call.fields(HolderPermissions, fault=_BAD_BODY)
         given = [(item, _named_level(item.permission)) for item in body.permissions]
         wanted = [_rule(item.user_id, item.team_id, item.built_in_role, level) for item, level in given if level > Level.NONE]
         check_rules(wanted)
         await self._permissions.replace(call.actor, call.identity, self._kind, call.parameters["uid"], wanted)
-        return message_answer("Permissions updated")
+        return message_response("Permissions updated")
 
-    async def set_user(self, call: Call) -> Answer:
+    async def set_user(self, call: Call) -> Response:
         return await self._set(call, Rule(Level.NONE, user_id=_number(call, "user_id", "user")))
 
-    async def set_team(self, call: Call) -> Answer:
+    async def set_team(self, call: Call) -> Response:
         return await self._set(call, Rule(Level.NONE, team_id=_number(call, "team_id", "team")))
 
-    async def set_role(self, call: Call) -> Answer:
+    async def set_role(self, call: Call) -> Response:
         return await self._set(call, Rule(Level.NONE, role=_role(call.parameters["role"])))
 
-    async def describe(self, _: Call) -> Answer:
-        return json_answer(PermissionsDescribed(assignments=Assignments(), permissions=list(get_args(LevelName))))
+    async def describe(self, _: Call) -> Response:
+        return json_response(PermissionsDescribed(assignments=Assignments(), permissions=list(get_args(LevelName))))
 
-    async def _set(self, call: Call, whom: Rule) -> Answer:
+    async def _set(self, call: Call, whom: Rule) -> Response:
         body = await call.fields(GivenPermission, fault=_BAD_BODY)
         level = _named_level(body.permission)
         await self._permissions.set_one(call.actor, call.identity, self._kind, call.parameters["uid"], whom._replace(level=level))
-        return message_answer("Permission removed" if level is Level.NONE else "Permission updated")
+        return message_response("Permission removed" if level is Level.NONE else "Permission updated")
 
     def _named(self, call: Call) -> tuple[str, int | None]:
         """The name and the number that the path has: one of them."""
@@ -220,7 +220,7 @@ def _number(call: Call, parameter: str, what: str) -> int:
     return number
 
 
-def _item(kind: Kind, guarded: ProtectedObject, each: Shown) -> ObjectPermission:
+def _item(kind: Kind, guarded: ProtectedObject, each: EffectiveRule) -> ObjectPermission:
     stored, source = each.stored, each.source
     when = _NEVER if stored is None else shown(stored.created)
     item = ObjectPermission(
@@ -250,7 +250,7 @@ def _item(kind: Kind, guarded: ProtectedObject, each: Shown) -> ObjectPermission
     return item
 
 
-def _held(kind: Kind, each: Shown) -> HeldPermission:
+def _held(kind: Kind, each: EffectiveRule) -> HeldPermission:
     rule, stored = each.rule, each.stored
     whom = f"builtins:{rule.role.value.lower()}" if rule.role else f"teams:{rule.team_id}" if rule.team_id else f"users:{rule.user_id}"
     held = HeldPermission(

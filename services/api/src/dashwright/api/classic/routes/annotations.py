@@ -7,9 +7,9 @@ from pydantic import Field
 from dashwright.api.classic.annotations import CREATE, DELETE, READ, WRITE, Annotations, Place, check, refused, tidy
 from dashwright.api.classic.routes.reading import Number, exact
 from dashwright.api.domain.avatars import avatar_url
-from dashwright.api.http.answer import Answer, json_answer, message_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
+from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.annotations import (
     AnnotationAdded,
@@ -97,11 +97,11 @@ class _Handlers:
     def __init__(self, annotations: Annotations) -> None:
         self._annotations = annotations
 
-    async def list(self, call: Call) -> Answer:
+    async def list(self, call: Call) -> Response:
         query = call.query
         given = {name: integer_of(query.get(name, "")) or None for name in _NUMBERS}
         if given["alertId"] or query.get("type") == "alert":
-            return json_answer([])
+            return json_response([])
         start, end, uid = given["from"] or 0, given["to"] or 0, query.get("dashboardUID") or None
         wanted = AnnotationQuery(
             call.identity.org_id,
@@ -115,17 +115,19 @@ class _Handlers:
         )
         limit = call.number("limit", _PAGE, least=1, most=_LARGEST_PAGE)
         found = await self._annotations.find(call.identity, wanted, limit=limit)
-        return Answer(200, b"[" + b",".join(_encoded(annotation) for annotation in found) + b"]", may_compress=True)
+        return Response(200, b"[" + b",".join(_encoded(annotation) for annotation in found) + b"]", may_compress=True)
 
-    async def get(self, call: Call) -> Answer:
-        return Answer(200, _encoded(await self._annotations.get(call.identity, _number(call))))
+    async def get(self, call: Call) -> Response:
+        return Response(200, _encoded(await self._annotations.get(call.identity, _number(call))))
 
-    async def tags(self, call: Call) -> Answer:
+    async def tags(self, call: Call) -> Response:
         limit = call.number("limit", _PAGE, least=1, most=_LARGEST_PAGE)
         found = await self._annotations.tags(call.identity, call.query.get("tag", ""), limit=limit)
-        return json_answer(AnnotationTagsAnswer(result=AnnotationTags(tags=[AnnotationTag(tag=tag, count=count) for tag, count in found])))
+        return json_response(
+            AnnotationTagsAnswer(result=AnnotationTags(tags=[AnnotationTag(tag=tag, count=count) for tag, count in found]))
+        )
 
-    async def create(self, call: Call) -> Answer:
+    async def create(self, call: Call) -> Response:
         given = exact(await call.body(), PostAnnotationCommand)
         if not given.text:
             raise refused(_NOT_SAVED, "the text must not be empty")
@@ -133,7 +135,7 @@ class _Handlers:
         place = Place(given.dashboard_uid, given.dashboard_id, given.panel_id)
         return await self._added(call, place, content, "Annotation added")
 
-    async def graphite(self, call: Call) -> Answer:
+    async def graphite(self, call: Call) -> Response:
         given = exact(await call.body(), GraphiteEvent)
         if not given.what:
             raise refused(_NO_GRAPHITE, "what must not be empty")
@@ -144,23 +146,23 @@ class _Handlers:
         content = _content(given.when * 1000, 0, text, tags, None, fault=_NO_GRAPHITE)
         return await self._added(call, Place(), content, "Graphite annotation added")
 
-    async def replace(self, call: Call) -> Answer:
+    async def replace(self, call: Call) -> Response:
         number, given = _number(call), exact(await call.body(), AnnotationChange)
         content = _content(given.time, given.time_end, given.text, given.tags or [], given.data, fault=_NOT_UPDATED)
         await self._annotations.change(call.actor, call.identity, number, content)
-        return message_answer("Annotation updated")
+        return message_response("Annotation updated")
 
-    async def change(self, call: Call) -> Answer:
+    async def change(self, call: Call) -> Response:
         number, given = _number(call), exact(await call.body(), AnnotationChange)
         content = _content(given.time, given.time_end, given.text or None, given.tags, given.data, fault=_NOT_UPDATED)
         await self._annotations.change(call.actor, call.identity, number, content)
-        return message_answer("Annotation patched")
+        return message_response("Annotation patched")
 
-    async def delete(self, call: Call) -> Answer:
+    async def delete(self, call: Call) -> Response:
         await self._annotations.delete(call.actor, call.identity, _number(call))
-        return message_answer("Annotation deleted")
+        return message_response("Annotation deleted")
 
-    async def delete_many(self, call: Call) -> Answer:
+    async def delete_many(self, call: Call) -> Response:
         given = exact(await call.body(), PanelOrOne)
         if given.annotation_id:
             await self._annotations.delete(call.actor, call.identity, given.annotation_id)
@@ -169,11 +171,11 @@ class _Handlers:
             await self._annotations.delete_of_panel(call.actor, call.identity, place)
         else:
             raise refused("bad request data", "give a dashboard and a panel of it, or the number of an annotation")
-        return message_answer("Annotations deleted")
+        return message_response("Annotations deleted")
 
-    async def _added(self, call: Call, place: Place, content: AnnotationContent, message: str) -> Answer:
+    async def _added(self, call: Call, place: Place, content: AnnotationContent, message: str) -> Response:
         number = await self._annotations.create(call.actor, call.identity, place, content)
-        return json_answer(AnnotationAdded(id=number, message=message))
+        return json_response(AnnotationAdded(id=number, message=message))
 
 
 def _number(call: Call) -> int:

@@ -5,15 +5,15 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from dashwright.api.access.policy import Guard
+from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic.dashboards import RESTORE, SAVE, Dashboards, Save, VersionMismatch
 from dashwright.api.classic.doors import MANAGER
 from dashwright.api.classic.routes.reading import Number, exact
 from dashwright.api.classic.routes.shown import provenance
 from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
 from dashwright.api.domain.events import event_of
-from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.classic_objects import DashboardDeleted, DashboardMeta, DashboardSaved, DashboardShape, SaveRefused
 from dashwright.api.resources.subresources.dto import access
@@ -72,36 +72,36 @@ class _Itself(ClassicBody):
 
 
 class _Handlers:
-    def __init__(self, database: Database, guard: Guard, dashboards: Dashboards) -> None:
+    def __init__(self, database: Database, guard: AccessPolicy, dashboards: Dashboards) -> None:
         self._database = database
         self._guard = guard
         self._dashboards = dashboards
 
-    async def save(self, call: Call) -> Answer:
+    async def save(self, call: Call) -> Response:
         body = await call.body()
         wanted = await aside(len(body), partial(_read, body))
         try:
             stored = await self._dashboards.save(writer_of(call), wanted)
         except VersionMismatch as error:
-            return json_answer(SaveRefused(status="version-mismatch", message=error.message), error.status)
+            return json_response(SaveRefused(status="version-mismatch", message=error.message), error.status)
         return saved(stored)
 
-    async def get(self, call: Call) -> Answer:
+    async def get(self, call: Call) -> Response:
         caller = call.identity
         stored = await self._dashboards.get(caller, call.parameters["uid"])
         meta = await self._meta(call, stored)
-        return Answer(200, await aside(len(stored.spec), partial(_encode, meta, stored)), may_compress=True)
+        return Response(200, await aside(len(stored.spec), partial(_encode, meta, stored)), may_compress=True)
 
-    async def delete(self, call: Call) -> Answer:
+    async def delete(self, call: Call) -> Response:
         stored = await self._dashboards.delete(writer_of(call), call.parameters["uid"])
         title = stored.title
-        return json_answer(DashboardDeleted(title=title, message=f"Dashboard {title} deleted", uid=stored.name, id=stored.number))
+        return json_response(DashboardDeleted(title=title, message=f"Dashboard {title} deleted", uid=stored.name, id=stored.number))
 
-    async def take_back(self, call: Call) -> Answer:
+    async def take_back(self, call: Call) -> Response:
         body = await call.fields(TakeBackBody, fault="bad request data")
         stored = await self._dashboards.take_back(writer_of(call), call.parameters["uid"], body.folder_uid)
         title = stored.title
-        return json_answer(DashboardDeleted(title=title, message=f"Dashboard {title} restored", uid=stored.name, id=stored.number))
+        return json_response(DashboardDeleted(title=title, message=f"Dashboard {title} restored", uid=stored.name, id=stored.number))
 
     async def _meta(self, call: Call, stored: Stored) -> DashboardMeta:
         caller, title = call.identity, stored.title
@@ -139,7 +139,7 @@ class _Handlers:
         )
 
 
-def routes(database: Database, guard: Guard, dashboards: Dashboards) -> list[Route]:
+def routes(database: Database, guard: AccessPolicy, dashboards: Dashboards) -> list[Route]:
     handlers = _Handlers(database, guard, dashboards)
     one = "/api/dashboards/uid/{uid}"
     save = Operation(
@@ -174,8 +174,8 @@ def writer_of(call: Call) -> By:
     return By(call.identity, call.actor, manager=MANAGER, created=200)
 
 
-def saved(stored: Stored) -> Answer:
-    return json_answer(
+def saved(stored: Stored) -> Response:
+    return json_response(
         DashboardSaved(
             id=stored.number,
             uid=stored.name,

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import orjson
 
-from dashwright.api.access.policy import Guard
+from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic import doors
 from dashwright.api.classic.folders import Folders, Known, VersionMismatch
 from dashwright.api.classic.routes.shown import Provenance, abilities_on, provenances
@@ -12,8 +12,8 @@ from dashwright.api.domain.access.object_scope import NOTHING
 from dashwright.api.domain.access.view import View, actions_of
 from dashwright.api.domain.classic import folder_url
 from dashwright.api.domain.events import event_of
-from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.classic_objects import FolderAbove, FolderCounts, FolderDeleted, FolderItem, FolderShape, SaveRefused
 from dashwright.api.resources.writing.wanted import By
@@ -56,12 +56,12 @@ class MovedFolder(ClassicBody):
 
 
 class _Handlers:
-    def __init__(self, database: Database, guard: Guard, folders: Folders) -> None:
+    def __init__(self, database: Database, guard: AccessPolicy, folders: Folders) -> None:
         self._database = database
         self._guard = guard
         self._folders = folders
 
-    async def list(self, call: Call) -> Answer:
+    async def list(self, call: Call) -> Response:
         limit = call.number("limit", _PAGE, least=1, most=_PAGE)
         page = call.number("page", 1, least=1, most=_MOST_PAGES)
         verb = _VERBS.get(call.query.get("permission", ""))
@@ -74,9 +74,9 @@ class _Handlers:
         wanted = titles.TitleQuery(caller.org_id, 0, dashboards=NOTHING, containers=view.scope(FOLDER, verb), folders=[parent])
         async with self._database.connection() as connection:
             found = await titles.search(connection, wanted, limit=limit, offset=(page - 1) * limit)
-        return json_answer([FolderItem(id=item.number, uid=item.name, title=item.title, parent_uid=parent or None) for item in found])
+        return json_response([FolderItem(id=item.number, uid=item.name, title=item.title, parent_uid=parent or None) for item in found])
 
-    async def create(self, call: Call) -> Answer:
+    async def create(self, call: Call) -> Response:
         body = await call.fields(CreateFolderCommand, fault=_BAD_BODY)
         try:
             stored = await self._folders.create(_by(call), body.uid, body.title, body.description, body.parent_uid)
@@ -84,14 +84,14 @@ class _Handlers:
             return _refused(error)
         return await self._written(call, stored.name)
 
-    async def get(self, call: Call) -> Answer:
+    async def get(self, call: Call) -> Response:
         return await self._answer(call, await self._folders.get(call.identity, call.parameters["uid"]))
 
-    async def get_by_id(self, call: Call) -> Answer:
+    async def get_by_id(self, call: Call) -> Response:
         uid = await self._folders.name_of(call.identity, call.integer("id", "id is invalid"))
         return await self._answer(call, await self._folders.get(call.identity, uid))
 
-    async def change(self, call: Call) -> Answer:
+    async def change(self, call: Call) -> Response:
         body, uid = await call.fields(ChangedFolder, fault=_BAD_BODY), call.parameters["uid"]
         try:
             await self._folders.change(_by(call), uid, body.title, body.description, version=body.version, overwrite=body.overwrite)
@@ -99,25 +99,25 @@ class _Handlers:
             return _refused(error)
         return await self._written(call, uid)
 
-    async def move(self, call: Call) -> Answer:
+    async def move(self, call: Call) -> Response:
         body, uid = await call.fields(MovedFolder, fault=_BAD_BODY), call.parameters["uid"]
         await self._folders.move(_by(call, MOVE), uid, body.parent_uid)
         return await self._written(call, uid)
 
-    async def counts(self, call: Call) -> Answer:
+    async def counts(self, call: Call) -> Response:
         found = {each.plural: each.objects for each in await self._folders.counts(call.identity, call.parameters["uid"])}
         folders, dashboards, panels = (found.get(kind.plural, 0) for kind in (FOLDER, DASHBOARD, LIBRARY_PANEL))
-        return json_answer(FolderCounts(folder=folders, dashboard=dashboards, librarypanel=panels))
+        return json_response(FolderCounts(folder=folders, dashboard=dashboards, librarypanel=panels))
 
-    async def delete(self, call: Call) -> Answer:
+    async def delete(self, call: Call) -> Response:
         stored = await self._folders.delete(_by(call), call.parameters["uid"])
         title = stored.title
-        return json_answer(FolderDeleted(id=stored.number, title=title, message=f"Folder {title} deleted"))
+        return json_response(FolderDeleted(id=stored.number, title=title, message=f"Folder {title} deleted"))
 
-    async def _written(self, call: Call, uid: str) -> Answer:
+    async def _written(self, call: Call, uid: str) -> Response:
         return await self._answer(call, await self._folders.known(call.identity, uid))
 
-    async def _answer(self, call: Call, known: Known) -> Answer:
+    async def _answer(self, call: Call, known: Known) -> Response:
         stored, org_id = known.stored, call.identity.org_id
         *above, own = await provenances(self._database, [*known.above, stored])
         folder = FolderShape(
@@ -127,10 +127,10 @@ class _Handlers:
             managed_by=None if repository_of(own.annotations) is None else "repo",
             access_control=_access_control(known.view, stored) if call.switch("accesscontrol") else None,
         )
-        return json_answer(folder)
+        return json_response(folder)
 
 
-def routes(database: Database, guard: Guard, folders: Folders) -> list[Route]:
+def routes(database: Database, guard: AccessPolicy, folders: Folders) -> list[Route]:
     handlers = _Handlers(database, guard, folders)
     every, one = "/api/folders", "/api/folders/{uid}"
     shown, access = {200: FolderShape}, {"accesscontrol": "true: accessControl, what the caller may do with it"}
@@ -193,8 +193,8 @@ def _by(call: Call, event: str | None = None) -> By:
     return By(call.identity, call.actor, doors.MANAGER, event=event, created=200)
 
 
-def _refused(error: VersionMismatch) -> Answer:
-    return json_answer(SaveRefused(status="version-mismatch", message=error.message), error.status)
+def _refused(error: VersionMismatch) -> Response:
+    return json_response(SaveRefused(status="version-mismatch", message=error.message), error.status)
 
 
 def _members(known: Known, stored: Stored, told: Provenance, org_id: int) -> dict[str, Any]:

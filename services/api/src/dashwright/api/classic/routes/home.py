@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from dashwright.api.access.policy import Guard
+from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.domain.classic import dashboard_url
-from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import SIGNED_IN, Operation, Route
 from dashwright.api.models.classic_objects import DashboardMeta, DashboardShape, HomeShape
 from dashwright.api.stores import preferences
@@ -92,8 +92,8 @@ BUILT_IN: Final = {"meta": {**_META.model_dump(by_alias=True, exclude_none=True)
 """The home of a caller for whom none is chosen: the panels that clients draw without a data source."""
 
 
-def routes(database: Database, guard: Guard) -> list[Route]:
-    async def home(call: Call) -> Answer:
+def routes(database: Database, guard: AccessPolicy) -> list[Route]:
+    async def home(call: Call) -> Response:
         caller = call.identity
         user_id = caller.user_id if caller.kind is Caller.USER else 0
         view = await guard.view(caller, caller.namespace)
@@ -101,8 +101,8 @@ def routes(database: Database, guard: Guard) -> list[Route]:
             chosen = await preferences.home_dashboards(connection, caller.org_id, user_id)
         for found in chosen:
             if view.may(DASHBOARD.actions["get"], DASHBOARD, found.name, found.folder):
-                return json_answer(HomeShape(redirect_uri=dashboard_url(found.name, found.title)))
-        return json_answer(BUILT_IN)
+                return json_response(HomeShape(redirect_uri=dashboard_url(found.name, found.title)))
+        return json_response(BUILT_IN)
 
     operation = Operation(
         "getHomeDashboard",

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import orjson
 
-from dashwright.api.access.policy import Guard
+from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic.library_elements import PANEL, Element, LibraryElements, not_found
 from dashwright.api.classic.routes.dashboards import writer_of
 from dashwright.api.classic.routes.reading import Number, exact
@@ -16,10 +16,10 @@ from dashwright.api.domain.access.view import View
 from dashwright.api.domain.avatars import avatar_url
 from dashwright.api.domain.events import event_of
 from dashwright.api.domain.times import shown
-from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.denial import denied
 from dashwright.api.http.integers import integer_of
+from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.library_elements import (
     Connection,
@@ -82,12 +82,12 @@ class ElementChange(ClassicBody):
 
 
 class _Handlers:
-    def __init__(self, database: Database, guard: Guard, elements: LibraryElements) -> None:
+    def __init__(self, database: Database, guard: AccessPolicy, elements: LibraryElements) -> None:
         self._database = database
         self._guard = guard
         self._elements = elements
 
-    async def list(self, call: Call) -> Answer:
+    async def list(self, call: Call) -> Response:
         caller, query = call.identity, call.query
         limit, page = call.number("perPage", _PAGE, least=1, most=_LARGEST_PAGE), call.number("page", 1, least=1, most=_MOST_PAGES)
         view = await self._guard.view(caller, caller.namespace)
@@ -105,18 +105,18 @@ class _Handlers:
             found = await library_elements.search(connection, wanted, limit=limit, offset=(page - 1) * limit)
         encoded = await self._encoded(call, view, found.elements)
         head = f'{{"result":{{"totalCount":{found.total},"page":{page},"perPage":{limit},"elements":['
-        return Answer(200, head.encode() + b",".join(encoded) + b"]}}", may_compress=True)
+        return Response(200, head.encode() + b",".join(encoded) + b"]}}", may_compress=True)
 
-    async def create(self, call: Call) -> Answer:
+    async def create(self, call: Call) -> Response:
         body = await call.body()
         given = await aside(len(body), partial(exact, body, CreateLibraryElementCommand))
         wanted = Element(given.name.strip() or None, given.kind, given.model, given.folder_uid, given.folder_id, len(body))
         return await self._answer(call, await self._elements.create(writer_of(call), given.uid, wanted))
 
-    async def get(self, call: Call) -> Answer:
+    async def get(self, call: Call) -> Response:
         return await self._answer(call, call.parameters["uid"])
 
-    async def by_name(self, call: Call) -> Answer:
+    async def by_name(self, call: Call) -> Response:
         caller = call.identity
         view = await self._guard.view(caller, caller.namespace)
         wanted = library_elements.ElementQuery(caller.org_id, view.scope(LIBRARY_PANEL), name=call.parameters["name"])
@@ -124,9 +124,9 @@ class _Handlers:
             found = await library_elements.search(connection, wanted, limit=_LARGEST_PAGE, offset=0)
         if not found.elements:
             raise not_found()
-        return Answer(200, b'{"result":[' + b",".join(await self._encoded(call, view, found.elements)) + b"]}", may_compress=True)
+        return Response(200, b'{"result":[' + b",".join(await self._encoded(call, view, found.elements)) + b"]}", may_compress=True)
 
-    async def change(self, call: Call) -> Answer:
+    async def change(self, call: Call) -> Response:
         body, uid = await call.body(), call.parameters["uid"]
         given = await aside(len(body), partial(exact, body, ElementChange))
         if given.uid not in ("", uid):
@@ -137,11 +137,11 @@ class _Handlers:
         await self._elements.change(writer_of(call), uid, wanted, given.version)
         return await self._answer(call, uid)
 
-    async def delete(self, call: Call) -> Answer:
+    async def delete(self, call: Call) -> Response:
         stored = await self._elements.delete(writer_of(call), call.parameters["uid"])
-        return json_answer(ElementDeleted(id=stored.number, message="Library element deleted"))
+        return json_response(ElementDeleted(id=stored.number, message="Library element deleted"))
 
-    async def connections(self, call: Call) -> Answer:
+    async def connections(self, call: Call) -> Response:
         caller = call.identity
         element = await self._one(call, await self._guard.view(caller, caller.namespace), call.parameters["uid"])
         scope = (await self._guard.view(caller, caller.namespace)).scope(DASHBOARD)
@@ -159,12 +159,12 @@ class _Handlers:
             )
             for dashboard in found
         ]
-        return json_answer(ConnectionsAnswer(result=connected))
+        return json_response(ConnectionsAnswer(result=connected))
 
-    async def _answer(self, call: Call, uid: str) -> Answer:
+    async def _answer(self, call: Call, uid: str) -> Response:
         view = await self._guard.view(call.identity, call.identity.namespace)
         element = await self._one(call, view, uid)
-        return Answer(200, b'{"result":' + (await self._encoded(call, view, [element]))[0] + b"}", may_compress=True)
+        return Response(200, b'{"result":' + (await self._encoded(call, view, [element]))[0] + b"}", may_compress=True)
 
     async def _one(self, call: Call, view: View, uid: str) -> library_elements.ElementRow:
         wanted = library_elements.ElementQuery(call.identity.org_id, EVERYTHING, uids=[uid])
@@ -233,7 +233,7 @@ def _numbers(text: str) -> list[int]:
     return [number for part in _listed(text) if (number := integer_of(part)) is not None] or ([-1] if text else [])
 
 
-def routes(database: Database, guard: Guard, elements: LibraryElements) -> list[Route]:
+def routes(database: Database, guard: AccessPolicy, elements: LibraryElements) -> list[Route]:
     handlers = _Handlers(database, guard, elements)
     path, actions = "/api/library-elements", LIBRARY_PANEL.actions
     one = f"{path}/{{uid}}"

@@ -5,14 +5,14 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from dashwright.api.access.policy import Guard
+from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.domain.access.object_scope import NOTHING
 from dashwright.api.domain.access.view import deleter_of
 from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
 from dashwright.api.domain.times import shown
-from dashwright.api.http.answer import Answer, answered_500, json_answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
+from dashwright.api.http.response import Response, json_response, legacy_500_response
 from dashwright.api.http.routing import SIGNED_IN, Operation, Route
 from dashwright.api.models.classic_objects import FoundItem, SortOption, SortOptions
 from dashwright.api.models.response import Message
@@ -85,23 +85,23 @@ class Asked(ClassicBody):
 
 
 class _Handlers:
-    def __init__(self, database: Database, guard: Guard, kept: timedelta) -> None:
+    def __init__(self, database: Database, guard: AccessPolicy, kept: timedelta) -> None:
         self._database = database
         self._guard = guard
         self._kept = kept
 
-    async def by_query(self, call: Call) -> Answer:
+    async def by_query(self, call: Call) -> Response:
         return await self._search(call, _asked(call))
 
-    async def by_body(self, call: Call) -> Answer:
+    async def by_body(self, call: Call) -> Response:
         return await self._search(call, await call.fields(Asked, fault="bad request data"))
 
-    async def sorting(self, _: Call) -> Answer:
-        return json_answer(_SORTING)
+    async def sorting(self, _: Call) -> Response:
+        return json_response(_SORTING)
 
-    async def _search(self, call: Call, asked: Asked) -> Answer:
+    async def _search(self, call: Call, asked: Asked) -> Response:
         if not _TYPES.issuperset(asked.type):
-            return answered_500(f"Search failed: type must be {_DASHBOARDS} or {_FOLDERS}")
+            return legacy_500_response(f"Search failed: type must be {_DASHBOARDS} or {_FOLDERS}")
         caller = call.identity
         view = await self._guard.view(caller, caller.namespace)
         types = frozenset(asked.type) or _TYPES
@@ -126,7 +126,7 @@ class _Handlers:
         offset = (min(max(asked.page, 1), _MOST_PAGES) - 1) * limit
         async with self._database.connection() as connection:
             found = await (titles.deleted if asked.deleted else titles.search)(connection, wanted, limit=limit, offset=offset)
-        return json_answer([self._shown(item, caller.org_id) for item in found])
+        return json_response([self._shown(item, caller.org_id) for item in found])
 
     def _shown(self, item: titles.TitleMatch, org_id: int) -> FoundItem:
         address = folder_url if item.is_folder else dashboard_url
@@ -152,7 +152,7 @@ class _Handlers:
         return found
 
 
-def routes(database: Database, guard: Guard, *, trash_days: int) -> list[Route]:
+def routes(database: Database, guard: AccessPolicy, *, trash_days: int) -> list[Route]:
     handlers = _Handlers(database, guard, timedelta(days=trash_days))
     answers = {200: list[FoundItem], 500: Message}
     search = Operation(

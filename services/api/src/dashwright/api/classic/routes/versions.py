@@ -12,9 +12,9 @@ from dashwright.api.classic.routes.dashboards import body_of, saved, writer_of
 from dashwright.api.classic.routes.reading import Number
 from dashwright.api.classic.routes.shown import Maker, people
 from dashwright.api.domain.times import shown
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Handler, Operation, Permission, Route
 from dashwright.api.models.classic_objects import DashboardSaved, VersionItem, VersionPage, VersionShape
 from dashwright.api.resources.writing.writer import aside
@@ -48,19 +48,19 @@ class _Handlers:
         self._dashboards = dashboards
         self._named = named
 
-    async def list(self, call: Call) -> Answer:
+    async def list(self, call: Call) -> Response:
         stored = await self._stored(call)
         limit, start = call.number("limit", _PAGE, least=1, most=_PAGE), call.number("start", 0, least=0, most=_FURTHEST)
         found = await self._dashboards.versions(stored, before=_before(call), limit=start + limit + 1)
         listed = found[start : start + limit]
         makers = await people(self._database, {version.created_by for version in listed})
         token = str(listed[-1].generation) if len(found) > start + limit else ""
-        return Answer(200, self._page(stored, listed, makers, token))
+        return Response(200, self._page(stored, listed, makers, token))
 
-    async def get(self, call: Call) -> Answer:
+    async def get(self, call: Call) -> Response:
         stored = await self._stored(call)
         version = await self._dashboards.version(stored, call.integer("version", "version must be a whole number"))
-        return Answer(200, await _whole(stored, version, await people(self._database, [version.created_by])), may_compress=True)
+        return Response(200, await _whole(stored, version, await people(self._database, [version.created_by])), may_compress=True)
 
     async def _page(self, stored: Stored, listed: Sequence[Version], makers: Mapping[str, Maker], token: str) -> AsyncIterator[bytes]:
         """Yield a VersionPage. Bodies are read one after the other, so that memory does not grow with the page."""
@@ -73,7 +73,7 @@ class _Handlers:
                 before = b","
         yield b"]}"
 
-    async def restore(self, call: Call) -> Answer:
+    async def restore(self, call: Call) -> Response:
         stored = await self._stored(call)
         body = await call.fields(RestoreBody, fault="bad request data")
         return saved(await self._dashboards.restore(writer_of(call), stored, body.version))

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Final
 
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.api.repositories.files import LIST, FileChange, Files, event_of_files
 from dashwright.api.repositories.routes.place import ONE
@@ -31,17 +31,17 @@ class _Handlers:
     def __init__(self, files: Files) -> None:
         self._files = files
 
-    async def list(self, call: Call) -> Answer:
+    async def list(self, call: Call) -> Response:
         return await self._listed(call, "")
 
-    async def get(self, call: Call) -> Answer:
+    async def get(self, call: Call) -> Response:
         path = _path_of(call)
         if paths.is_directory(path):
             return await self._listed(call, path)
         body = await self._files.read(call.identity, call.parameters["name"], path, call.query.get("ref", ""))
-        return Answer(200, body, may_compress=True)
+        return Response(200, body, may_compress=True)
 
-    async def create(self, call: Call) -> Answer:
+    async def create(self, call: Call) -> Response:
         path, origin = _path_of(call), call.query.get("originalPath", "")
         content = await _content_of(call)
         if origin:
@@ -51,7 +51,7 @@ class _Handlers:
             raise BadRequest("the body is empty; send what the file is to hold, or name in originalPath a file to move here")
         return await self._changed(call, ChangeMethod.CREATE, path, content)
 
-    async def update(self, call: Call) -> Answer:
+    async def update(self, call: Call) -> Response:
         path = _path_of(call)
         if paths.is_directory(path):
             text = "A directory is not replaced; make it by POST, with originalPath to move one here, or remove it by DELETE"
@@ -63,14 +63,14 @@ class _Handlers:
             raise BadRequest("the body is empty; send what the file is to hold")
         return await self._changed(call, ChangeMethod.UPDATE, path, content)
 
-    async def delete(self, call: Call) -> Answer:
+    async def delete(self, call: Call) -> Response:
         return await self._changed(call, ChangeMethod.DELETE, _path_of(call), None)
 
-    async def _listed(self, call: Call, path: str) -> Answer:
+    async def _listed(self, call: Call, path: str) -> Response:
         body = await self._files.listed(call.identity, call.parameters["name"], path, call.query.get("ref", ""))
-        return Answer(200, body, may_compress=True)
+        return Response(200, body, may_compress=True)
 
-    async def _changed(self, call: Call, method: ChangeMethod, path: str, content: str | None, origin: str = "") -> Answer:
+    async def _changed(self, call: Call, method: ChangeMethod, path: str, content: str | None, origin: str = "") -> Response:
         message = call.query.get("message", "")
         if len(message) > LONGEST_MESSAGE:
             raise BadRequest(f"the message has {len(message)} characters, at most {LONGEST_MESSAGE} are taken")
@@ -85,7 +85,7 @@ class _Handlers:
             event=_EVENTS[call.method],
             dry_run=options.is_dry_run(call),
         )
-        return Answer(200, await self._files.change(call.actor, call.identity, wanted), may_compress=True)
+        return Response(200, await self._files.change(call.actor, call.identity, wanted), may_compress=True)
 
 
 def routes(files: Files) -> list[Route]:

@@ -2,14 +2,14 @@
 
 from typing import Final
 
-from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.api.repositories.configurations import Configurations
 from dashwright.api.repositories.routes.place import ONE
 from dashwright.api.resources import described, formats, options
-from dashwright.api.workers.repository_probe import RepositoryProbe
-from dashwright.api.workers.repository_worker import RepositoryWorker, due
+from dashwright.api.workers.repository_client import RepositoryClient, due
+from dashwright.api.workers.repository_health import RepositoryHealthClient
 from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.media import JSON, YAML
@@ -20,9 +20,9 @@ from dashwright.common.models.repository_views import ErrorDetails, HistoryList,
 _FAILED: Final = Content({"anyOf": [{"$ref": "#/components/schemas/TestResults"}, {"$ref": "#/components/schemas/Status"}]})
 
 
-def routes(configurations: Configurations, worker: RepositoryWorker, probe: RepositoryProbe) -> list[Route]:
+def routes(configurations: Configurations, worker: RepositoryClient, probe: RepositoryHealthClient) -> list[Route]:
 
-    async def test(call: Call) -> Answer:
+    async def test(call: Call) -> Response:
         options.is_dry_run(call)
         namespace, name = call.parameters["namespace"], call.parameters["name"]
         try:
@@ -36,20 +36,20 @@ def routes(configurations: Configurations, worker: RepositoryWorker, probe: Repo
             return _results(200, [])
         return _results(400, [ErrorDetails(type="FieldValueInvalid", field=tested.field, detail=tested.message)])
 
-    async def refs(call: Call) -> Answer:
+    async def refs(call: Call) -> Response:
         return await told(RefsRequest(namespace=call.parameters["namespace"], name=call.parameters["name"]))
 
-    async def history(call: Call) -> Answer:
+    async def history(call: Call) -> Response:
         namespace, name = call.parameters["namespace"], call.parameters["name"]
         path, ref = call.parameters.get("path", ""), call.query.get("ref", "")
         return await told(HistoryRequest(namespace=namespace, name=name, path=path, ref=ref))
 
-    async def told(request: RefsRequest | HistoryRequest) -> Answer:
+    async def told(request: RefsRequest | HistoryRequest) -> Response:
         stored = await configurations.get(request.namespace, request.name)
         if RepositorySpec.model_validate_json(stored.spec).type is RepositoryType.LOCAL:
             raise BadRequest(f"this repository does not support {request.call}")
         await probe.require_healthy(request.namespace, [stored])
-        return Answer(200, await worker.ask(request, due=due()), may_compress=True)
+        return Response(200, await worker.ask(request, due=due()), may_compress=True)
 
     read, write = Permission("repositories:read"), Permission("repositories:write")
     return [
@@ -89,6 +89,6 @@ async def _configuration(configurations: Configurations, call: Call, namespace: 
     return await configurations.of(tree, namespace, name, REPOSITORY.version)
 
 
-def _results(code: int, errors: list[ErrorDetails]) -> Answer:
+def _results(code: int, errors: list[ErrorDetails]) -> Response:
     results = TestResults(kind="TestResults", api_version=REPOSITORY.api_version(), code=code, success=not errors, errors=errors)
-    return json_answer(results, code)
+    return json_response(results, code)

@@ -8,14 +8,14 @@ import orjson
 
 from dashwright.api.domain import submissions
 from dashwright.api.domain.events import event_of
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.api.jobs import Jobs
 from dashwright.api.repositories.routes.place import ONE
 from dashwright.api.resources import described, options
 from dashwright.api.resources.jobs import encode, encode_list
-from dashwright.api.workers.repository_worker import RepositoryWorker, due
+from dashwright.api.workers.repository_client import RepositoryClient, due
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.registry import JOB
 from dashwright.common.models.provisioning import Action, ExportJobOptions, JobSpec, SyncJobOptions
@@ -28,18 +28,18 @@ _PLAN_SECONDS: Final = 60.0
 """How long the worker may look at everything, fetch included."""
 
 
-def routes(jobs: Jobs, worker: RepositoryWorker) -> list[Route]:
+def routes(jobs: Jobs, worker: RepositoryClient) -> list[Route]:
     """``sync`` and ``export`` take the options of that action; ``jobs`` takes a JobSpec or a list of them. All answer 202.
 
     A dry run of ``sync`` is answered by the worker with what it would do.
     """
 
-    async def sync(call: Call) -> Answer:
+    async def sync(call: Call) -> Response:
         if options.is_dry_run(call):
             return await plan(call)
         return await _submit(jobs, call, await _options_of(call, Action.SYNC))
 
-    async def plan(call: Call) -> Answer:
+    async def plan(call: Call) -> Response:
         """Other branches are for those who may see every file."""
         if ref := call.query.get("ref", ""):
             call.demand("repositories:write")
@@ -47,24 +47,24 @@ def routes(jobs: Jobs, worker: RepositoryWorker) -> list[Route]:
         await jobs.check_plan(call.parameters["namespace"], wanted.specs)
         return await planned(call, worker, ref)
 
-    async def export(call: Call) -> Answer:
+    async def export(call: Call) -> Response:
         return await _submit(jobs, call, await _options_of(call, Action.EXPORT))
 
-    async def submit(call: Call) -> Answer:
+    async def submit(call: Call) -> Response:
         return await _submit(jobs, call, _jobs_of(call, await call.body()))
 
-    async def recent(call: Call) -> Answer:
+    async def recent(call: Call) -> Response:
         found = await jobs.of_repository(call.parameters["namespace"], call.parameters["name"], limit=_LISTED)
-        return Answer(200, encode_list(found))
+        return Response(200, encode_list(found))
 
-    async def one(call: Call) -> Answer:
+    async def one(call: Call) -> Response:
         text = call.parameters["uid"]
         try:
             uid = uuid.UUID(text)
         except ValueError as error:
             raise BadRequest(f"invalid job uid: {text}") from error
         job = await jobs.by_uid(call.parameters["namespace"], call.parameters["name"], uid)
-        return Answer(200, job.encode())
+        return Response(200, job.encode())
 
     create, read, limit = Permission("jobs:create"), Permission("jobs:read"), submissions.LARGEST_BODY
     asked = event_of(JOB, "create")
@@ -107,11 +107,11 @@ def routes(jobs: Jobs, worker: RepositoryWorker) -> list[Route]:
     ]
 
 
-async def planned(call: Call, worker: RepositoryWorker, ref: str) -> Answer:
+async def planned(call: Call, worker: RepositoryClient, ref: str) -> Response:
     """What a sync of a repository would do, or of that state of it. What it is about only those learn who may see every file."""
     may_see = call.evaluated.may("repositories:write")
     request = PlanRequest(namespace=call.parameters["namespace"], name=call.parameters["name"], ref=ref, with_items=may_see)
-    return Answer(200, await worker.ask(request, due=due(_PLAN_SECONDS)), may_compress=True)
+    return Response(200, await worker.ask(request, due=due(_PLAN_SECONDS)), may_compress=True)
 
 
 def _asking(identifier: str, summary: str, request: Any, answer: Any) -> Operation:
@@ -145,10 +145,10 @@ def _jobs_of(call: Call, body: bytes) -> submissions.JobSubmission:
     return submissions.read_jobs(submissions.tree_of(body), call.parameters["namespace"], repository=call.parameters["name"])
 
 
-async def _submit(jobs: Jobs, call: Call, wanted: submissions.JobSubmission) -> Answer:
+async def _submit(jobs: Jobs, call: Call, wanted: submissions.JobSubmission) -> Response:
     """Record the jobs, or return them as they would be recorded."""
     namespace, dry_run = call.parameters["namespace"], options.is_dry_run(call)
     submitted = await jobs.submit(
         call.actor, call.identity, namespace, wanted.specs, metadata=wanted.metadata, is_list=wanted.is_list, dry_run=dry_run
     )
-    return Answer(202, encode(submitted, is_list=wanted.is_list))
+    return Response(202, encode(submitted, is_list=wanted.is_list))

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
-from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.stores import repositories
 from dashwright.common.database.pool import Database
@@ -18,7 +18,7 @@ from dashwright.common.models.repository_views import ManagerStats, RepositoryVi
 def routes(database: Database) -> list[Route]:
     namespace, tag = f"/apis/{REPOSITORY.api_version()}/namespaces/{{namespace}}", REPOSITORY.group
 
-    async def settings(call: Call) -> Answer:
+    async def settings(call: Call) -> Response:
         async with database.connection() as connection:
             found = await repositories.specs(connection, call.parameters["namespace"])
         listed = RepositoryViewList(
@@ -30,12 +30,12 @@ def routes(database: Database) -> list[Route]:
             available_repository_types=list(RepositoryType),
             items=[_view(name, spec) for name, spec in found],
         )
-        return json_answer(listed)
+        return json_response(listed)
 
-    async def stats(call: Call) -> Answer:
+    async def stats(call: Call) -> Response:
         async with database.connection() as connection:
             found = await repositories.counts(connection, call.parameters["namespace"])
-        return json_answer(_stats(found))
+        return json_response(_stats(found))
 
     shown = Operation("getRepositorySettings", "what every Viewer may know of repositories", tag, answers={200: RepositoryViewList})
     counted = Operation("getRepositoryStats", "how many objects repositories manage, or none does", tag, answers={200: ResourceStats})

@@ -4,8 +4,8 @@ import re
 import uuid
 from typing import Final
 
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, Operation, Route
 from dashwright.api.pictures.render import PICTURE, PICTURE_HEADERS
 from dashwright.api.repositories.routes.place import ONE
@@ -18,7 +18,7 @@ _ID: Final = re.compile(r"[A-Za-z0-9-]+")
 
 
 def routes(database: Database) -> list[Route]:
-    async def picture(call: Call) -> Answer:
+    async def picture(call: Call) -> Response:
         given = call.parameters["id"]
         if not _ID.fullmatch(given):
             raise BadRequest("invalid blob id")
@@ -26,7 +26,7 @@ def routes(database: Database) -> list[Route]:
             found = await pictures.find(connection, call.parameters["namespace"], call.parameters["name"], _uuid(given))
         if found is None:
             raise _unknown()
-        return Answer(200, found.body, found.media_type, {**PICTURE_HEADERS, "Cache-Control": "private, max-age=86400, immutable"})
+        return Response(200, found.body, found.media_type, {**PICTURE_HEADERS, "Cache-Control": "private, max-age=86400, immutable"})
 
     operation = Operation(
         "getRepositoryPicture",

@@ -4,14 +4,14 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.pictures.dashboard_page import CONTENT, QUERY, drawn_for, page
 from dashwright.api.pictures.render import drawing_of
 from dashwright.api.repositories.files import Files
 from dashwright.api.resources.writing.writer import aside
-from dashwright.api.workers.pictures import Drawings, Picture
+from dashwright.api.workers.picture_client import Picture, PictureClient
 from dashwright.common.document import read_json, write_json
 from dashwright.common.errors import BadRequest
 from dashwright.common.jobs import paths
@@ -20,10 +20,10 @@ from dashwright.common.models.pictures import Drawing
 from dashwright.common.models.values import LintSeverity
 
 
-def routes(files: Files, drawings: Drawings) -> list[Route]:
+def routes(files: Files, drawings: PictureClient) -> list[Route]:
     """Takes the rights that reading the file takes, and for the picture that to query data sources."""
 
-    async def preview(call: Call) -> Answer:
+    async def preview(call: Call) -> Response:
         drawing, path = drawing_of(call), call.parameters["path"]
         paths.check_path(path)
         if paths.is_directory(path):
@@ -49,7 +49,7 @@ def routes(files: Files, drawings: Drawings) -> list[Route]:
     return [Route("GET", "/preview/{repository}/{path:rest}", preview, needs, operation)]
 
 
-async def _drawn(call: Call, spec: Any, drawing: Drawing, drawings: Drawings) -> Picture | str:
+async def _drawn(call: Call, spec: Any, drawing: Drawing, drawings: PictureClient) -> Picture | str:
     """The picture, or why there is none."""
     if spec is None:
         return "The file holds no dashboard that could be drawn."

@@ -5,14 +5,14 @@ from typing import Final
 
 from dashwright.api.domain import unknown_fields
 from dashwright.api.domain.events import event_of
-from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.api.jobs import Jobs
 from dashwright.api.repositories.routes.jobs import planned
 from dashwright.api.repositories.routes.place import ONE
 from dashwright.api.resources import described, options
-from dashwright.api.workers.repository_worker import RepositoryWorker
+from dashwright.api.workers.repository_client import RepositoryClient
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, Cause, Invalid
 from dashwright.common.kinds.registry import JOB, REPOSITORY
@@ -25,20 +25,20 @@ _TOLD: Final = 10
 """Commits that a refusal names."""
 
 
-def routes(jobs: Jobs, database: Database, worker: RepositoryWorker) -> list[Route]:
-    async def rollback(call: Call) -> Answer:
+def routes(jobs: Jobs, database: Database, worker: RepositoryClient) -> list[Route]:
+    async def rollback(call: Call) -> Response:
         namespace, name = call.parameters["namespace"], call.parameters["name"]
         wanted = await _wanted(call)
         ref = _target(await known(namespace, name), wanted.ref)
         spec = JobSpec(action=Action.SYNC, repository=name, sync=SyncJobOptions(ref=ref))
         is_dry_run = options.is_dry_run(call)
         (job,) = await jobs.submit(call.actor, call.identity, namespace, [spec], dry_run=is_dry_run)
-        return await planned(call, worker, ref) if is_dry_run else Answer(202, job.encode())
+        return await planned(call, worker, ref) if is_dry_run else Response(202, job.encode())
 
-    async def listed(call: Call) -> Answer:
+    async def listed(call: Call) -> Response:
         found = await known(call.parameters["namespace"], call.parameters["name"])
         items = [_shown(revision) for revision in found]
-        return json_answer(RevisionList(kind="RevisionList", api_version=REPOSITORY.api_version(), items=items))
+        return json_response(RevisionList(kind="RevisionList", api_version=REPOSITORY.api_version(), items=items))
 
     async def known(namespace: str, name: str) -> Sequence[revisions.Revision]:
         async with database.connection() as connection:

@@ -3,8 +3,8 @@
 from typing import Final
 
 from dashwright.api.domain.events import event_of
-from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import PUBLIC, Operation, Route
 from dashwright.api.repositories.routes.place import ONE
 from dashwright.api.repositories.webhooks import LARGEST, Delivery, Webhooks
@@ -19,7 +19,7 @@ _SIGNATURE: Final = "X-Hub-Signature-256"
 def routes(webhooks: Webhooks) -> list[Route]:
     """``webhook`` needs no credentials: what is delivered is signed."""
 
-    async def webhook(call: Call) -> Answer:
+    async def webhook(call: Call) -> Response:
         dry_run = options.is_dry_run(call)
         headers = call.headers
         if _SIGNATURE not in headers:
@@ -30,7 +30,7 @@ def routes(webhooks: Webhooks) -> list[Route]:
         delivery = Delivery(*names, media_type, call.address, call.pieces())
         decision = await webhooks.take(expecting, delivery, call.actor, dry_run=dry_run)
         told = WebhookResponse(api_version=REPOSITORY.api_version(), code=decision.code, message=decision.message, job=decision.job)
-        return json_answer(told, decision.code)
+        return json_response(told, decision.code)
 
     return [Route("POST", f"{ONE}/webhook", webhook, PUBLIC, _WEBHOOK, body_limit=LARGEST, audit=event_of(JOB, "create"))]
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from dashwright.api.http.answer import Answer
+from dashwright.api.http.response import Response
 from dashwright.api.resources.formats.negotiation import Form, Format
 from dashwright.api.resources.formats.parts import Item, columns, encode, joined, version_of
 from dashwright.common.document import read_json
@@ -19,13 +19,13 @@ _LARGE: Final = 64 * 1024
 """Bytes of an object whose writing in YAML is noticed by others."""
 
 
-def one(form: Format, kind: Kind, version: str, item: Item, status: int = 200, headers: Mapping[str, str] = _NONE) -> Answer:
+def one(form: Format, kind: Kind, version: str, item: Item, status: int = 200, headers: Mapping[str, str] = _NONE) -> Response:
     """The answer that shows one object; as a table, one with a single row."""
     if form.form is Form.TABLE:
         body = table(form, kind, version, {"resourceVersion": version_of(item)}, [item])
     else:
         body = encode(form, kind, version, item)
-    answer = Answer(status, body, form.content_type, {**form.headers, **headers}, may_compress=True)
+    answer = Response(status, body, form.content_type, {**form.headers, **headers}, may_compress=True)
     if not form.is_yaml:
         return answer
     return answer._replace(body=_yaml(body)) if len(body) < _LARGE else answer._replace(body=_written_aside(body), holds=2 * len(body))

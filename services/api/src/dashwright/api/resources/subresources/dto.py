@@ -6,8 +6,8 @@ from typing import Final
 from dashwright.api.domain.access.scopes import ORGANIZATION_ANNOTATIONS
 from dashwright.api.domain.access.view import View
 from dashwright.api.domain.classic import dashboard_url, slug_of
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation
 from dashwright.api.resources import described, formats
 from dashwright.api.resources.reading import readable
@@ -28,7 +28,7 @@ def operation(target: Target) -> Operation:
     return described.operation("get", target, below="Dto", query=_QUERY, answers={200: either}, errors=(404, 406))
 
 
-async def handle(target: Target, services: Services, call: Call) -> Answer:
+async def handle(target: Target, services: Services, call: Call) -> Response:
     kind, form = target.kind, formats.format_of(call)
     stored, view = await readable(kind, services, call)
     if call.query.get("includeAccess") in _REFUSED:

@@ -3,8 +3,8 @@
 import asyncio
 from typing import Final
 
-from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import described
 from dashwright.api.resources.services import Services
@@ -22,7 +22,7 @@ def operation(target: Target) -> Operation:
     return described.operation("get", target, below="Resources", answers={200: ResourceList}, errors=(404,))
 
 
-async def handle(target: Target, services: Services, call: Call) -> Answer:
+async def handle(target: Target, services: Services, call: Call) -> Response:
     kind, namespace, name = target.kind, call.parameters["namespace"], call.parameters["name"]
     async with services.database.connection() as connection:
         repository = await resources.get(connection, kind, namespace, name)
@@ -35,7 +35,7 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
         quarantined=[_quarantined(fault) for fault in faults],
     )
     # In a thread: there may be tens of thousands, and everybody else would wait.
-    return (await asyncio.to_thread(json_answer, listed))._replace(may_compress=True)
+    return (await asyncio.to_thread(json_response, listed))._replace(may_compress=True)
 
 
 def _quarantined(fault: Fault) -> QuarantinedFile:

@@ -1,7 +1,7 @@
 """Parents: the way from the root down to a folder, as far as the caller may read it."""
 
-from dashwright.api.http.answer import Answer, json_answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import described
 from dashwright.api.resources.services import Services
@@ -15,7 +15,7 @@ def operation(target: Target) -> Operation:
     return described.operation("get", target, below="Parents", answers={200: FolderInfoList}, errors=(404,))
 
 
-async def handle(target: Target, services: Services, call: Call) -> Answer:
+async def handle(target: Target, services: Services, call: Call) -> Response:
     """A folder above that the caller may not read is left out, and so is its name as a parent."""
     kind, namespace, name = target.kind, call.parameters["namespace"], call.parameters["name"]
     async with services.database.connection() as connection:
@@ -26,4 +26,4 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
     named = {step.name for step in seen}
     items = [FolderInfo(name=step.name, title=step.title, parent=step.parent if step.parent in named else None) for step in seen]
     listed = FolderInfoList(kind="FolderInfoList", api_version=kind.api_version(target.version), items=items)
-    return json_answer(listed)
+    return json_response(listed)

@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import described, formats, objects, options
 from dashwright.api.resources.services import Services
@@ -30,7 +30,7 @@ def operation_of_patch(target: Target) -> Operation:
     return _writing("patch", target, described.patched(target.kind, *patches.BY_TYPE))
 
 
-async def replace(target: Target, services: Services, call: Call) -> Answer:
+async def replace(target: Target, services: Services, call: Call) -> Response:
     kind, namespace, name, form = target.kind, call.parameters["namespace"], call.parameters["name"], formats.format_of(call)
     by = options.writer_of(call, subresource="status")
     sent = objects.read_status(await formats.read_body(call), kind, namespace, target.version, name)
@@ -42,7 +42,7 @@ async def replace(target: Target, services: Services, call: Call) -> Answer:
     return formats.one(form, kind, target.version, changed.stored)
 
 
-async def patch(target: Target, services: Services, call: Call) -> Answer:
+async def patch(target: Target, services: Services, call: Call) -> Response:
     kind, form, apply = target.kind, formats.format_of(call), patch_of(call)
     by, body = options.writer_of(call, subresource="status"), await call.body()
     change = partial(objects.patched_status, lambda tree: apply(tree, objects.read_tree(body)), target.version)

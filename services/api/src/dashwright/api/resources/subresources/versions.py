@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Final
 
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation
 from dashwright.api.resources import described, formats, past
 from dashwright.api.resources.formats import Form
@@ -37,7 +37,7 @@ def operation_of_one(target: Target) -> Operation:
     return replace(made, parameters={"number": int})
 
 
-async def handle(target: Target, services: Services, call: Call) -> Answer:
+async def handle(target: Target, services: Services, call: Call) -> Response:
     asked = _options(call)
     if asked.version:
         return await _one(target, services, call, asked.version)
@@ -54,7 +54,7 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
     return formats.one(replace(form, form=Form.WHOLE), target.kind, target.version, listed.to_json())
 
 
-async def handle_one(target: Target, services: Services, call: Call) -> Answer:
+async def handle_one(target: Target, services: Services, call: Call) -> Response:
     return await _one(target, services, call, _number(call.parameters["number"]))
 
 
@@ -71,7 +71,7 @@ def _number(text: str) -> int:
     return number
 
 
-async def _one(target: Target, services: Services, call: Call, number: int) -> Answer:
+async def _one(target: Target, services: Services, call: Call, number: int) -> Response:
     form = formats.format_of(call)
     current, _ = await readable(target.kind, services, call)
     return formats.one(form, target.kind, target.version, await past.version_of(services, current, number))

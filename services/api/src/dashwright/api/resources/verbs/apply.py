@@ -4,8 +4,8 @@ from functools import partial
 from typing import Final
 
 from dashwright.api.domain.fields import ownership
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.resources import applying, formats, objects, options
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
@@ -20,7 +20,7 @@ from dashwright.common.kinds.kind import Kind
 _TRIES: Final = 5
 
 
-async def handle(target: Target, services: Services, call: Call) -> Answer:
+async def handle(target: Target, services: Services, call: Call) -> Response:
     kind, version, namespace, name = target.kind, target.version, call.parameters["namespace"], call.parameters["name"]
     form, by, force, validation = formats.format_of(call), options.applier_of(call), options.is_forced(call), options.validation_of(call)
     tree, size = await formats.read_applied(call), len(await call.body())

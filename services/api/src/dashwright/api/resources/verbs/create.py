@@ -3,9 +3,9 @@
 from functools import partial
 
 from dashwright.api.domain import submissions
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
 from dashwright.api.http.denial import denied
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import described, formats, jobs, objects, options
 from dashwright.api.resources.services import Services
@@ -27,7 +27,7 @@ def operation(target: Target) -> Operation:
     )
 
 
-async def handle(target: Target, services: Services, call: Call) -> Answer:
+async def handle(target: Target, services: Services, call: Call) -> Response:
     kind, namespace, form = target.kind, call.parameters["namespace"], formats.format_of(call)
     require_creation(call, kind)
     by, validation = options.writer_of(call), options.validation_of(call)

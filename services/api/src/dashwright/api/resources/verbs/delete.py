@@ -2,8 +2,8 @@
 
 import orjson
 
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import described, formats, jobs, options
 from dashwright.api.resources.services import Services
@@ -22,7 +22,7 @@ def operation(target: Target) -> Operation:
     )
 
 
-async def handle(target: Target, services: Services, call: Call) -> Answer:
+async def handle(target: Target, services: Services, call: Call) -> Response:
     kind, namespace, name = target.kind, call.parameters["namespace"], call.parameters["name"]
     form = formats.format_of(call)
     wanted = await options.delete_options_of(call)
@@ -33,7 +33,7 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
     return _gone(target, name, str(deleted.stored.uid)) if deleted.is_gone else formats.one(form, kind, target.version, deleted.stored)
 
 
-def _gone(target: Target, name: str, uid: str) -> Answer:
+def _gone(target: Target, name: str, uid: str) -> Response:
     details = {"name": name, "group": target.kind.group, "kind": target.kind.plural, "uid": uid}
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
-    return Answer(200, orjson.dumps(status))
+    return Response(200, orjson.dumps(status))

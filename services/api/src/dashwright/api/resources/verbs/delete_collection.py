@@ -3,8 +3,8 @@
 import orjson
 
 from dashwright.api.domain.selectors import parse_selection
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import described, jobs, options
 from dashwright.api.resources.services import Services
@@ -24,7 +24,7 @@ def operation(target: Target) -> Operation:
     )
 
 
-async def handle(target: Target, services: Services, call: Call) -> Answer:
+async def handle(target: Target, services: Services, call: Call) -> Response:
     kind, namespace = target.kind, call.parameters["namespace"]
     selection = parse_selection(call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""), namespace)
     if selection.special is not None:
@@ -40,4 +40,4 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
             kind, namespace, selection, by, expect=wanted.expect, cascade=wanted.cascade, grace=wanted.grace
         )
     details = {"group": kind.group, "kind": kind.plural}
-    return Answer(200, orjson.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}))
+    return Response(200, orjson.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}))

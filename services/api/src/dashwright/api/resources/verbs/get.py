@@ -1,7 +1,7 @@
 """Get: one object by its name."""
 
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import described, formats
 from dashwright.api.resources.reading import readable
@@ -15,7 +15,7 @@ def operation(target: Target) -> Operation:
     return described.operation("get", target, query=described.INCLUDED, answers={200: described.in_formats(target.kind)}, errors=(404, 406))
 
 
-async def handle(target: Target, services: Services, call: Call) -> Answer:
+async def handle(target: Target, services: Services, call: Call) -> Response:
     kind, form = target.kind, formats.format_of(call)
     if kind.shelf is Shelf.RESOURCES:
         found, _ = await readable(kind, services, call)

@@ -1,8 +1,8 @@
 """List: the objects of a namespace by name, at one version, in pages or whole."""
 
 from dashwright.api.domain.selectors import Selection, parse_selection
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import described, formats, listing, pages, past, sources
 from dashwright.api.resources.formats import Format
@@ -31,7 +31,7 @@ def operation_everywhere(target: Target) -> Operation:
     )
 
 
-async def handle(target: Target, services: Services, call: Call) -> Answer:
+async def handle(target: Target, services: Services, call: Call) -> Response:
     selection = parse_selection(call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""), call.parameters["namespace"])
     if selection.special is not None:
         return await past.answer(target, services, call, selection)
@@ -51,7 +51,7 @@ async def _source(target: Target, services: Services, call: Call, form: Format, 
     return sources.Objects(services.database, kind, namespace, selection, view.scope(kind), asked, bodies=form.needs_body(kind))
 
 
-async def handle_everywhere(target: Target, services: Services, call: Call) -> Answer:
+async def handle_everywhere(target: Target, services: Services, call: Call) -> Response:
     """The objects of all namespaces, for who may see them all."""
     kind, form, asked = target.kind, formats.format_of(call), pages.asked_of(call)
     if not call.identity.is_server_admin:

@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import described, formats, objects, options
 from dashwright.api.resources.services import Services
@@ -26,7 +26,7 @@ def operation(target: Target) -> Operation:
     )
 
 
-async def handle(target: Target, services: Services, call: Call) -> Answer:
+async def handle(target: Target, services: Services, call: Call) -> Response:
     kind, namespace, name, form = target.kind, call.parameters["namespace"], call.parameters["name"], formats.format_of(call)
     by, validation = options.writer_of(call), options.validation_of(call)
     tree, size = await formats.read_body(call), len(await call.body())

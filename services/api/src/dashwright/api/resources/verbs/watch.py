@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from dashwright.api.changes.feed import Feed
 from dashwright.api.domain.selectors import parse_selection
-from dashwright.api.http.answer import Answer
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.resources import formats
 from dashwright.api.resources.services import Handle, Services
 from dashwright.api.resources.target import Target
@@ -26,13 +26,13 @@ _SHARE = 4
 def or_else(listed: Handle) -> Handle:
     """Answers a GET of a collection: a watch where it asks for one, else a list."""
 
-    async def handled(target: Target, services: Services, call: Call) -> Answer:
+    async def handled(target: Target, services: Services, call: Call) -> Response:
         return await (handle if is_watch(call) else listed)(target, services, call)
 
     return handled
 
 
-async def handle(target: Target, services: Services, call: Call) -> Answer:
+async def handle(target: Target, services: Services, call: Call) -> Response:
     feed = services.feed
     options, form, namespace = options_of(call), formats.format_of(call, streamed=True), call.parameters["namespace"]
     selection = parse_selection(call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""), namespace)
@@ -44,7 +44,7 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
         if options.after and not options.is_initial and target.kind.in_folder:
             await services.guard.check_since(call.identity, namespace, after)
     except Gone as error:
-        return Answer(200, _refused(error), form.content_type, endless=True)
+        return Response(200, _refused(error), form.content_type, endless=True)
     _check_room(feed, services.settings.watches, call.identity)
     if call.identity.expires_at is not None:
         options = replace(options, seconds=min(options.seconds, call.identity.expires_at - services.clock.seconds()))
@@ -52,7 +52,7 @@ async def handle(target: Target, services: Services, call: Call) -> Answer:
     watch = Watch(asked, feed, services.guard, services.lines, call.identity, view, after)
     if options.is_initial:
         watch.begin_with(initial.events(services, asked, watch, view))
-    return Answer(200, watch, form.content_type, endless=True)
+    return Response(200, watch, form.content_type, endless=True)
 
 
 def _check_room(feed: Feed, limit: int, caller: Identity) -> None:

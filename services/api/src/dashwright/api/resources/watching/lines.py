@@ -13,7 +13,7 @@ from dashwright.api.resources.watching.transitions import Told
 from dashwright.api.stores import lists
 from dashwright.common.database.pool import Database
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.single_flight import Shared
+from dashwright.common.single_flight import SingleFlight
 from dashwright.common.stores import changes
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.stores.resources import Stored
@@ -53,7 +53,7 @@ class Lines:
         self._database = database
         self._room = _BYTES
         self._written: OrderedDict[Piece, Written] = OrderedDict()
-        self._under_way: Shared[Piece, Written] = Shared()
+        self._under_way: SingleFlight[Piece, Written] = SingleFlight()
         self._reading = asyncio.Semaphore(_AT_ONCE)
 
     async def of(self, events: Sequence[Told], kind: Kind, version: str, form: Format, *, with_columns: bool) -> Written:

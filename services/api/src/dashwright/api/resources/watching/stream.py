@@ -10,13 +10,13 @@ from typing import Final
 import orjson
 import structlog
 
-from dashwright.api.access.policy import Guard
+from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.changes.cursor import Cursor, Wake
 from dashwright.api.changes.feed import Feed
 from dashwright.api.domain.access.view import View
 from dashwright.api.domain.selectors import Selection, matches
-from dashwright.api.http.errors import error_answer
-from dashwright.api.http.shapes import Shape
+from dashwright.api.http.errors import error_response
+from dashwright.api.http.shapes import ErrorShape
 from dashwright.api.resources import formats
 from dashwright.api.resources.formats import Format
 from dashwright.api.resources.target import Target
@@ -59,7 +59,7 @@ class Watch:
         *("_to_tell", "_told_until", "_view", "_woken", "has_columns"),
     )
 
-    def __init__(self, asked: Asked, feed: Feed, guard: Guard, lines: Lines, caller: Identity, view: View, after: int) -> None:
+    def __init__(self, asked: Asked, feed: Feed, guard: AccessPolicy, lines: Lines, caller: Identity, view: View, after: int) -> None:
         kind, selection, options = asked.target.kind, asked.selection, asked.options
         self._asked = asked
         self._feed = feed
@@ -184,6 +184,6 @@ def _labels(state: State, selection: Selection) -> dict[str, str]:
 
 def refusal(error: Gone) -> bytes:
     """The event after which a client has to list again."""
-    status = error_answer(error, Shape.STATUS, "").body
+    status = error_response(error, ErrorShape.STATUS, "").body
     assert isinstance(status, bytes)
     return b'{"type":"ERROR","object":' + status + b"}\n"

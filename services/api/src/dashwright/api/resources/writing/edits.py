@@ -10,7 +10,7 @@ from dashwright.api.accounts.authors import author_of
 from dashwright.api.resources import rules
 from dashwright.api.resources.writing.admission import invalid
 from dashwright.api.resources.writing.wanted import By
-from dashwright.api.workers.repository_worker import RepositoryWorker, due, late
+from dashwright.api.workers.repository_client import RepositoryClient, due, late
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Cause, Forbidden
@@ -39,7 +39,7 @@ _NOT_OF_A_FILE: Final = SET_BY_STORE | SET_BY_MANAGER | {IN_FOLDER, MESSAGE, GRA
 class Edits:
     """Changes what repositories manage. Whether the caller may is judged before."""
 
-    def __init__(self, database: Database, worker: RepositoryWorker, clock: Clock) -> None:
+    def __init__(self, database: Database, worker: RepositoryClient, clock: Clock) -> None:
         self._database = database
         self._worker = worker
         self._clock = clock

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
-from dashwright.api.access.policy import Guard
+from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.domain.access.view import View, deleter_of, demand
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.domain.selectors import Selection
@@ -51,7 +51,7 @@ class Writer:
         clock: Clock,
         settings: AdmissionSettings,
         quotas: QuotaRules,
-        guard: Guard,
+        guard: AccessPolicy,
         sealing: Sealing,
         edits: Edits,
     ) -> None:

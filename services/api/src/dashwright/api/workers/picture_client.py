@@ -21,7 +21,7 @@ class Picture:
     media_type: str
 
 
-class Drawings:
+class PictureClient:
     def __init__(self, broker: Broker, rpc: RpcClient) -> None:
         self._queue = broker.topology.pictures
         self._rpc = rpc

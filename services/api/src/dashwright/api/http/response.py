@@ -24,7 +24,7 @@ STREAM_BYTES: Final = 512 * 1024
 """Bytes that a streamed body keeps in memory unless it says more: a few pieces of a worker's response."""
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """A body that is ``endless`` is ended by a stop of the server, as if its source had ended; others are sent to their end.
 
     ``may_compress``: the body is text, holds no secret beside what its reader may choose, and nobody waits for its first pieces.
@@ -47,18 +47,18 @@ class Answer(NamedTuple):
         return 0 if self.endless else self.holds
 
 
-def json_answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
+def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """JSON of a value, which may hold models at any depth. A model's members are written by their aliases, and never as null."""
     if isinstance(value, BaseModel):
         body = value.model_dump_json(by_alias=True, exclude_none=True).encode()
     else:
         body = orjson.dumps(value, default=_plain)
-    return Answer(status, body, JSON, headers or _NONE)
+    return Response(status, body, JSON, headers or _NONE)
 
 
-def message_answer(message: str, status: int = 200) -> Answer:
+def message_response(message: str, status: int = 200) -> Response:
     """The classic API's answer where there is nothing to return: ``{"message": …}``."""
-    return json_answer({"message": message}, status)
+    return json_response({"message": message}, status)
 
 
 def _plain(value: Any) -> Any:
@@ -67,9 +67,9 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def answered_500(message: str) -> Answer:
+def legacy_500_response(message: str) -> Response:
     """Return ``{"message"}`` with status 500, by which existing clients recognise some unknown objects.
 
     Raised as an error it would be logged, and its text hidden.
     """
-    return message_answer(message, 500)
+    return message_response(message, 500)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
 
-from dashwright.api.workers.repository_probe import RepositoryProbe
+from dashwright.api.workers.repository_health import RepositoryHealthClient
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import DeadlineExceeded, Unhealthy
 from dashwright.common.identity import Identity
@@ -12,7 +12,7 @@ from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.models.shape import Shape
-from dashwright.common.single_flight import Shared
+from dashwright.common.single_flight import SingleFlight
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import Stored
 
@@ -24,13 +24,13 @@ SECONDS: Final = 33.0
 """How long the worker may take for all that one request asks of it: the git host has 30 of them to answer it."""
 
 
-class RepositoryWorker:
-    def __init__(self, database: Database, broker: Broker, rpc: RpcClient, probe: RepositoryProbe) -> None:
+class RepositoryClient:
+    def __init__(self, database: Database, broker: Broker, rpc: RpcClient, probe: RepositoryHealthClient) -> None:
         self._database = database
         self._queue = broker.topology.repositories
         self._rpc = rpc
         self._probe = probe
-        self._under_way: Shared[object, Any] = Shared()
+        self._under_way: SingleFlight[object, Any] = SingleFlight()
 
     async def ready(self, caller: Identity, namespace: str, name: str) -> Stored:
         """The repository, which can be worked with. Raises NotFound, and Unhealthy for one that failed its probe.

@@ -24,7 +24,7 @@ UNHEALTHY_SECONDS = 5
 """How long it is believed that it is not: who has mended what was wrong asks again soon."""
 
 
-class RepositoryProbe:
+class RepositoryHealthClient:
     """``patience`` is how long a request waits for the worker, in seconds."""
 
     def __init__(self, broker: Broker, rpc: RpcClient, clock: Clock, *, patience: float = 2.0) -> None:
