@@ -22,9 +22,9 @@ async def take(
         return await git_hosts.take(connection, host, by, requests, most=most, at_least=requests if at_least is None else at_least)
 
 
-async def pause(database: Database, wish: float | None = None, *, by: str = OWN) -> float:
+async def pause(database: Database, retry_after: float | None = None, *, by: str = OWN) -> float:
     async with database.connection() as connection:
-        return await git_hosts.pause(connection, HOST, by, None if wish is None else timedelta(seconds=wish))
+        return await git_hosts.pause(connection, HOST, by, None if retry_after is None else timedelta(seconds=retry_after))
 
 
 async def pass_time(database: Database, seconds: float) -> None:

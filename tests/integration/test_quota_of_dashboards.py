@@ -263,7 +263,7 @@ async def test_what_a_sync_would_be_refused_for_is_told_beforehand(limited: Data
     for name in ("x", "y"):
         await sync(limited, [name])
     wanted = StoredResources(limited, Clock(), NONE, repository=syncing.repository("r"), edition=0)
-    told = await wanted.refusal("default", created=created, removed=removed)
+    told = await wanted.quota_refusal("default", created=created, removed=removed)
     refused = ""
     try:
         await sync(limited, [f"n{number}" for number in range(created)], ["x"] * removed)

@@ -23,7 +23,7 @@ from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import jobs, repositories, resources
 from dashwright.common.stores.repositories import Kept
 from dashwright.common.work.execution import Execution
-from dashwright.jobs_worker.actions.sync import Means
+from dashwright.jobs_worker.actions.sync import SyncTools
 from dashwright.jobs_worker.adapters.spool import FileSpool
 from dashwright.jobs_worker.adapters.store import Attempt, StoredResources
 from dashwright.jobs_worker.domain.objects import Change, Difference, Entry, Key, Repository, Snapshot, Write
@@ -123,10 +123,10 @@ class Grown(Tree):
 class NoCommits:
     """Those of a repository that has none."""
 
-    async def synced(self, repository: Repository, commit: str) -> Checkout:
+    async def at_synced(self, repository: Repository, commit: str) -> Checkout:
         raise NotFound(commit)
 
-    async def keep_synced(self, repository: Repository, commits: Sequence[str]) -> None:
+    async def keep_only_synced(self, repository: Repository, commits: Sequence[str]) -> None:
         return
 
 
@@ -150,9 +150,9 @@ async def run(database: Database, checkout: Tree) -> tuple[State | None, str | N
         return StoredResources(database, Clock(), QuotaRules(), repository=repository, edition=edition, attempt=attempt)
 
     @contextmanager
-    def open_means() -> Iterator[Means]:
+    def open_tools() -> Iterator[SyncTools]:
         with FileSpool() as spool:
-            yield Means(spool, AdmissionSettings(), 1024)
+            yield SyncTools(spool, AdmissionSettings(), 1024)
 
     runner = SyncRunner(
         database,
@@ -161,7 +161,7 @@ async def run(database: Database, checkout: Tree) -> tuple[State | None, str | N
         open_checkout=open_checkout,
         commits=NoCommits(),
         open_resources=open_resources,
-        open_means=open_means,
+        open_tools=open_tools,
         most_entries=1000,
     )
     ended = await runner.run(job, Execution(database, job, owner, Clock(), lease=lease))

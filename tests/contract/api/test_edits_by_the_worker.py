@@ -15,7 +15,7 @@ from tests.servers.git import GitServer, git
 from dashwright.common.errors import AlreadyExists, BadRequest, Conflict, Unavailable
 from dashwright.common.jobs.names import folder_name, object_name
 from dashwright.common.messaging.memory import MemoryBroker
-from dashwright.jobs_worker.adapters.checkouts import Checkouts
+from dashwright.jobs_worker.adapters.checkouts import RepositoryCheckouts
 from dashwright.jobs_worker.adapters.store import StoredResources
 from dashwright.jobs_worker.ports import Overtaken
 
@@ -200,14 +200,14 @@ async def test_a_branch_that_moves_is_followed(
     work.commit(dict(TREE))
     team = await make(git_api, tmp_path, work, git_server.url("team.git"))
     await synced(git_api)
-    commit = Checkouts.commit
+    commit = RepositoryCheckouts.commit
 
     async def overtaken(*arguments: Any, **options: Any) -> Any:
         monkeypatch.undo()
         work.commit({"theirs.json": dashboard("t", "T")})
         return await commit(*arguments, **options)
 
-    monkeypatch.setattr(Checkouts, "commit", overtaken)
+    monkeypatch.setattr(RepositoryCheckouts, "commit", overtaken)
     made = await edit(team, calls, "classic", {"title": "Mine", "panels": []})
     assert (team.read("theirs.json") is not None, "Mine" in (team.read("classic.json") or "")) == (True, True)
     assert git(work.folder, "rev-parse", "origin/main") == made

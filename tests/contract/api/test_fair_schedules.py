@@ -78,7 +78,7 @@ async def plan(database: Database, broker: MemoryBroker, hosts: Hosts) -> Plan:
             )
         async with database.connection() as connection:
             await made[0].plan(connection)
-            await made[0].settle()
+            await made[0].wait_idle()
             rows = await connection.fetch("select repository from job where state = 'pending' order by created_at")
         return [row["repository"] for row in rows]
 

@@ -26,7 +26,7 @@ from dashwright.common.errors import (
 )
 from dashwright.common.jobs.names import folder_name
 from dashwright.common.messaging.memory import MemoryBroker
-from dashwright.jobs_worker.adapters.checkouts import Checkouts
+from dashwright.jobs_worker.adapters.checkouts import RepositoryCheckouts
 from dashwright.jobs_worker.adapters.store import StoredResources
 
 TREE = {"a.json": dashboard("a", "A"), "deep/b.json": dashboard("b", "B"), "deep/in/c.json": dashboard("c", "C"), "deep/notes.md": "none"}
@@ -397,7 +397,7 @@ async def test_what_others_stored_meanwhile_is_not_overwritten(
     """Between the commit and the store somebody pushes upon it; what a sync stored of that stays, and where none came yet, it is stored."""
     team = await make(git_api, tmp_path, work, git_server.url("team.git"))
     await synced(git_api)
-    commit = Checkouts.commit
+    commit = RepositoryCheckouts.commit
 
     def push_after(title: str, meanwhile: Callable[[], Awaitable[object]]) -> None:
         async def commit_and_more(*arguments: Any, **options: Any) -> Any:
@@ -408,7 +408,7 @@ async def test_what_others_stored_meanwhile_is_not_overwritten(
             await meanwhile()
             return made
 
-        monkeypatch.setattr(Checkouts, "commit", commit_and_more)
+        monkeypatch.setattr(RepositoryCheckouts, "commit", commit_and_more)
 
     async def forget() -> None:
         await git_api.sql("update repository_commit set edition = edition + 1, ref = null returning 1")

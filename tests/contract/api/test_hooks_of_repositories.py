@@ -103,7 +103,7 @@ async def until_ended(api: Api, action: str) -> dict[str, Any]:
 async def test_a_push_is_stored_because_the_host_called(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
     """The hook is made with a secret that only both know, its ping is believed, and what is pushed is synced."""
     await made(api, host)
-    await worker.hooks.keep()
+    await worker.hooks.refresh()
     await host.settled()
     (number,) = host.repositories["team/boards"].hooks
     told = await webhook(api)
@@ -123,7 +123,7 @@ async def test_a_push_is_stored_because_the_host_called(api: Api, worker: JobsWo
 async def test_a_pull_request_asks_for_a_job_of_its_number(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
     """Opened, and again with each push to its branch; not when it is closed."""
     await made(api, host)
-    await worker.hooks.keep()
+    await worker.hooks.refresh()
     head = work.commit({"load.json": DASHBOARD.replace("Load", "Other")}, branch="change")
     host.notice("team/boards")
     number = host.open_pull("team/boards", "change")
@@ -136,12 +136,12 @@ async def test_a_pull_request_asks_for_a_job_of_its_number(api: Api, worker: Job
 async def test_a_hook_that_is_as_it_should_be_is_left_alone(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
     """One question an hour, and none where nothing is due; a change of the spec is looked at at once."""
     await made(api, host)
-    await worker.hooks.keep()
+    await worker.hooks.refresh()
     before, calls = await webhook(api), len(host.calls)
-    await worker.hooks.keep()
+    await worker.hooks.refresh()
     assert len(host.calls) == calls
     await changed(api, generateDashboardPreviews=True)
-    await worker.hooks.keep()
+    await worker.hooks.refresh()
     assert host.calls[calls:] == ["GET /repos/team/boards/hooks"]
     assert await webhook(api) == before
 
@@ -150,7 +150,7 @@ async def test_a_hook_that_is_as_it_should_be_is_left_alone(api: Api, worker: Jo
 async def test_what_was_done_to_a_hook_is_mended(api: Api, worker: JobsWorker, host: GitHost, work: Work, harm: str) -> None:
     """With another secret, since nobody knows who has the old one."""
     await made(api, host)
-    await worker.hooks.keep()
+    await worker.hooks.refresh()
     kept = host.repositories["team/boards"].hooks
     (hook,) = kept.values()
     before = (await webhook(api))["encryptedSecret"]
@@ -164,7 +164,7 @@ async def test_what_was_done_to_a_hook_is_mended(api: Api, worker: JobsWorker, h
         case "less":
             hook["events"] = ["push"]
     await due(api)
-    await worker.hooks.keep()
+    await worker.hooks.refresh()
     ((number, mended),) = kept.items()
     assert (mended["active"], sorted(mended["events"])) == (True, ["pull_request", "push"])
     told = await webhook(api)
@@ -179,7 +179,7 @@ async def test_what_was_done_to_a_hook_is_mended(api: Api, worker: JobsWorker, h
 async def test_a_hook_goes_with_its_repository(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
     """The delete waits for nobody: the host is told later, and told again where it fails."""
     await made(api, host)
-    await worker.hooks.keep()
+    await worker.hooks.refresh()
 
     async def fail(_: web.Request) -> web.Response:
         return web.Response(status=500)
@@ -198,7 +198,7 @@ async def test_a_hook_goes_with_its_repository(api: Api, worker: JobsWorker, hos
 
 async def test_a_hook_stays_where_the_finalizer_says_nothing_of_it(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
     await made(api, host)
-    await worker.hooks.keep()
+    await worker.hooks.refresh()
     _, found = await api("GET", f"{REPOSITORIES}/boards")
     found["metadata"]["finalizers"] = ["remove-orphan-resources"]
     assert (await api("PUT", f"{REPOSITORIES}/boards", found))[0] == 200
@@ -210,7 +210,7 @@ async def test_a_hook_stays_where_the_finalizer_says_nothing_of_it(api: Api, wor
 async def test_a_removal_is_given_up_after_a_day(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
     """A host that went away for good keeps nobody busy."""
     await made(api, host)
-    await worker.hooks.keep()
+    await worker.hooks.refresh()
     assert (await api("DELETE", f"{REPOSITORIES}/boards"))[0] == 200
     await api.sql("update hook_to_remove set since = since - interval '25 hours'")
 
@@ -226,9 +226,9 @@ async def test_a_repository_that_moves_takes_its_hook_along(api: Api, worker: Jo
     """The old place does not call any more."""
     host.make("team/others").commit({"load.json": DASHBOARD})
     await made(api, host)
-    await worker.hooks.keep()
+    await worker.hooks.refresh()
     await changed(api, url=host.url("team/others"))
-    await worker.hooks.keep()
+    await worker.hooks.refresh()
     await worker.hooks.remove()
     assert host.repositories["team/boards"].hooks == {}
     assert list(host.repositories["team/others"].hooks) == [(await webhook(api))["id"]]
@@ -245,9 +245,9 @@ async def test_a_host_that_refuses_is_asked_again_later_and_harms_nothing(
         return web.json_response({"message": "no"}, status=status, headers=headers)
 
     host.fault_of_api = refuse
-    await worker.hooks.keep()
+    await worker.hooks.refresh()
     calls = len(host.calls)
-    await worker.hooks.keep()
+    await worker.hooks.refresh()
     assert len(host.calls) == calls
     told = await webhook(api)
     assert "id" not in told
@@ -257,7 +257,7 @@ async def test_a_host_that_refuses_is_asked_again_later_and_harms_nothing(
     host.fault_of_api = None
     await due(api)
     await api.sql("delete from git_host_share")
-    await worker.hooks.keep()
+    await worker.hooks.refresh()
     told = await webhook(api)
     assert "id" in told
     assert "message" not in told
@@ -266,7 +266,7 @@ async def test_a_host_that_refuses_is_asked_again_later_and_harms_nothing(
 async def test_a_hook_that_could_not_be_looked_at_is_told_until_it_can(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
     """What was found before stays beside it."""
     await made(api, host)
-    await worker.hooks.keep()
+    await worker.hooks.refresh()
     before = await webhook(api)
 
     async def fail(_: web.Request) -> web.Response:
@@ -274,13 +274,13 @@ async def test_a_hook_that_could_not_be_looked_at_is_told_until_it_can(api: Api,
 
     host.fault_of_api = fail
     await due(api)
-    await worker.hooks.keep()
+    await worker.hooks.refresh()
     told = await webhook(api)
     assert "asked again by itself" in told.pop("message")[1]
     assert told == before
     host.fault_of_api = None
     await due(api)
-    await worker.hooks.keep()
+    await worker.hooks.refresh()
     assert await webhook(api) == before
 
 
@@ -290,7 +290,7 @@ async def test_folders_have_no_hooks(api: Api, worker: JobsWorker, tmp_path: Pat
     spec = {"title": "F", "type": "local", "workflows": [], "local": {"path": str(tmp_path / "folder")}}
     spec |= {"sync": {"enabled": True, "target": "folder"}}
     assert (await api("POST", REPOSITORIES, {"metadata": {"name": "boards"}, "spec": spec}))[0] == 201
-    await worker.hooks.keep()
+    await worker.hooks.refresh()
     assert await webhook(api) == {}
     assert await api.sql("select due = 'infinity' from repository_hook")
 
@@ -299,12 +299,12 @@ async def test_a_hook_of_somebody_else_is_not_taken_for_ours(api: Api, worker: J
     """Numbers mean something in one repository only: what has ours where the repository lies now stays as it is."""
     host.make("team/others").commit({"load.json": DASHBOARD})
     await made(api, host)
-    await worker.hooks.keep()
+    await worker.hooks.refresh()
     (number,) = host.repositories["team/boards"].hooks
     others = {"name": "web", "active": True, "events": ["push"], "config": {"url": "https://others.example.org"}}
     host.repositories["team/others"].hooks[number] = dict(others)
     await changed(api, url=host.url("team/others"))
-    await worker.hooks.keep()
+    await worker.hooks.refresh()
     assert host.repositories["team/others"].hooks[number] == others
     assert len(host.repositories["team/others"].hooks) == 2
 
@@ -312,7 +312,7 @@ async def test_a_hook_of_somebody_else_is_not_taken_for_ours(api: Api, worker: J
 async def test_workers_together_make_one_hook(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
     """Who claimed a repository looks at it, nobody else."""
     await made(api, host)
-    await asyncio.gather(*(worker.hooks.keep() for _ in range(4)))
+    await asyncio.gather(*(worker.hooks.refresh() for _ in range(4)))
     assert len(host.repositories["team/boards"].hooks) == 1
 
 
@@ -327,7 +327,7 @@ async def test_a_hook_made_for_a_repository_that_was_deleted_meanwhile_is_remove
             assert (await api("DELETE", f"{REPOSITORIES}/boards"))[0] == 200
 
     host.fault_of_api = delete_first
-    await worker.hooks.keep()
+    await worker.hooks.refresh()
     assert host.calls[-1].startswith("DELETE ")
     assert host.repositories["team/boards"].hooks == {}
 
@@ -339,7 +339,7 @@ async def test_hooks_go_with_their_organization(api: Api, worker: JobsWorker, ho
     spec = {"title": "Boards", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
     spec |= {"githost": {"url": host.url("team/boards"), "branch": "main", "token": TOKEN}}
     assert (await api("POST", repositories, {"metadata": {"name": "boards"}, "spec": spec}, auth=boss))[0] == 201
-    await worker.hooks.keep()
+    await worker.hooks.refresh()
     assert len(host.repositories["team/boards"].hooks) == 1
     assert (await api("DELETE", f"/api/orgs/{number}"))[0] == 200
     await worker.hooks.remove()

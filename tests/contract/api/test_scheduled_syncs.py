@@ -20,7 +20,7 @@ from dashwright.common.relay import Relay
 from dashwright.common.secrets import SecretBox
 from dashwright.common.settings import load
 from dashwright.common.stores import repositories
-from dashwright.jobs_worker.adapters.checkouts import Checkouts
+from dashwright.jobs_worker.adapters.checkouts import RepositoryCheckouts
 from dashwright.jobs_worker.maintenance.prober import Prober
 from dashwright.jobs_worker.maintenance.scheduler import Scheduler
 
@@ -60,15 +60,15 @@ def clock() -> Later:
 def plan(database: Database, broker: MemoryBroker, clock: Later, tmp_path: Path) -> Plan:
     """One round of the scheduler."""
     settings = load(data_dir=tmp_path, secret_key="of tests only", allowed_hosts="127.0.0.0/8")
-    checkouts = Checkouts(settings, SecretBox.of("of tests only"))
+    checkouts = RepositoryCheckouts(settings, SecretBox.of("of tests only"))
     scheduler = Scheduler(
-        database, Relay(database, broker, SIGNER), Prober(database, clock, checkouts.look), clock, checkouts.head, rules="these"
+        database, Relay(database, broker, SIGNER), Prober(database, clock, checkouts.check_readable), clock, checkouts.head, rules="these"
     )
 
     async def plan() -> None:
         async with database.connection() as connection:
             await scheduler.plan(connection)
-        await scheduler.settle()
+        await scheduler.wait_idle()
 
     return plan
 

@@ -46,12 +46,12 @@ async def test_every_file_and_directory_is_an_entry(work: Work, read: Read) -> N
 async def test_a_file_is_read_as_it_is_in_the_commit(work: Work, read: Read) -> None:
     work.commit({"ü/a b.json": b'{"title": "\xc3\xbc"}'})
     checkout = await read()
-    file = checkout.reading()("ü/a b.json")
+    file = checkout.open_reader()("ü/a b.json")
     assert file.body == b'{"title": "\xc3\xbc"}'
     assert file.checksum == {entry.path: entry.checksum for entry in await checkout.entries()}["ü/a b.json"]
     for path in ("none.json", "ü", "ü/"):
         with pytest.raises(NotFound):
-            checkout.reading()(path)
+            checkout.open_reader()(path)
 
 
 async def test_what_is_no_file_is_refused_by_itself(work: Work, read: Read) -> None:
@@ -68,10 +68,10 @@ async def test_what_is_no_file_is_refused_by_itself(work: Work, read: Read) -> N
     assert "symbolic link" in faults["link.json"]
     assert "submodule" in faults["module"]
     with pytest.raises(Invalid, match="LFS"):
-        checkout.reading()("lfs.json")
+        checkout.open_reader()("lfs.json")
     with pytest.raises(TooLarge):
-        checkout.reading()("big.json")
-    assert checkout.reading()("good.json").body == b"{}"
+        checkout.open_reader()("big.json")
+    assert checkout.open_reader()("good.json").body == b"{}"
 
 
 async def test_names_that_are_no_text_are_shown_escaped(work: Work, read: Read) -> None:
@@ -92,14 +92,14 @@ async def test_what_changed_since_a_commit(work: Work, read: Read) -> None:
     old = work.commit({"same.json": "1", "edit.json": "2", "in/gone.json": "3" * 100, "same/move.json": "4" * 1000, "same/a.json": "5"})
     work.commit({"edit.json": "22", "in/gone.json": None, "same/move.json": None, "sub/moved.json": "4" * 1000, ".ci/x/new.json": "6"})
     checkout = await read()
-    found = await checkout.changed(old)
+    found = await checkout.difference_since(old)
     assert found is not None
     assert found.paths == {"edit.json", "in/", "in/gone.json", "same/", "same/move.json", "sub/", "sub/moved.json", ".ci/"}
     entries = {entry.path: entry for entry in await checkout.entries()}
     assert {entry.path: entry for entry in found.entries} == {path: entries[path] for path in found.paths & entries.keys()}
     assert found.paths - entries.keys() == {"in/", "in/gone.json", "same/move.json"}
     assert (found.since, len(entries) - found.growth) == (old, 7)
-    assert await checkout.changed(checkout.commit) == Difference(frozenset(), [], since=checkout.commit)
+    assert await checkout.difference_since(checkout.commit) == Difference(frozenset(), [], since=checkout.commit)
 
 
 async def test_a_copy_comes_and_another_mode_changes_no_bytes(work: Work, read: Read) -> None:
@@ -107,7 +107,7 @@ async def test_a_copy_comes_and_another_mode_changes_no_bytes(work: Work, read: 
     old = work.commit({"a.json": "1" * 1000, "run.json": "2"})
     (work.folder / "run.json").chmod(0o755)
     work.commit({"copy.json": "1" * 1000})
-    found = await (await read()).changed(old)
+    found = await (await read()).difference_since(old)
     assert found is not None
     entries = {entry.path: entry.checksum for entry in found.entries}
     assert entries == {
@@ -125,7 +125,7 @@ async def test_names_that_are_no_text_differ_like_others(work: Work, read: Read)
     old = work.push()
     (place / "a.json").unlink()
     work.push()
-    found = await (await read()).changed(old)
+    found = await (await read()).difference_since(old)
     assert found == Difference(frozenset({"\\xff/", "\\xff/a.json"}), [Entry("\\xff/")], -1, old)
 
 
@@ -135,7 +135,7 @@ async def test_a_file_and_a_directory_in_its_place_both_differ(work: Work, read:
     work.commit({"a": None, "b/c.json": None, ".h/x.json": "[]"})
     (work.folder / "b").rmdir()
     work.commit({"a/e.json": "{}", "b": "2"})
-    found = await (await read()).changed(old)
+    found = await (await read()).difference_since(old)
     assert found is not None
     assert found.paths == {"a", "a/", "a/e.json", "b", "b/", "b/c.json", ".h/"}
     assert ({entry.path for entry in found.entries}, found.growth) == ({"a/", "a/e.json", "b", ".h/"}, 0)
@@ -148,7 +148,7 @@ async def test_what_is_the_same_in_both_is_not_looked_into(work: Work, read: Rea
     checkout = await read()
     name = git(work.folder, "rev-parse", "HEAD:same")
     (checkout._place / "objects" / name[:2] / name[2:]).unlink()
-    found = await checkout.changed(old)
+    found = await checkout.difference_since(old)
     assert found is not None
     assert found.paths == {"b.json"}
 
@@ -158,11 +158,11 @@ async def test_a_link_that_comes_or_goes_is_no_difference(work: Work, read: Read
     old = work.commit({"a.json": "{}"})
     (work.folder / "link").symlink_to("a.json")
     linked = work.push()
-    assert await (await read()).changed(old) is None
+    assert await (await read()).difference_since(old) is None
     (work.folder / "link").unlink()
     (work.folder / "link").symlink_to("b.json")
     work.push()
-    found = await (await read()).changed(linked)
+    found = await (await read()).difference_since(linked)
     assert found is not None
     assert [(entry.path, "symbolic link" in entry.fault) for entry in found.entries] == [("link", True)]
 
@@ -171,13 +171,13 @@ async def test_too_large_a_difference_is_none(work: Work, read: Read) -> None:
     """Then the whole is looked at, and tells what is too large."""
     old = work.commit({"a.json": "{}"})
     work.commit({f"{number}.json": "{}" for number in range(11)})
-    assert await (await read(most_entries=10)).changed(old) is None
+    assert await (await read(most_entries=10)).difference_since(old) is None
 
 
 @pytest.mark.parametrize("since", ["0" * 40, "no commit", ""], ids=["unknown", "text", "empty"])
 async def test_what_is_no_earlier_commit_has_no_difference(work: Work, read: Read, since: str) -> None:
     work.commit({"a.json": "{}"})
-    assert await (await read()).changed(since) is None
+    assert await (await read()).difference_since(since) is None
 
 
 @pytest.mark.parametrize("lost", ["HEAD", "HEAD^{tree}", "HEAD:in", "HEAD:in/a.json"])
@@ -189,10 +189,10 @@ async def test_what_the_copy_has_lost_is_no_missing_file(work: Work, read: Read,
     place = checkout._place
     (place / "objects" / name[:2] / name[2:]).unlink()
     with pytest.raises(CopyDamaged):
-        checkout.reading()("in/a.json") if lost.endswith(".json") else await checkout.entries()
+        checkout.open_reader()("in/a.json") if lost.endswith(".json") else await checkout.entries()
     again = await read()
     assert len(await again.entries()) == 3
-    assert again.reading()("in/a.json").body == b"{}"
+    assert again.open_reader()("in/a.json").body == b"{}"
 
 
 async def test_what_is_asked_for_besides_is_looked_at_too(work: Work, read: Read) -> None:
@@ -200,14 +200,14 @@ async def test_what_is_asked_for_besides_is_looked_at_too(work: Work, read: Read
     old = work.commit({"odd#/a.json": "{}", "b.json": "{", "c.json": "{", "d.json": "{}"})
     work.commit({"c.json": None, "d.json": "{ }"})
     checkout = await read()
-    found = await checkout.changed(old, ["odd#/", "odd#/a.json", "b.json", "c.json"])
+    found = await checkout.difference_since(old, ["odd#/", "odd#/a.json", "b.json", "c.json"])
     assert found is not None
     assert found.paths == {"odd#/", "odd#/a.json", "b.json", "c.json", "d.json"}
     entries = [entry for entry in await checkout.entries() if entry.path != "c.json"]
     assert sorted(found.entries, key=str) == sorted(entries, key=str)
     assert found.growth == -1
-    assert await checkout.changed(checkout.commit, ["c.json"]) is None
-    assert await checkout.changed(checkout.commit, ["b.json/"]) is None
+    assert await checkout.difference_since(checkout.commit, ["c.json"]) is None
+    assert await checkout.difference_since(checkout.commit, ["b.json/"]) is None
 
 
 @pytest.mark.parametrize("name", [".keep", "a.json"])
@@ -221,7 +221,7 @@ async def test_one_tree_in_millions_of_places_is_looked_at_within_bounds(work: W
     git(work.folder, "push", "--quiet", "origin", f"{bomb}:refs/heads/main")
     checkout = await read(most_entries=100)
     async with asyncio.timeout(20):
-        assert await checkout.changed(before) is None
+        assert await checkout.difference_since(before) is None
         with pytest.raises(TooLarge):
             await checkout.entries()
 
@@ -237,9 +237,9 @@ async def test_a_directory_too_large_to_be_loaded_is_refused(work: Work, read: R
     with pytest.raises(TooLarge, match="a directory of 18"):
         await checkout.entries()
     with pytest.raises(TooLarge, match="a directory of 18"):
-        await checkout.changed(base)
+        await checkout.difference_since(base)
     with pytest.raises(TooLarge, match="a directory of 18"):
-        checkout.reading()(f"{place}{0:060}.json")
+        checkout.open_reader()(f"{place}{0:060}.json")
 
 
 async def test_a_commit_too_large_to_be_loaded_is_refused(work: Work, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,10 +257,10 @@ async def test_of_one_directory_only_what_lies_in_it_is_there(work: Work, read: 
     )
     checkout = await read("deploy/boards", most_entries=3, must_exist=True)
     assert {entry.path for entry in await checkout.entries()} == {"a.json", "in/", "in/b.yaml"}
-    assert checkout.reading()("in/b.yaml").body == b"b: 1"
+    assert checkout.open_reader()("in/b.yaml").body == b"b: 1"
     for path in ("deploy/boards/a.json", "../boards.json", "0.json"):
         with pytest.raises(NotFound):
-            checkout.reading()(path)
+            checkout.open_reader()(path)
 
 
 async def test_a_commit_outside_the_directory_is_no_difference(work: Work, read: Read) -> None:
@@ -268,9 +268,9 @@ async def test_a_commit_outside_the_directory_is_no_difference(work: Work, read:
     old = work.commit({"x/a.json": "1", "b.json": "2", "xy/c.json": "3"})
     (work.folder / "link").symlink_to("b.json")
     work.commit({"b.json": None, "xy/c.json": "{", "d/x/e.json": "4", **{f"n{number}": "" for number in range(50)}})
-    assert await (await read("x", most_entries=5)).changed(old) == Difference(frozenset(), [], since=old)
+    assert await (await read("x", most_entries=5)).difference_since(old) == Difference(frozenset(), [], since=old)
     work.commit({"x/a.json": None, "x/in/f.json": "5", "g.json": "6"})
-    found = await (await read("x")).changed(old, ["in/f.json"])
+    found = await (await read("x")).difference_since(old, ["in/f.json"])
     assert found is not None
     assert found.paths == {"a.json", "in/", "in/f.json"}
     assert {entry.path for entry in found.entries} == {"in/", "in/f.json"}
@@ -282,16 +282,16 @@ async def test_a_directory_that_is_not_there_is_empty(work: Work, read: Read) ->
     assert await (await read("x/y")).entries() == []
     new = work.commit({"x/y/a.json": "{}"})
     came = Entry("a.json", git(work.folder, "rev-parse", "HEAD:x/y/a.json"))
-    assert await (await read("x/y", must_exist=True)).changed(old) == Difference(frozenset({"a.json"}), [came], 1, old)
+    assert await (await read("x/y", must_exist=True)).difference_since(old) == Difference(frozenset({"a.json"}), [came], 1, old)
     work.commit({"x/y/a.json": None})
-    found = await (await read("x/y")).changed(new)
+    found = await (await read("x/y")).difference_since(new)
     assert found == Difference(frozenset({"a.json"}), [], -1, new)
     gone = await read("x/y", must_exist=True)
-    for looking in (gone.entries(), gone.changed(new)):
+    for looking in (gone.entries(), gone.difference_since(new)):
         with pytest.raises(Conflict, match="no directory 'x/y' at commit"):
             await looking
     with pytest.raises(Conflict):
-        gone.reading()
+        gone.open_reader()
 
 
 async def test_what_is_no_directory_is_told(work: Work, read: Read) -> None:
@@ -310,12 +310,12 @@ async def test_sizes_are_told_where_they_are_asked_for(work: Work, read: Read) -
     checkout = await read("x")
     entries = await checkout.entries()
     assert {entry.size for entry in entries} == {0}
-    assert {entry.path: entry.size for entry in await checkout.sized(entries)} == {"a.json": 2, "big.md": 2000, "empty.json": 0}
+    assert {entry.path: entry.size for entry in await checkout.with_sizes(entries)} == {"a.json": 2, "big.md": 2000, "empty.json": 0}
     whole = await read()
-    assert {entry.path: entry.size for entry in await whole.sized(await whole.entries())} == {
+    assert {entry.path: entry.size for entry in await whole.with_sizes(await whole.entries())} == {
         "link": 0, "x/": 0, "x/a.json": 2, "x/big.md": 2000, "x/empty.json": 0,
     }  # fmt: skip
     name = git(work.folder, "rev-parse", "HEAD:x/a.json")
     (checkout._place / "objects" / name[:2] / name[2:]).unlink()
     with pytest.raises(CopyDamaged):
-        await checkout.sized(entries)
+        await checkout.with_sizes(entries)

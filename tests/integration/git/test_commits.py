@@ -15,10 +15,10 @@ from dashwright.jobs_worker.adapters.git import commits, objects
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
 from dashwright.jobs_worker.adapters.git.commits import BranchChange
 from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors
-from dashwright.jobs_worker.domain.objects import CommitBy, Draft, Edit
+from dashwright.jobs_worker.domain.objects import Draft, Edit, GitIdentity
 
 TOKEN = "s3cret-token"
-EVE = CommitBy("Eve Example", "eve@example.org")
+EVE = GitIdentity("Eve Example", "eve@example.org")
 
 Write = Callable[..., Awaitable[Commit]]
 
@@ -75,20 +75,20 @@ async def test_a_change_is_one_commit_of_its_author(server: GitServer, work: Wor
         "new/deep/",
         "new/deep/c.json",
     }
-    assert GitCheckout(made).reading()("new/deep/c.json").body == b"3"
+    assert GitCheckout(made).open_reader()("new/deep/c.json").body == b"3"
     hosted(server, "fsck", "--strict", "--no-dangling")
 
 
 @pytest.mark.parametrize(
     ("by", "shown"),
     [
-        (CommitBy("Zoë Müller", "zoë@example.org"), "Zoë Müller <zoë@example.org>"),
-        (CommitBy("", ""), "Dashwright <noreply@dashwright.invalid>"),
-        (CommitBy("a <b>\ncommitter x", "<e>\0@x.org\n"), "a bcommitter x <e@x.org>"),
-        (CommitBy(" . ", "<>"), "Dashwright <noreply@dashwright.invalid>"),
+        (GitIdentity("Zoë Müller", "zoë@example.org"), "Zoë Müller <zoë@example.org>"),
+        (GitIdentity("", ""), "Dashwright <noreply@dashwright.invalid>"),
+        (GitIdentity("a <b>\ncommitter x", "<e>\0@x.org\n"), "a bcommitter x <e@x.org>"),
+        (GitIdentity(" . ", "<>"), "Dashwright <noreply@dashwright.invalid>"),
     ],
 )
-async def test_any_name_can_be_an_author(server: GitServer, mirrors: Mirrors, ask: Ask, work: Work, by: CommitBy, shown: str) -> None:
+async def test_any_name_can_be_an_author(server: GitServer, mirrors: Mirrors, ask: Ask, work: Work, by: GitIdentity, shown: str) -> None:
     """Without what would end it in a commit; who has none is us. The message is taken as it is, but for what would command a terminal."""
     change = BranchChange(
         "main", "", work.commit({"a.json": "{}"}), [Draft([Edit("b.json", b"", None)], by, "übung\x1b\n\nauthor\tz\0 <z>\x9b\n")]
@@ -123,7 +123,7 @@ async def test_names_are_taken_as_they_are(server: GitServer, work: Work, write:
     base = work.commit({"a.json": "{}"})
     made = await write(base, {name: b"body"})
     assert hosted(server, "show", f"main:{name}") == "body"
-    assert GitCheckout(made).reading()(name).body == b"body"
+    assert GitCheckout(made).open_reader()(name).body == b"body"
 
 
 async def test_a_thousand_files_are_one_commit(server: GitServer, work: Work, write: Write) -> None:
@@ -202,11 +202,11 @@ async def test_a_file_and_a_directory_may_change_places(server: GitServer, work:
     ],
 )
 async def test_an_edit_that_does_not_fit_changes_nothing(
-    server: GitServer, work: Work, write: Write, files: Mapping[str, bytes | None], error: type[DashwrightError], said: str
+    server: GitServer, work: Work, write: Write, files: Mapping[str, bytes | None], error: type[DashwrightError], stderr: str
 ) -> None:
     (work.folder / "link").symlink_to("d")
     base = work.commit({"a.json": "{}", "d/x.json": "{}"})
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=stderr):
         await write(base, {"good.json": b"{}", **files})
     assert hosted(server, "rev-parse", "main") == base
 
@@ -366,7 +366,7 @@ async def test_a_push_whose_end_was_not_heard_is_looked_for(server: GitServer, w
     server.fault = break_off
     made = await write(base, {"b.json": b"{}"})
     assert hosted(server, "rev-parse", "main~1" if is_late else "main") == made.sha
-    assert GitCheckout(made).reading()("b.json").body == b"{}"
+    assert GitCheckout(made).open_reader()("b.json").body == b"{}"
 
 
 async def test_a_push_that_does_not_arrive_is_an_error(server: GitServer, work: Work, write: Write) -> None:
@@ -389,7 +389,7 @@ async def test_many_drafts_are_as_many_commits_in_one_push(server: GitServer, wo
     drafts = [
         Draft(iter([Edit("b.json", b"1", None), Edit("in/c.json", b"1", None)]), EVE, "first", datetime(2020, 1, 2, tzinfo=UTC)),
         Draft([Edit("b.json", b"1", None)], EVE, "nothing"),
-        Draft([Edit("in/c.json", b"2", None)], CommitBy("Ann", "ann@example.org"), "second", datetime(2021, 1, 2, tzinfo=UTC)),
+        Draft([Edit("in/c.json", b"2", None)], GitIdentity("Ann", "ann@example.org"), "second", datetime(2021, 1, 2, tzinfo=UTC)),
     ]
     server.requests.clear()
     made = await commits.commit(mirrors, "uid", ask("r.git", seconds=20), BranchChange("main", "side", base, drafts))

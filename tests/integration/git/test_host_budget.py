@@ -29,7 +29,7 @@ class Counting:
     async def take(self, host: str, namespace: str, requests: int) -> None:
         self.taken += requests
 
-    async def pause(self, host: str, namespace: str, wish: float | None) -> TooManyRequests:
+    async def pause(self, host: str, namespace: str, retry_after: float | None) -> TooManyRequests:
         raise NotImplementedError
 
 
@@ -126,9 +126,11 @@ def test_a_time_to_come_back_at(text: str, seconds: float | None) -> None:
 
 
 @pytest.mark.parametrize("wish", ["9" * 60, "Fri, 31 Dec 9999 23:59:59 GMT"], ids=["digits", "date"])
-async def test_a_host_is_not_left_alone_for_longer_than_an_hour(remote: Remote, mirrors: Mirrors, server: GitServer, wish: str) -> None:
+async def test_a_host_is_not_left_alone_for_longer_than_an_hour(
+    remote: Remote, mirrors: Mirrors, server: GitServer, retry_after: str
+) -> None:
     """Whatever number it writes: the largest are more than any interval holds, and still no failure of ours."""
-    refusing(server, 429, **{"Retry-After": wish})
+    refusing(server, 429, **{"Retry-After": retry_after})
     with pytest.raises(TooManyRequests) as refused:
         await remote.head("main", mirrors.place())
     assert refused.value.retry_after == pytest.approx(3600, abs=10)

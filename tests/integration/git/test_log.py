@@ -86,9 +86,9 @@ def test_commits_that_wait_to_be_told_are_not_held(tmp_path: Path) -> None:
     merged = repository.create_commit(None, who, who, "merged", tree, before)
     told = objects.history(pygit2.Repository(str(tmp_path)), str(merged))
     next(told)
-    held = _resident()
+    resident = _resident()
     next(told)
-    assert _resident() - held < 100_000_000
+    assert _resident() - resident < 100_000_000
 
 
 def _resident() -> int:

@@ -18,7 +18,7 @@ from dashwright.jobs_worker.adapters.git import command
 from dashwright.jobs_worker.adapters.git import mirrors as mirrors_room
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
 from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
-from dashwright.jobs_worker.adapters.git.remote import Remote, refusal
+from dashwright.jobs_worker.adapters.git.remote import Remote, error_for
 from dashwright.jobs_worker.ports import CopyDamaged
 
 TOKEN = "s3cret-token"
@@ -76,7 +76,7 @@ async def test_rewritten_history_is_followed(server: GitServer, mirrors: Mirrors
     commit = await mirrors.fetch("uid", ask("r.git"), "main")
     assert commit is not None
     assert commit.sha == new != old
-    assert await GitCheckout(commit).changed(old) is None
+    assert await GitCheckout(commit).difference_since(old) is None
 
 
 async def test_the_token_is_sent_and_appears_nowhere(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
@@ -137,7 +137,7 @@ async def test_what_is_too_large_is_left(server: GitServer, tmp_path: Path, ask:
     [(403, Forbidden, "403"), (404, NotFound, "no repository"), (500, SourceFailed, "500"), (429, TooManyRequests, "fewer requests")],
 )
 async def test_a_refusal_of_the_host_is_one_sentence(
-    server: GitServer, mirrors: Mirrors, ask: Ask, status: int, error: type[DashwrightError], said: str
+    server: GitServer, mirrors: Mirrors, ask: Ask, status: int, error: type[DashwrightError], stderr: str
 ) -> None:
     server.make("r.git").commit({"a.json": "{}"})
 
@@ -145,7 +145,7 @@ async def test_a_refusal_of_the_host_is_one_sentence(
         return web.Response(status=status)
 
     server.fault = refuse
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=stderr):
         await mirrors.fetch("uid", ask("r.git"), "main")
 
 
@@ -213,9 +213,9 @@ async def test_copies_of_repositories_that_are_gone_go(server: GitServer, mirror
     """The others stay."""
     server.make("r.git").commit({"a.json": "{}"})
     found = [await mirrors.fetch(uid, ask("r.git"), "main") for uid in ("stays", "goes")]
-    assert await mirrors.keep(["stays"]) == 1
+    assert await mirrors.keep_only(["stays"]) == 1
     assert [commit is not None and commit.place.exists() for commit in found] == [True, False]
-    assert await mirrors.keep(["stays"]) == 0
+    assert await mirrors.keep_only(["stays"]) == 0
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1%2elocalhost", "b\u00fccher.example", "-localhost", "fe80::1%25lo"])
@@ -263,8 +263,8 @@ async def test_nothing_of_the_machine_changes_what_git_does(tmp_path: Path, monk
     ],
     ids=["name", "certificate", "token", "missing", "nothing"],
 )
-def test_what_the_program_says_is_told_without_secrets(said: str, error: type[DashwrightError]) -> None:
-    made = refusal(said)
+def test_what_the_program_says_is_told_without_secrets(stderr: str, error: type[DashwrightError]) -> None:
+    made = error_for(stderr)
     assert type(made) is error
     assert "pw" not in made.message
     assert made.message
@@ -272,7 +272,7 @@ def test_what_the_program_says_is_told_without_secrets(said: str, error: type[Da
 
 def test_a_secret_is_hidden_also_where_a_host_says_it_in_disguise() -> None:
     """What is no letter is left out first: it would show the secret that it stands in."""
-    assert "s3cret" not in refusal("fatal: remote error: s3\x00cr\x07et", ["s3cret"]).message
+    assert "s3cret" not in error_for("fatal: remote error: s3\x00cr\x07et", ["s3cret"]).message
 
 
 async def test_a_branch_may_take_the_name_of_anothers_directory(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
@@ -333,7 +333,7 @@ async def test_copies_are_tidied(server: GitServer, mirrors: Mirrors, ask: Ask, 
     assert commit is not None
     objects = commit.place / "objects"
     (objects / "pack" / "tmp_pack_x").write_bytes(b"half a pack")
-    assert await mirrors.keep(["uid"]) == 0
+    assert await mirrors.keep_only(["uid"]) == 0
     assert len(list(objects.glob("pack/*.pack"))) == 1
     assert list(objects.glob("??/*")) == []
     assert len(await GitCheckout(commit).entries()) == 60

@@ -15,11 +15,11 @@ from dashwright.common.kinds.repository import token_place
 from dashwright.common.models.provisioning import RepositorySpec
 from dashwright.common.secrets import SecretBox
 from dashwright.common.settings import load
-from dashwright.jobs_worker.adapters.checkouts import Checkouts
-from dashwright.jobs_worker.domain.objects import CommitBy, Edit, Repository
+from dashwright.jobs_worker.adapters.checkouts import RepositoryCheckouts
+from dashwright.jobs_worker.domain.objects import Edit, GitIdentity, Repository
 from dashwright.jobs_worker.ports import Checkouts as Port
 
-EVE = CommitBy("Eve", "eve@example.org")
+EVE = GitIdentity("Eve", "eve@example.org")
 BOX = SecretBox.of("of tests only")
 
 
@@ -37,7 +37,7 @@ async def behind_tls(tmp_path: Path, issued: Issued) -> AsyncIterator[GitServer]
 
 
 def worker(folder: Path, **settings: Any) -> Port:
-    return Checkouts(load(data_dir=folder, secret_key="of tests only", allowed_hosts="127.0.0.0/8", **settings), BOX)
+    return RepositoryCheckouts(load(data_dir=folder, secret_key="of tests only", allowed_hosts="127.0.0.0/8", **settings), BOX)
 
 
 def hosted(server: GitServer, branch: str = "main", token: str = "") -> Repository:
@@ -65,7 +65,7 @@ async def test_a_repository_is_read_at_any_ref(server: GitServer, tmp_path: Path
     for ref, commit, body in (("", second, b"2"), ("side", side, b"3"), (first, first, b"1"), ("main", second, b"2")):
         checkout = await opened.at(hosted(server), ref)
         assert checkout is not None
-        assert (checkout.commit, checkout.reading()("a.json").body) == (commit, body)
+        assert (checkout.commit, checkout.open_reader()("a.json").body) == (commit, body)
     for ref in ("none", "0" * 40):
         with pytest.raises(NotFound):
             await opened.at(hosted(server), ref)
@@ -80,9 +80,9 @@ async def test_a_change_is_read_at_once(server: GitServer, tmp_path: Path) -> No
     assert await opened.at(hosted(server), "") is None
     first = await opened.commit(hosted(server), "", "", [Edit("a.json", b"1", None)], EVE, "first")
     second = await opened.commit(hosted(server), first.commit, "", [Edit("b.json", b"2", None)], EVE, "second")
-    assert second.reading()("a.json").body == b"1"
+    assert second.open_reader()("a.json").body == b"1"
     server.requests.clear()
-    assert await second.changed(first.commit) is not None
+    assert await second.difference_since(first.commit) is not None
     assert server.requests == []
     again = await worker(tmp_path).at(hosted(server), "")
     assert again is not None
@@ -99,7 +99,7 @@ async def test_a_folder_is_changed_where_it_lies(tmp_path: Path) -> None:
     opened = worker(tmp_path / "data", permitted_paths=(tmp_path / "permitted",))
     checkout = await opened.commit(local(), "", "", [Edit("d/a.json", b"1", None)], EVE, "")
     assert checkout.commit == ""
-    assert checkout.reading()("d/a.json").body == b"1"
+    assert checkout.open_reader()("d/a.json").body == b"1"
     assert await opened.at(local(), "") is not None
     with pytest.raises(BadRequest, match="no branches"):
         await opened.at(local(), "main")

@@ -21,7 +21,7 @@ from dashwright.common.models.provisioning import SyncTarget
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import repositories, resources
 from dashwright.common.yaml import read_yaml
-from dashwright.jobs_worker.actions.sync import Means, SyncJob, sync
+from dashwright.jobs_worker.actions.sync import SyncJob, SyncTools, sync
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
 from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
 from dashwright.jobs_worker.adapters.spool import FileSpool
@@ -58,11 +58,11 @@ class Side:
         objects = self._objects(repository_of(stored), kept.edition)
         difference = None
         if incremental and kept.commit:
-            difference = await checkout.changed(kept.commit, [item.path for item in await objects.quarantined()])
+            difference = await checkout.difference_since(kept.commit, [item.path for item in await objects.quarantined()])
         job = SyncJob(self._namespace, "team", "Team", SyncTarget.FOLDER, enabled=True)
         with FileSpool() as spool:
-            means = Means(spool, AdmissionSettings())
-            return await sync(job, checkout, objects, Quiet(), means, difference), difference is not None
+            tools = SyncTools(spool, AdmissionSettings())
+            return await sync(job, checkout, objects, Quiet(), tools, difference), difference is not None
 
     async def stored(self) -> dict[str, Any]:
         """Everything that is managed, whole: by kind and name."""

@@ -12,12 +12,12 @@ from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
 def strict(status: int) -> Fault:
     """Git's own back end finds a repository by either name; this answers a status, unless it is the longer one."""
 
-    async def answer(request: web.Request) -> web.StreamResponse | None:
+    async def handle(request: web.Request) -> web.StreamResponse | None:
         # A redirection leads where nobody may follow.
         headers = {"Location": "http://127.0.0.1:9/elsewhere"}
         return None if request.path.startswith("/team.git/") else web.Response(status=status, headers=headers)
 
-    return answer
+    return handle
 
 
 @pytest.mark.parametrize("status", [404, 301, 308])

@@ -22,7 +22,7 @@ async def test_authors_have_the_accounts_that_the_host_knows(asked: Asked) -> No
     """By the name in the commit; others have none. One request serves all histories of a commit."""
     told, known = CommitAuthors(asked.host), history(asked, "Test", "Somebody Else")
     for _ in range(2):
-        (item,) = await told.named(asked.repository, "a b.json", known)
+        (item,) = await told.with_accounts(asked.repository, "a b.json", known)
         assert item.authors == [
             Author(name="Test", username="test", avatar_url="https://avatars.example.org/test"),
             Author(name="Somebody Else"),
@@ -39,8 +39,8 @@ async def test_a_host_that_is_away_costs_only_the_accounts(asked: Asked, monkeyp
         return web.Response(status=500)
 
     asked.server.fault_of_api = refuse
-    assert await told.named(asked.repository, "", known) == known
+    assert await told.with_accounts(asked.repository, "", known) == known
     asked.server.fault_of_api = None
-    assert await told.named(asked.repository, "", known) == known
-    assert await CommitAuthors(asked.host).named(asked.at("https://git.invalid/one"), "", known) == known
-    assert await told.named(asked.repository, "", []) == []
+    assert await told.with_accounts(asked.repository, "", known) == known
+    assert await CommitAuthors(asked.host).with_accounts(asked.at("https://git.invalid/one"), "", known) == known
+    assert await told.with_accounts(asked.repository, "", []) == []

@@ -13,9 +13,9 @@ from dashwright.common.reach import Reach
 from dashwright.common.secrets import SecretBox
 from dashwright.jobs_worker.adapters.host.client import HostClient
 from dashwright.jobs_worker.adapters.host.host import RestHost
-from dashwright.jobs_worker.domain.hosting import ChangedFile, FileStatus, Judgement, Verdict, WantedHook
+from dashwright.jobs_worker.domain.hosting import ChangedFile, CommitState, CommitStatus, FileStatus, HookSpec
 
-HOOK = WantedHook("https://boards.example.org/hook", frozenset({"push", "pull_request"}), "a secret")
+HOOK = HookSpec("https://boards.example.org/hook", frozenset({"push", "pull_request"}), "a secret")
 
 
 class Counted:
@@ -31,9 +31,9 @@ class Counted:
             raise TooManyRequests("spent", retry_after=9)
         self.taken += [(namespace, host)] * requests
 
-    async def pause(self, host: str, namespace: str, wish: float | None) -> TooManyRequests:
-        self.wishes.append(wish)
-        return TooManyRequests("paused", retry_after=wish)
+    async def pause(self, host: str, namespace: str, retry_after: float | None) -> TooManyRequests:
+        self.wishes.append(retry_after)
+        return TooManyRequests("paused", retry_after=retry_after)
 
 
 async def test_a_pull_request_is_told_with_its_branches_and_commits(asked: Asked) -> None:
@@ -96,7 +96,9 @@ async def test_a_comment_of_somebody_else_with_our_mark_is_not_in_the_way(asked:
 
 async def test_a_status_is_put_on_a_commit_under_the_repositorys_name(asked: Asked) -> None:
     """Its text is cut to what hosts take."""
-    await asked.host.judge(asked.repository, Judgement(asked.head, Verdict.FAILURE, "x" * 200, "https://boards.example.org/p"))
+    await asked.host.set_commit_status(
+        asked.repository, CommitStatus(asked.head, CommitState.FAILURE, "x" * 200, "https://boards.example.org/p")
+    )
     assert asked.server.repositories["team/boards"].statuses == [
         (
             asked.head,
@@ -159,10 +161,10 @@ async def test_refusals_are_errors_of_ours(asked: Asked, status: int, headers: d
 
 @pytest.mark.parametrize("body", ["", "null", "[]", "not JSON", '{"number": 1}', "[" * 100_000])
 async def test_answers_of_another_form_are_the_hosts_fault(asked: Asked, body: str) -> None:
-    async def answer(_: web.Request) -> web.Response:
+    async def handle(_: web.Request) -> web.Response:
         return web.Response(text=body)
 
-    asked.server.fault_of_api = answer
+    asked.server.fault_of_api = handle
     with pytest.raises(SourceFailed):
         await asked.host.pull_request(asked.repository, 1)
     if body != "[]":
@@ -173,12 +175,12 @@ async def test_answers_of_another_form_are_the_hosts_fault(asked: Asked, body: s
 async def test_an_answer_without_end_is_cut_off(asked: Asked) -> None:
     """Also one that is packed small."""
 
-    async def answer(_: web.Request) -> web.Response:
+    async def handle(_: web.Request) -> web.Response:
         response = web.Response(text='"' + "x" * (5 << 20) + '"')
         response.enable_compression()
         return response
 
-    asked.server.fault_of_api = answer
+    asked.server.fault_of_api = handle
     with pytest.raises(SourceFailed, match="more than"):
         await asked.host.pull_request(asked.repository, 1)
 

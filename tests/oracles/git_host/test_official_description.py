@@ -10,7 +10,7 @@ from tests.oracles.git_host.description import USED, Description
 from tests.oracles.git_host.packages import package
 
 from dashwright.common.errors import BadRequest
-from dashwright.jobs_worker.domain.hosting import Judgement, Verdict, WantedHook
+from dashwright.jobs_worker.domain.hosting import CommitState, CommitStatus, HookSpec
 
 pytestmark = pytest.mark.oracles
 
@@ -21,7 +21,7 @@ class _Odd(StrEnum):
     FINE = "fine"
 
 
-_HOOK = WantedHook("https://boards.example.org/hook", frozenset({"push", "pull_request"}), "a secret")
+_HOOK = HookSpec("https://boards.example.org/hook", frozenset({"push", "pull_request"}), "a secret")
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +37,9 @@ async def test_every_call_is_as_described(tmp_path: Path, description: Descripti
         assert await host.changed_files(repository, asked.number)
         await host.comment(repository, asked.number, "one")
         await host.comment(repository, asked.number, "two")
-        for verdict in Verdict:
-            await host.judge(repository, Judgement(asked.head, verdict, "what was found", "https://boards.example.org/p"))
-        await host.judge(repository, Judgement(asked.head, Verdict.SUCCESS, "", ""))
+        for state in CommitState:
+            await host.set_commit_status(repository, CommitStatus(asked.head, state, "what was found", "https://boards.example.org/p"))
+        await host.set_commit_status(repository, CommitStatus(asked.head, CommitState.SUCCESS, "", ""))
         hook = await host.make_hook(repository, _HOOK)
         assert await host.change_hook(repository, hook.id, replace(_HOOK, events=frozenset({"push"}))) in await host.hooks(repository)
         await host.remove_hook(repository, hook.id)
@@ -62,4 +62,4 @@ async def test_what_is_not_described_is_refused(tmp_path: Path, description: Des
         ):
             assert description.fault_of_request(method, path, query, body), path
         with pytest.raises(BadRequest):
-            await asked.host.judge(asked.repository, Judgement(asked.head, _Odd.FINE, "", ""))  # type: ignore[arg-type]
+            await asked.host.set_commit_status(asked.repository, CommitStatus(asked.head, _Odd.FINE, "", ""))  # type: ignore[arg-type]

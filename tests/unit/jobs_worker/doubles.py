@@ -14,7 +14,7 @@ from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import SyncTarget
 from dashwright.jobs_worker.actions.preview import Preview, preview
-from dashwright.jobs_worker.actions.sync import Means, SyncJob, sync
+from dashwright.jobs_worker.actions.sync import SyncJob, SyncTools, sync
 from dashwright.jobs_worker.adapters.spool import FileSpool
 from dashwright.jobs_worker.domain.objects import (
     Change,
@@ -23,9 +23,9 @@ from dashwright.jobs_worker.domain.objects import (
     Entry,
     File,
     Key,
-    Managed,
+    ManagedObject,
     Owner,
-    Quarantined,
+    QuarantinedFile,
     Removal,
     Snapshot,
     Write,
@@ -60,10 +60,10 @@ class Tree:
     async def entries(self) -> Sequence[Entry]:
         return [Entry(path) if path.endswith("/") else Entry(path, _checksum(body), len(body)) for path, body in self.files.items()]
 
-    async def changed(self, since: str, besides: Collection[str] = ()) -> Difference | None:
+    async def difference_since(self, since: str, also: Collection[str] = ()) -> Difference | None:
         return None
 
-    def reading(self) -> Callable[[str], File]:
+    def open_reader(self) -> Callable[[str], File]:
         def read(path: str) -> File:
             self.reads.append(path)
             if path not in self.files:
@@ -89,11 +89,11 @@ class Revision(Tree):
         reached = {path for file in self.files for path in _reached(file)}
         return [Entry(path) if path.endswith("/") else Entry(path, _checksum(self.files[path])) for path in reached]
 
-    async def changed(self, since: str, besides: Collection[str] = ()) -> Difference | None:
+    async def difference_since(self, since: str, also: Collection[str] = ()) -> Difference | None:
         if since != str(self.number - 1):
             return None
         differing = {path for path in self.files.keys() | self.before.keys() if self.files.get(path) != self.before.get(path)}
-        touched = frozenset(path for file in (*differing, *besides) for path in _reached(file))
+        touched = frozenset(path for file in (*differing, *also) for path in _reached(file))
         return Difference(touched, [entry for entry in await self.entries() if entry.path in touched], since=since)
 
 
@@ -121,13 +121,13 @@ class Store:
     applied: list[list[Change]] = field(default_factory=list)
     failure: DashwrightError | None = None
     commit: str = ""
-    quarantine: dict[str, Quarantined] = field(default_factory=dict)
+    quarantine: dict[str, QuarantinedFile] = field(default_factory=dict)
     most_created: int = 1000
 
-    async def managed(self, namespace: str, repository: str) -> Sequence[Managed]:
+    async def managed(self, namespace: str, repository: str) -> Sequence[ManagedObject]:
         return [_managed(write) for write in self.objects.values() if write.annotations.get(MANAGER_ID) == repository]
 
-    async def managed_at(self, namespace: str, repository: str, paths: Collection[str], keys: Collection[Key]) -> Sequence[Managed]:
+    async def managed_at(self, namespace: str, repository: str, paths: Collection[str], keys: Collection[Key]) -> Sequence[ManagedObject]:
         places = {path.rstrip("/") for path in paths}
         owned = await self.managed(namespace, repository)
         return [item for item in owned if (item.path and item.path in places) or item.key in keys]
@@ -135,13 +135,13 @@ class Store:
     async def owners(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Owner]:
         return {key: _owner(self.objects[key]) for key in keys if key in self.objects}
 
-    async def quarantined(self) -> Sequence[Quarantined]:
+    async def quarantined(self) -> Sequence[QuarantinedFile]:
         return list(self.quarantine.values())
 
     async def documents(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Document]:
         return {key: document(self.objects[key]) for key in keys if key in self.objects}
 
-    async def refusal(self, namespace: str, *, created: int, removed: int) -> str:
+    async def quota_refusal(self, namespace: str, *, created: int, removed: int) -> str:
         return "too many" if created > self.most_created else ""
 
     async def apply(self, namespace: str, changes: AsyncIterator[Change], snapshot: Snapshot) -> None:
@@ -192,10 +192,10 @@ def document(write: Write) -> Document:
     return Document(write.api_version, write.labels, write.annotations, write.spec)
 
 
-def _managed(write: Write) -> Managed:
+def _managed(write: Write) -> ManagedObject:
     annotations = write.annotations
     path, checksum = annotations.get(SOURCE_PATH, ""), annotations.get(SOURCE_CHECKSUM, "")
-    return Managed(write.key, path, checksum, annotations.get(FOLDER, ""), write.extract.title)
+    return ManagedObject(write.key, path, checksum, annotations.get(FOLDER, ""), write.extract.title)
 
 
 def _owner(write: Write) -> Owner:
@@ -223,7 +223,7 @@ class Messages:
 async def run_preview(tree: Tree, store: Store, *, target: SyncTarget = SyncTarget.INSTANCE, with_items: bool = True) -> Preview:
     job = SyncJob("default", REPOSITORY, "The team", target, enabled=True)
     with FileSpool() as spool:
-        return await preview(job, tree, store, Means(spool, AdmissionSettings()), with_items=with_items)
+        return await preview(job, tree, store, SyncTools(spool, AdmissionSettings()), with_items=with_items)
 
 
 async def run_sync(
@@ -240,5 +240,5 @@ async def run_sync(
     tree = files if isinstance(files, Tree) else Tree(files)
     job = SyncJob("default", REPOSITORY, title, target, enabled)
     with FileSpool() as spool:
-        difference = await tree.changed(since, store.quarantine.keys()) if since else None
-        return await sync(job, tree, store, messages or Messages(), Means(spool, AdmissionSettings()), difference)
+        difference = await tree.difference_since(since, store.quarantine.keys()) if since else None
+        return await sync(job, tree, store, messages or Messages(), SyncTools(spool, AdmissionSettings()), difference)

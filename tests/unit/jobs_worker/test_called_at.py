@@ -3,7 +3,7 @@
 import pytest
 
 from dashwright.common.allowed_hosts import LOOPBACK, AllowedHosts
-from dashwright.jobs_worker.maintenance.hooks import called_at
+from dashwright.jobs_worker.maintenance.hooks import webhook_base_url
 
 
 @pytest.mark.parametrize(
@@ -23,4 +23,4 @@ from dashwright.jobs_worker.maintenance.hooks import called_at
 )
 def test_hosts_call_over_https_or_where_an_operator_lists_it(public_url: str, allowed: tuple[str, ...], expected: bool) -> None:
     """Nobody is asked to call what was not named."""
-    assert called_at(public_url, AllowedHosts.of(allowed)) == (public_url if expected else None)
+    assert webhook_base_url(public_url, AllowedHosts.of(allowed)) == (public_url if expected else None)

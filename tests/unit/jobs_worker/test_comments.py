@@ -10,7 +10,7 @@ from markdown_it.token import Token
 
 from dashwright.common.models.repository_views import PlannedAction
 from dashwright.common.models.values import LintSeverity
-from dashwright.jobs_worker.domain.comment import LONGEST, FileReport, Pictures, Report, compose, sentence
+from dashwright.jobs_worker.domain.comment import LONGEST, FileReport, Pictures, Report, comment_text, status_text
 from dashwright.jobs_worker.domain.lint.issue import Issue
 from dashwright.jobs_worker.domain.panels import Comparison, Detail, PanelAction, PanelChange, compare
 
@@ -34,7 +34,7 @@ def report(*files: FileReport, skipped: int = 0, problems: tuple[str, ...] = ())
 
 
 def lines(told: Report) -> list[str]:
-    return compose(told).splitlines()
+    return comment_text(told).splitlines()
 
 
 def test_links_of_each_file_and_the_number_of_the_rest() -> None:
@@ -59,7 +59,7 @@ def test_pictures_side_by_side() -> None:
 
 def test_ten_files_are_told_the_rest_is_counted() -> None:
     """Of fourteen that change, four are in the table only."""
-    text = compose(report(*(updated(f"{number:02}.json") for number in range(14))))
+    text = comment_text(report(*(updated(f"{number:02}.json") for number in range(14))))
     assert text.count("See the [original]") == 10
     assert text.endswith("and 4 more files\n")
     assert "| 13.json |" in text
@@ -79,7 +79,7 @@ def test_what_changes_is_told_panel_by_panel() -> None:
             PanelChange("3", "Old", PanelAction.REMOVED),
         ],
     )
-    text = compose(report(updated("a.json", comparison)))
+    text = comment_text(report(updated("a.json", comparison)))
     assert "| a.json | A title | updated | settings, 1 panel removed, 1 panel changed, 1 panel moved |" in text
     assert "- refresh: nothing → `1m`\n\n- also `editable`" in text
     assert "**Panel Errors changed**\n\n- unit: `short` → `percent`" in text
@@ -93,19 +93,19 @@ def test_deleted_and_refused_files() -> None:
     gone = FileReport("a.json", PlannedAction.DELETE, "Load", original="https://dash/d/a")
     bad = FileReport("b.json", PlannedAction.REFUSE, problems=["not valid JSON: expected ',' at line 3 column 1"])
     told = report(gone, bad)
-    text = compose(told)
+    text = comment_text(told)
     assert "See the [original](https://dash/d/a) of a.json." in text
     assert "The file is gone: Load is deleted with it." in text
     assert "- **Problem:** not valid JSON: expected ',' at line 3 column 1" in text
-    assert (sentence(told), told.is_broken) == ("1 deleted, 1 refused", True)
+    assert (status_text(told), told.is_broken) == ("1 deleted, 1 refused", True)
 
 
 def test_lint_is_told_and_breaks_nothing() -> None:
     """Style is for people to judge: the commit passes."""
     issues = [Issue(severity=LintSeverity.WARNING, rule="panel-units-rule", message="panel 'Load': its values have no unit")]
     told = report(FileReport("a.json", PlannedAction.CREATE, "Load", lint=issues))
-    assert "- lint warning, `panel-units-rule`: panel 'Load': its values have no unit" in compose(told)
-    assert (sentence(told), told.is_broken) == ("1 created", False)
+    assert "- lint warning, `panel-units-rule`: panel 'Load': its values have no unit" in comment_text(told)
+    assert (status_text(told), told.is_broken) == ("1 created", False)
 
 
 @pytest.mark.parametrize(
@@ -119,8 +119,8 @@ def test_lint_is_told_and_breaks_nothing() -> None:
 )
 def test_the_sentence_of_a_commit(told: Report, expected: str) -> None:
     """One line of 140 characters at most, which hosts take."""
-    assert sentence(told) == expected
-    assert len(sentence(report(problems=("x" * 500,)))) == 140
+    assert status_text(told) == expected
+    assert len(status_text(report(problems=("x" * 500,)))) == 140
 
 
 def test_a_comment_ends_before_the_host_refuses_it() -> None:
@@ -131,7 +131,7 @@ def test_a_comment_ends_before_the_host_refuses_it() -> None:
         FileReport("p" * 900 + f"{number}.json", PlannedAction.UPDATE, "&" * 9000, comparison, problems=["<" * 9000] * 50)
         for number in range(300)
     ]
-    text = compose(report(*files, problems=("<" * 9000,) * 50))
+    text = comment_text(report(*files, problems=("<" * 9000,) * 50))
     assert len(text) <= LONGEST
     assert re.search(r"and \d+ more files\n$", text)
     assert text.count("```") % 2 == 0
@@ -165,7 +165,7 @@ def test_nothing_of_people_is_more_than_text(one: str, two: str, three: str) -> 
     )
     issue = Issue(severity=LintSeverity.ERROR, rule=one, message=two)
     file = FileReport(f"{one}/a.json", PlannedAction.UPDATE, two, comparison, [three], [issue], "https://dash/d/a b)", "https://dash/<p>")
-    tokens = _flat(MarkdownIt("commonmark", {"html": True}).enable("table").parse(compose(report(file))))
+    tokens = _flat(MarkdownIt("commonmark", {"html": True}).enable("table").parse(comment_text(report(file))))
     assert not [token for token in tokens if token.type.startswith("html")]
     assert [token.attrGet("href") for token in tokens if token.type == "link_open"] == ["https://dash/d/a%20b%29", "https://dash/%3Cp%3E"]
     assert not [token for token in tokens if token.type == "image"]

@@ -12,13 +12,13 @@ from dashwright.common.errors import Invalid
 from dashwright.common.models.repository_calls import EditedObject
 from dashwright.common.yaml import read_yaml
 from dashwright.jobs_worker.domain.file_forms import LARGEST_FILE
-from dashwright.jobs_worker.domain.files.content import read_content, rewritten, to_write, write_content
+from dashwright.jobs_worker.domain.files.content import file_tree, read_content, updated_tree, write_content
 
 HEAD = {"apiVersion": "dashboard.grafana.app/v1beta1", "kind": "Dashboard"}
 
 
 def kept(tree: Any) -> Any:
-    return to_write(tree, "default", lambda: "x7")
+    return file_tree(tree, "default", lambda: "x7")
 
 
 def edited(spec: str, **options: Any) -> EditedObject:
@@ -88,7 +88,7 @@ trees = st.dictionaries(
 def test_a_rewritten_file_says_what_is_wanted(before: dict[str, Any], spec: dict[str, Any]) -> None:
     """Whatever stood there before: nothing of the old spec stays, and what both have stands in the old order."""
     for old in ({**HEAD, "metadata": {"name": "n"}, "spec": before}, {"uid": "n", "title": "T", **before}):
-        new = rewritten(old, edited(json.dumps({"title": "T", **spec})), name_it=False)
+        new = updated_tree(old, edited(json.dumps({"title": "T", **spec})), name_it=False)
         body = new["spec"] if "spec" in new else {key: value for key, value in new.items() if key != "uid"}
         assert same(body, {"title": "T", **spec})
         shared = [key for key in (old["spec"] if "spec" in new else old) if key in body]
@@ -97,7 +97,7 @@ def test_a_rewritten_file_says_what_is_wanted(before: dict[str, Any], spec: dict
 
 def test_a_number_that_was_not_touched_stays_as_it_was_written() -> None:
     before = read_json('{"uid": "n", "title": "T", "a": 1.10, "b": 12345678901234567890, "c": [0.50]}')
-    new = rewritten(before, edited('{"title": "T", "a": 1.1, "b": 12345678901234567890, "c": [0.5, 2.50]}'), name_it=False)
+    new = updated_tree(before, edited('{"title": "T", "a": 1.1, "b": 12345678901234567890, "c": [0.5, 2.50]}'), name_it=False)
     assert write_content("a.json", new, largest=LARGEST_FILE).decode().split() == [
         *("{", '"uid":', '"n",', '"title":', '"T",', '"a":', "1.10,"),
         *('"b":', "12345678901234567890,", '"c":', "[", "0.50,", "2.50", "]", "}"),
@@ -116,13 +116,13 @@ def test_an_indent_makes_no_file_too_large() -> None:
 def test_a_classic_file_becomes_a_resource_where_it_must() -> None:
     """For labels, annotations and layouts; otherwise it stays what it is, with a name where its path no longer tells it."""
     before = {"title": "T", "panels": []}
-    assert rewritten(before, edited('{"title":"U"}'), name_it=False) == {"title": "U", "uid": "n"}
-    assert rewritten(before, edited('{"title":"U","panels":[]}'), name_it=False) == {"title": "U", "panels": []}
-    assert rewritten(before, edited('{"title":"U","panels":[]}'), name_it=True) == {"title": "U", "panels": [], "uid": "n"}
-    labelled = rewritten(before, edited('{"title":"U"}', labels={"team": "a"}), name_it=False)
+    assert updated_tree(before, edited('{"title":"U"}'), name_it=False) == {"title": "U", "uid": "n"}
+    assert updated_tree(before, edited('{"title":"U","panels":[]}'), name_it=False) == {"title": "U", "panels": []}
+    assert updated_tree(before, edited('{"title":"U","panels":[]}'), name_it=True) == {"title": "U", "panels": [], "uid": "n"}
+    labelled = updated_tree(before, edited('{"title":"U"}', labels={"team": "a"}), name_it=False)
     classic = {**HEAD, "apiVersion": "dashboard.grafana.app/v0alpha1"}
     assert labelled == {**classic, "metadata": {"name": "n", "labels": {"team": "a"}}, "spec": {"title": "U"}}
-    laid_out = rewritten(before, edited('{"title":"U","elements":{}}', version="v2alpha1"), name_it=False)
+    laid_out = updated_tree(before, edited('{"title":"U","elements":{}}', version="v2alpha1"), name_it=False)
     assert (laid_out["apiVersion"], laid_out["metadata"]) == ("dashboard.grafana.app/v2alpha1", {"name": "n"})
 
 
@@ -131,5 +131,5 @@ def test_a_resource_keeps_its_version_while_its_body_is_the_same_in_all() -> Non
     body, laid_out = {"title": "T", "panels": []}, {"title": "T", "elements": {}}
     for before, after, version in ((body, body, "v1beta1"), (body, laid_out, "v2alpha1"), (laid_out, body, "v2alpha1")):
         file = {**HEAD, "metadata": {"name": "n"}, "spec": before}
-        new = rewritten(file, edited(json.dumps({**after, "title": "U"}), version="v2alpha1"), name_it=False)
+        new = updated_tree(file, edited(json.dumps({**after, "title": "U"}), version="v2alpha1"), name_it=False)
         assert new["apiVersion"] == f"dashboard.grafana.app/{version}"

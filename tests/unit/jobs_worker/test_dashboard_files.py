@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dashwright.common.errors import BadRequest, Invalid, TooLarge
 from dashwright.common.jobs.names import object_name
 from dashwright.common.kinds.settings import AdmissionSettings
-from dashwright.jobs_worker.domain.resource import Reader, Resource, unpacked
+from dashwright.jobs_worker.domain.resource import Reader, Resource, unpack
 
 READER = Reader("default", "team-repo", AdmissionSettings(), largest=2000)
 
@@ -178,4 +178,4 @@ def test_metadata_is_bounded() -> None:
 def test_what_was_packed_is_unpacked(body: str) -> None:
     """What waits while a plan is made comes back as it was, to the last space of its spec."""
     resource = read(body)
-    assert unpacked(resource.packed()) == resource
+    assert unpack(resource.pack()) == resource

@@ -54,7 +54,7 @@ async def test_read_answers_bytes_and_their_checksum(root: Path) -> None:
     """What is read now counts, not what was listed."""
     (root / "a").mkdir()
     (root / "a" / "x.json").write_bytes(b"new")
-    file = DirectoryCheckout("repo", [root.parent]).reading()("a/x.json")
+    file = DirectoryCheckout("repo", [root.parent]).open_reader()("a/x.json")
     assert (file.body, file.checksum) == (b"new", hashlib.sha1(b"new").hexdigest())
 
 
@@ -104,7 +104,7 @@ async def test_folder_replaced_by_a_link_is_refused(permitted: Path, root: Path)
     with pytest.raises(Forbidden, match="cannot be read"):
         await checkout.entries()
     with pytest.raises(Forbidden):
-        checkout.reading()("key.json")
+        checkout.open_reader()("key.json")
 
 
 async def test_missing_folder_is_not_an_empty_one(permitted: Path) -> None:
@@ -131,7 +131,7 @@ async def test_link_put_in_place_meanwhile_is_not_read(root: Path, path: str) ->
     (root / "outside.json").symlink_to(root.parent.parent / "secret" / "key.json")
     (root / "dir").symlink_to(root.parent.parent / "secret")
     with pytest.raises(Forbidden):
-        DirectoryCheckout("repo", [root.parent]).reading()(path)
+        DirectoryCheckout("repo", [root.parent]).open_reader()(path)
 
 
 async def test_special_files_are_named_not_opened(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +146,7 @@ async def test_special_files_are_named_not_opened(root: Path, monkeypatch: pytes
         "socket.json": "a socket is not followed or opened: put the file itself there",
     }
     with pytest.raises(Forbidden, match="a pipe"):
-        DirectoryCheckout("repo", [root.parent]).reading()("pipe.json")
+        DirectoryCheckout("repo", [root.parent]).open_reader()("pipe.json")
 
 
 async def test_file_over_the_limit_is_a_fault_of_its_own(root: Path) -> None:
@@ -156,7 +156,7 @@ async def test_file_over_the_limit_is_a_fault_of_its_own(root: Path) -> None:
     checkout = DirectoryCheckout("repo", [root.parent], largest=4)
     assert [(entry.path, bool(entry.fault)) for entry in await checkout.entries()] == [("big.json", True), ("fits.json", False)]
     with pytest.raises(TooLarge, match="at most 4"):
-        checkout.reading()("big.json")
+        checkout.open_reader()("big.json")
 
 
 async def test_number_of_entries_is_bounded(root: Path) -> None:
@@ -171,7 +171,7 @@ async def test_number_of_entries_is_bounded(root: Path) -> None:
 async def test_file_that_went_away_says_so(root: Path) -> None:
     """The next sync will see to it."""
     with pytest.raises(NotFound, match="went away"):
-        DirectoryCheckout("repo", [root.parent]).reading()("gone.json")
+        DirectoryCheckout("repo", [root.parent]).open_reader()("gone.json")
 
 
 async def test_depth_is_bounded(root: Path) -> None:
@@ -195,9 +195,9 @@ async def test_no_descriptor_is_left_open(root: Path) -> None:
     checkout = DirectoryCheckout("repo", [root.parent])
     before = open_descriptors()
     await checkout.entries()
-    checkout.reading()("a/b/x.json")
+    checkout.open_reader()("a/b/x.json")
     with pytest.raises(Forbidden):
-        checkout.reading()("a/link.json")
+        checkout.open_reader()("a/link.json")
     assert open_descriptors() == before
 
 
@@ -253,7 +253,7 @@ async def test_failing_disk_ends_the_reading(root: Path, failing: Failing) -> No
     (root / "x.json").write_bytes(b"{}")
     failing("open", "x.json", errno.EIO)
     with pytest.raises(SourceFailed, match=r"x\.json cannot be read"):
-        DirectoryCheckout("repo", [root.parent]).reading()("x.json")
+        DirectoryCheckout("repo", [root.parent]).open_reader()("x.json")
 
 
 async def test_folder_that_may_not_be_searched_is_refused(root: Path, failing: Failing) -> None:

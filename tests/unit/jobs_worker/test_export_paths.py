@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
-from dashwright.jobs_worker.domain.export import Directories, Exportable, fault_of, file_names, may_replace, place, slug
+from dashwright.jobs_worker.domain.export import Directories, ExportItem, fault_of, file_names, may_replace, place, slug
 from dashwright.jobs_worker.domain.objects import Key
 
 TITLES = st.one_of(
@@ -17,15 +17,15 @@ TITLES = st.one_of(
 )
 
 
-def folder(name: str, title: str, parent: str = "") -> Exportable:
-    return Exportable(Key(FOLDER.group, FOLDER.plural, name), name, 1, title, parent)
+def folder(name: str, title: str, parent: str = "") -> ExportItem:
+    return ExportItem(Key(FOLDER.group, FOLDER.plural, name), name, 1, title, parent)
 
 
 at_a_path = partial(fault_of, deepest=8)
 
 
-def board(name: str, title: str, parent: str = "") -> Exportable:
-    return Exportable(Key(DASHBOARD.group, DASHBOARD.plural, name), name, 1, title, parent)
+def board(name: str, title: str, parent: str = "") -> ExportItem:
+    return ExportItem(Key(DASHBOARD.group, DASHBOARD.plural, name), name, 1, title, parent)
 
 
 @given(st.lists(st.tuples(TITLES, st.integers(0, 5)), max_size=6), st.lists(st.tuples(TITLES, st.integers(0, 6)), max_size=8))

@@ -16,7 +16,7 @@ async def test_many_wait_and_each_holds_alone(tmp_path: Path) -> None:
 
     async def hold(number: int) -> None:
         nonlocal holders, most
-        async with file_lock.held(lock):
+        async with file_lock.exclusive(lock):
             holders += 1
             most = max(most, holders)
             await asyncio.to_thread(str)
@@ -41,6 +41,6 @@ async def test_a_file_that_goes_before_it_is_locked_is_no_lock(tmp_path: Path, m
         flock(file, operation)
 
     monkeypatch.setattr(fcntl, "flock", late)
-    async with file_lock.held(lock):
+    async with file_lock.exclusive(lock):
         with lock.open() as same, pytest.raises(BlockingIOError):
             flock(same, fcntl.LOCK_EX | fcntl.LOCK_NB)

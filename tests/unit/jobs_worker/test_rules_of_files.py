@@ -7,7 +7,7 @@ from dashwright.common.jobs.workflows import check_write
 from dashwright.common.models.provisioning import RepositorySpec
 from dashwright.jobs_worker.domain.files.proposal import checksum_of, difference_at, difference_of, files_below
 from dashwright.jobs_worker.domain.files.rules import check_name, ref_of
-from dashwright.jobs_worker.domain.files.wrapper import Sight, urls_of
+from dashwright.jobs_worker.domain.files.wrapper import FileView, urls_of
 from dashwright.jobs_worker.domain.objects import Edit, Entry
 
 
@@ -125,15 +125,15 @@ def test_what_a_change_leaves_behind() -> None:
 def test_where_people_see_a_file() -> None:
     """At its branch; what another branch changes is compared with the own one, and may be asked to be taken over."""
     host = "https://git.example.org/team/boards"
-    own = urls_of(spec(), Sight("a b.json", "", "c0"))
+    own = urls_of(spec(), FileView("a b.json", "", "c0"))
     assert own is not None
     assert (own.source_url, own.repository_url, own.compare_url) == (f"{host}/blob/main/a%20b.json", host, None)
-    other = urls_of(spec(), Sight("a.json", "x/y", "c0"))
+    other = urls_of(spec(), FileView("a.json", "x/y", "c0"))
     assert other is not None
     compare = f"{host}/compare/main...x/y"
     assert (other.source_url, other.compare_url) == (f"{host}/blob/x/y/a.json", compare)
     assert other.new_pull_request_url == f"{compare}?quick_pull=1&labels=grafana"
-    unnamed = urls_of(spec(branch=""), Sight("a.json", "", "c0"))
+    unnamed = urls_of(spec(branch=""), FileView("a.json", "", "c0"))
     assert unnamed is not None
     assert unnamed.source_url == f"{host}/blob/c0/a.json"
-    assert urls_of(spec(kind="local"), Sight("a.json", "", "")) is None
+    assert urls_of(spec(kind="local"), FileView("a.json", "", "")) is None

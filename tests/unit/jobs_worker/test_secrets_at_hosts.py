@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from dashwright.jobs_worker.adapters.host.addresses import api_of
-from dashwright.jobs_worker.adapters.host.refusals import Refused, refusal
+from dashwright.jobs_worker.adapters.host.refusals import Refused, error_for
 
 PAIR = "anna:a-password"
 
@@ -25,5 +25,5 @@ def test_what_a_host_repeats_of_a_secret_is_not_told(token: str, secret: str) ->
     """Whole, in part, as the header had it, and with something between its letters that is left out when it is shown."""
     api = api_of("https://git.example.org/team/boards", token, {})
     for said in (secret, f"{secret[:4]}\0{secret[4:]}"):
-        made = refusal(Refused(422, {}, orjson.dumps({"message": f"no: {said}!"})), api.secrets)
+        made = error_for(Refused(422, {}, orjson.dumps({"message": f"no: {said}!"})), api.secrets)
         assert made.message.endswith("(no: ***!)")

@@ -275,7 +275,7 @@ async def test_failure_of_ours_while_reading_ends_the_job() -> None:
     """A checkout that is away is not a bad file: nothing is deleted for it."""
 
     class Away(Tree):
-        def reading(self) -> Callable[[str], File]:
+        def open_reader(self) -> Callable[[str], File]:
             raise Unavailable("disk is away")
 
     with pytest.raises(Unavailable):

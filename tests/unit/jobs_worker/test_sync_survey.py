@@ -7,28 +7,28 @@ from dashwright.common.errors import Invalid
 from dashwright.common.jobs import paths
 from dashwright.common.jobs.names import folder_name
 from dashwright.jobs_worker.domain.folders import Folders
-from dashwright.jobs_worker.domain.objects import Entry, Managed
-from dashwright.jobs_worker.domain.plan import Prepared, make_plan
+from dashwright.jobs_worker.domain.objects import Entry, ManagedObject
+from dashwright.jobs_worker.domain.plan import PreparedFile, make_plan
 from dashwright.jobs_worker.domain.survey import Survey, survey
 
 FOLDERS = Folders(REPOSITORY, "", rooted=False)
 
 
-def stored_folder(path: str) -> Managed:
+def stored_folder(path: str) -> ManagedObject:
     parts = path.split("/")
-    return Managed(
+    return ManagedObject(
         folder_key(folder_name(REPOSITORY, path)), path, folder=FOLDERS.name("".join(f"{p}/" for p in parts[:-1])), title=parts[-1]
     )
 
 
-def stored(path: str, checksum: str = "old") -> Managed:
+def stored(path: str, checksum: str = "old") -> ManagedObject:
     directory = path.rpartition("/")[0]
-    return Managed(dashboard_key(path.replace("/", "-")), path, checksum, FOLDERS.name(f"{directory}/" if directory else ""))
+    return ManagedObject(dashboard_key(path.replace("/", "-")), path, checksum, FOLDERS.name(f"{directory}/" if directory else ""))
 
 
-def folder_changes(found: Survey, *managed: Managed) -> tuple[list[str], list[str]]:
-    prepared = [Prepared(file.path, file.checksum, dashboard_key(file.path), file.stored, 0) for file in found.candidates]
-    found.wanted.update(directory for file in prepared for directory in paths.directories(file.path))
+def folder_changes(found: Survey, *managed: ManagedObject) -> tuple[list[str], list[str]]:
+    prepared = [PreparedFile(file.path, file.checksum, dashboard_key(file.path), file.stored, 0) for file in found.candidates]
+    found.directories.update(directory for file in prepared for directory in paths.directories(file.path))
     plan = make_plan(found, prepared, managed, {}, FOLDERS)
     return plan.directories, [item.path for item in plan.removals]
 
@@ -46,13 +46,13 @@ def test_files_are_sorted_by_checksum() -> None:
 
 def test_object_in_another_folder_is_read_again() -> None:
     """An unchanged file whose object lies in the wrong folder counts as changed."""
-    misplaced = Managed(dashboard_key("x"), "a/x.json", "old", folder="elsewhere")
+    misplaced = ManagedObject(dashboard_key("x"), "a/x.json", "old", folder="elsewhere")
     assert [file.path for file in survey([Entry("a/x.json", "old")], [misplaced], FOLDERS).candidates] == ["a/x.json"]
 
 
 def test_path_with_two_objects_is_read_again() -> None:
     """Which of them the file means only the file can say."""
-    twice = [stored("a.json"), Managed(dashboard_key("copy"), "a.json", "old")]
+    twice = [stored("a.json"), ManagedObject(dashboard_key("copy"), "a.json", "old")]
     (candidate,) = survey([Entry("a.json", "old")], twice, FOLDERS).candidates
     assert len(candidate.stored) == 2
 
@@ -60,8 +60,8 @@ def test_path_with_two_objects_is_read_again() -> None:
 def test_object_that_came_from_no_file_stops_the_survey() -> None:
     """Only the root folder has an empty path."""
     with pytest.raises(Invalid, match="empty path on a non folder"):
-        survey([], [Managed(dashboard_key("x"), "")], FOLDERS)
-    assert survey([], [Managed(folder_key(REPOSITORY), "")], FOLDERS).faults == []
+        survey([], [ManagedObject(dashboard_key("x"), "")], FOLDERS)
+    assert survey([], [ManagedObject(folder_key(REPOSITORY), "")], FOLDERS).faults == []
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ async def proposals(start_api: StartApi, database: Database, broker: MemoryBroke
         proposals.work.commit({"a.json": dashboard("a", "Alpha"), "b.json": dashboard("b", "Beta")})
         await proposals.made(token=TOKEN)
         assert (await proposals.synced())["state"] == "success"
-        await worker.hooks.keep()
+        await worker.hooks.refresh()
         await host.settled()
         yield proposals
         await worker.stop()

@@ -17,7 +17,7 @@ from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.relay import Relay
 from dashwright.common.secrets import SecretBox
 from dashwright.common.settings import load
-from dashwright.jobs_worker.adapters.checkouts import Checkouts
+from dashwright.jobs_worker.adapters.checkouts import RepositoryCheckouts
 from dashwright.jobs_worker.main import JobsWorker
 from dashwright.jobs_worker.maintenance.prober import Prober
 from dashwright.jobs_worker.maintenance.scheduler import Scheduler
@@ -61,8 +61,8 @@ class Trial:
         database = self.api.database
         self.worker = JobsWorker(loaded, database, self.broker, self.clock)
         await self.worker.start()
-        checkouts = Checkouts(loaded, SecretBox.of(SECRET))
-        prober = Prober(database, self.clock, checkouts.look)
+        checkouts = RepositoryCheckouts(loaded, SecretBox.of(SECRET))
+        prober = Prober(database, self.clock, checkouts.check_readable)
         self.scheduler = Scheduler(database, Relay(database, self.broker, SIGNER), prober, self.clock, checkouts.head, rules="these")
 
     async def stop(self) -> None:
@@ -90,7 +90,7 @@ class Trial:
         assert self.scheduler is not None
         async with self.api.database.connection() as connection:
             await self.scheduler.plan(connection)
-        await self.scheduler.settle()
+        await self.scheduler.wait_idle()
 
     async def is_at_rest(self) -> bool:
         return bool(await self.api.sql(_AT_REST))

@@ -30,9 +30,9 @@ from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.work.consumer import JobConsumer, Runner
 from dashwright.common.work.execution import Execution
 from dashwright.jobs_worker.actions.export import Bounds
-from dashwright.jobs_worker.actions.sync import Means
-from dashwright.jobs_worker.adapters.checkouts import Checkouts
-from dashwright.jobs_worker.adapters.drawings import Drawings
+from dashwright.jobs_worker.actions.sync import SyncTools
+from dashwright.jobs_worker.adapters.checkouts import RepositoryCheckouts
+from dashwright.jobs_worker.adapters.drawings import PictureRenderer
 from dashwright.jobs_worker.adapters.exports import StoredExports
 from dashwright.jobs_worker.adapters.git.budget import HostBudget
 from dashwright.jobs_worker.adapters.host.authors import CommitAuthors
@@ -40,15 +40,15 @@ from dashwright.jobs_worker.adapters.host.client import HostClient
 from dashwright.jobs_worker.adapters.host.host import RestHost
 from dashwright.jobs_worker.adapters.spool import FileSpool
 from dashwright.jobs_worker.adapters.store import Attempt, StoredResources
-from dashwright.jobs_worker.calls.files import FileCalls, Opening
+from dashwright.jobs_worker.calls.files import AdapterFactories, FileCalls
 from dashwright.jobs_worker.calls.planner import Planner
 from dashwright.jobs_worker.calls.repositories import CALLS_IN_HAND, RepositoryCalls
 from dashwright.jobs_worker.domain.objects import ACTOR, Repository
-from dashwright.jobs_worker.domain.resource import rules
+from dashwright.jobs_worker.domain.resource import rules_fingerprint
 from dashwright.jobs_worker.maintenance.chore import Chore
 from dashwright.jobs_worker.maintenance.cleaner import Cleaner
 from dashwright.jobs_worker.maintenance.dead_letters import DeadLetters
-from dashwright.jobs_worker.maintenance.hooks import Hooks, called_at
+from dashwright.jobs_worker.maintenance.hooks import Hooks, webhook_base_url
 from dashwright.jobs_worker.maintenance.prober import Prober
 from dashwright.jobs_worker.maintenance.rescuer import Rescuer
 from dashwright.jobs_worker.maintenance.scheduler import Scheduler
@@ -77,29 +77,29 @@ class JobsWorker:
         keys = secret_keys(settings)
         box, signer = SecretBox.of(*keys), Signer(*keys)
         self._relay = Relay(database, broker, signer)
-        checkouts = Checkouts(settings, box, HostBudget(database, settings.host_requests))
-        unhurried = Checkouts(settings, box, HostBudget(database, settings.host_requests, yields=True))
-        prober = Prober(database, clock, checkouts.look)
+        checkouts = RepositoryCheckouts(settings, box, HostBudget(database, settings.host_requests))
+        background = RepositoryCheckouts(settings, box, HostBudget(database, settings.host_requests, yields=True))
+        prober = Prober(database, clock, checkouts.check_readable)
         self.host_client = _host_client(settings, database)
-        self._drawings = Drawings(database, broker, signer, settings.public_address)
+        self._renderer = PictureRenderer(database, broker, signer, settings.public_address)
         host = RestHost(self.host_client, box, settings.git_host_apis)
         runners: Mapping[str, Runner] = {
-            Action.SYNC.value: _sync_runner(settings, database, prober, clock, checkouts, unhurried),
-            Action.PR.value: _pull_request_runner(settings, database, clock, checkouts, host, self._drawings),
+            Action.SYNC.value: _sync_runner(settings, database, prober, clock, checkouts, background),
+            Action.PR.value: _pull_request_runner(settings, database, clock, checkouts, host, self._renderer),
             Action.EXPORT.value: _export_runner(settings, database, checkouts),
         }
         queue = broker.topology.work
         self._consumer = JobConsumer(database, broker, self._relay, runners, clock, queue=queue, slots=settings.job_slots, lease=lease)
         self._dead_letters = DeadLetters(database, broker, self._relay, signer, clock)
-        self._probes = RpcServer(broker, broker.topology.probe, prober.answer, signer, prefetch=_PROBE_SLOTS)
+        self._probes = RpcServer(broker, broker.topology.probe, prober.handle, signer, prefetch=_PROBE_SLOTS)
         planner, files = _planner(settings, database, clock, checkouts), _file_calls(settings, database, clock, checkouts)
         calls = RepositoryCalls(database, checkouts, CommitAuthors(host), planner, files)
-        self._calls = RpcServer(broker, broker.topology.repositories, calls.answer, signer, prefetch=CALLS_IN_HAND)
+        self._calls = RpcServer(broker, broker.topology.repositories, calls.handle, signer, prefetch=CALLS_IN_HAND)
         self._rescuer = Rescuer(database, self._relay, clock, attempts=settings.job_attempts, stale=_STALE)
-        by_itself = Prober(database, clock, unhurried.look)
-        judged_by = rules(_admission(settings), settings.repository_file_bytes, settings.folder_depth)
+        by_itself = Prober(database, clock, background.check_readable)
+        judged_by = rules_fingerprint(_admission(settings), settings.repository_file_bytes, settings.folder_depth)
         self._scheduler = (
-            Scheduler(database, self._relay, by_itself, clock, unhurried.head, rules=judged_by) if settings.scheduling else None
+            Scheduler(database, self._relay, by_itself, clock, background.head, rules=judged_by) if settings.scheduling else None
         )
         cleaner = Cleaner(
             database,
@@ -109,21 +109,21 @@ class JobsWorker:
             changes=timedelta(seconds=settings.change_seconds),
             trash=timedelta(days=settings.trash_days),
         )
-        public = called_at(settings.public_url, AllowedHosts.of(settings.allowed_hosts))
+        public = webhook_base_url(settings.public_url, AllowedHosts.of(settings.allowed_hosts))
         self.hooks = Hooks(database, host, box, public)
         self._chores = [
             Chore("hook_removals", self.hooks.remove, seconds=_HOOK_SECONDS),
             Chore("rescuer", self._rescuer.rescue, seconds=lease.total_seconds() / 3),
             Chore("cleaner", cleaner.clean, seconds=_CLEAN_SECONDS),
             Chore("tidier", Tidier(database, checkouts.mirrors).tidy, seconds=_TIDY_SECONDS),
-            *([Chore("hooks", self.hooks.keep, seconds=_HOOK_SECONDS)] if settings.scheduling else []),
+            *([Chore("hooks", self.hooks.refresh, seconds=_HOOK_SECONDS)] if settings.scheduling else []),
         ]
 
     async def start(self) -> None:
         self._relay.start()
         await self._probes.start()
         await self._calls.start()
-        await self._drawings.start()
+        await self._renderer.start()
         await self._consumer.start()
         await self._dead_letters.start()
         for chore in self._chores:
@@ -143,23 +143,25 @@ class JobsWorker:
             await chore.stop()
         parts = (self._dead_letters, self._consumer, self._probes, self._calls)
         await asyncio.gather(*(part.stop(drain=self._drain) for part in parts))
-        await self._drawings.stop()
+        await self._renderer.stop()
         await self.host_client.close()
         await self._relay.stop()
 
 
-def _file_calls(settings: Settings, database: Database, clock: Clock, checkouts: Checkouts) -> FileCalls:
+def _file_calls(settings: Settings, database: Database, clock: Clock, checkouts: RepositoryCheckouts) -> FileCalls:
     def open_objects(repository: Repository, edition: int, actor: str, message: str) -> StoredResources:
-        rules = settings.quota_rules
-        return StoredResources(database, clock, rules, repository=repository, edition=edition, actor=actor or ACTOR, message=message)
+        rules_fingerprint = settings.quota_rules
+        return StoredResources(
+            database, clock, rules_fingerprint, repository=repository, edition=edition, actor=actor or ACTOR, message=message
+        )
 
-    opening = Opening(open_objects, partial(_open_means, settings))
-    return FileCalls(database, clock, checkouts, opening)
+    factories = AdapterFactories(open_objects, partial(_open_tools, settings))
+    return FileCalls(database, clock, checkouts, factories)
 
 
-def _planner(settings: Settings, database: Database, clock: Clock, checkouts: Checkouts) -> Planner:
-    open_stored, open_means = _opening_stored(settings, database, clock), partial(_open_means, settings)
-    return Planner(database, checkouts=checkouts, commits=checkouts, open_stored=open_stored, open_means=open_means)
+def _planner(settings: Settings, database: Database, clock: Clock, checkouts: RepositoryCheckouts) -> Planner:
+    open_stored, open_tools = _opening_stored(settings, database, clock), partial(_open_tools, settings)
+    return Planner(database, checkouts=checkouts, commits=checkouts, open_stored=open_stored, open_tools=open_tools)
 
 
 def _opening_stored(settings: Settings, database: Database, clock: Clock) -> Callable[[Repository], StoredResources]:
@@ -168,9 +170,9 @@ def _opening_stored(settings: Settings, database: Database, clock: Clock) -> Cal
 
 
 @contextmanager
-def _open_means(settings: Settings) -> Iterator[Means]:
+def _open_tools(settings: Settings) -> Iterator[SyncTools]:
     with FileSpool() as spool:
-        yield Means(spool, _admission(settings), settings.repository_file_bytes, settings.folder_depth)
+        yield SyncTools(spool, _admission(settings), settings.repository_file_bytes, settings.folder_depth)
 
 
 def _admission(settings: Settings) -> AdmissionSettings:
@@ -178,16 +180,16 @@ def _admission(settings: Settings) -> AdmissionSettings:
 
 
 def _sync_runner(
-    settings: Settings, database: Database, prober: Prober, clock: Clock, checkouts: Checkouts, unhurried: Checkouts
+    settings: Settings, database: Database, prober: Prober, clock: Clock, checkouts: RepositoryCheckouts, background: RepositoryCheckouts
 ) -> SyncRunner:
     async def open_checkout(job: StoredJob, repository: Repository) -> Checkout | None:
         """What nobody asked for leaves a share of what hosts may be asked to others."""
-        return await (unhurried if jobs.is_scheduled(job) else checkouts).open(repository)
+        return await (background if jobs.is_scheduled(job) else checkouts).open(repository)
 
     def open_resources(job: StoredJob, execution: Execution, repository: Repository, edition: int) -> StoredResources:
-        rules = settings.quota_rules
+        rules_fingerprint = settings.quota_rules
         attempt = Attempt(job.uid, execution.owner)
-        return StoredResources(database, clock, rules, repository=repository, edition=edition, attempt=attempt)
+        return StoredResources(database, clock, rules_fingerprint, repository=repository, edition=edition, attempt=attempt)
 
     return SyncRunner(
         database,
@@ -196,7 +198,7 @@ def _sync_runner(
         open_checkout=open_checkout,
         commits=checkouts,
         open_resources=open_resources,
-        open_means=partial(_open_means, settings),
+        open_tools=partial(_open_tools, settings),
         most_entries=settings.repository_files,
     )
 
@@ -208,20 +210,20 @@ def _host_client(settings: Settings, database: Database) -> HostClient:
 
 
 def _pull_request_runner(
-    settings: Settings, database: Database, clock: Clock, checkouts: Checkouts, host: RestHost, drawings: Drawings
+    settings: Settings, database: Database, clock: Clock, checkouts: RepositoryCheckouts, host: RestHost, renderer: PictureRenderer
 ) -> PullRequestRunner:
     return PullRequestRunner(
         database,
         host=host,
         proposals=checkouts,
         open_stored=_opening_stored(settings, database, clock),
-        open_means=partial(_open_means, settings),
-        artist=drawings,
+        open_tools=partial(_open_tools, settings),
+        renderer=renderer,
         address=settings.public_address,
     )
 
 
-def _export_runner(settings: Settings, database: Database, checkouts: Checkouts) -> ExportRunner:
+def _export_runner(settings: Settings, database: Database, checkouts: RepositoryCheckouts) -> ExportRunner:
     def open_exports(job: StoredJob, execution: Execution, repository: Repository) -> StoredExports:
         return StoredExports(database, repository, Attempt(job.uid, execution.owner))
 

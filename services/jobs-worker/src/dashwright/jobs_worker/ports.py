@@ -6,22 +6,22 @@ from typing import Protocol
 
 from dashwright.common.errors import Conflict, SourceFailed
 from dashwright.common.jobs.progress import JobProgress
-from dashwright.jobs_worker.domain.export import Exportable, Handed, Version
-from dashwright.jobs_worker.domain.hosting import ChangedFile, Hook, Judgement, PullRequest, WantedHook
+from dashwright.jobs_worker.domain.export import ExportItem, Handover, Version
+from dashwright.jobs_worker.domain.hosting import ChangedFile, CommitStatus, Hook, HookSpec, PullRequest
 from dashwright.jobs_worker.domain.objects import (
     Change,
-    CommitBy,
     Difference,
     Document,
     Draft,
     Edit,
     Entry,
     File,
+    GitIdentity,
     Key,
     LastChange,
-    Managed,
+    ManagedObject,
     Owner,
-    Quarantined,
+    QuarantinedFile,
     Repository,
     Snapshot,
     Write,
@@ -51,14 +51,14 @@ class Checkout(Protocol):
         """
         ...
 
-    async def changed(self, since: str, besides: Collection[str] = ()) -> Difference | None:
-        """Where it differs from an earlier commit, and the paths ``besides`` as if they did.
+    async def difference_since(self, since: str, also: Collection[str] = ()) -> Difference | None:
+        """Where it differs from an earlier commit, and the paths ``also`` as if they did.
 
         None where that cannot be told, and everything must be looked at.
         """
         ...
 
-    def reading(self) -> Callable[[str], File]:
+    def open_reader(self) -> Callable[[str], File]:
         """Answers a function that reads files by path, one after the other, in the thread that asked for it.
 
         Each file comes with the checksum of what was read. An error with a status below 500 is a fault of that file alone.
@@ -69,7 +69,7 @@ class Checkout(Protocol):
 class SizedCheckout(Checkout, Protocol):
     """One that is listed for people, too."""
 
-    async def sized(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+    async def with_sizes(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """Entries of its own, each file that can be read with its size: a sync asks for none, and looking them up takes time."""
         ...
 
@@ -89,7 +89,7 @@ class Checkouts(Protocol):
         ...
 
     async def commit(
-        self, repository: Repository, base: str, ref: str, edits: Sequence[Edit], by: CommitBy, message: str, at: datetime | None = None
+        self, repository: Repository, base: str, ref: str, edits: Sequence[Edit], by: GitIdentity, message: str, at: datetime | None = None
     ) -> Checkout:
         """All edits in one commit on top of ``base`` (empty: the first of an empty repository), and the state after them.
 
@@ -102,7 +102,9 @@ class Checkouts(Protocol):
         """
         ...
 
-    async def made(self, repository: Repository, ref: str, by: CommitBy, at: datetime) -> Sequence[tuple[Checkout | None, Checkout]]:
+    async def commits_by(
+        self, repository: Repository, ref: str, by: GitIdentity, at: datetime
+    ) -> Sequence[tuple[Checkout | None, Checkout]]:
         """The newest commits of a branch that are ``by`` somebody and of the second ``at``, each as the states before and after it.
 
         There is no state before the first commit of all. Empty for a folder and for a branch that is not there.
@@ -111,7 +113,7 @@ class Checkouts(Protocol):
         """
         ...
 
-    async def send(self, repository: Repository, base: str, ref: str, drafts: Sequence[Draft]) -> Checkout:
+    async def push(self, repository: Repository, base: str, ref: str, drafts: Sequence[Draft]) -> Checkout:
         """As ``commit``, with a commit for each draft, all sent at once. The caller has checked the paths and bounded the bytes.
 
         The edits of a draft are iterated in a thread, perhaps more than once. For a folder all of them are in memory together.
@@ -122,19 +124,19 @@ class Checkouts(Protocol):
 class Revisions(Protocol):
     """The commits of repositories on git hosts that were synced before."""
 
-    async def synced(self, repository: Repository, commit: str) -> Checkout:
+    async def at_synced(self, repository: Repository, commit: str) -> Checkout:
         """One of them, also where no branch leads to it any more. Raises NotFound where it is lost, BadRequest of a folder."""
         ...
 
-    async def keep_synced(self, repository: Repository, commits: Sequence[str]) -> None:
-        """What ``synced`` is to find later."""
+    async def keep_only_synced(self, repository: Repository, commits: Sequence[str]) -> None:
+        """What ``at_synced`` is to find later."""
         ...
 
 
-class Proposals(Protocol):
+class PullRequestCheckouts(Protocol):
     """What pull requests propose."""
 
-    async def proposed(self, repository: Repository, number: int) -> Checkout:
+    async def at_pull_request(self, repository: Repository, number: int) -> Checkout:
         """The files as the newest commit of a pull request has them, which may come from a fork: they are only read.
 
         Raises NotFound where the git host has no such commit, BadRequest of a folder, and what its host answers.
@@ -142,10 +144,10 @@ class Proposals(Protocol):
         ...
 
 
-class Artist(Protocol):
+class Renderer(Protocol):
     """Who draws dashboards."""
 
-    async def drawn(self, repository: Repository, spec: bytes) -> str:
+    async def render(self, repository: Repository, spec: bytes) -> str:
         """The address of a picture that everybody who has it can see. Its queries ask the data sources of the repository's organization.
 
         Raises whatever keeps it from being drawn: DeadlineExceeded, Unavailable, TooLarge, BadRequest.
@@ -156,7 +158,7 @@ class Artist(Protocol):
 class Copies(Protocol):
     """The copies of repositories that a worker keeps."""
 
-    async def keep(self, uids: Sequence[str]) -> int:
+    async def keep_only(self, uids: Sequence[str]) -> int:
         """Drops those of all other repositories; answers how many."""
         ...
 
@@ -178,22 +180,22 @@ class Host(Protocol):
         """The first 1,000 of a pull request."""
         ...
 
-    async def comment(self, repository: Repository, number: int, text: str, *, is_worth_saying: bool = True) -> str:
+    async def comment(self, repository: Repository, number: int, text: str, *, may_create: bool = True) -> str:
         """Says it under a pull request, in place of what was said there of this repository before. Answers where it can be read.
 
-        What is not ``is_worth_saying`` only takes the place of what was said; where nothing was, the answer is empty.
+        What is not ``may_create`` only takes the place of what was said; where nothing was, the answer is empty.
         """
         ...
 
-    async def judge(self, repository: Repository, judgement: Judgement) -> None:
+    async def set_commit_status(self, repository: Repository, status: CommitStatus) -> None:
         """Puts a status on a commit, in place of the one that this repository put there before."""
         ...
 
     async def hooks(self, repository: Repository) -> Sequence[Hook]: ...
 
-    async def make_hook(self, repository: Repository, wanted: WantedHook) -> Hook: ...
+    async def make_hook(self, repository: Repository, wanted: HookSpec) -> Hook: ...
 
-    async def change_hook(self, repository: Repository, number: int, wanted: WantedHook) -> Hook: ...
+    async def change_hook(self, repository: Repository, number: int, wanted: HookSpec) -> Hook: ...
 
     async def remove_hook(self, repository: Repository, number: int) -> None: ...
 
@@ -201,11 +203,11 @@ class Host(Protocol):
 class Resources(Protocol):
     """The stored objects of a namespace."""
 
-    async def managed(self, namespace: str, repository: str) -> Sequence[Managed]:
+    async def managed(self, namespace: str, repository: str) -> Sequence[ManagedObject]:
         """Everything the repository owns."""
         ...
 
-    async def managed_at(self, namespace: str, repository: str, paths: Collection[str], keys: Collection[Key]) -> Sequence[Managed]:
+    async def managed_at(self, namespace: str, repository: str, paths: Collection[str], keys: Collection[Key]) -> Sequence[ManagedObject]:
         """What the repository owns that came from one of the paths or is one of the keys."""
         ...
 
@@ -213,7 +215,7 @@ class Resources(Protocol):
         """Who owns those of the objects that exist; an object nobody manages has an Owner without kind."""
         ...
 
-    async def quarantined(self) -> Sequence[Quarantined]:
+    async def quarantined(self) -> Sequence[QuarantinedFile]:
         """The files of the repository that could not go in so far."""
         ...
 
@@ -234,11 +236,11 @@ class Resources(Protocol):
 class Objects(Resources, Protocol):
     """The stored objects of a namespace, which can also be looked at one by one. An object is told as JSON, as its version shows it."""
 
-    async def shown(self, namespace: str, key: Key, version: str) -> bytes | None:
+    async def get_json(self, namespace: str, key: Key, version: str) -> bytes | None:
         """None where there is no such object."""
         ...
 
-    async def tried(self, namespace: str, write: Write) -> bytes:
+    async def dry_run(self, namespace: str, write: Write) -> bytes:
         """The object as it would be stored; nothing is. Raises Forbidden where a quota is reached."""
         ...
 
@@ -250,7 +252,7 @@ class StoredObjects(Resources, Protocol):
         """Those of the objects that exist."""
         ...
 
-    async def refusal(self, namespace: str, *, created: int, removed: int) -> str:
+    async def quota_refusal(self, namespace: str, *, created: int, removed: int) -> str:
         """Why so many dashboards may not be made, or empty."""
         ...
 
@@ -258,23 +260,23 @@ class StoredObjects(Resources, Protocol):
 class Exports(Protocol):
     """What of a namespace can be exported into one of its repositories, for one attempt at a job. Raises LeaseLost where that has ended."""
 
-    async def folders(self, limit: int) -> Sequence[Exportable]:
+    async def folders(self, limit: int) -> Sequence[ExportItem]:
         """All folders, the oldest first, ``limit`` at most."""
         ...
 
-    async def dashboards(self, within: Sequence[str] | None, limit: int) -> Sequence[Exportable]:
+    async def dashboards(self, within: Sequence[str] | None, limit: int) -> Sequence[ExportItem]:
         """Those that nobody manages, in some folders (None: anywhere), the oldest first, ``limit`` at most."""
         ...
 
-    async def versions(self, items: Sequence[Exportable], *, older: bool) -> Sequence[Version]:
+    async def versions(self, items: Sequence[ExportItem], *, older: bool) -> Sequence[Version]:
         """Their bodies as they were, with ``older`` those of the generations before, too, oldest first. None of what is gone for good."""
         ...
 
-    async def hold(self) -> None:
+    async def check_lease(self) -> None:
         """To be asked right before anything is done that others see."""
         ...
 
-    async def hand_over(self, levels: Sequence[Sequence[Handed]]) -> None:
+    async def hand_over(self, levels: Sequence[Sequence[Handover]]) -> None:
         """Makes the repository the manager of all that still is as it was exported, in one transaction.
 
         Of each level only what lies in a folder of one before that could be handed over, or at the root.

@@ -13,7 +13,7 @@ from dashwright.common.errors import BadRequest, DashwrightError, Invalid
 from dashwright.common.jobs import paths
 from dashwright.common.models.values import LintSeverity
 from dashwright.common.yaml import read_yaml
-from dashwright.jobs_worker.domain.file_forms import LARGEST_FILE, check_size, is_classic, is_resource, text_of, wrapped
+from dashwright.jobs_worker.domain.file_forms import LARGEST_FILE, check_size, decode_text, is_classic, is_resource, unwrap_dashboard
 from dashwright.jobs_worker.domain.lint.finding import Waivers
 from dashwright.jobs_worker.domain.lint.issue import FILE, Issue, fault_of_config
 from dashwright.jobs_worker.domain.lint.linter import RULES, lint
@@ -125,13 +125,13 @@ def _below(directory: Path) -> Iterator[Path]:
 def _spec(path: Path) -> tuple[str, dict[str, Any]] | None:
     try:
         check_size(path.stat().st_size, LARGEST_FILE)
-        text = text_of(path.read_bytes())
+        text = decode_text(path.read_bytes())
         tree = read_json(text) if path.suffix == ".json" else read_yaml(text)
     except DashwrightError as fault:
         raise Invalid(f"{path}: {fault.message}") from fault
     if is_classic(tree):
         return "", dict(tree)
-    if (inner := wrapped(tree)) is not None:
+    if (inner := unwrap_dashboard(tree)) is not None:
         return "/dashboard", inner
     if is_resource(tree) and tree.get("kind") == "Dashboard" and isinstance(tree.get("spec"), dict):
         return "/spec", dict(tree["spec"])

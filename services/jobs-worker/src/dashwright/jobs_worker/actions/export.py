@@ -18,10 +18,10 @@ from dashwright.common.jobs.progress import Effect, JobProgress, Result
 from dashwright.common.jobs.selection import Selection
 from dashwright.common.jobs.workflows import check_export, hands_over, prefix_of
 from dashwright.common.models.provisioning import ExportJobOptions, RepositoryType
-from dashwright.jobs_worker.domain.export import Directories, Exportable, Handed, Version, fault_of, file_names, may_replace, place
+from dashwright.jobs_worker.domain.export import Directories, ExportItem, Handover, Version, fault_of, file_names, may_replace, place
 from dashwright.jobs_worker.domain.file_forms import check_size
 from dashwright.jobs_worker.domain.files.rules import ref_of
-from dashwright.jobs_worker.domain.objects import CommitBy, Draft, Edit, Entry, File, Key, Repository
+from dashwright.jobs_worker.domain.objects import Draft, Edit, Entry, File, GitIdentity, Key, Repository
 from dashwright.jobs_worker.ports import Checkout, Checkouts, CopyDamaged, Exports, ProgressReporter, Spool
 
 MESSAGE: Final = "Exported from Dashwright"
@@ -42,7 +42,7 @@ class ExportJob:
 
     repository: Repository
     options: ExportJobOptions
-    by: CommitBy
+    by: GitIdentity
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +56,24 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class _Spooled:
+class _SpooledVersion:
     """A version of a file that waits in the spool."""
 
     ticket: int
-    by: CommitBy
+    by: GitIdentity
     at: datetime
     message: str
 
 
 @dataclass(slots=True)
-class _Gathered:
+class _ExportSet:
     """Everything to be exported; ``versions`` by uid, the newest last. ``fault_at`` says why no file can be at a path."""
 
     directories: Directories
-    folders: Sequence[Exportable]
+    folders: Sequence[ExportItem]
     fault_at: Callable[[str], str]
-    files: list[Exportable] = field(default_factory=list)
-    versions: dict[str, list[_Spooled]] = field(default_factory=dict)
+    files: list[ExportItem] = field(default_factory=list)
+    versions: dict[str, list[_SpooledVersion]] = field(default_factory=dict)
     faults: list[Result] = field(default_factory=list)
     size: int = 0
 
@@ -83,12 +83,12 @@ class _FileWrite:
     """``versions`` are those that git does not have yet; ``replaces`` as in an Edit."""
 
     path: str
-    versions: Sequence[_Spooled]
+    versions: Sequence[_SpooledVersion]
     replaces: str | None
 
 
 @dataclass(slots=True)
-class _Settled:
+class _ExportPlan:
     """What becomes of one state of the repository. ``places`` are the files of dashboards, written or there already, by uid."""
 
     results: list[Result] = field(default_factory=list)
@@ -110,25 +110,25 @@ async def export(
     ref = ref_of(spec, job.options.branch or "")
     progress = JobProgress(message=verdicts.EXPORT_STARTED)
     await reporter.report(progress)
-    gathered = await _gather(job, exports, reporter, spool, bounds, progress)
-    made, settled = await _write(job, ref, gathered, exports, checkouts, reporter, spool, progress)
+    export_set = await _collect(job, exports, reporter, spool, bounds, progress)
+    made, plan = await _write(job, ref, export_set, exports, checkouts, reporter, spool, progress)
     if made is not None and hands_over(spec, job.options):
         progress.message = verdicts.EXPORT_HANDING_OVER
         await reporter.report(progress)
-        levels = _handed(gathered, settled, await made.entries())
+        levels = _handovers(export_set, plan, await made.entries())
         if any(levels):
             await exports.hand_over(levels)
     progress.underway = 0
-    for result in (*gathered.faults, *settled.results):
+    for result in (*export_set.faults, *plan.results):
         progress.record(result)
-    if not settled.writes and not settled.keeps:
+    if not plan.writes and not plan.keeps:
         progress.final_message = verdicts.NOTHING_TO_EXPORT
     return progress
 
 
-async def _gather(
+async def _collect(
     job: ExportJob, exports: Exports, reporter: ProgressReporter, spool: Spool, bounds: Bounds, progress: JobProgress
-) -> _Gathered:
+) -> _ExportSet:
     options = job.options
     folders = await exports.folders(bounds.most_files + 1)
     if len(folders) > bounds.most_files:
@@ -143,64 +143,64 @@ async def _gather(
             f"more than {bounds.most_files} files and directories: export folder by folder, or raise DASHWRIGHT_REPOSITORY_FILES"
         )
     exported = [item for item in folders if item.key.name in within and not item.is_managed]
-    gathered = _Gathered(
+    export_set = _ExportSet(
         directories, exported, partial(fault_of, deepest=bounds.deepest_folder, selection=Selection.of_repository(job.repository.spec))
     )
-    progress.total = len(items) + len(gathered.folders)
+    progress.total = len(items) + len(export_set.folders)
     most_bytes = MOST_BYTES_OF_FOLDER if job.repository.spec.type is RepositoryType.LOCAL else bounds.most_bytes
     for some in _portions(items, _HISTORIES_AT_ONCE if options.history else _AT_ONCE):
         versions = await exports.versions(some, older=bool(options.history))
-        await asyncio.to_thread(_spool, gathered, some, versions, spool, bounds.largest_file, with_name=options.identifier)
-        if gathered.size > most_bytes:
+        await asyncio.to_thread(_spool, export_set, some, versions, spool, bounds.largest_file, with_name=options.identifier)
+        if export_set.size > most_bytes:
             raise TooLarge(f"more than {most_bytes} bytes: export folder by folder, or without history")
-        if options.history and sum(map(len, gathered.versions.values())) > MOST_COMMITS:
+        if options.history and sum(map(len, export_set.versions.values())) > MOST_COMMITS:
             raise TooLarge(f"more than {MOST_COMMITS} versions: export folder by folder, or without history")
         progress.underway += len(some)
         await reporter.report(progress)
-    return gathered
+    return export_set
 
 
-def _portions(items: Sequence[Exportable], size: int) -> Iterator[Sequence[Exportable]]:
+def _portions(items: Sequence[ExportItem], size: int) -> Iterator[Sequence[ExportItem]]:
     return (items[first : first + size] for first in range(0, len(items), size))
 
 
 def _spool(
-    gathered: _Gathered, items: Sequence[Exportable], versions: Iterable[Version], spool: Spool, largest: int, *, with_name: bool
+    export_set: _ExportSet, items: Sequence[ExportItem], versions: Iterable[Version], spool: Spool, largest: int, *, with_name: bool
 ) -> None:
     kept: defaultdict[str, list[Version]] = defaultdict(list)
     for version in versions:
         kept[version.uid].append(version)
     for item in items:
-        directory = gathered.directories.path(item.folder)
+        directory = export_set.directories.path(item.folder)
         if directory is None:
-            gathered.faults.append(_error(item.key, f"{item.key.name}.json", f"folder {item.folder} NOT found in tree"))
+            export_set.faults.append(_error(item.key, f"{item.key.name}.json", f"folder {item.folder} NOT found in tree"))
             continue
-        spooled: list[_Spooled] = []
+        spooled: list[_SpooledVersion] = []
         for version in kept[item.uid]:
             try:
                 body = version.content(item.key.name if with_name else "", largest=largest)
                 check_size(len(body), largest)
             except DashwrightError as fault:
                 if version.generation == item.generation:
-                    gathered.faults.append(_error(item.key, next(file_names(item, directory)), fault.message))
+                    export_set.faults.append(_error(item.key, next(file_names(item, directory)), fault.message))
                 continue
-            gathered.size += len(body)
-            spooled.append(_Spooled(spool.put(body), version.by, version.at, version.told()))
+            export_set.size += len(body)
+            spooled.append(_SpooledVersion(spool.put(body), version.by, version.at, version.commit_message()))
         if kept[item.uid] and kept[item.uid][-1].generation == item.generation and spooled:
-            gathered.files.append(item)
-            gathered.versions[item.uid] = spooled
+            export_set.files.append(item)
+            export_set.versions[item.uid] = spooled
 
 
 async def _write(
     job: ExportJob,
     ref: str,
-    gathered: _Gathered,
+    export_set: _ExportSet,
     exports: Exports,
     checkouts: Checkouts,
     reporter: ProgressReporter,
     spool: Spool,
     progress: JobProgress,
-) -> tuple[Checkout | None, _Settled]:
+) -> tuple[Checkout | None, _ExportPlan]:
     """The state of the branch after it, and what was settled; begun anew where somebody else wrote it meanwhile."""
     progress.message = verdicts.EXPORT_WRITING
     for attempt in range(_ATTEMPTS):
@@ -209,14 +209,14 @@ async def _write(
             if base is None and ref:
                 raise BadRequest("the repository has no commits yet: its own branch is the first to be written, export there")
             entries = {entry.path: entry for entry in await base.entries()} if base is not None else {}
-            before = _Before(entries, base.reading() if base is not None else None)
-            settled = await asyncio.to_thread(_settle, gathered, before, spool)
+            before = _BranchFiles(entries, base.open_reader() if base is not None else None)
+            plan = await asyncio.to_thread(_plan_files, export_set, before, spool)
             await reporter.report(progress)
-            if not settled.writes and not settled.keeps:
-                return base, settled
-            drafts = _drafts(job, settled, spool)
-            await exports.hold()
-            return await checkouts.send(job.repository, base.commit if base is not None else "", ref, drafts), settled
+            if not plan.writes and not plan.keeps:
+                return base, plan
+            drafts = _drafts(job, plan, spool)
+            await exports.check_lease()
+            return await checkouts.push(job.repository, base.commit if base is not None else "", ref, drafts), plan
         except (Conflict, CopyDamaged):
             if attempt == _ATTEMPTS - 1:
                 raise
@@ -234,7 +234,7 @@ async def _base(checkouts: Checkouts, repository: Repository, ref: str) -> Check
 
 
 @dataclass(slots=True)
-class _Before:
+class _BranchFiles:
     """The files that are there before; ``read`` None where there is none at all."""
 
     entries: Mapping[str, Entry]
@@ -269,49 +269,49 @@ class _Before:
         return path.rstrip("/") in self.entries or (path in self.entries and bool(self.entries[path].fault))
 
 
-def _settle(gathered: _Gathered, before: _Before, spool: Spool) -> _Settled:
-    settled = _Settled()
+def _plan_files(export_set: _ExportSet, before: _BranchFiles, spool: Spool) -> _ExportPlan:
+    plan = _ExportPlan()
     taken: set[str] = set()
-    for item in gathered.files:
-        directory = gathered.directories.path(item.folder) or ""
-        versions = gathered.versions[item.uid]
+    for item in export_set.files:
+        directory = export_set.directories.path(item.folder) or ""
+        versions = export_set.versions[item.uid]
         is_free = partial(before.is_free, name=item.key.name, body=spool.get(versions[-1].ticket))
         try:
-            path = place(item, directory, taken, is_free, gathered.fault_at)
+            path = place(item, directory, taken, is_free, export_set.fault_at)
         except BadRequest as fault:
-            settled.results.append(_error(item.key, next(file_names(item, directory)), fault.message))
+            plan.results.append(_error(item.key, next(file_names(item, directory)), fault.message))
             continue
-        settled.places[item.uid] = path
+        plan.places[item.uid] = path
         found = before.file(path)
         missing = versions if found is None else _missing(versions, found.body, spool)
         if missing:
-            settled.writes.append(_FileWrite(path, missing, found.checksum if found else None))
+            plan.writes.append(_FileWrite(path, missing, found.checksum if found else None))
         effect = Effect.CREATE if found is None else Effect.UPDATE if missing else Effect.NOOP
-        settled.results.append(Result(effect, item.key.group, item.key.resource, path, item.key.name))
-    _settle_folders(gathered, before, settled)
-    return settled
+        plan.results.append(Result(effect, item.key.group, item.key.resource, path, item.key.name))
+    _plan_folders(export_set, before, plan)
+    return plan
 
 
-def _missing(versions: Sequence[_Spooled], body: bytes, spool: Spool) -> Sequence[_Spooled]:
+def _missing(versions: Sequence[_SpooledVersion], body: bytes, spool: Spool) -> Sequence[_SpooledVersion]:
     """Those after the one that is there."""
     known = next((index for index in reversed(range(len(versions))) if spool.get(versions[index].ticket) == body), -1)
     return versions[known + 1 :]
 
 
-def _settle_folders(gathered: _Gathered, before: _Before, settled: _Settled) -> None:
+def _plan_folders(export_set: _ExportSet, before: _BranchFiles, plan: _ExportPlan) -> None:
     """A folder without anything in it is kept by a file, as everywhere in git."""
-    reached = {directory for path in settled.places.values() for directory in paths.directories(path)}
-    for item in sorted(gathered.folders, key=lambda item: -gathered.directories.depth(item.key.name)):
-        directory = gathered.directories.path(item.key.name) or ""
-        fault = gathered.fault_at(f"{directory}x.json") or ("other files are in its place" if before.is_blocked(f"{directory}x") else "")
+    reached = {directory for path in plan.places.values() for directory in paths.directories(path)}
+    for item in sorted(export_set.folders, key=lambda item: -export_set.directories.depth(item.key.name)):
+        directory = export_set.directories.path(item.key.name) or ""
+        fault = export_set.fault_at(f"{directory}x.json") or ("other files are in its place" if before.is_blocked(f"{directory}x") else "")
         if fault:
-            settled.results.append(_error(item.key, directory, fault))
+            plan.results.append(_error(item.key, directory, fault))
             continue
         if directory not in before.entries and directory not in reached:
-            settled.keeps.append(f"{directory}{paths.KEEP}")
+            plan.keeps.append(f"{directory}{paths.KEEP}")
             reached.update(paths.directories(directory))
         effect = Effect.NOOP if directory in before.entries else Effect.CREATE
-        settled.results.append(Result(effect, item.key.group, item.key.resource, directory, item.key.name))
+        plan.results.append(Result(effect, item.key.group, item.key.resource, directory, item.key.name))
 
 
 def _error(key: Key, path: str, reason: str) -> Result:
@@ -319,7 +319,7 @@ def _error(key: Key, path: str, reason: str) -> Result:
 
 
 @dataclass(frozen=True, slots=True)
-class _Edits:
+class _SpooledEdits:
     """Read from the spool one by one, each time anew. No ticket is an empty file."""
 
     files: Sequence[tuple[str, int | None, str | None]]
@@ -330,29 +330,31 @@ class _Edits:
             yield Edit(path, b"" if ticket is None else self.spool.get(ticket), replaces)
 
 
-def _drafts(job: ExportJob, settled: _Settled, spool: Spool) -> Sequence[Draft]:
-    keeps: list[tuple[str, int | None, str | None]] = [(path, None, None) for path in settled.keeps]
+def _drafts(job: ExportJob, plan: _ExportPlan, spool: Spool) -> Sequence[Draft]:
+    keeps: list[tuple[str, int | None, str | None]] = [(path, None, None) for path in plan.keeps]
     if not job.options.history:
-        newest = [(write.path, write.versions[-1].ticket, write.replaces) for write in settled.writes]
-        return [Draft(_Edits([*newest, *keeps], spool), job.by, MESSAGE)]
-    dated = [(version, write.path) for write in settled.writes for version in write.versions]
+        newest = [(write.path, write.versions[-1].ticket, write.replaces) for write in plan.writes]
+        return [Draft(_SpooledEdits([*newest, *keeps], spool), job.by, MESSAGE)]
+    dated = [(version, write.path) for write in plan.writes for version in write.versions]
     dated.sort(key=lambda pair: pair[0].at)
-    drafts = [Draft(_Edits([(path, version.ticket, None)], spool), version.by, version.message, version.at) for version, path in dated]
-    return [*drafts, Draft(_Edits(keeps, spool), job.by, MESSAGE)] if keeps else drafts
+    drafts = [
+        Draft(_SpooledEdits([(path, version.ticket, None)], spool), version.by, version.message, version.at) for version, path in dated
+    ]
+    return [*drafts, Draft(_SpooledEdits(keeps, spool), job.by, MESSAGE)] if keeps else drafts
 
 
-def _handed(gathered: _Gathered, settled: _Settled, entries: Iterable[Entry]) -> Sequence[Sequence[Handed]]:
+def _handovers(export_set: _ExportSet, plan: _ExportPlan, entries: Iterable[Entry]) -> Sequence[Sequence[Handover]]:
     """Folders level by level, then dashboards: as far as they are in the repository."""
     found = {entry.path: entry.checksum for entry in entries}
-    levels: defaultdict[int, list[Handed]] = defaultdict(list)
-    for item in gathered.folders:
-        directory = gathered.directories.path(item.key.name) or ""
+    levels: defaultdict[int, list[Handover]] = defaultdict(list)
+    for item in export_set.folders:
+        directory = export_set.directories.path(item.key.name) or ""
         if directory in found:
-            handed = Handed(item.key, item.uid, item.generation, item.folder, directory.rstrip("/"))
-            levels[gathered.directories.depth(item.key.name)].append(handed)
+            handed = Handover(item.key, item.uid, item.generation, item.folder, directory.rstrip("/"))
+            levels[export_set.directories.depth(item.key.name)].append(handed)
     dashboards = [
-        Handed(item.key, item.uid, item.generation, item.folder, path, found[path])
-        for item in gathered.files
-        if (path := settled.places.get(item.uid, "")) in found
+        Handover(item.key, item.uid, item.generation, item.folder, path, found[path])
+        for item in export_set.files
+        if (path := plan.places.get(item.uid, "")) in found
     ]
     return [*(levels[depth] for depth in sorted(levels)), dashboards]

@@ -13,12 +13,12 @@ from dashwright.common.jobs.progress import JobProgress
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.models.provisioning import JobResourceSummary
 from dashwright.common.models.repository_views import PlannedAction, PlannedChange
-from dashwright.jobs_worker.actions.sync import Means, NullReporter, Planned, SyncJob, plan_sync, record_written
+from dashwright.jobs_worker.actions.sync import NullReporter, PlannedSync, SyncJob, SyncTools, plan_sync, record_written
 from dashwright.jobs_worker.domain.comparison import difference
 from dashwright.jobs_worker.domain.folders import Folders
-from dashwright.jobs_worker.domain.objects import Document, Key, Managed, Write
-from dashwright.jobs_worker.domain.plan import Plan, Prepared, write_of
-from dashwright.jobs_worker.domain.resource import unpacked
+from dashwright.jobs_worker.domain.objects import Document, Key, ManagedObject, Write
+from dashwright.jobs_worker.domain.plan import Plan, PreparedFile, write_of
+from dashwright.jobs_worker.domain.resource import unpack
 from dashwright.jobs_worker.domain.survey import Fault
 from dashwright.jobs_worker.ports import Checkout, Spool, StoredObjects
 
@@ -42,22 +42,22 @@ class Preview:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _PreviewStep:
     """``write`` makes what would be stored, of an update only: bodies wait in the spool."""
 
     told: PlannedChange
     write: Callable[[], Write] | None = None
 
 
-async def preview(job: SyncJob, checkout: Checkout, stored: StoredObjects, means: Means, *, with_items: bool = True) -> Preview:
+async def preview(job: SyncJob, checkout: Checkout, stored: StoredObjects, tools: SyncTools, *, with_items: bool = True) -> Preview:
     """Looks at everything, and without ``with_items`` only counts it. Raises what the ports raise; what fails a sync as a whole is told."""
     progress = JobProgress()
     try:
-        planned = await plan_sync(job, checkout, stored, NullReporter(), means, progress)
+        planned = await plan_sync(job, checkout, stored, NullReporter(), tools, progress)
     except Conflict as error:
         return Preview([], [], False, [error.message])
     record_written(progress, planned.plan, planned.folders)
-    steps = await asyncio.to_thread(lambda: list(islice(_steps(planned, means.spool), MOST_ITEMS if with_items else 0)))
+    steps = await asyncio.to_thread(lambda: list(islice(_steps(planned, tools.spool), MOST_ITEMS if with_items else 0)))
     await _compare(job.namespace, steps, stored)
     told = [step.told for step in steps]
     return Preview(progress.summary(), told, len(told) < _length(planned.plan), await refusals(job.namespace, planned.plan, stored))
@@ -67,33 +67,33 @@ def _length(plan: Plan) -> int:
     return len(plan.faults) + plan.changes
 
 
-def _steps(planned: Planned, spool: Spool) -> Iterator[_Step]:
+def _steps(planned: PlannedSync, spool: Spool) -> Iterator[_PreviewStep]:
     """What is refused, then everything in the order in which it would be written."""
     plan, folders = planned.plan, planned.folders
     for fault in plan.faults:
-        yield _Step(_refused(fault))
+        yield _PreviewStep(_refused_change(fault))
     for directory in plan.directories:
         folder = folders.write(directory, is_new=folders.key(directory) not in plan.existing)
-        yield _written(folder, directory, partial(folders.write, directory, is_new=False))
+        yield _write_step(folder, directory, partial(folders.write, directory, is_new=False))
     for file in plan.writes:
-        make = partial(_write, file, folders, spool, is_new=file.key not in plan.existing)
-        yield _written(make(), file.path, make)
+        make = partial(_write_of, file, folders, spool, is_new=file.key not in plan.existing)
+        yield _write_step(make(), file.path, make)
     for item in plan.removals:
-        yield _Step(_removed(item))
+        yield _PreviewStep(_removed_change(item))
 
 
-def _write(file: Prepared, folders: Folders, spool: Spool, *, is_new: bool) -> Write:
-    return write_of(file.path, file.checksum, unpacked(spool.get(file.ticket)), folders, is_new=is_new)
+def _write_of(file: PreparedFile, folders: Folders, spool: Spool, *, is_new: bool) -> Write:
+    return write_of(file.path, file.checksum, unpack(spool.get(file.ticket)), folders, is_new=is_new)
 
 
-def _refused(fault: Fault) -> PlannedChange:
+def _refused_change(fault: Fault) -> PlannedChange:
     kind = FOLDER if paths.is_directory(fault.path) else DASHBOARD
     return PlannedChange(
         action=PlannedAction.REFUSE, group=kind.group, resource=kind.plural, name=fault.name, path=fault.path, message=fault.message
     )
 
 
-def _written(write: Write, path: str, make: Callable[[], Write]) -> _Step:
+def _write_step(write: Write, path: str, make: Callable[[], Write]) -> _PreviewStep:
     told = PlannedChange(
         action=PlannedAction.CREATE if write.is_new else PlannedAction.UPDATE,
         group=write.key.group,
@@ -103,10 +103,10 @@ def _written(write: Write, path: str, make: Callable[[], Write]) -> _Step:
         title=write.extract.title,
         folder=write.folder or None,
     )
-    return _Step(told, None if write.is_new else make)
+    return _PreviewStep(told, None if write.is_new else make)
 
 
-def _removed(item: Managed) -> PlannedChange:
+def _removed_change(item: ManagedObject) -> PlannedChange:
     key = item.key
     is_directory = key.group == FOLDER.group and item.path
     return PlannedChange(
@@ -120,7 +120,7 @@ def _removed(item: Managed) -> PlannedChange:
     )
 
 
-async def _compare(namespace: str, steps: list[_Step], stored: StoredObjects) -> None:
+async def _compare(namespace: str, steps: list[_PreviewStep], stored: StoredObjects) -> None:
     """Gives the updates their diffs, as long as there is room and time for them."""
     clock = asyncio.get_running_loop().time
     room, until = MOST_DIFFERENCES, clock() + COMPARING_SECONDS
@@ -155,5 +155,5 @@ async def refusals(namespace: str, plan: Plan, stored: StoredObjects) -> list[st
     """Why nothing at all of the plan would be written."""
     created = sum(file.key not in plan.existing for file in plan.writes)
     removed = sum(item.key.group == DASHBOARD.group for item in plan.removals)
-    refusal = await stored.refusal(namespace, created=created, removed=removed)
+    refusal = await stored.quota_refusal(namespace, created=created, removed=removed)
     return [refusal] if refusal else []

@@ -20,18 +20,18 @@ from dashwright.common.models.repository_views import PlannedAction
 from dashwright.common.models.values import LintSeverity
 from dashwright.jobs_worker.actions.files.linting import rules_at
 from dashwright.jobs_worker.actions.preview import refusals
-from dashwright.jobs_worker.actions.sync import Means, Planned, SyncJob, plan_sync
-from dashwright.jobs_worker.domain.comment import MOST_IN_DETAIL, FileReport, Pictures, Report, compose, sentence
-from dashwright.jobs_worker.domain.hosting import ChangedFile, Judgement, PullRequest, Verdict
+from dashwright.jobs_worker.actions.sync import PlannedSync, SyncJob, SyncTools, plan_sync
+from dashwright.jobs_worker.domain.comment import MOST_IN_DETAIL, FileReport, Pictures, Report, comment_text, status_text
+from dashwright.jobs_worker.domain.hosting import ChangedFile, CommitState, CommitStatus, PullRequest
 from dashwright.jobs_worker.domain.lint.config import Config
 from dashwright.jobs_worker.domain.lint.issue import Issue
 from dashwright.jobs_worker.domain.lint.linter import BROKEN, lint
 from dashwright.jobs_worker.domain.objects import Document, Key, Repository
 from dashwright.jobs_worker.domain.panels import Comparison, compare
-from dashwright.jobs_worker.domain.plan import Prepared
+from dashwright.jobs_worker.domain.plan import PreparedFile
 from dashwright.jobs_worker.domain.pull_request_reference import PullRequestReference
-from dashwright.jobs_worker.domain.resource import Resource, unpacked
-from dashwright.jobs_worker.ports import Artist, Checkout, Host, ProgressReporter, Proposals, StoredObjects
+from dashwright.jobs_worker.domain.resource import Resource, unpack
+from dashwright.jobs_worker.ports import Checkout, Host, ProgressReporter, PullRequestCheckouts, Renderer, StoredObjects
 
 log = structlog.get_logger()
 
@@ -42,18 +42,18 @@ _EFFECTS: Final = {PlannedAction.CREATE: Effect.CREATE, PlannedAction.UPDATE: Ef
 
 
 @dataclass(frozen=True, slots=True)
-class Reviewing:
+class ReviewTools:
     """``address`` is where people find us, without a slash at the end."""
 
     host: Host
-    proposals: Proposals
+    proposals: PullRequestCheckouts
     stored: StoredObjects
-    means: Means
-    artist: Artist
+    sync_tools: SyncTools
+    renderer: Renderer
     address: str
 
 
-async def review(repository: Repository, reference: PullRequestReference, reviewing: Reviewing, reporter: ProgressReporter) -> JobProgress:
+async def review(repository: Repository, reference: PullRequestReference, tools: ReviewTools, reporter: ProgressReporter) -> JobProgress:
     """Comment on the pull request at the host, and return what was found. One that is closed, or goes elsewhere, ends quietly.
 
     Raises what the ports raise, and BadRequest or NotFound where the host knows no pull request like that. Once it is known, the status
@@ -61,7 +61,7 @@ async def review(repository: Repository, reference: PullRequestReference, review
     """
     progress = JobProgress(message=verdicts.REVIEWING)
     await reporter.report(progress)
-    host = reviewing.host
+    host = tools.host
     request = await _request(repository, reference, host)
     number = request.number
     if not request.is_open:
@@ -70,18 +70,18 @@ async def review(repository: Repository, reference: PullRequestReference, review
     if _branch(repository) not in ("", request.base):
         progress.final_message = verdicts.REQUEST_GOES_ELSEWHERE
         return progress
-    checkout = await reviewing.proposals.proposed(repository, number)
-    await host.judge(repository, Judgement(checkout.commit, Verdict.PENDING, "looking at what changes", ""))
+    checkout = await tools.proposals.at_pull_request(repository, number)
+    await host.set_commit_status(repository, CommitStatus(checkout.commit, CommitState.PENDING, "looking at what changes", ""))
     try:
-        report = await _report(repository, request, checkout, reviewing, reporter)
-        said = await host.comment(repository, number, await asyncio.to_thread(compose, report), is_worth_saying=_is_news(report))
+        report = await _report(repository, request, checkout, tools, reporter)
+        said = await host.comment(repository, number, await asyncio.to_thread(comment_text, report), may_create=_has_content(report))
     except (TooManyRequests, Unavailable):
         raise
     except DashwrightError as error:
-        await _say_failed(repository, checkout.commit, host, error)
+        await _set_error_status(repository, checkout.commit, host, error)
         raise
-    verdict = Verdict.FAILURE if report.is_broken else Verdict.SUCCESS
-    await host.judge(repository, Judgement(checkout.commit, verdict, sentence(report), said))
+    state = CommitState.FAILURE if report.is_broken else CommitState.SUCCESS
+    await host.set_commit_status(repository, CommitStatus(checkout.commit, state, status_text(report), said))
     _record(progress, report)
     return progress
 
@@ -96,28 +96,28 @@ async def _request(repository: Repository, reference: PullRequestReference, host
     return request
 
 
-async def _say_failed(repository: Repository, commit: str, host: Host, error: DashwrightError) -> None:
+async def _set_error_status(repository: Repository, commit: str, host: Host, error: DashwrightError) -> None:
     try:
-        await host.judge(repository, Judgement(commit, Verdict.ERROR, f"could not be looked at: {error.message}", ""))
+        await host.set_commit_status(repository, CommitStatus(commit, CommitState.ERROR, f"could not be looked at: {error.message}", ""))
     except DashwrightError as silent:
         log.warning("commit_not_judged", repository=repository.name, reason=silent.message)
 
 
 async def _report(
-    repository: Repository, request: PullRequest, checkout: Checkout, reviewing: Reviewing, reporter: ProgressReporter
+    repository: Repository, request: PullRequest, checkout: Checkout, tools: ReviewTools, reporter: ProgressReporter
 ) -> Report:
-    changed = await reviewing.host.changed_files(repository, request.number)
+    changed = await tools.host.changed_files(repository, request.number)
     touched, title = _touched(changed, _directory(repository)), repository.spec.title
     if not touched:
         return Report(title, checkout.commit, [])
     try:
         planned = await plan_sync(
-            SyncJob.of(repository), checkout, reviewing.stored, reporter, reviewing.means, JobProgress(message=verdicts.REVIEWING)
+            SyncJob.of(repository), checkout, tools.stored, reporter, tools.sync_tools, JobProgress(message=verdicts.REVIEWING)
         )
     except Conflict as error:
         return Report(title, checkout.commit, [], problems=[error.message])
-    files = await _Looking(repository, request, checkout, reviewing, planned).files(touched)
-    problems = await refusals(repository.namespace, planned.plan, reviewing.stored)
+    files = await _Review(repository, request, checkout, tools, planned).files(touched)
+    problems = await refusals(repository.namespace, planned.plan, tools.stored)
     return Report(title, checkout.commit, files, max(0, request.files - len(changed)), problems)
 
 
@@ -128,14 +128,14 @@ def _touched(changed: Sequence[ChangedFile], directory: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Looking:
+class _Review:
     """One pull request, planned: the bodies of its files wait in the spool."""
 
     repository: Repository
     request: PullRequest
     checkout: Checkout
-    reviewing: Reviewing
-    planned: Planned
+    tools: ReviewTools
+    planned: PlannedSync
 
     async def files(self, touched: frozenset[str]) -> list[FileReport]:
         """What is refused, then what comes and changes, what goes, and the folders that do."""
@@ -159,30 +159,32 @@ class _Looking:
         plan, folders = self.planned.plan, self.planned.folders
         above = {directory for path in touched for directory in paths.directories(path)}
         found = [
-            FileReport(directory, _made(folders.key(directory) in plan.existing), folders.write(directory, is_new=False).extract.title)
+            FileReport(
+                directory, _action_for(folders.key(directory) in plan.existing), folders.write(directory, is_new=False).extract.title
+            )
             for directory in plan.directories
             if directory in above
         ]
         gone = [item for item in plan.removals if item.key.group == FOLDER.group and item.path.rstrip("/") + "/" in above]
         return [*found, *(FileReport(item.path.rstrip("/") + "/", PlannedAction.DELETE, item.title) for item in gone)]
 
-    async def _written(self, files: Sequence[Prepared]) -> list[FileReport]:
-        reviewing, existing = self.reviewing, self.planned.plan.existing
+    async def _written(self, files: Sequence[PreparedFile]) -> list[FileReport]:
+        tools, existing = self.tools, self.planned.plan.existing
         config, faults = await rules_at(self.checkout)
         updates = [file.key for file in files[:MOST_IN_DETAIL] if file.key in existing]
-        stored = await reviewing.stored.documents(self.repository.namespace, updates)
+        stored = await tools.stored.documents(self.repository.namespace, updates)
         found = []
         for number, file in enumerate(files):
             is_known = file.key in existing
-            resource, looked = await asyncio.to_thread(self._read, file), _Looked()
+            resource, looked = await asyncio.to_thread(self._read, file), _FileFindings()
             if number < MOST_LOOKED_INTO:
                 before = stored.get(file.key) if is_known else None
                 is_compared = number < MOST_IN_DETAIL and (before is not None or not is_known)
-                looked = await asyncio.to_thread(_look_into, resource.spec, before, config, is_compared=is_compared)
+                looked = await asyncio.to_thread(_inspect, resource.spec, before, config, is_compared=is_compared)
             found.append(
                 FileReport(
                     file.path,
-                    _made(is_known),
+                    _action_for(is_known),
                     resource.extract.title,
                     looked.comparison,
                     looked.problems,
@@ -193,8 +195,8 @@ class _Looking:
             )
         return found
 
-    def _read(self, file: Prepared) -> Resource:
-        return unpacked(self.reviewing.means.spool.get(file.ticket))
+    def _read(self, file: PreparedFile) -> Resource:
+        return unpack(self.tools.sync_tools.spool.get(file.ticket))
 
     @property
     def _wants_pictures(self) -> bool:
@@ -206,7 +208,7 @@ class _Looking:
         """Where one cannot be drawn, the others are not tried: whoever draws them is away, or busy."""
         files = {file.path: file for file in self.planned.plan.writes}
         keys = [files[report.path].key for report in reports]
-        stored = await self.reviewing.stored.documents(self.repository.namespace, keys)
+        stored = await self.tools.stored.documents(self.repository.namespace, keys)
         found, undrawn = [], ""
         for report in reports:
             if not undrawn:
@@ -219,35 +221,35 @@ class _Looking:
             found.append(replace(report, undrawn=undrawn))
         return found
 
-    async def _pictures(self, file: Prepared, stored: Mapping[Key, Document]) -> Pictures:
-        artist, before = self.reviewing.artist, stored.get(file.key)
-        old = await artist.drawn(self.repository, before.spec) if before is not None else ""
+    async def _pictures(self, file: PreparedFile, stored: Mapping[Key, Document]) -> Pictures:
+        renderer, before = self.tools.renderer, stored.get(file.key)
+        old = await renderer.render(self.repository, before.spec) if before is not None else ""
         new = await asyncio.to_thread(self._read, file)
-        return Pictures(old, await artist.drawn(self.repository, new.spec))
+        return Pictures(old, await renderer.render(self.repository, new.spec))
 
     def _original(self, key: Key) -> str:
-        return f"{self.reviewing.address}/d/{quote(key.name)}"
+        return f"{self.tools.address}/d/{quote(key.name)}"
 
     def _preview(self, path: str) -> str:
         """Where the file can be seen as its branch has it; a branch of a fork is unknown here."""
         if self.request.is_from_elsewhere:
             return ""
-        return f"{self.reviewing.address}/preview/{self.repository.name}/{quote(path)}?ref={quote(self.request.head, safe='')}"
+        return f"{self.tools.address}/preview/{self.repository.name}/{quote(path)}?ref={quote(self.request.head, safe='')}"
 
 
 @dataclass(frozen=True, slots=True)
-class _Looked:
+class _FileFindings:
     comparison: Comparison | None = None
     problems: Sequence[str] = ()
     issues: Sequence[Issue] = ()
 
 
-def _look_into(body: bytes, before: Document | None, config: Config | None, *, is_compared: bool) -> _Looked:
+def _inspect(body: bytes, before: Document | None, config: Config | None, *, is_compared: bool) -> _FileFindings:
     spec = _tree(body)
     issues = lint(spec, config)
     problems = [issue.message for issue in issues if issue.rule in BROKEN and issue.severity is LintSeverity.ERROR]
     others = [issue for issue in issues if issue.rule not in BROKEN or issue.severity is not LintSeverity.ERROR]
-    return _Looked(compare(_tree(before.spec) if before else {}, spec) if is_compared else None, problems, others)
+    return _FileFindings(compare(_tree(before.spec) if before else {}, spec) if is_compared else None, problems, others)
 
 
 def _tree(spec: bytes) -> Mapping[str, Any]:
@@ -255,7 +257,7 @@ def _tree(spec: bytes) -> Mapping[str, Any]:
     return tree
 
 
-def _made(is_known: bool) -> PlannedAction:
+def _action_for(is_known: bool) -> PlannedAction:
     return PlannedAction.UPDATE if is_known else PlannedAction.CREATE
 
 
@@ -266,10 +268,10 @@ def _record(progress: JobProgress, report: Report) -> None:
             kind = FOLDER if paths.is_directory(file.path) else DASHBOARD
             progress.record(Result(effect, kind.group, kind.plural, file.path))
     progress.total = progress.done
-    progress.final_message = sentence(report) if _is_news(report) else verdicts.NO_FILES
+    progress.final_message = status_text(report) if _has_content(report) else verdicts.NO_FILES
 
 
-def _is_news(report: Report) -> bool:
+def _has_content(report: Report) -> bool:
     return bool(report.files or report.problems)
 
 

@@ -21,11 +21,11 @@ from dashwright.common.models.provisioning import SyncTarget
 from dashwright.jobs_worker.domain.file_forms import LARGEST_FILE
 from dashwright.jobs_worker.domain.folders import Folders
 from dashwright.jobs_worker.domain.identity import folder_names
-from dashwright.jobs_worker.domain.objects import Change, Difference, Entry, Managed, Quarantined, Removal, Repository, Snapshot
-from dashwright.jobs_worker.domain.plan import Plan, Prepared, make_plan, unknown_keys, write_of
+from dashwright.jobs_worker.domain.objects import Change, Difference, Entry, ManagedObject, QuarantinedFile, Removal, Repository, Snapshot
+from dashwright.jobs_worker.domain.plan import Plan, PreparedFile, make_plan, unknown_keys, write_of
 from dashwright.jobs_worker.domain.recognition import NoResource
-from dashwright.jobs_worker.domain.resource import DEEPEST_FOLDER, Reader, Resource, rules, unpacked
-from dashwright.jobs_worker.domain.survey import Candidate, Fault, Ignored, Survey, survey
+from dashwright.jobs_worker.domain.resource import DEEPEST_FOLDER, Reader, Resource, rules_fingerprint, unpack
+from dashwright.jobs_worker.domain.survey import Candidate, Fault, IgnoredFile, Survey, survey
 from dashwright.jobs_worker.ports import Checkout, ProgressReporter, Resources, Spool
 
 Item = TypeVar("Item")
@@ -53,7 +53,7 @@ class SyncJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class SyncTools:
     """What a sync works with beside its ports."""
 
     spool: Spool
@@ -67,7 +67,7 @@ class Means:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedSync:
     """What a sync does, decided; nothing of it is written yet.
 
     ``difference`` is what was looked at, None for everything. ``requarantined``: the files that cannot go in are others than before.
@@ -88,7 +88,12 @@ class NullReporter:
 
 
 async def sync(
-    job: SyncJob, checkout: Checkout, resources: Resources, reporter: ProgressReporter, means: Means, difference: Difference | None = None
+    job: SyncJob,
+    checkout: Checkout,
+    resources: Resources,
+    reporter: ProgressReporter,
+    tools: SyncTools,
+    difference: Difference | None = None,
 ) -> JobProgress:
     """Looks at everything, or only at what ``difference`` names; both leave the same behind.
 
@@ -99,8 +104,8 @@ async def sync(
         raise PreconditionFailed(verdicts.SYNC_DISABLED)
     progress = JobProgress(message=verdicts.SYNC_STARTED)
     await reporter.report(progress)
-    planned = await plan_sync(job, checkout, resources, reporter, means, progress, difference)
-    await apply_plan(job, planned, resources, reporter, means.spool, progress)
+    planned = await plan_sync(job, checkout, resources, reporter, tools, progress, difference)
+    await apply_plan(job, planned, resources, reporter, tools.spool, progress)
     progress.message = verdicts.UPDATING_STATS
     await reporter.report(progress)
     return progress
@@ -111,10 +116,10 @@ async def plan_sync(
     checkout: Checkout,
     resources: Resources,
     reporter: ProgressReporter,
-    means: Means,
+    tools: SyncTools,
     progress: JobProgress,
     difference: Difference | None = None,
-) -> Planned:
+) -> PlannedSync:
     """Reads and decides; the bodies wait in the spool. What is settled without a write stands in ``progress``.
 
     Raises Conflict when the root folder is somebody else's, and what the ports raise.
@@ -126,21 +131,21 @@ async def plan_sync(
     managed, taken = await _managed(job, resources, folders, difference)
     names = await asyncio.to_thread(folder_names, job.repository, entries, managed, taken, commit=checkout.commit)
     folders = replace(folders, names=names)
-    judged_by = rules(means.admission, means.largest_file, means.deepest_folder)
+    judged_by = rules_fingerprint(tools.admission, tools.largest_file, tools.deepest_folder)
     quarantined = await resources.quarantined()
     refused = {(item.path, item.checksum): item for item in quarantined if item.checksum and item.rules == judged_by}
     found = await asyncio.to_thread(survey, entries, managed, folders, refused)
     if difference is not None:
-        found.wanted |= difference.folders
-        found.requested = difference.folders
+        found.directories |= difference.folders
+        found.requested_directories = difference.folders
     del entries  # of 50,000 files they are megabytes, while bodies are read
     progress.message = verdicts.READING
     progress.to_read = len(found.candidates)
     await reporter.report(progress)
-    reader = means.reader(job.namespace, job.repository)
-    prepared: list[Prepared] = []
+    reader = tools.reader(job.namespace, job.repository)
+    prepared: list[PreparedFile] = []
     for some in _taken(found.candidates):
-        prepared += await asyncio.to_thread(_read, some, checkout, reader, means.spool, found)
+        prepared += await asyncio.to_thread(_read, some, checkout, reader, tools.spool, found)
         progress.read += len(some)
         await reporter.report(progress)
     if difference is not None:
@@ -152,22 +157,23 @@ async def plan_sync(
     await asyncio.to_thread(_record_settled, progress, plan)
     snapshot = _snapshot(plan, checkout.commit, looked_at, difference, judged_by)
     before = {item for item in quarantined if difference is None or item.path in difference.paths}
-    return Planned(plan, folders, snapshot, difference, before != set(snapshot.quarantined))
+    return PlannedSync(plan, folders, snapshot, difference, before != set(snapshot.quarantined))
 
 
 def _snapshot(plan: Plan, commit: str, looked_at: int, difference: Difference | None, judged_by: str) -> Snapshot:
     faults = {fault.path: fault for fault in plan.faults}
     quarantined = [
-        Quarantined(fault.path, fault.message, fault.name, fault.checksum, judged_by if fault.lasting else "") for fault in faults.values()
+        QuarantinedFile(fault.path, fault.message, fault.name, fault.checksum, judged_by if fault.lasting else "")
+        for fault in faults.values()
     ]
-    quarantined += [Quarantined(copy.path, copy.message, copy.name, is_copy=True) for copy in plan.copies]
+    quarantined += [QuarantinedFile(copy.path, copy.message, copy.name, is_copy=True) for copy in plan.copies]
     if difference is None:
         return Snapshot(commit, quarantined=quarantined, entries=looked_at)
     return Snapshot(commit, difference.since, difference.paths, quarantined, difference.growth)
 
 
 async def apply_plan(
-    job: SyncJob, planned: Planned, resources: Resources, reporter: ProgressReporter, spool: Spool, progress: JobProgress
+    job: SyncJob, planned: PlannedSync, resources: Resources, reporter: ProgressReporter, spool: Spool, progress: JobProgress
 ) -> None:
     """Writes everything at once, or nothing, and counts it. Raises what ``resources.apply`` raises."""
     plan, folders, difference = planned.plan, planned.folders, planned.difference
@@ -190,7 +196,9 @@ def _selected(entries: Sequence[Entry], selection: Selection) -> Sequence[Entry]
     return entries if selection == ALL_FILES else [entry for entry in entries if selection.takes(entry.path)]
 
 
-async def _managed(job: SyncJob, resources: Resources, folders: Folders, difference: Difference | None) -> tuple[list[Managed], set[str]]:
+async def _managed(
+    job: SyncJob, resources: Resources, folders: Folders, difference: Difference | None
+) -> tuple[list[ManagedObject], set[str]]:
     """What is stored of all that is looked at, and which names the folders of other directories have."""
     if difference is None:
         return list(await resources.managed(job.namespace, job.repository)), set()
@@ -201,7 +209,9 @@ async def _managed(job: SyncJob, resources: Resources, folders: Folders, differe
     return managed, {item.key.name for item in stored if item.path.rstrip("/") not in places}
 
 
-async def _untouched(job: SyncJob, resources: Resources, managed: Sequence[Managed], prepared: Sequence[Prepared]) -> Sequence[Managed]:
+async def _untouched(
+    job: SyncJob, resources: Resources, managed: Sequence[ManagedObject], prepared: Sequence[PreparedFile]
+) -> Sequence[ManagedObject]:
     """The objects that files read now name, too, though they came from files that are as they were."""
     names = {file.key for file in prepared} - {item.key for item in managed}
     return await resources.managed_at(job.namespace, job.repository, (), names) if names else ()
@@ -221,28 +231,28 @@ def _taken(items: list[Item]) -> Iterator[Sequence[Item]]:
         yield some
 
 
-def _read(candidates: Sequence[Candidate], checkout: Checkout, reader: Reader, spool: Spool, found: Survey) -> list[Prepared]:
+def _read(candidates: Sequence[Candidate], checkout: Checkout, reader: Reader, spool: Spool, found: Survey) -> list[PreparedFile]:
     """Read each file once; faults of those that cannot be read or understood, and those without a resource, are noted in ``found``.
 
     From the last to the first: in a pack of git the later of two files that are alike is kept as its difference from the earlier, which
     is then still at hand when its own turn comes.
     """
-    prepared: list[Prepared] = []
+    prepared: list[PreparedFile] = []
     faults: list[Fault] = []
-    read = checkout.reading()
+    read = checkout.open_reader()
     for candidate in reversed(candidates):
         checksum = ""
         try:
             file = read(candidate.path)
             checksum = candidate.checksum if file.checksum == candidate.checksum else file.checksum
             resource = reader.read(candidate.path, file.body)
-            prepared.append(Prepared(candidate.path, checksum, resource.key, candidate.stored, spool.put(resource.packed())))
-            found.wanted.update(paths.directories(candidate.path))
+            prepared.append(PreparedFile(candidate.path, checksum, resource.key, candidate.stored, spool.put(resource.pack())))
+            found.directories.update(paths.directories(candidate.path))
         except NoResource as nothing:
             if candidate.stored:
                 faults.append(Fault(candidate.path, _emptied(nothing, candidate), candidate.stored))
             else:
-                found.ignored.append(Ignored(candidate.path, _printable(nothing.remark)))
+                found.ignored.append(IgnoredFile(candidate.path, _printable(nothing.remark)))
         except DashwrightError as fault:
             # Below 500 is what whoever keeps the repository can mend; anything else is a failure of ours and ends the job.
             if fault.status >= 500:
@@ -279,8 +289,8 @@ async def _changes(
         await _advance(progress, reporter)
 
 
-def _resources(files: Sequence[Prepared], spool: Spool) -> list[Resource]:
-    return [unpacked(spool.get(file.ticket)) for file in files]
+def _resources(files: Sequence[PreparedFile], spool: Spool) -> list[Resource]:
+    return [unpack(spool.get(file.ticket)) for file in files]
 
 
 async def _advance(progress: JobProgress, reporter: ProgressReporter) -> None:

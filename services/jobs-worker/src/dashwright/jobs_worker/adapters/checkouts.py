@@ -26,21 +26,21 @@ from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors
 from dashwright.jobs_worker.adapters.git.remote import Budget, Remote
 from dashwright.jobs_worker.adapters.tokens import token_of
 from dashwright.jobs_worker.domain.edits import check_edits
-from dashwright.jobs_worker.domain.objects import CommitBy, Draft, Edit, Repository
+from dashwright.jobs_worker.domain.objects import Draft, Edit, GitIdentity, Repository
 from dashwright.jobs_worker.ports import Checkout, SizedCheckout
 
 _LOOK_SECONDS: Final = 30.0
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
 
-class Checkouts:
+class RepositoryCheckouts:
     """Opens repositories by their type. ``box`` opens the tokens that were sealed for them; ``budget`` counts what hosts are asked."""
 
     def __init__(self, settings: Settings, box: SecretBox, budget: Budget | None = None) -> None:
         self._settings = settings
         self._box = box
         self._budget = budget
-        self._spellings: dict[str, str] = {}
+        self._known_urls: dict[str, str] = {}
         self._program = Program()
         self._last_changes = LastChanges()
         self.mirrors = Mirrors(settings.data_dir.absolute() / "git", settings.repository_bytes)
@@ -66,16 +66,18 @@ class Checkouts:
         return self._checkout(repository, await self._at(repository, ref))
 
     async def commit(
-        self, repository: Repository, base: str, ref: str, edits: Sequence[Edit], by: CommitBy, message: str, at: datetime | None = None
+        self, repository: Repository, base: str, ref: str, edits: Sequence[Edit], by: GitIdentity, message: str, at: datetime | None = None
     ) -> Checkout:
         """All edits at once. As the port says."""
         settings = self._settings
         check_edits(edits, largest=settings.repository_file_bytes, most_bytes=settings.repository_bytes)
         if repository.spec.type is RepositoryType.LOCAL:
             return await self._edit(repository, ref, edits)
-        return await self._send(repository, base, ref, [Draft(edits, by, message, at)], _LOOK_SECONDS)
+        return await self._push(repository, base, ref, [Draft(edits, by, message, at)], _LOOK_SECONDS)
 
-    async def made(self, repository: Repository, ref: str, by: CommitBy, at: datetime) -> Sequence[tuple[Checkout | None, Checkout]]:
+    async def commits_by(
+        self, repository: Repository, ref: str, by: GitIdentity, at: datetime
+    ) -> Sequence[tuple[Checkout | None, Checkout]]:
         """What somebody made. As the port says."""
         if repository.spec.type is RepositoryType.LOCAL:
             return []
@@ -83,14 +85,14 @@ class Checkouts:
             newest = await self._at(repository, ref)
         except NotFound:
             return []
-        found = [] if newest is None else await commits.made_by(newest, by, at)
+        found = [] if newest is None else await commits.commits_by(newest, by, at)
         return [(self._checkout(repository, before), self._opened(repository, made)) for before, made in found]
 
-    async def send(self, repository: Repository, base: str, ref: str, drafts: Sequence[Draft]) -> Checkout:
+    async def push(self, repository: Repository, base: str, ref: str, drafts: Sequence[Draft]) -> Checkout:
         """Many files, or commits. As the port says."""
         if repository.spec.type is RepositoryType.LOCAL:
             return await self._edit(repository, ref, [edit for draft in drafts for edit in draft.edits])
-        return await self._send(repository, base, ref, drafts, self._settings.git_seconds)
+        return await self._push(repository, base, ref, drafts, self._settings.git_seconds)
 
     async def _edit(self, repository: Repository, ref: str, edits: Sequence[Edit]) -> Checkout:
         if ref:
@@ -99,35 +101,35 @@ class Checkouts:
         await directory_edits.edit(folder, edits, self._settings.data_dir.absolute() / "folders.lock")
         return folder
 
-    async def _send(self, repository: Repository, base: str, ref: str, drafts: Sequence[Draft], seconds: float) -> Checkout:
+    async def _push(self, repository: Repository, base: str, ref: str, drafts: Sequence[Draft], seconds: float) -> Checkout:
         githost = _githost(repository)
         if ref and not is_branch(ref):
             raise BadRequest(f"ref {ref[:80]!r} is no name of a branch")
         change = BranchChange(githost.branch, ref, base, drafts, githost.path or "")
         return self._opened(repository, await commits.commit(self.mirrors, repository.uid, self._remote(repository, seconds), change))
 
-    async def synced(self, repository: Repository, commit: str) -> Checkout:
+    async def at_synced(self, repository: Repository, commit: str) -> Checkout:
         """The state at a commit that was synced before, also where no branch leads to it any more. Raises NotFound where it is lost."""
         if repository.spec.type is RepositoryType.LOCAL:
             raise BadRequest("this repository does not support rollback")
-        found = await self.mirrors.synced(repository.uid, self._remote(repository, self._settings.git_seconds), commit)
+        found = await self.mirrors.fetch_synced(repository.uid, self._remote(repository, self._settings.git_seconds), commit)
         return self._opened(repository, found)
 
-    async def keep_synced(self, repository: Repository, commits: Sequence[str]) -> None:
-        """What ``synced`` is to find later."""
+    async def keep_only_synced(self, repository: Repository, commits: Sequence[str]) -> None:
+        """What ``at_synced`` is to find later."""
         await self.mirrors.keep_synced(repository.uid, commits)
 
-    async def proposed(self, repository: Repository, number: int) -> Checkout:
+    async def at_pull_request(self, repository: Repository, number: int) -> Checkout:
         """The files of a pull request. As the port says."""
         if repository.spec.type is RepositoryType.LOCAL:
             raise BadRequest("a folder has no pull requests")
-        found = await self.mirrors.proposed(repository.uid, self._remote(repository, self._settings.git_seconds), number)
+        found = await self.mirrors.fetch_pull_request(repository.uid, self._remote(repository, self._settings.git_seconds), number)
         return self._opened(repository, found)
 
-    async def look(self, repository: Repository) -> None:
+    async def check_readable(self, repository: Repository) -> None:
         """Returns when a repository can be read. Raises an error that says why it cannot."""
         if repository.spec.type is RepositoryType.LOCAL:
-            await self._directory(repository).look()
+            await self._directory(repository).check_readable()
             return
         githost = _githost(repository)
         remote = self._remote(repository, _LOOK_SECONDS)
@@ -204,7 +206,7 @@ class Checkouts:
             seconds,
             authorities.absolute() if authorities else None,
             self._budget,
-            self._spellings,
+            self._known_urls,
             self._program,
             repository.namespace,
         )

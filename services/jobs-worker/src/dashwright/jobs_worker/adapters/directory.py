@@ -59,7 +59,7 @@ class DirectoryCheckout:
     def commit(self) -> str:
         return ""
 
-    async def look(self) -> None:
+    async def check_readable(self) -> None:
         """Returns when the folder is there and may be read. Raises NotFound, Forbidden or SourceFailed."""
         os.close(await asyncio.to_thread(self.open_root))
 
@@ -72,7 +72,7 @@ class DirectoryCheckout:
             cancelled.set()
             raise
 
-    async def sized(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+    async def with_sizes(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """As they are: the walk has told their sizes already."""
         return entries
 
@@ -80,10 +80,10 @@ class DirectoryCheckout:
         """Return when files were last written. Nobody is known to have done it."""
         return await asyncio.to_thread(self._last_changes, paths)
 
-    async def changed(self, since: str, besides: Collection[str] = ()) -> None:
+    async def difference_since(self, since: str, also: Collection[str] = ()) -> None:
         """A directory keeps no earlier state."""
 
-    def reading(self) -> Callable[[str], File]:
+    def open_reader(self) -> Callable[[str], File]:
         return self._read
 
     def _entries(self, cancelled: Event) -> list[Entry]:

@@ -32,7 +32,7 @@ async def edit(checkout: DirectoryCheckout, edits: Sequence[Edit], lock: Path) -
     Directories are made, and those that are emptied removed. Raises Conflict where a file is not what its edit replaces, AlreadyExists
     where it replaces none, NotFound or Forbidden for the folder, BadRequest for what is no file, SourceFailed where the disk fails.
     """
-    async with file_lock.held(lock):
+    async with file_lock.exclusive(lock):
         await to_end(_edit, checkout, edits)
 
 
@@ -75,12 +75,12 @@ def _write(root: int, edits: Sequence[Edit], modes: dict[str, int | None]) -> No
     staged: list[str] = []
     try:
         for each in edits:
-            with _told(each.path):
+            with _translate_errors(each.path):
                 _make_directories(root, each.path, made)
                 staged.append(each.path)
                 _stage(root, each, modes[each.path])
         for path in tuple(staged):
-            with _told(path):
+            with _translate_errors(path):
                 _put(root, path)
             staged.remove(path)
     except (OSError, DashwrightError):
@@ -117,7 +117,7 @@ def _put(root: int, path: str) -> None:
 def _remove(root: int, gone: Sequence[str]) -> None:
     """Removes files, and the directories that they leave empty."""
     for path in gone:
-        with _told(path), _parent(root, path) as directory:
+        with _translate_errors(path), _parent(root, path) as directory:
             os.unlink(_name(path), dir_fd=directory)
     for path in gone:
         for above in paths.directories(path):
@@ -150,7 +150,7 @@ def _clear(root: int, staged: Sequence[str], made: Sequence[str]) -> None:
 def _keep(root: int, changed: Sequence[str]) -> None:
     """What was done outlives a failure of the power: the directories that it was done in, and those above them, are on the disk."""
     for directory in {above for path in changed for above in ("", *paths.directories(path))}:
-        with _told(directory or "the folder"), suppress(FileNotFoundError), _parent(root, directory) as opened:
+        with _translate_errors(directory or "the folder"), suppress(FileNotFoundError), _parent(root, directory) as opened:
             os.fsync(opened)
 
 
@@ -174,7 +174,7 @@ def _staged(path: str) -> str:
 
 
 @contextmanager
-def _told(path: str) -> Iterator[None]:
+def _translate_errors(path: str) -> Iterator[None]:
     """Failures of the system as ours."""
     try:
         yield

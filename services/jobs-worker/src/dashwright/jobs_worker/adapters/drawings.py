@@ -20,7 +20,7 @@ _SECONDS: Final = 30.0
 _DRAWING: Final = Drawing(width=800, theme="light")
 
 
-class Drawings:
+class PictureRenderer:
     """``address`` is ours, as people and git hosts find us."""
 
     def __init__(self, database: Database, broker: Broker, signer: Signer, address: str) -> None:
@@ -35,7 +35,7 @@ class Drawings:
     async def stop(self) -> None:
         await self._rpc.close()
 
-    async def drawn(self, repository: Repository, spec: bytes) -> str:
+    async def render(self, repository: Repository, spec: bytes) -> str:
         """The address of the picture. As the port says."""
         context = QueryContext(org_id=org_of(repository.namespace) or 0, readable=frozenset())
         answer = await self._rpc.call(self._queue, request_of(spec, _DRAWING), timeout=_SECONDS, headers=context.headers())

@@ -16,8 +16,8 @@ from dashwright.common.stores import jobs, resources, statuses
 from dashwright.common.stores.resources import Stored
 from dashwright.common.work.execution import LeaseLost
 from dashwright.jobs_worker.adapters.store import Attempt
-from dashwright.jobs_worker.domain.export import Exportable, Handed, Version
-from dashwright.jobs_worker.domain.objects import CommitBy, Key, Repository
+from dashwright.jobs_worker.domain.export import ExportItem, Handover, Version
+from dashwright.jobs_worker.domain.objects import GitIdentity, Key, Repository
 from dashwright.jobs_worker.stores import exports
 
 _NOWHERE: Final = "users.noreply.dashwright.invalid"
@@ -33,27 +33,27 @@ class StoredExports:
         self._repository = repository
         self._attempt = attempt
 
-    async def folders(self, limit: int) -> Sequence[Exportable]:
+    async def folders(self, limit: int) -> Sequence[ExportItem]:
         async with self._database.connection() as connection:
             found = await exports.folders(connection, self._repository.namespace, limit=limit)
         return [_exportable(FOLDER.group, FOLDER.plural, row) for row in found]
 
-    async def dashboards(self, within: Sequence[str] | None, limit: int) -> Sequence[Exportable]:
+    async def dashboards(self, within: Sequence[str] | None, limit: int) -> Sequence[ExportItem]:
         async with self._database.connection() as connection:
             found = await exports.dashboards(connection, self._repository.namespace, within=within, limit=limit)
         return [_exportable(DASHBOARD.group, DASHBOARD.plural, row) for row in found]
 
-    async def versions(self, items: Sequence[Exportable], *, older: bool) -> Sequence[Version]:
+    async def versions(self, items: Sequence[ExportItem], *, older: bool) -> Sequence[Version]:
         wanted = [(uuid.UUID(item.uid), item.generation) for item in items]
         async with self._database.connection() as connection:
             return [_version(row) for row in await exports.versions(connection, wanted, older=older)]
 
-    async def hold(self) -> None:
+    async def check_lease(self) -> None:
         async with self._database.connection() as connection:
             if not await jobs.holds(connection, self._attempt.job, owner=self._attempt.owner):
                 raise LeaseLost
 
-    async def hand_over(self, levels: Sequence[Sequence[Handed]]) -> None:
+    async def hand_over(self, levels: Sequence[Sequence[Handover]]) -> None:
         uid, name = uuid.UUID(self._repository.uid), self._repository.name
         async with self._database.transaction() as connection:
             await resources.lock(connection)
@@ -61,24 +61,24 @@ class StoredExports:
             taken = {""}
             for level in levels:
                 handed = [item for item in level if item.folder in taken]
-                rows = [exports.Handed(uuid.UUID(item.uid), item.generation, item.path, item.checksum) for item in handed]
+                rows = [exports.HandoverRow(uuid.UUID(item.uid), item.generation, item.path, item.checksum) for item in handed]
                 if rows:
                     given = await exports.hand_over(connection, uid, name, rows, generation=self._repository.generation)
                     taken |= {item.key.name for item in handed if item.key.resource == FOLDER.plural and uuid.UUID(item.uid) in given}
-            await self._tell(connection)
+            await self._write_status(connection)
             if not await jobs.holds(connection, self._attempt.job, owner=self._attempt.owner):
                 raise LeaseLost
 
-    async def author(self, uid: str, login: str) -> CommitBy:
+    async def author(self, uid: str, login: str) -> GitIdentity:
         """Who asked for the export, as its commit names them."""
         kind, _, number = uid.partition(":")
         found = None
         if kind in _ACCOUNTS and number.isdecimal():
             async with self._database.connection() as connection:
                 found = await exports.author(connection, int(number))
-        return CommitBy(found[0] if found else login or uid, _address(uid, found[1] if found else None))
+        return GitIdentity(found[0] if found else login or uid, _address(uid, found[1] if found else None))
 
-    async def _tell(self, connection: Connection) -> None:
+    async def _write_status(self, connection: Connection) -> None:
         namespace, name = self._repository.namespace, self._repository.name
         counts = await resources.count_managed(connection, namespace, name)
 
@@ -89,14 +89,14 @@ class StoredExports:
             await statuses.change(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
 
 
-def _exportable(group: str, plural: str, row: exports.Unmanaged) -> Exportable:
-    return Exportable(Key(group, plural, row.name), str(row.uid), row.generation, row.title, row.folder, row.is_managed)
+def _exportable(group: str, plural: str, row: exports.ExportRow) -> ExportItem:
+    return ExportItem(Key(group, plural, row.name), str(row.uid), row.generation, row.title, row.folder, row.is_managed)
 
 
-def _version(row: exports.Version) -> Version:
+def _version(row: exports.VersionRow) -> Version:
     metadata = orjson.loads(row.metadata)
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
-    by = CommitBy(row.author or row.created_by, _address(row.created_by, row.email))
+    by = GitIdentity(row.author or row.created_by, _address(row.created_by, row.email))
     return Version(str(row.uid), row.generation, row.stored_version, row.spec, labels, annotations, by, row.created_at, row.message or "")
 
 

@@ -13,7 +13,7 @@ _TRY_AGAIN_SECONDS: Final = 0.02
 
 
 @asynccontextmanager
-async def held(lock: Path) -> AsyncIterator[None]:
+async def exclusive(lock: Path) -> AsyncIterator[None]:
     """Only one task of all processes at a time gets past, by a lock on a file, which is made if need be.
 
     The lock of a holder that dies is free again; a holder may remove the file. Waiters poll: if they sat in threads, none would be left for

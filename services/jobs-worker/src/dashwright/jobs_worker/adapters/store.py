@@ -28,9 +28,9 @@ from dashwright.jobs_worker.domain.objects import (
     Change,
     Document,
     Key,
-    Managed,
+    ManagedObject,
     Owner,
-    Quarantined,
+    QuarantinedFile,
     Removal,
     Repository,
     Snapshot,
@@ -78,12 +78,12 @@ class StoredResources:
         self._actor = actor
         self._message = message
 
-    async def managed(self, namespace: str, repository: str) -> Sequence[Managed]:
+    async def managed(self, namespace: str, repository: str) -> Sequence[ManagedObject]:
         async with self._database.connection() as connection:
             stored = await resources.managed(connection, namespace, repository)
         return await asyncio.to_thread(_managed, stored)
 
-    async def managed_at(self, namespace: str, repository: str, paths: Collection[str], keys: Collection[Key]) -> Sequence[Managed]:
+    async def managed_at(self, namespace: str, repository: str, paths: Collection[str], keys: Collection[Key]) -> Sequence[ManagedObject]:
         places = [path.rstrip("/") for path in paths]
         async with self._database.connection() as connection:
             return _managed(await resources.managed_at(connection, namespace, repository, places, list(keys)))
@@ -96,10 +96,12 @@ class StoredResources:
                 found |= {Key(kind.group, kind.plural, name): _owner(annotations) for name, annotations in rows.items()}
         return found
 
-    async def quarantined(self) -> Sequence[Quarantined]:
+    async def quarantined(self) -> Sequence[QuarantinedFile]:
         async with self._database.connection() as connection:
             found = await repositories.faults(connection, self._uid)
-        return [Quarantined(fault.path, fault.message, fault.name, fault.checksum, fault.rules, is_copy=fault.is_copy) for fault in found]
+        return [
+            QuarantinedFile(fault.path, fault.message, fault.name, fault.checksum, fault.rules, is_copy=fault.is_copy) for fault in found
+        ]
 
     async def documents(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Document]:
         found: dict[Key, Document] = {}
@@ -109,7 +111,7 @@ class StoredResources:
                 found |= {Key(kind.group, kind.plural, row.name): _document(row) for row in rows}
         return found
 
-    async def refusal(self, namespace: str, *, created: int, removed: int) -> str:
+    async def quota_refusal(self, namespace: str, *, created: int, removed: int) -> str:
         try:
             async with self._database.connection() as connection:
                 await quotas.check_dashboards(
@@ -136,28 +138,28 @@ class StoredResources:
                 await quotas.check_dashboards(connection, self._rules, namespace, created=created, removed=removed, by="sync")
             if self._attempt and not await jobs.holds(connection, self._attempt.job, owner=self._attempt.owner):
                 raise LeaseLost
-            await self._tell(connection, kept.commit)
+            await self._write_status(connection, kept.commit)
 
     async def note(self, snapshot: Snapshot) -> None:
         async with self._database.transaction() as connection:
             await resources.lock(connection)
             kept = await self._advance(connection, snapshot)
-            await self._tell(connection, kept.commit)
+            await self._write_status(connection, kept.commit)
 
-    async def shown(self, namespace: str, key: Key, version: str) -> bytes | None:
+    async def get_json(self, namespace: str, key: Key, version: str) -> bytes | None:
         async with self._database.connection() as connection:
-            return await self._shown(connection, namespace, key, version)
+            return await self._get_json(connection, namespace, key, version)
 
-    async def tried(self, namespace: str, write: Write) -> bytes:
+    async def dry_run(self, namespace: str, write: Write) -> bytes:
         async with self._database.connection() as connection, trial(connection, dry_run=True):
             await resources.put(connection, namespace, _write(write), actor=self._actor, now=self._clock.now())
             if write.is_new and write.key.resource == DASHBOARD.plural:
                 await quotas.check_dashboards(connection, self._rules, namespace, created=1, removed=0, by="sync")
-            shown = await self._shown(connection, namespace, write.key, write.version)
+            shown = await self._get_json(connection, namespace, write.key, write.version)
             assert shown is not None, "it was written just now"
             return shown
 
-    async def _shown(self, connection: Connection, namespace: str, key: Key, version: str) -> bytes | None:
+    async def _get_json(self, connection: Connection, namespace: str, key: Key, version: str) -> bytes | None:
         found = await resources.get_many(connection, _kind(key), namespace, [key.name])
         return found[0].encode(version) if found else None
 
@@ -183,7 +185,7 @@ class StoredResources:
         await repositories.quarantine(connection, self._uid, found, among=snapshot.looked_at)
         return kept
 
-    async def _tell(self, connection: Connection, commit: str | None) -> None:
+    async def _write_status(self, connection: Connection, commit: str | None) -> None:
         """The repository's status tells what is stored as soon as it is."""
         namespace, name = self._repository.namespace, self._repository.name
         counts = await resources.count_managed(connection, namespace, name)
@@ -213,8 +215,8 @@ class StoredResources:
         return dashboards
 
 
-def _managed(rows: Sequence[resources.Managed]) -> Sequence[Managed]:
-    return [Managed(Key(row.group, row.resource, row.name), row.path, row.checksum, row.folder or "", row.title) for row in rows]
+def _managed(rows: Sequence[resources.Managed]) -> Sequence[ManagedObject]:
+    return [ManagedObject(Key(row.group, row.resource, row.name), row.path, row.checksum, row.folder or "", row.title) for row in rows]
 
 
 async def _stage(staging: resources.Staging, changes: AsyncIterator[Change]) -> list[Key]:

@@ -32,20 +32,20 @@ from dashwright.common.models.repository_calls import (
 from dashwright.common.models.shape import Shape
 from dashwright.common.stores import repositories, resources
 from dashwright.common.stores.repositories import Kept
-from dashwright.jobs_worker.actions.files.changing import Decided, decide, message_of
+from dashwright.jobs_worker.actions.files.changing import ChangeDecision, decide, message_of
 from dashwright.jobs_worker.actions.files.editing import edits_of, message_of_edit, plan_edits
-from dashwright.jobs_worker.actions.files.looking import list_files, look
-from dashwright.jobs_worker.actions.files.planning import Scene, holds, plan_files
-from dashwright.jobs_worker.actions.sync import Means, NullReporter, Planned, apply_plan
+from dashwright.jobs_worker.actions.files.looking import describe_file, list_files
+from dashwright.jobs_worker.actions.files.planning import ChangeContext, holds, plan_files
+from dashwright.jobs_worker.actions.sync import NullReporter, PlannedSync, SyncTools, apply_plan
 from dashwright.jobs_worker.domain.files.rules import ref_of
-from dashwright.jobs_worker.domain.files.wrapper import Sight, wrap
-from dashwright.jobs_worker.domain.objects import CommitBy, Difference, Edit, Repository
+from dashwright.jobs_worker.domain.files.wrapper import FileView, wrap
+from dashwright.jobs_worker.domain.objects import Difference, Edit, GitIdentity, Repository
 from dashwright.jobs_worker.ports import Checkout, Checkouts, CopyDamaged, Objects, Overtaken, SizedCheckout
 from dashwright.jobs_worker.stored_repositories import repository_of
 
 log = structlog.get_logger()
 
-AboutFiles: TypeAlias = FilesRequest | FileRequest | ChangeRequest | EditRequest
+FileCallRequest: TypeAlias = FilesRequest | FileRequest | ChangeRequest | EditRequest
 
 _ATTEMPTS: Final = 5
 _NOT_STORED: Final = "it is in the repository, but not stored yet, the next sync does that"
@@ -54,18 +54,18 @@ _SUFFIX: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class AdapterFactories:
     """The adapters' constructors.
 
     That of the objects takes the edition stored, who changes them, and what they say of it.
     """
 
     objects: Callable[[Repository, int, str, str], Objects]
-    means: Callable[[], AbstractContextManager[Means]]
+    tools: Callable[[], AbstractContextManager[SyncTools]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _StoredState:
     """A repository, and what is stored of it: asked for before its files are looked at, so that these are never older than that."""
 
     repository: Repository
@@ -73,73 +73,73 @@ class _Known:
 
 
 class FileCalls:
-    def __init__(self, database: Database, clock: Clock, checkouts: Checkouts, opening: Opening) -> None:
+    def __init__(self, database: Database, clock: Clock, checkouts: Checkouts, factories: AdapterFactories) -> None:
         self._database = database
         self._clock = clock
         self._checkouts = checkouts
-        self._opening = opening
+        self.factories = factories
         self._changing: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
-    async def tell(self, wanted: AboutFiles, *, is_repeated: bool = False) -> Shape:
+    async def handle(self, wanted: FileCallRequest, *, is_repeated: bool = False) -> Shape:
         """What the request says that is answered. Raises Unhealthy where the repository cannot be read or written.
 
         One that ``is_repeated`` was taken up by a worker that ended: what that one has changed is not changed again.
         """
         try:
-            return await self._told(wanted, is_repeated=is_repeated)
+            return await self._handle(wanted, is_repeated=is_repeated)
         except CopyDamaged as error:
             log.warning("copy_damaged", error=error.message)
-            return await self._told(wanted, is_repeated=is_repeated)
+            return await self._handle(wanted, is_repeated=is_repeated)
 
-    async def _told(self, wanted: AboutFiles, *, is_repeated: bool) -> Shape:
+    async def _handle(self, wanted: FileCallRequest, *, is_repeated: bool) -> Shape:
         if not _writes(wanted):
-            return await self._answered(wanted)
+            return await self._handle_once(wanted)
         # Many at once would only overtake one another, each time after two requests to the host.
         async with self._changing.setdefault((wanted.namespace, wanted.name), asyncio.Lock()):
             done = await self._done_before(wanted) if is_repeated else None
-            return done or await self._answered(wanted)
+            return done or await self._handle_once(wanted)
 
-    async def _done_before(self, wanted: AboutFiles) -> Shape | None:
+    async def _done_before(self, wanted: FileCallRequest) -> Shape | None:
         """The answer to a change whose commit has arrived; None where it has not. A folder tells nothing of who wrote a file."""
         if not isinstance(wanted, ChangeRequest | EditRequest) or not wanted.author.at:
             return None
         known = await self._known(wanted.namespace, wanted.name)
         ref = ref_of(known.repository.spec, wanted.ref) if isinstance(wanted, ChangeRequest) else ""
-        by = CommitBy(wanted.author.name, wanted.author.email)
-        with self._opening.means() as means:
-            scene = self._scene(known, means, wanted)
-            for before, made in await self._checkouts.made(known.repository, ref, by, _time_of(wanted.author)):
+        by = GitIdentity(wanted.author.name, wanted.author.email)
+        with self.factories.tools() as tools:
+            context = self._context(known, tools, wanted)
+            for before, made in await self._checkouts.commits_by(known.repository, ref, by, _time_of(wanted.author)):
                 if isinstance(wanted, ChangeRequest):
-                    decided = await _decided_before(scene, before, made, wanted, ref)
+                    decided = await _decided_before(context, before, made, wanted, ref)
                     if decided is not None:
-                        return await self._changed(known, scene, decided, before, made, wanted)
-                elif edits := await _edited_before(scene, before, made, wanted):
-                    return await self._edited(known, scene, *await plan_edits(scene, before, edits), before, made, wanted)
+                        return await self._difference_since(known, context, decided, before, made, wanted)
+                elif edits := await _edited_before(context, before, made, wanted):
+                    return await self._edited(known, context, *await plan_edits(context, before, edits), before, made, wanted)
         return None
 
-    async def _answered(self, wanted: AboutFiles) -> Shape:
+    async def _handle_once(self, wanted: FileCallRequest) -> Shape:
         known = await self._known(wanted.namespace, wanted.name)
-        with self._opening.means() as means:
+        with self.factories.tools() as tools:
             if isinstance(wanted, ChangeRequest):
-                return await self._change(known, wanted, means)
+                return await self._change(known, wanted, tools)
             if isinstance(wanted, EditRequest):
-                return await self._edit(known, wanted, means)
+                return await self._edit(known, wanted, tools)
             ref = ref_of(known.repository.spec, wanted.ref)
             checkout = await self._checkout(known.repository, ref)
             if isinstance(wanted, FilesRequest):
                 return await list_files(checkout, wanted.path)
-            return await look(self._scene(known, means), checkout, wanted.path, ref)
+            return await describe_file(self._context(known, tools), checkout, wanted.path, ref)
 
-    async def _change(self, known: _Known, wanted: ChangeRequest, means: Means) -> ChangeAnswer:
+    async def _change(self, known: _StoredState, wanted: ChangeRequest, tools: SyncTools) -> ChangeAnswer:
         check_write(known.repository.spec, wanted.ref)
         for attempt in range(_ATTEMPTS):
             repository = known.repository
             ref = ref_of(repository.spec, wanted.ref)
             checkout = await self._branch(repository, ref)
-            scene = self._scene(known, means, wanted)
-            decided = await decide(scene, checkout, wanted, ref, _suffix)
+            context = self._context(known, tools, wanted)
+            decided = await decide(context, checkout, wanted, ref, _suffix)
             if not wanted.base:
-                return await _answer(repository, decided, decided.sight)
+                return await _answer(repository, decided, decided.view)
             if wanted.base != decided.base:
                 raise Conflict("the repository, or what is stored of it, has changed meanwhile: look at it again")
             try:
@@ -149,33 +149,39 @@ class FileCalls:
                     raise
                 known = await self._known(wanted.namespace, wanted.name)
                 continue
-            return await self._changed(known, scene, decided, checkout, made, wanted)
+            return await self._difference_since(known, context, decided, checkout, made, wanted)
         raise AssertionError("the last attempt answers or raises")
 
-    async def _changed(
-        self, known: _Known, scene: Scene, decided: Decided, before: Checkout | None, made: Checkout, wanted: ChangeRequest
+    async def _difference_since(
+        self,
+        known: _StoredState,
+        context: ChangeContext,
+        decided: ChangeDecision,
+        before: Checkout | None,
+        made: Checkout,
+        wanted: ChangeRequest,
     ) -> ChangeAnswer:
         """Stores what was committed, where it is of the own branch, and tells of it."""
         repository = known.repository
-        sight = replace(decided.sight, commit=made.commit, timestamp=self._clock.now())
+        view = replace(decided.view, commit=made.commit, timestamp=self._clock.now())
         if not ref_of(repository.spec, wanted.ref) and repository.spec.sync.enabled:
             try:
-                await self._store(known, scene, decided.planned, decided.difference, before, made, wanted)
+                await self._store(known, context, decided.planned, decided.difference, before, made, wanted)
             except DashwrightError as error:
                 log.warning("change_not_stored", repository=repository.name, reason=error.message)
-                sight.errors.append(f"{_NOT_STORED}: {error.message}")
-        return await _answer(repository, decided, sight)
+                view.errors.append(f"{_NOT_STORED}: {error.message}")
+        return await _answer(repository, decided, view)
 
-    async def _edit(self, known: _Known, wanted: EditRequest, means: Means) -> EditAnswer:
+    async def _edit(self, known: _StoredState, wanted: EditRequest, tools: SyncTools) -> EditAnswer:
         check_write(known.repository.spec, "")
         for attempt in range(_ATTEMPTS):
             repository = known.repository
             checkout = await self._checkout(repository, "")
-            scene = self._scene(known, means, wanted)
-            edits = await edits_of(scene, checkout, wanted)
+            context = self._context(known, tools, wanted)
+            edits = await edits_of(context, checkout, wanted)
             if not edits:
                 return EditAnswer()
-            planned, difference = await plan_edits(scene, checkout, edits)
+            planned, difference = await plan_edits(context, checkout, edits)
             if wanted.dry_run:
                 return EditAnswer()
             try:
@@ -185,14 +191,14 @@ class FileCalls:
                     raise
                 known = await self._known(wanted.namespace, wanted.name)
                 continue
-            return await self._edited(known, scene, planned, difference, checkout, made, wanted)
+            return await self._edited(known, context, planned, difference, checkout, made, wanted)
         raise AssertionError("the last attempt answers or raises")
 
     async def _edited(
         self,
-        known: _Known,
-        scene: Scene,
-        planned: Planned,
+        known: _StoredState,
+        context: ChangeContext,
+        planned: PlannedSync,
         difference: Difference,
         before: Checkout | None,
         made: Checkout,
@@ -200,16 +206,16 @@ class FileCalls:
     ) -> EditAnswer:
         """Stores what was committed."""
         try:
-            await self._store(known, scene, planned, difference, before, made, wanted)
+            await self._store(known, context, planned, difference, before, made, wanted)
         except Conflict as error:
             raise Unavailable(f"{_NOT_STORED}: {error.message}") from error
         return EditAnswer(ref=made.commit)
 
     async def _store(
         self,
-        known: _Known,
-        scene: Scene,
-        planned: Planned,
+        known: _StoredState,
+        context: ChangeContext,
+        planned: PlannedSync,
         difference: Difference,
         before: Checkout | None,
         made: Checkout,
@@ -227,32 +233,32 @@ class FileCalls:
             snapshot = replace(planned.snapshot, commit=newest.commit if is_whole else "", since=base)
             try:
                 await apply_plan(
-                    scene.job, replace(planned, snapshot=snapshot), scene.objects, NullReporter(), scene.means.spool, JobProgress()
+                    context.job, replace(planned, snapshot=snapshot), context.objects, NullReporter(), context.tools.spool, JobProgress()
                 )
             except Overtaken:
-                known = await self._known(scene.repository.namespace, scene.repository.name)
+                known = await self._known(context.repository.namespace, context.repository.name)
                 found = await self._checkout(known.repository, "")
                 if found is None or (found.commit and found.commit == known.kept.commit):
                     return
                 newest = found
-                scene = self._scene(known, scene.means, wanted)
+                context = self._context(known, context.tools, wanted)
                 entries = [entry for entry in await newest.entries() if entry.path in difference.paths]
                 difference = Difference(difference.paths, entries, folders=difference.folders & {entry.path for entry in entries})
-                planned = await plan_files(scene, newest, difference)
+                planned = await plan_files(context, newest, difference)
                 continue
             return
         raise Conflict(f"what is stored of the repository was written by others {_ATTEMPTS} times meanwhile")
 
-    async def _known(self, namespace: str, name: str) -> _Known:
+    async def _known(self, namespace: str, name: str) -> _StoredState:
         async with self._database.connection() as connection:
             stored = await resources.get(connection, REPOSITORY, namespace, name)
             kept = await repositories.kept(connection, stored.uid, generation=stored.generation)
-        return _Known(repository_of(stored), kept)
+        return _StoredState(repository_of(stored), kept)
 
-    def _scene(self, known: _Known, means: Means, wanted: ChangeRequest | EditRequest | None = None) -> Scene:
+    def _context(self, known: _StoredState, tools: SyncTools, wanted: ChangeRequest | EditRequest | None = None) -> ChangeContext:
         actor, message = (wanted.author.uid, wanted.message) if wanted is not None else ("", "")
-        objects = self._opening.objects(known.repository, known.kept.edition, actor, message)
-        return Scene(known.repository, objects, means)
+        objects = self.factories.objects(known.repository, known.kept.edition, actor, message)
+        return ChangeContext(known.repository, objects, tools)
 
     async def _checkout(self, repository: Repository, ref: str) -> SizedCheckout | None:
         try:
@@ -274,30 +280,32 @@ class FileCalls:
     ) -> Checkout:
         base = checkout.commit if checkout is not None else ""
         try:
-            by, at = CommitBy(author.name, author.email), _time_of(author) if author.at else None
+            by, at = GitIdentity(author.name, author.email), _time_of(author) if author.at else None
             return await self._checkouts.commit(repository, base, ref, edits, by, message, at)
         except (Forbidden, SourceFailed) as error:
             raise _unhealthy(repository, error) from error
 
 
-async def _answer(repository: Repository, decided: Decided, sight: Sight) -> ChangeAnswer:
-    wrapper = await asyncio.to_thread(wrap, repository, sight)
+async def _answer(repository: Repository, decided: ChangeDecision, view: FileView) -> ChangeAnswer:
+    wrapper = await asyncio.to_thread(wrap, repository, view)
     return ChangeAnswer(base=decided.base, content=decided.content, wrapper=wrapper, touches=decided.touches)
 
 
-async def _decided_before(scene: Scene, before: Checkout | None, made: Checkout, wanted: ChangeRequest, ref: str) -> Decided | None:
+async def _decided_before(
+    context: ChangeContext, before: Checkout | None, made: Checkout, wanted: ChangeRequest, ref: str
+) -> ChangeDecision | None:
     """The change by the commit before one that it has made; None where that one is another change."""
     with suppress(BadRequest, Conflict, NotFound):
-        decided = await decide(scene, before, wanted, ref, _suffix)
+        decided = await decide(context, before, wanted, ref, _suffix)
         if await holds(made, decided.edits):
             return decided
     return None
 
 
-async def _edited_before(scene: Scene, before: Checkout | None, made: Checkout, wanted: EditRequest) -> list[Edit]:
+async def _edited_before(context: ChangeContext, before: Checkout | None, made: Checkout, wanted: EditRequest) -> list[Edit]:
     """The same of an edit; none where it is another one."""
     with suppress(BadRequest, Conflict, NotFound):
-        edits = await edits_of(scene, before, wanted)
+        edits = await edits_of(context, before, wanted)
         if await holds(made, edits):
             return edits
     return []
@@ -307,7 +315,7 @@ def _time_of(author: CommitAuthor) -> datetime:
     return datetime.fromtimestamp(author.at, UTC)
 
 
-def _writes(wanted: AboutFiles) -> bool:
+def _writes(wanted: FileCallRequest) -> bool:
     return bool(wanted.base) if isinstance(wanted, ChangeRequest) else isinstance(wanted, EditRequest) and not wanted.dry_run
 
 

@@ -23,7 +23,7 @@ from dashwright.common.models.repository_calls import (
 from dashwright.common.models.repository_views import HistoryItem, HistoryList, RefItem, RefList
 from dashwright.common.models.shape import Shape
 from dashwright.common.secrets import SecretUnreadable
-from dashwright.jobs_worker.calls.files import AboutFiles, FileCalls
+from dashwright.jobs_worker.calls.files import FileCallRequest, FileCalls
 from dashwright.jobs_worker.calls.planner import Planner
 from dashwright.jobs_worker.domain.objects import Repository
 from dashwright.jobs_worker.domain.readiness import field_of
@@ -40,9 +40,9 @@ CALLS_IN_HAND: Final = _SLOTS + _WAITING
 
 
 class Repositories(Protocol):
-    """Where repositories are read. ``look`` is a Look."""
+    """Where repositories are read. ``check_readable`` is a Look."""
 
-    async def look(self, repository: Repository) -> None: ...
+    async def check_readable(self, repository: Repository) -> None: ...
 
     async def branches(self, repository: Repository) -> Mapping[str, str]:
         """The commits that branches stand at, of one on a git host."""
@@ -53,16 +53,18 @@ class Repositories(Protocol):
         ...
 
 
-class Authors(Protocol):
+class AccountDirectory(Protocol):
     """The accounts of commit authors."""
 
-    async def named(self, repository: Repository, path: str, history: Sequence[HistoryItem]) -> Sequence[HistoryItem]:
+    async def with_accounts(self, repository: Repository, path: str, history: Sequence[HistoryItem]) -> Sequence[HistoryItem]:
         """Return the history with the accounts that the git host knows. Raises nothing for a host that does not."""
         ...
 
 
 class RepositoryCalls:
-    def __init__(self, database: Database, repositories: Repositories, authors: Authors, planner: Planner, files: FileCalls) -> None:
+    def __init__(
+        self, database: Database, repositories: Repositories, authors: AccountDirectory, planner: Planner, files: FileCalls
+    ) -> None:
         self._database = database
         self._authors = authors
         self._repositories = repositories
@@ -70,7 +72,7 @@ class RepositoryCalls:
         self._files = files
         self._limiter = FairLimiter(_SLOTS, waiting=_WAITING, subject="requests for repositories")
 
-    async def answer(self, request: Request) -> Reply:
+    async def handle(self, request: Request) -> Reply:
         """The RPC: a RepositoryRequest in, out what it says there.
 
         Raises Unhealthy for a host that does not answer as it should, and TooManyRequests where an organization asks for very much.
@@ -84,26 +86,26 @@ class RepositoryCalls:
 
     async def _answer(self, request: Request, wanted: RepositoryRequest) -> Reply:
         if isinstance(wanted, TrialRequest):
-            return Reply((await self._try(wanted)).to_json())
-        if isinstance(wanted, AboutFiles):
-            return Reply(_written(await self._files.tell(wanted, is_repeated=request.is_repeated)))
+            return Reply((await self._test(wanted)).to_json())
+        if isinstance(wanted, FileCallRequest):
+            return Reply(_written(await self._files.handle(wanted, is_repeated=request.is_repeated)))
         try:
-            return Reply(_written(await self._tell(wanted)))
+            return Reply(_written(await self._respond(wanted)))
         except (Forbidden, SourceFailed) as error:
             raise Unhealthy(f"The repository configuration is not healthy: {error.message}", details={"name": wanted.name}) from error
 
-    async def _try(self, wanted: TrialRequest) -> TrialAnswer:
+    async def _test(self, wanted: TrialRequest) -> TrialAnswer:
         """Nothing is kept, neither what is tried nor what was seen."""
         repository = Repository(wanted.namespace, wanted.name, "", 0, wanted.spec)
         try:
-            await self._repositories.look(repository)
+            await self._repositories.check_readable(repository)
         except DashwrightError as error:
             if error.status >= 500 and not isinstance(error, SourceFailed | SecretUnreadable):
                 raise
             return TrialAnswer(field=field_of(repository.spec, error), message=error.message)
         return TrialAnswer()
 
-    async def _tell(self, wanted: RefsRequest | HistoryRequest | PlanRequest) -> Shape:
+    async def _respond(self, wanted: RefsRequest | HistoryRequest | PlanRequest) -> Shape:
         async with self._database.connection() as connection:
             repository = await load(connection, wanted.namespace, wanted.name)
         if isinstance(wanted, PlanRequest):
@@ -116,7 +118,7 @@ class RepositoryCalls:
             refs = [RefItem(name=name, hash=sha) for name, sha in branches.items()]
             return RefList(kind="RefList", api_version=version, items=refs)
         commits = await self._repositories.history(repository, wanted.ref, wanted.path)
-        commits = await self._authors.named(repository, wanted.path, commits)
+        commits = await self._authors.with_accounts(repository, wanted.path, commits)
         return HistoryList(kind="HistoryList", api_version=version, items=list(commits))
 
 

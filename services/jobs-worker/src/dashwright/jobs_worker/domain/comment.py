@@ -85,7 +85,7 @@ class Report:
         return bool(self.problems) or any(file.is_broken for file in self.files)
 
 
-def sentence(report: Report) -> str:
+def status_text(report: Report) -> str:
     """The words of the commit status."""
     if report.problems:
         return _one_line(f"nothing could be stored: {report.problems[0]}")
@@ -97,7 +97,7 @@ def sentence(report: Report) -> str:
     return _one_line(", ".join(told) or "no dashboard changes")
 
 
-def compose(report: Report) -> str:
+def comment_text(report: Report) -> str:
     """Markdown of at most LONGEST characters. What has no room is counted."""
     blocks = [f"## What changes in {plain(report.repository, _LONGEST_TITLE)}", _summary(report)]
     blocks += [f"- {plain(problem, _LONGEST_PROBLEM)}" for problem in report.problems[:_MOST_PROBLEMS]]
@@ -121,7 +121,7 @@ def _summary(report: Report) -> str:
     where = f"As of {code(report.commit[:10])}: " if report.commit else ""
     if report.problems:
         return f"{where}**nothing could be stored**, because"
-    return where + sentence(report) + "."
+    return where + status_text(report) + "."
 
 
 def _has_details(file: FileReport) -> bool:
@@ -133,7 +133,7 @@ def _table(files: Sequence[FileReport]) -> str:
     rows = ["| File | Title | Action | What changes |", "| --- | --- | --- | --- |"]
     size = 0
     for told, file in enumerate(files):
-        cells = (plain(file.path or "/", _LONGEST_PATH), plain(file.title, _LONGEST_TITLE), _DONE[file.action], _in_short(file))
+        cells = (plain(file.path or "/", _LONGEST_PATH), plain(file.title, _LONGEST_TITLE), _DONE[file.action], _change_counts(file))
         row = f"| {' | '.join(cells)} |"
         size += len(row) + 1
         if told == _MOST_ROWS or size > _LONGEST_TABLE:
@@ -143,7 +143,7 @@ def _table(files: Sequence[FileReport]) -> str:
     return "\n".join(rows)
 
 
-def _in_short(file: FileReport) -> str:
+def _change_counts(file: FileReport) -> str:
     told = []
     if file.comparison is not None and file.action is PlannedAction.UPDATE:
         counts = [(file.comparison.count(action), action) for action in PanelAction]

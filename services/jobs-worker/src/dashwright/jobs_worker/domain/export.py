@@ -15,9 +15,9 @@ from dashwright.common.jobs import paths
 from dashwright.common.jobs.selection import ALL_FILES, Selection, check_selected
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.jobs_worker.domain.edits import check_place
-from dashwright.jobs_worker.domain.file_forms import is_classic, is_resource, text_of, wrapped
-from dashwright.jobs_worker.domain.files.content import labels_of_file, notes_of_file, print_content, spec_of_file
-from dashwright.jobs_worker.domain.objects import CommitBy, Key
+from dashwright.jobs_worker.domain.file_forms import decode_text, is_classic, is_resource, unwrap_dashboard
+from dashwright.jobs_worker.domain.files.content import file_annotations, file_labels, file_spec, print_content
+from dashwright.jobs_worker.domain.objects import GitIdentity, Key
 
 _NO_WORD: Final = re.compile(r"[\W_]+")
 _NOT_IN_NAMES: Final = frozenset('/\\<>:"|?*%')
@@ -30,7 +30,7 @@ _LONGEST_SUFFIX: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Exportable:
+class ExportItem:
     """An object as it was when the export began, without its body. ``folder`` is empty at the root. Managed are only some folders."""
 
     key: Key
@@ -51,7 +51,7 @@ class Version:
     spec: str
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
-    by: CommitBy
+    by: GitIdentity
     at: datetime
     message: str
 
@@ -63,19 +63,19 @@ class Version:
         metadata: dict[str, Any] = {}
         if name:
             metadata = {"name": name}
-            told = (("labels", labels_of_file(self.labels)), ("annotations", notes_of_file(self.annotations)))
+            told = (("labels", file_labels(self.labels)), ("annotations", file_annotations(self.annotations)))
             metadata |= {key: texts for key, texts in told if texts}
         tree: dict[str, Any] = {"apiVersion": DASHBOARD.api_version(self.version), "kind": DASHBOARD.kind}
         tree |= {"metadata": metadata} if metadata else {}
-        return print_content({**tree, "spec": spec_of_file(read_json(self.spec))}, largest=largest)
+        return print_content({**tree, "spec": file_spec(read_json(self.spec))}, largest=largest)
 
-    def told(self) -> str:
+    def commit_message(self) -> str:
         """What its commit says."""
         return self.message or f"Generation: {self.generation}"
 
 
 @dataclass(frozen=True, slots=True)
-class Handed:
+class Handover:
     """An exported object and where it lies in the repository now: as its annotations say it, a directory without a slash at its end."""
 
     key: Key
@@ -92,9 +92,9 @@ class Directories:
     The first of two that would be the same has it, others their name behind it. ``folders`` are all of an organization, oldest first.
     """
 
-    def __init__(self, folders: Sequence[Exportable], prefix: str) -> None:
+    def __init__(self, folders: Sequence[ExportItem], prefix: str) -> None:
         self._paths = {"": f"{prefix}/" if prefix else ""}
-        below: defaultdict[str, list[Exportable]] = defaultdict(list)
+        below: defaultdict[str, list[ExportItem]] = defaultdict(list)
         for folder in folders:
             below[folder.folder].append(folder)
         self._below = below
@@ -124,7 +124,7 @@ class Directories:
         return frozenset(found)
 
 
-def file_names(item: Exportable, directory: str) -> Iterator[str]:
+def file_names(item: ExportItem, directory: str) -> Iterator[str]:
     """The paths that a dashboard's file may have, the best first."""
     stem = slug(item.title) or item.key.name[:_LONGEST_SUFFIX]
     return (f"{directory}{name}.json" for name in _apart(stem, item.key.name))
@@ -153,10 +153,10 @@ def may_replace(body: bytes, name: str) -> bool:
     These are resources without metadata. Whatever else names nobody somebody wrote, and its path names its object.
     """
     try:
-        tree = read_json(text_of(body))
+        tree = read_json(decode_text(body))
     except Invalid:
         return False
-    tree = wrapped(tree) or tree
+    tree = unwrap_dashboard(tree) or tree
     if is_classic(tree):
         return bool(tree.get("uid") == name)
     if not is_resource(tree) or tree.get("kind") != DASHBOARD.kind:
@@ -165,7 +165,7 @@ def may_replace(body: bytes, name: str) -> bool:
     return isinstance(metadata, dict) and (not metadata or metadata.get("name") == name)
 
 
-def place(item: Exportable, directory: str, taken: set[str], is_free: Callable[[str], bool], fault_at: Callable[[str], str]) -> str:
+def place(item: ExportItem, directory: str, taken: set[str], is_free: Callable[[str], bool], fault_at: Callable[[str], str]) -> str:
     """Return the path of a dashboard's file, claimed. Raises BadRequest where there is none; ``fault_at`` says why not at a path."""
     for path in file_names(item, directory):
         if fault := fault_at(path):

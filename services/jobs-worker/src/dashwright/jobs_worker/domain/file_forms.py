@@ -22,7 +22,7 @@ def check_size(size: int, largest: int) -> None:
         raise TooLarge(f"file has {size} bytes, at most {largest} are read: make it smaller or raise the limit")
 
 
-def text_of(body: bytes) -> str:
+def decode_text(body: bytes) -> str:
     """Return the text of a file, without a byte order mark. Raises Invalid with the place that is not UTF-8."""
     try:
         return body.removeprefix(BOM_UTF8).decode()
@@ -40,7 +40,7 @@ def is_classic(tree: Any) -> bool:
     return isinstance(tree, dict) and not is_resource(tree) and has_marks(tree)
 
 
-def wrapped(tree: Any) -> dict[str, Any] | None:
+def unwrap_dashboard(tree: Any) -> dict[str, Any] | None:
     """Return the dashboard in the body of a classic request (``{"dashboard": …, "overwrite": …}``); None for any other tree."""
     inner = tree.get("dashboard") if isinstance(tree, dict) and not is_resource(tree) and not has_marks(tree) else None
     return inner if isinstance(inner, dict) and is_classic(inner) else None

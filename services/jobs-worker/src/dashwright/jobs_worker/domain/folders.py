@@ -8,7 +8,7 @@ from dashwright.common.jobs import paths
 from dashwright.common.jobs.names import folder_name
 from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import FOLDER
-from dashwright.jobs_worker.domain.objects import Key, Managed, Write
+from dashwright.jobs_worker.domain.objects import Key, ManagedObject, Write
 from dashwright.jobs_worker.domain.ownership import annotations
 
 
@@ -47,7 +47,7 @@ class Folders:
             annotations=annotations(self.repository, directory, "", above),
         )
 
-    def is_current(self, directory: str, stored: Managed) -> bool:
+    def is_current(self, directory: str, stored: ManagedObject) -> bool:
         return (
             stored.title == self._title(directory)
             and stored.folder == self._above(directory)

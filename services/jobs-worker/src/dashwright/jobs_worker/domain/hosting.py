@@ -15,7 +15,7 @@ class FileStatus(StrEnum):
     RENAMED = "renamed"
 
 
-class Verdict(StrEnum):
+class CommitState(StrEnum):
     """What is said of a commit. ``failure``: of what it holds; ``error``: it could not be looked at."""
 
     PENDING = "pending"
@@ -54,11 +54,11 @@ class ChangedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class CommitStatus:
     """A commit status as it is to be: ``url`` is where to read more."""
 
     commit: str
-    verdict: Verdict
+    state: CommitState
     text: str
     url: str
 
@@ -74,7 +74,7 @@ class Hook:
 
 
 @dataclass(frozen=True, slots=True)
-class WantedHook:
+class HookSpec:
     """``secret`` signs what is delivered."""
 
     url: str

@@ -10,7 +10,7 @@ from dashwright.common.jobs import paths
 from dashwright.common.jobs.names import folder_name
 from dashwright.common.kinds.registry import FOLDER
 from dashwright.jobs_worker.domain.folders import shallow_first
-from dashwright.jobs_worker.domain.objects import Entry, Managed
+from dashwright.jobs_worker.domain.objects import Entry, ManagedObject
 
 _TELLING: Final = 8
 """A file that lies alike in more directories does not tell which of them went."""
@@ -20,7 +20,7 @@ Contents = Mapping[str, AbstractSet[tuple[str, str]]]
 
 
 def folder_names(
-    repository: str, entries: Sequence[Entry], managed: Iterable[Managed], taken: AbstractSet[str], *, commit: str
+    repository: str, entries: Sequence[Entry], managed: Iterable[ManagedObject], taken: AbstractSet[str], *, commit: str
 ) -> dict[str, str]:
     """The names of all directories' folders.
 

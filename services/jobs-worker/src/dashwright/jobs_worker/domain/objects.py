@@ -88,7 +88,7 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class CommitBy:
+class GitIdentity:
     """Who a change is by, as a commit names its author."""
 
     name: str
@@ -100,7 +100,7 @@ class Draft:
     """A commit to be. ``edits`` are taken one by one, so that they need not all be in memory; ``at`` is when it was made, None for now."""
 
     edits: Iterable[Edit]
-    by: CommitBy
+    by: GitIdentity
     message: str
     at: datetime | None = None
 
@@ -114,7 +114,7 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Managed:
+class ManagedObject:
     """A stored object that the repository owns. The path of a folder may end in ``/``; that of the root folder is empty."""
 
     key: Key
@@ -125,7 +125,7 @@ class Managed:
 
 
 @dataclass(frozen=True, slots=True)
-class Quarantined:
+class QuarantinedFile:
     """A file or directory that cannot go in, and why; ``name`` is that of its object, where it is known.
 
     ``checksum`` is that of the bytes, where these are the reason. ``rules`` are those that the bytes were refused by, empty where something
@@ -153,7 +153,7 @@ class Snapshot:
     commit: str = ""
     since: str | None = None
     looked_at: AbstractSet[str] | None = None
-    quarantined: Sequence[Quarantined] = ()
+    quarantined: Sequence[QuarantinedFile] = ()
     entries: int = 0
 
 

@@ -29,7 +29,7 @@ def annotations(repository: str, path: str, checksum: str, folder: str) -> dict[
     return {name: value for name, value in carried.items() if value}
 
 
-def refusal(key: Key, owner: Owner | None, repository: str) -> str:
+def write_refusal(key: Key, owner: Owner | None, repository: str) -> str:
     """Why ``repository`` may not write the object, or empty. None as owner is an object that does not exist."""
     if owner is None or (owner.kind == REPOSITORY and owner.identity == repository) or (owner.kind and owner.allows_edits):
         return ""

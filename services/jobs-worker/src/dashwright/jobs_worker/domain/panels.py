@@ -73,11 +73,11 @@ class Comparison:
 
 
 @dataclass(slots=True)
-class _Sight:
+class _Summary:
     """What is told of something as text, and the rest of its settings, by their names."""
 
     title: str = ""
-    told: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
     rest: dict[str, Any] = field(default_factory=dict)
 
 
@@ -85,14 +85,14 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> Comparison:
     """Both are specs of dashboards. Of one that is new, ``before`` is empty."""
     details, others = _differences(_dashboard(before), _dashboard(after))
     old, new = _panels(before), _panels(after)
-    changes = [_changed(name, old.get(name), sight) for name, sight in new.items()]
-    gone = [PanelChange(name, sight.title, PanelAction.REMOVED) for name, sight in old.items() if name not in new]
+    changes = [_changed(name, old.get(name), summary) for name, summary in new.items()]
+    gone = [PanelChange(name, summary.title, PanelAction.REMOVED) for name, summary in old.items() if name not in new]
     return Comparison(details, others, [*(change for change in changes if change), *gone])
 
 
-def _changed(name: str, old: _Sight | None, new: _Sight) -> PanelChange | None:
+def _changed(name: str, old: _Summary | None, new: _Summary) -> PanelChange | None:
     if old is None:
-        news = [Detail(what, "", text) for what, text in new.told.items() if text and _is_news(what)]
+        news = [Detail(what, "", text) for what, text in new.texts.items() if text and _is_news(what)]
         return PanelChange(name, new.title, PanelAction.ADDED, news)
     details, others = _differences(old, new)
     if not details and not others:
@@ -106,17 +106,17 @@ def _is_news(name: str) -> bool:
     return name in ("type", "data source") or (name.startswith("query ") and name.count(" ") == 1)
 
 
-def _differences(old: _Sight, new: _Sight) -> tuple[list[Detail], list[str]]:
-    names = [*new.told, *(name for name in old.told if name not in new.told)]
-    pairs = [Detail(name, old.told.get(name, ""), new.told.get(name, "")) for name in names]
+def _differences(old: _Summary, new: _Summary) -> tuple[list[Detail], list[str]]:
+    names = [*new.texts, *(name for name in old.texts if name not in new.texts)]
+    pairs = [Detail(name, old.texts.get(name, ""), new.texts.get(name, "")) for name in names]
     others = [name for name in sorted(old.rest.keys() | new.rest.keys()) if not same(old.rest.get(name), new.rest.get(name))]
     return [detail for detail in pairs if detail.before != detail.after], others
 
 
-def _dashboard(spec: Mapping[str, Any]) -> _Sight:
+def _dashboard(spec: Mapping[str, Any]) -> _Summary:
     times = object_in(spec, "timeSettings")
     span = object_in(spec, "time") or times
-    told = {
+    texts = {
         "title": _text(spec.get("title")),
         "description": _text(spec.get("description")),
         "tags": ", ".join(_text(tag) for tag in _list(spec.get("tags"))),
@@ -127,7 +127,7 @@ def _dashboard(spec: Mapping[str, Any]) -> _Sight:
         **dict(_named("annotation", object_in(spec, "annotations").get("list") or spec.get("annotations"))),
     }
     rest = {key: value for key, value in spec.items() if key not in (*_KEPT_ELSEWHERE, *_OF_DASHBOARDS, *_HELD)}
-    return _Sight(told["title"], told, rest)
+    return _Summary(texts["title"], texts, rest)
 
 
 def _named(word: str, items: Any) -> Iterator[tuple[str, str]]:
@@ -138,20 +138,20 @@ def _named(word: str, items: Any) -> Iterator[tuple[str, str]]:
         yield f"{word} {_text(body.get('name'))}", _json(kept)
 
 
-def _panels(spec: Mapping[str, Any]) -> dict[str, _Sight]:
+def _panels(spec: Mapping[str, Any]) -> dict[str, _Summary]:
     """By their ids; those without one, or with that of another, by how many like them there are."""
-    found: dict[str, _Sight] = {}
+    found: dict[str, _Summary] = {}
     numbers: Counter[str] = Counter()
-    for name, sight in _elements(spec) if isinstance(spec.get("elements"), dict) else _classic_panels(spec):
+    for name, summary in _elements(spec) if isinstance(spec.get("elements"), dict) else _classic_panels(spec):
         key = name
         while key in found:
             numbers[name] += 1
             key = f"{name} ({numbers[name] + 1})"
-        found[key] = sight
+        found[key] = summary
     return found
 
 
-def _classic_panels(spec: Mapping[str, Any]) -> Iterator[tuple[str, _Sight]]:
+def _classic_panels(spec: Mapping[str, Any]) -> Iterator[tuple[str, _Summary]]:
     """Also those in closed rows, and those of the rows of old."""
     rows = [panel for row in objects_of(spec.get("rows")) for panel in objects_of(row.get("panels"))]
     for panel in [*objects_of(spec.get("panels")), *rows]:
@@ -159,14 +159,14 @@ def _classic_panels(spec: Mapping[str, Any]) -> Iterator[tuple[str, _Sight]]:
             yield _text(item.get("id")) or _text(item.get("title")), _classic_panel(item)
 
 
-def _classic_panel(item: Mapping[str, Any]) -> _Sight:
+def _classic_panel(item: Mapping[str, Any]) -> _Summary:
     source = item.get("datasource")
     queries = [(_text(query.get("refId")), query, query.get("datasource")) for query in objects_of(item.get("targets"))]
     rest = {key: value for key, value in item.items() if key not in _OF_PANELS}
     return _panel(item, _text(item.get("type")), _place(object_in(item, "gridPos"), "w", "h"), source, queries, item, rest)
 
 
-def _elements(spec: Mapping[str, Any]) -> Iterator[tuple[str, _Sight]]:
+def _elements(spec: Mapping[str, Any]) -> Iterator[tuple[str, _Summary]]:
     places = dict(_places(spec.get("layout")))
     for name, element in spec["elements"].items():
         item = object_in(element, "spec") if isinstance(element, dict) else {}
@@ -196,13 +196,13 @@ def _panel(
     queries: Sequence[tuple[str, Mapping[str, Any], Any]],
     config: Mapping[str, Any],
     rest: dict[str, Any],
-) -> _Sight:
+) -> _Summary:
     """``config`` holds fieldConfig; each of the ``queries`` is its refId, what it asks, and the data source it names."""
     fields = object_in(config, "fieldConfig")
     defaults = object_in(fields, "defaults")
     shown = _source(source)
     options = object_in(rest, "options")
-    told = {
+    texts = {
         "title": _text(item.get("title")),
         "description": _text(item.get("description")),
         "type": kind,
@@ -217,7 +217,7 @@ def _panel(
     more = {f"options.{key}": value for key, value in options.items() if key != "content"}
     more |= {f"fieldConfig.{key}": value for key, value in fields.items() if key != "defaults"}
     more |= {f"fieldConfig.defaults.{key}": value for key, value in defaults.items() if key not in _OF_FIELDS}
-    return _Sight(told["title"], told, {key: value for key, value in rest.items() if key != "options"} | more)
+    return _Summary(texts["title"], texts, {key: value for key, value in rest.items() if key != "options"} | more)
 
 
 def _query(ref_id: str, query: Mapping[str, Any], own: Any, source: str) -> Iterator[tuple[str, str]]:
@@ -283,14 +283,14 @@ def _text(value: Any) -> str:
 
 def _json(tree: Any) -> str:
     """Equal numbers are the same text, however each was written."""
-    return write_json(_in_short(tree)).decode()
+    return write_json(_normalized(tree)).decode()
 
 
-def _in_short(node: Any) -> Any:
+def _normalized(node: Any) -> Any:
     if isinstance(node, dict):
-        return {key: _in_short(value) for key, value in node.items()}
+        return {key: _normalized(value) for key, value in node.items()}
     if isinstance(node, list):
-        return [_in_short(value) for value in node]
+        return [_normalized(value) for value in node]
     if not isinstance(node, float):
         return node
     number = int(node) if node.is_integer() and abs(node) < _LARGE else float(node)

@@ -11,14 +11,14 @@ from dashwright.common.errors import Conflict
 from dashwright.common.jobs import paths
 from dashwright.common.kinds.registry import FOLDER
 from dashwright.jobs_worker.domain.folders import Folders, shallow_first
-from dashwright.jobs_worker.domain.objects import Key, Managed, Owner, Write
-from dashwright.jobs_worker.domain.ownership import annotations, refusal
+from dashwright.jobs_worker.domain.objects import Key, ManagedObject, Owner, Write
+from dashwright.jobs_worker.domain.ownership import annotations, write_refusal
 from dashwright.jobs_worker.domain.resource import Resource
-from dashwright.jobs_worker.domain.survey import Fault, Ignored, Survey
+from dashwright.jobs_worker.domain.survey import Fault, IgnoredFile, Survey
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedFile:
     """A file that was read, one of very many: the resource in it waits elsewhere under ``ticket``.
 
     ``checksum`` is that of the bytes that were read, ``stored`` what the path stands for so far.
@@ -27,7 +27,7 @@ class Prepared:
     path: str
     checksum: str
     key: Key
-    stored: tuple[Managed, ...]
+    stored: tuple[ManagedObject, ...]
     ticket: int
 
 
@@ -55,30 +55,30 @@ class Plan:
     as it must be. Neither ``ignored`` files nor ``copies`` are errors: a copy has the bytes of the file that its object comes from.
     """
 
-    ours: Mapping[Key, Managed]
+    ours: Mapping[Key, ManagedObject]
     existing: frozenset[Key]
     directories: list[str] = field(default_factory=list)
-    writes: list[Prepared] = field(default_factory=list)
-    removals: list[Managed] = field(default_factory=list)
-    unchanged: list[Managed] = field(default_factory=list)
+    writes: list[PreparedFile] = field(default_factory=list)
+    removals: list[ManagedObject] = field(default_factory=list)
+    unchanged: list[ManagedObject] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     copies: list[Fault] = field(default_factory=list)
-    ignored: list[Ignored] = field(default_factory=list)
+    ignored: list[IgnoredFile] = field(default_factory=list)
 
     @property
     def changes(self) -> int:
         return len(self.directories) + len(self.writes) + len(self.removals)
 
 
-def unknown_keys(found: Survey, prepared: Iterable[Prepared], managed: Iterable[Managed], folders: Folders) -> list[Key]:
+def unknown_keys(found: Survey, prepared: Iterable[PreparedFile], managed: Iterable[ManagedObject], folders: Folders) -> list[Key]:
     """The objects that would be created: somebody else may own them."""
     ours = {item.key for item in managed}
-    keys = {file.key for file in prepared} | {folders.key(directory) for directory in found.wanted}
+    keys = {file.key for file in prepared} | {folders.key(directory) for directory in found.directories}
     return sorted(keys - ours)
 
 
 def make_plan(
-    found: Survey, prepared: Sequence[Prepared], managed: Sequence[Managed], owners: Mapping[Key, Owner], folders: Folders
+    found: Survey, prepared: Sequence[PreparedFile], managed: Sequence[ManagedObject], owners: Mapping[Key, Owner], folders: Folders
 ) -> Plan:
     """``found.faults`` holds the faults of reading as well. Raises Conflict when the root folder belongs to somebody else."""
     ours = {item.key: item for item in managed}
@@ -101,16 +101,16 @@ def make_plan(
     return plan
 
 
-def _plan_order(item: Managed) -> tuple[int, str]:
+def _plan_order(item: ManagedObject) -> tuple[int, str]:
     return paths.plan_order(item.path)
 
 
-def _blocked(found: Survey, ours: Mapping[Key, Managed], owners: Mapping[Key, Owner], folders: Folders) -> dict[str, str]:
+def _blocked(found: Survey, ours: Mapping[Key, ManagedObject], owners: Mapping[Key, Owner], folders: Folders) -> dict[str, str]:
     """Return the directories that cannot have a folder, with the reason. Raises Conflict for the root's."""
     blocked: dict[str, str] = {}
-    for directory in shallow_first(found.wanted):
+    for directory in shallow_first(found.directories):
         key = folders.key(directory)
-        reason = "" if key in ours else refusal(key, owners.get(key), folders.repository)
+        reason = "" if key in ours else write_refusal(key, owners.get(key), folders.repository)
         if reason and not directory:
             raise Conflict(f"{reason}: folder '{key.name}' exists; rename the repository, or remove the folder")
         if reason := reason or (blocked.get(paths.parent(directory), "") if directory else ""):
@@ -121,8 +121,8 @@ def _blocked(found: Survey, ours: Mapping[Key, Managed], owners: Mapping[Key, Ow
 def _plan_folders(plan: Plan, found: Survey, folders: Folders, blocked: Mapping[str, str]) -> None:
     """Fill in the folders to write, and after everything else those to remove."""
     resources = [item.path for item in found.unchanged] + [file.path for file in plan.writes]
-    needed = {directory for path in resources for directory in paths.directories(path)} | found.requested | {""}
-    wanted = found.wanted & needed - blocked.keys()
+    needed = {directory for path in resources for directory in paths.directories(path)} | found.requested_directories | {""}
+    wanted = found.directories & needed - blocked.keys()
     for directory in shallow_first(wanted):
         stored = plan.ours.get(folders.key(directory))
         if stored is not None and folders.is_current(directory, stored):
@@ -133,17 +133,21 @@ def _plan_folders(plan: Plan, found: Survey, folders: Folders, blocked: Mapping[
     gone = [
         item
         for item in plan.ours.values()
-        if item.key.group == FOLDER.group and item.key not in staying and item.path.rstrip("/") + "/" not in found.kept
+        if item.key.group == FOLDER.group and item.key not in staying and item.path.rstrip("/") + "/" not in found.existing_directories
     ]
     plan.removals += sorted(gone, key=_plan_order)
 
 
 def _refuse_foreign(
-    prepared: Iterable[Prepared], ours: Mapping[Key, Managed], owners: Mapping[Key, Owner], blocked: Mapping[str, str], repository: str
+    prepared: Iterable[PreparedFile],
+    ours: Mapping[Key, ManagedObject],
+    owners: Mapping[Key, Owner],
+    blocked: Mapping[str, str],
+    repository: str,
 ) -> list[Fault]:
     faults = []
     for file in prepared:
-        reason = refusal(file.key, owners.get(file.key), repository) if file.key not in ours else ""
+        reason = write_refusal(file.key, owners.get(file.key), repository) if file.key not in ours else ""
         reason = reason or blocked.get(paths.parent(file.path), "")
         if reason:
             faults.append(Fault(file.path, reason, file.stored, file.key.name))
@@ -158,19 +162,19 @@ class _Holder:
     checksum: str = ""
 
 
-def _refuse_duplicates(prepared: Iterable[Prepared], held: Mapping[Key, _Holder]) -> tuple[list[Fault], list[Fault]]:
+def _refuse_duplicates(prepared: Iterable[PreparedFile], held: Mapping[Key, _Holder]) -> tuple[list[Fault], list[Fault]]:
     """Leave one file a name, and return the other files: faults, and copies. Who has a name keeps it, else the first in plan order.
 
     A refused file goes on holding what is stored of it, which may refuse the next one: each is looked at once.
     """
-    rivals: dict[Key, list[Prepared]] = {}
+    rivals: dict[Key, list[PreparedFile]] = {}
     for file in prepared:
         rivals.setdefault(file.key, []).append(file)
     faults: dict[str, Fault] = {}
     copies: dict[str, Fault] = {}
     holding = deque(held.items())
 
-    def refuse(files: Iterable[Prepared], other: _Holder) -> None:
+    def refuse(files: Iterable[PreparedFile], other: _Holder) -> None:
         for file in files:
             if not file.stored and file.checksum and file.checksum == other.checksum:
                 copies.setdefault(file.path, _copy(file, other.path))
@@ -192,13 +196,13 @@ def _refuse_duplicates(prepared: Iterable[Prepared], held: Mapping[Key, _Holder]
     return _in_plan_order(faults), _in_plan_order(copies)
 
 
-def _duplicate(file: Prepared, other: str) -> Fault:
+def _duplicate(file: PreparedFile, other: str) -> Fault:
     shown = f"duplicate resource name: {file.key.name}"
     message = f"{shown}, {file.path} and {other}"
     return Fault(file.path, message, file.stored, file.key.name, shown=shown)
 
 
-def _copy(file: Prepared, other: str) -> Fault:
+def _copy(file: PreparedFile, other: str) -> Fault:
     message = f"{file.path} is a copy of {other}: only that one is synced"
     return Fault(file.path, message, (), file.key.name, shown="the file is a copy of another one, and only that one is synced")
 

@@ -12,7 +12,7 @@ from dashwright.common.document import read_json
 from dashwright.common.errors import Invalid
 from dashwright.common.kinds.registry import DASHBOARD, KINDS
 from dashwright.common.yaml import read_documents
-from dashwright.jobs_worker.domain.file_forms import has_marks, is_resource, wrapped
+from dashwright.jobs_worker.domain.file_forms import has_marks, is_resource, unwrap_dashboard
 
 _OWN_GROUPS: Final = ".grafana.app"
 
@@ -38,7 +38,7 @@ def check_content(tree: Any) -> None:
     if not isinstance(tree, dict):
         raise NoResource("the file holds no object, so no resource")
     if not is_resource(tree):
-        if not has_marks(tree) and wrapped(tree) is None:
+        if not has_marks(tree) and unwrap_dashboard(tree) is None:
             raise NoResource("the file holds no dashboard (title, panels, …) and no resource (apiVersion, kind, metadata, spec)")
     elif _is_of_another_kind(tree):
         named = f"{tree.get('kind', 'an object')} of {tree.get('apiVersion', 'no apiVersion')}"

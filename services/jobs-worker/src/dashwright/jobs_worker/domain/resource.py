@@ -19,7 +19,7 @@ from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.yaml import read_yaml
-from dashwright.jobs_worker.domain.file_forms import LARGEST_FILE, check_size, is_resource, text_of, wrapped
+from dashwright.jobs_worker.domain.file_forms import LARGEST_FILE, check_size, decode_text, is_resource, unwrap_dashboard
 from dashwright.jobs_worker.domain.objects import Key
 from dashwright.jobs_worker.domain.ownership import SET_BY_US
 from dashwright.jobs_worker.domain.recognition import NoResource, check_content, check_unreadable
@@ -51,21 +51,21 @@ class Resource:
     annotations: Mapping[str, str]
     is_classic: bool = False
 
-    def packed(self) -> bytes:
-        """For ``unpacked``: all but the spec on one line, and the spec behind it as it is."""
+    def pack(self) -> bytes:
+        """For ``unpack``: all but the spec on one line, and the spec behind it as it is."""
         told = (self.key.name, self.kind, self.version, tuple(self.extract), self.labels, self.annotations, self.is_classic)
         return b"\n".join((orjson.dumps(told), self.spec))
 
 
-def unpacked(packed: bytes) -> Resource:
-    """The resource that was ``packed``."""
+def unpack(packed: bytes) -> Resource:
+    """The resource that was ``pack``."""
     told, _, spec = packed.partition(b"\n")
     name, kind, version, extract, labels, annotations, is_classic = orjson.loads(told)
     key = Key(DASHBOARD.group, DASHBOARD.plural, name)
     return Resource(key, kind, version, Extract(*extract), spec, labels, annotations, is_classic)
 
 
-def rules(admission: AdmissionSettings, largest: int, deepest: int) -> str:
+def rules_fingerprint(admission: AdmissionSettings, largest: int, deepest: int) -> str:
     """Return what a file may be refused by beside its bytes, as a text: where it differs, refused files are worth another look."""
     return f"{_VERSION} {admission.min_refresh_seconds} {largest} {deepest}"
 
@@ -86,7 +86,7 @@ class Reader:
         Raises NoResource where the file is none of ours; Invalid, BadRequest (name, title, depth) or TooLarge with what to change in it.
         """
         check_size(len(body), self.largest)
-        text = text_of(body)
+        text = decode_text(body)
         if not text.strip():
             raise NoResource("the file is empty")
         try:
@@ -95,13 +95,13 @@ class Reader:
             check_unreadable(path, text, fault)
             raise
         check_content(tree)
-        resource = self._native(path, tree) if is_resource(tree) else self._classic(path, wrapped(tree) or tree)
+        resource = self._native(path, tree) if is_resource(tree) else self._classic(path, unwrap_dashboard(tree) or tree)
         check_depth(path, self.deepest)
         return resource
 
     def tree(self, path: str, body: bytes) -> Any:
         """Raises Invalid for what cannot be read by the rules of the file's name, or is nested too deeply."""
-        return _parsed(path, text_of(body))
+        return _parsed(path, decode_text(body))
 
     def _classic(self, path: str, spec: dict[str, Any]) -> Resource:
         name = _optional_text(spec, "uid", "uid") or object_name(self.repository, path)

@@ -15,30 +15,32 @@ _PATIENCE: Final = 10_000
 _SLACK: Final = 1_000
 
 
-class Need(Enum):
-    """``LOOK``: whether it can be read at all. ``ASK``: whether there is anything new. ``SYNC``: whatever there is."""
+class NextStep(Enum):
+    """``PROBE``: whether it can be read at all. ``CHECK``: whether there is anything new. ``SYNC``: whatever there is."""
 
     NOTHING = "nothing"
-    LOOK = "look"
-    ASK = "ask"
+    PROBE = "look"
+    CHECK = "ask"
     SYNC = "sync"
 
 
-def need(spec: RepositorySpec, status: RepositoryStatus, *, changed: int, asked: int, now: int, pause: int = UNHEALTHY_FOR) -> Need:
-    """``changed``: when the spec last did; ``asked``: when something was last done for its sake, 0 for never.
+def next_step(
+    spec: RepositorySpec, status: RepositoryStatus, *, changed: int, asked: int, now: int, pause: int = UNHEALTHY_FOR
+) -> NextStep:
+    """``difference_since``: when the spec last did; ``asked``: when something was last done for its sake, 0 for never.
 
     ``pause``: how long an unhealthy one is left alone between two looks.
     """
     looked = max(status.health.checked or 0, asked)
     if status.health.checked is not None and not status.health.healthy:
-        return Need.LOOK if looked < changed or now - looked >= pause else Need.NOTHING
+        return NextStep.PROBE if looked < changed or now - looked >= pause else NextStep.NOTHING
     if spec.sync.enabled and status.sync.state not in (SyncState.WORKING, SyncState.PENDING):
         started = status.sync.started or 0
         if started < changed:
-            return Need.SYNC if now - asked >= _PATIENCE else Need.NOTHING
+            return NextStep.SYNC if now - asked >= _PATIENCE else NextStep.NOTHING
         if _is_due(spec, max(status.sync.finished or started, asked), now):
-            return Need.ASK
-    return Need.LOOK if now - looked >= HEALTHY_FOR else Need.NOTHING
+            return NextStep.CHECK
+    return NextStep.PROBE if now - looked >= HEALTHY_FOR else NextStep.NOTHING
 
 
 def _is_due(spec: RepositorySpec, last: int, now: int) -> bool:

@@ -9,7 +9,7 @@ from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.jobs import paths
 from dashwright.common.kinds.registry import FOLDER
 from dashwright.jobs_worker.domain.folders import Folders
-from dashwright.jobs_worker.domain.objects import Entry, Managed, Quarantined
+from dashwright.jobs_worker.domain.objects import Entry, ManagedObject, QuarantinedFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Candidate:
 
     path: str
     checksum: str
-    stored: tuple[Managed, ...] = ()
+    stored: tuple[ManagedObject, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Fault:
 
     path: str
     message: str
-    stored: tuple[Managed, ...] = ()
+    stored: tuple[ManagedObject, ...] = ()
     name: str = ""
     checksum: str = ""
     lasting: bool = False
@@ -39,7 +39,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Ignored:
+class IgnoredFile:
     """A file that holds no resource; ``remark`` is what its author should know of that, empty where there is nothing to say."""
 
     path: str
@@ -50,21 +50,24 @@ class Ignored:
 class Survey:
     """A comparison of a checkout with what is stored; ``candidates`` and ``faults`` are in plan order.
 
-    A folder is made for a directory with a resource in it, ``wanted`` if all of them go in, and for those ``requested`` as such. A folder
-    that is stored stays for a directory in ``kept``: as long as that is there.
+    A folder is made for each of ``directories``, which hold a resource, and for the ``requested_directories``. A stored folder is kept as
+    long as its directory is one of the ``existing_directories``.
     """
 
-    unchanged: list[Managed] = field(default_factory=list)
+    unchanged: list[ManagedObject] = field(default_factory=list)
     candidates: list[Candidate] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
-    ignored: list[Ignored] = field(default_factory=list)
-    wanted: set[str] = field(default_factory=set)
-    requested: frozenset[str] = frozenset()
-    kept: set[str] = field(default_factory=set)
+    ignored: list[IgnoredFile] = field(default_factory=list)
+    directories: set[str] = field(default_factory=set)
+    requested_directories: frozenset[str] = frozenset()
+    existing_directories: set[str] = field(default_factory=set)
 
 
 def survey(
-    entries: Sequence[Entry], managed: Iterable[Managed], folders: Folders, refused: Mapping[tuple[str, str], Quarantined] | None = None
+    entries: Sequence[Entry],
+    managed: Iterable[ManagedObject],
+    folders: Folders,
+    refused: Mapping[tuple[str, str], QuarantinedFile] | None = None,
 ) -> Survey:
     """Compares by checksum and folder, without reading a file. ``refused`` are known faults by path and checksum.
 
@@ -73,17 +76,17 @@ def survey(
     found = Survey()
     stored = _stored_by_path(found, managed, {_as_directory(entry.path) for entry in entries if entry.fault})
     for entry in sorted(entries, key=lambda entry: paths.plan_order(entry.path)):
-        found.kept.update(paths.directories(entry.path))
+        found.existing_directories.update(paths.directories(entry.path))
         if not paths.is_hidden(entry.path):
             _sort_in(found, entry, stored, folders, refused or {})
     if folders.rooted:
-        found.wanted.add("")
+        found.directories.add("")
     return found
 
 
-def _stored_by_path(found: Survey, managed: Iterable[Managed], unread: AbstractSet[str]) -> Mapping[str, Sequence[Managed]]:
+def _stored_by_path(found: Survey, managed: Iterable[ManagedObject], unread: AbstractSet[str]) -> Mapping[str, Sequence[ManagedObject]]:
     """What came from each path, and under an ``unread`` directory what came from anywhere below it, whose folders are kept."""
-    stored: defaultdict[str, list[Managed]] = defaultdict(list)
+    stored: defaultdict[str, list[ManagedObject]] = defaultdict(list)
     for item in managed:
         is_folder = item.key.group == FOLDER.group
         if not item.path and not is_folder:
@@ -91,7 +94,7 @@ def _stored_by_path(found: Survey, managed: Iterable[Managed], unread: AbstractS
         above = list(paths.directories(_as_directory(item.path) if is_folder and item.path else item.path))
         unread_above = unread & set(above)
         if unread_above:
-            found.kept.update(above)
+            found.existing_directories.update(above)
         if not is_folder:
             for path in (item.path, *unread_above):
                 stored[path].append(item)
@@ -105,9 +108,9 @@ def _as_directory(path: str) -> str:
 def _sort_in(
     found: Survey,
     entry: Entry,
-    stored: Mapping[str, Sequence[Managed]],
+    stored: Mapping[str, Sequence[ManagedObject]],
     folders: Folders,
-    refused: Mapping[tuple[str, str], Quarantined],
+    refused: Mapping[tuple[str, str], QuarantinedFile],
 ) -> None:
     so_far = tuple(stored.get(entry.path, ()))
     try:
@@ -125,14 +128,14 @@ def _sort_in(
     elif paths.is_resource(entry.path):
         if _is_unchanged(entry, so_far, folders):
             found.unchanged.extend(so_far)
-            found.wanted.update(paths.directories(entry.path))
+            found.directories.update(paths.directories(entry.path))
         elif known := refused.get((entry.path, entry.checksum)):
             found.faults.append(Fault(entry.path, known.message, so_far, known.name, known.checksum, lasting=True))
         else:
             found.candidates.append(Candidate(entry.path, entry.checksum, so_far))
 
 
-def _is_unchanged(entry: Entry, stored: tuple[Managed, ...], folders: Folders) -> bool:
+def _is_unchanged(entry: Entry, stored: tuple[ManagedObject, ...], folders: Folders) -> bool:
     if len(stored) != 1 or not entry.checksum or stored[0].checksum != entry.checksum:
         return False
     return stored[0].folder == folders.name(paths.parent(entry.path))

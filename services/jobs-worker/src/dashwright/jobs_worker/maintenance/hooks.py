@@ -35,7 +35,7 @@ from dashwright.common.settings import is_loopback
 from dashwright.common.stores import hooks, statuses
 from dashwright.common.stores.hooks import Claimed, Unwanted
 from dashwright.common.stores.resources import Stored
-from dashwright.jobs_worker.domain.hosting import Hook, WantedHook
+from dashwright.jobs_worker.domain.hosting import Hook, HookSpec
 from dashwright.jobs_worker.domain.objects import Repository
 from dashwright.jobs_worker.ports import Host
 
@@ -50,7 +50,7 @@ _SHORTEST_PAUSE: Final = timedelta(seconds=30)
 _PATIENCE: Final = timedelta(days=1)
 
 
-def called_at(public_url: str, allowed: AllowedHosts) -> str | None:
+def webhook_base_url(public_url: str, allowed: AllowedHosts) -> str | None:
     """Our address, where a git host may be asked to call there: over https and beyond this machine, or listed by an operator."""
     parts = urlsplit(public_url)
     host = parts.hostname or ""
@@ -71,31 +71,33 @@ class Hooks:
         self._box = box
         self._public = public
 
-    async def keep(self) -> None:
+    async def refresh(self) -> None:
         """One round: looks at the hooks of repositories that are new, changed or due."""
         is_more = self._public is not None
         while is_more:
             async with self._database.connection() as connection:
                 claimed = await hooks.claim(connection, most=_AT_ONCE, lease=_LEASE)
-            await asyncio.gather(*(self._see_to(item, self._public or "") for item in claimed))
+            await asyncio.gather(*(self._refresh_one(item, self._public or "") for item in claimed))
             is_more = len(claimed) == _AT_ONCE
 
     async def remove(self) -> None:
         """One round: removes hooks that nobody wants any more. What cannot be removed for a day stays where it is."""
         async with self._database.connection() as connection:
             unwanted = await hooks.claim_removals(connection, most=_AT_ONCE, lease=_LEASE, patience=_PATIENCE)
-        await asyncio.gather(*(self._take_back(item) for item in unwanted))
+        await asyncio.gather(*(self._remove_one(item) for item in unwanted))
 
-    async def _see_to(self, item: Claimed, public: str) -> None:
+    async def _refresh_one(self, item: Claimed, public: str) -> None:
         try:
-            await self._look(item, f"{public}/apis/{REPOSITORY.api_version()}/namespaces/{item.namespace}/repositories/{item.name}/webhook")
+            await self._check(
+                item, f"{public}/apis/{REPOSITORY.api_version()}/namespaces/{item.namespace}/repositories/{item.name}/webhook"
+            )
         except DashwrightError as error:
             log.info("hook_not_made", repository=item.name, error=error.message)
             again = _pause(error, item.failures)
             await self._write(lambda connection: hooks.fail(connection, item.uid, again=again))
-            await self._show(item, error)
+            await self._report_failure(item, error)
 
-    async def _show(self, item: Claimed, error: DashwrightError) -> None:
+    async def _report_failure(self, item: Claimed, error: DashwrightError) -> None:
         """Tells it in the repository's status, where whoever can mend it looks."""
 
         def change(status: RepositoryStatus, _: Stored) -> None:
@@ -105,53 +107,57 @@ class Hooks:
             async with self._database.transaction() as connection:
                 await statuses.change(connection, REPOSITORY, item.namespace, item.name, RepositoryStatus, change)
 
-    async def _look(self, item: Claimed, url: str) -> None:
+    async def _check(self, item: Claimed, url: str) -> None:
         """Nothing is changed at a host that calls already."""
         githost = item.spec.remote
         if item.hook is not None and (githost is None or item.asked_by is None or item.asked_by.url != githost.url):
-            item = await self._leave(item)
+            item = await self._leave_old_host(item)
         if githost is None:
             await self._write(lambda connection: hooks.rest(connection, item.uid))
             return
         repository = Repository(item.namespace, item.name, str(item.uid), item.generation, item.spec)
         found = _own(await self._host.hooks(repository), url, item)
         status = item.status.webhook
-        if found is None or (found.url, found.events, found.is_active, found.id) != (url, EVENTS, True, status.id) or not self._opens(item):
-            await self._ask(repository, item, found, url)
+        if (
+            found is None
+            or (found.url, found.events, found.is_active, found.id) != (url, EVENTS, True, status.id)
+            or not self._can_unseal(item)
+        ):
+            await self._register(repository, item, found, url)
             return
         if status.message:
-            await self._tell(item, status.model_copy(update={"message": None}))
+            await self._write_status(item, status.model_copy(update={"message": None}))
         number = found.id
         await self._write(lambda connection: hooks.note(connection, item.uid, number, githost, again=_LOOK_AGAIN))
 
-    async def _ask(self, repository: Repository, item: Claimed, found: Hook | None, url: str) -> None:
+    async def _register(self, repository: Repository, item: Claimed, found: Hook | None, url: str) -> None:
         """With a new secret. Before a hook is made, its secret is known: the first call comes at once."""
         secret = secrets.token_hex(32)
         sealed = base64.b64encode(self._box.seal(secret, hook_place(item.namespace, item.name))).decode()
         status = WebhookStatus(url=url, encrypted_secret=sealed, subscribed_events=sorted(EVENTS))
-        wanted = WantedHook(url, EVENTS, secret)
+        wanted = HookSpec(url, EVENTS, secret)
         if found is None:
-            await self._tell(item, status)
+            await self._write_status(item, status)
             hook = await self._host.make_hook(repository, wanted)
         else:
             hook = await self._host.change_hook(repository, found.id, wanted)
         status.id = hook.id
         try:
-            await self._tell(item, status, made=hook.id)
+            await self._write_status(item, status, made=hook.id)
         except NotFound:
             # Deleted meanwhile: whoever did so knew of no hook.
             await self._host.remove_hook(repository, hook.id)
             raise
         log.info("hook_made", repository=item.name, hook=hook.id)
 
-    async def _leave(self, item: Claimed) -> Claimed:
+    async def _leave_old_host(self, item: Claimed) -> Claimed:
         """The repository lies elsewhere now: there the old hook says nothing of it."""
         async with self._database.transaction() as connection:
             await hooks.leave(connection, item.uid, item.namespace, item.name)
-        await self._tell(item, WebhookStatus())
+        await self._write_status(item, WebhookStatus())
         return replace(item, hook=None, asked_by=None)
 
-    async def _tell(self, item: Claimed, webhook: WebhookStatus, *, made: int | None = None) -> None:
+    async def _write_status(self, item: Claimed, webhook: WebhookStatus, *, made: int | None = None) -> None:
         """``made``: the hook is there from now on, and goes with the repository."""
 
         def change(status: RepositoryStatus, _: Stored) -> None:
@@ -163,7 +169,7 @@ class Hooks:
             if made is not None and item.spec.remote is not None:
                 await hooks.note(connection, item.uid, made, item.spec.remote, again=_LOOK_AGAIN)
 
-    async def _take_back(self, item: Unwanted) -> None:
+    async def _remove_one(self, item: Unwanted) -> None:
         sync = SyncOptions(target=SyncTarget.FOLDER)
         spec = RepositorySpec(title="", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=item.asked_by)
         error: DashwrightError | None = None
@@ -180,7 +186,7 @@ class Hooks:
             again = _pause(error, item.failures)
             await self._write(lambda connection: hooks.fail_removal(connection, item.id, again=again))
 
-    def _opens(self, item: Claimed) -> bool:
+    def _can_unseal(self, item: Claimed) -> bool:
         """Whether what the host signs with can be read with this installation's key."""
         try:
             return bool(self._box.open(base64.b64decode(item.status.webhook.encrypted_secret or ""), hook_place(item.namespace, item.name)))

@@ -25,12 +25,12 @@ Look = Callable[[Repository], Awaitable[None]]
 
 
 class Prober:
-    def __init__(self, database: Database, clock: Clock, look: Look) -> None:
+    def __init__(self, database: Database, clock: Clock, check_readable: Look) -> None:
         self._database = database
         self._clock = clock
-        self._look = look
+        self._look = check_readable
 
-    async def answer(self, request: Request) -> Reply:
+    async def handle(self, request: Request) -> Reply:
         """The RPC: a ProbeRequest in, a HealthStatus out."""
         try:
             wanted = ProbeRequest.model_validate_json(request.body)
@@ -50,16 +50,16 @@ class Prober:
             fault = await self._fault(repository)
         except TooManyRequests as error:
             return await self._record_wait(namespace, name, error)
-        return await self._record(namespace, name, fault)
+        return await self._record_result(namespace, name, fault)
 
-    async def note(self, namespace: str, name: str, error: DashwrightError | None) -> None:
+    async def record(self, namespace: str, name: str, error: DashwrightError | None) -> None:
         """Records that a repository was read, or could not be where that was its fault or its host's."""
         if isinstance(error, TooManyRequests):
             await self._record_wait(namespace, name, error)
         elif error is None or error.status < 500 or isinstance(error, SourceFailed):
-            await self._record(namespace, name, error)
+            await self._record_result(namespace, name, error)
 
-    async def _record(self, namespace: str, name: str, error: DashwrightError | None) -> HealthStatus:
+    async def _record_result(self, namespace: str, name: str, error: DashwrightError | None) -> HealthStatus:
         now = self._clock.milliseconds()
 
         def change(status: RepositoryStatus, stored: Stored) -> None:

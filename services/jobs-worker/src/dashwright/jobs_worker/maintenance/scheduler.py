@@ -26,7 +26,7 @@ from dashwright.common.stores.resources import Stored
 from dashwright.common.work.new_jobs import new_job
 from dashwright.jobs_worker.domain.objects import Repository
 from dashwright.jobs_worker.domain.readiness import observe
-from dashwright.jobs_worker.domain.schedule import HEALTHY_FOR, UNHEALTHY_FOR, Need, need
+from dashwright.jobs_worker.domain.schedule import HEALTHY_FOR, UNHEALTHY_FOR, NextStep, next_step
 from dashwright.jobs_worker.maintenance.prober import Prober
 
 log = structlog.get_logger()
@@ -62,12 +62,12 @@ class Scheduler:
         self._clock = clock
         self._head = head
         self._rules = rules
-        self._asked: dict[uuid.UUID, int] = {}
+        self._handled_at: dict[uuid.UUID, int] = {}
         self._slots = asyncio.Semaphore(AT_ONCE)
-        self._seen: dict[uuid.UUID, tuple[str | None, int, int]] = {}
+        self._submitted_commits: dict[uuid.UUID, tuple[str | None, int, int]] = {}
         self._pauses: dict[uuid.UUID, int] = {}
         self._hosts: dict[str, asyncio.Semaphore] = {}
-        self._left_alone: dict[tuple[str, str], int] = {}
+        self._paused_until: dict[tuple[str, str], int] = {}
         self._waiting = 0
         self._under_way: dict[uuid.UUID, asyncio.Task[None]] = {}
         self._task: asyncio.Task[None] | None = None
@@ -98,106 +98,106 @@ class Scheduler:
         """One round: begins everything that is due."""
         now = self._clock.milliseconds()
         known = await repositories.scheduled(connection)
-        self._asked = {item.uid: at for item in known if (at := self._asked.get(item.uid))}
-        self._seen = {item.uid: seen for item in known if (seen := self._seen.get(item.uid))}
-        self._left_alone = {asked: until for asked, until in self._left_alone.items() if until > now}
+        self._handled_at = {item.uid: at for item in known if (at := self._handled_at.get(item.uid))}
+        self._submitted_commits = {item.uid: seen for item in known if (seen := self._submitted_commits.get(item.uid))}
+        self._paused_until = {asked: until for asked, until in self._paused_until.items() if until > now}
         self._waiting = await jobs.count_waiting(connection, jobs.SCHEDULER)
         self._pauses = {item.uid: pause for item in known if (pause := self._pauses.get(item.uid))}
         if not self._under_way:
             self._hosts.clear()
-        for item in sorted(known, key=self._last_seen_to):
-            wanted = self._need(item, now)
-            if wanted is not Need.NOTHING and item.uid not in self._under_way and _asked_by(item) not in self._left_alone:
-                self._begin(item, wanted)
+        for item in sorted(known, key=self._last_handled):
+            step = self._next_step(item, now)
+            if step is not NextStep.NOTHING and item.uid not in self._under_way and _host_key(item) not in self._paused_until:
+                self._begin(item, step)
 
-    async def settle(self) -> None:
+    async def wait_idle(self) -> None:
         """Waits for everything that is under way."""
         while self._under_way:
             await asyncio.wait(self._under_way.values())
 
-    def _begin(self, item: Scheduled, wanted: Need) -> None:
+    def _begin(self, item: Scheduled, step: NextStep) -> None:
         """Beside everything else: a host that says nothing keeps nobody waiting but those of the same host."""
-        task = asyncio.create_task(self._see_to(item, wanted), name=f"repository {item.name}")
+        task = asyncio.create_task(self._handle(item, step), name=f"repository {item.name}")
         self._under_way[item.uid] = task
         task.add_done_callback(lambda _: self._under_way.pop(item.uid, None))
 
-    def _last_seen_to(self, item: Scheduled) -> int:
-        return max(item.status.sync.finished or 0, self._asked.get(item.uid, 0))
+    def _last_handled(self, item: Scheduled) -> int:
+        return max(item.status.sync.finished or 0, self._handled_at.get(item.uid, 0))
 
-    def _need(self, item: Scheduled, now: int) -> Need:
+    def _next_step(self, item: Scheduled, now: int) -> NextStep:
         if item.is_deleting:
-            return Need.NOTHING
-        asked, pause = self._asked.get(item.uid, 0), self._pauses.get(item.uid, UNHEALTHY_FOR)
-        return need(item.spec, item.status, changed=item.changed, asked=asked, now=now, pause=pause)
+            return NextStep.NOTHING
+        asked, pause = self._handled_at.get(item.uid, 0), self._pauses.get(item.uid, UNHEALTHY_FOR)
+        return next_step(item.spec, item.status, changed=item.changed, asked=asked, now=now, pause=pause)
 
-    async def _see_to(self, item: Scheduled, wanted: Need) -> None:
+    async def _handle(self, item: Scheduled, step: NextStep) -> None:
         """A repository that cannot be seen to keeps no other waiting; it is asked again when it is due again."""
         async with self._hosts.setdefault(_host(item), asyncio.Semaphore(_AT_ONE_HOST)), self._slots:
-            if _asked_by(item) in self._left_alone or (wanted is not Need.LOOK and self._waiting >= MOST_WAITING):
+            if _host_key(item) in self._paused_until or (step is not NextStep.PROBE and self._waiting >= MOST_WAITING):
                 return
-            self._asked[item.uid] = self._clock.milliseconds()
+            self._handled_at[item.uid] = self._clock.milliseconds()
             try:
-                await self._do(item, wanted)
+                await self._take_step(item, step)
             except Unavailable as error:
                 log.info("repository_waits", repository=item.name, error=error.message)
             except TooManyRequests as error:
-                await self._leave_alone(item, error)
+                await self._pause_host(item, error)
             except DashwrightError as error:
                 log.info("repository_not_seen_to", repository=item.name, error=error.message)
-                await self._prober.note(item.namespace, item.name, error)
+                await self._prober.record(item.namespace, item.name, error)
 
-    async def _leave_alone(self, item: Scheduled, error: TooManyRequests) -> None:
+    async def _pause_host(self, item: Scheduled, error: TooManyRequests) -> None:
         """Nothing that the organization has at the host is seen to for a while; the repository is due again right after, and says so."""
         wait = max(_SHORTEST_WAIT, round((error.retry_after or 0) * 1000))
         until = self._clock.milliseconds() + wait
-        self._left_alone[_asked_by(item)] = until
-        self._asked.pop(item.uid, None)
+        self._paused_until[_host_key(item)] = until
+        self._handled_at.pop(item.uid, None)
         log.info("host_left_alone", repository=item.name, seconds=wait / 1000, reason=error.message)
 
         def change(status: RepositoryStatus, _: Stored) -> None:
             status.sync.scheduled = until
 
         with suppress(NotFound, Unavailable):
-            await self._prober.note(item.namespace, item.name, error)
+            await self._prober.record(item.namespace, item.name, error)
             await self._change(item, change)
 
     async def _change(self, item: Scheduled, change: Callable[[RepositoryStatus, Stored], None]) -> None:
         async with self._database.transaction() as connection:
             await statuses.change(connection, REPOSITORY, item.namespace, item.name, RepositoryStatus, change)
 
-    async def _do(self, item: Scheduled, wanted: Need) -> None:
-        if wanted is Need.LOOK:
+    async def _take_step(self, item: Scheduled, step: NextStep) -> None:
+        if step is NextStep.PROBE:
             was_healthy = item.status.health.healthy or item.status.health.checked is None
             health = await self._prober.probe(item.namespace, item.name)
             if health.healthy and not was_healthy and item.spec.sync.enabled:
                 self._pauses[item.uid] = min(2 * self._pauses.get(item.uid, UNHEALTHY_FOR), _LONGEST_PAUSE)
                 await self._submit(item, incremental=False)
-        elif wanted is Need.SYNC or item.spec.type is RepositoryType.LOCAL:
+        elif step is NextStep.SYNC or item.spec.type is RepositoryType.LOCAL:
             await self._submit(item, incremental=False)
         else:
             self._pauses.pop(item.uid, None)
-            await self._ask(item)
+            await self._check_host(item)
 
-    async def _ask(self, item: Scheduled) -> None:
+    async def _check_host(self, item: Scheduled) -> None:
         """Submits a sync where the host has something new, the last sync failed (the reason may be gone), or the spec has changed since.
 
         Quarantined files alone are no reason: only another commit can mend them.
         """
         commit, sync = await self._head(_repository(item)), item.status.sync
         if commit is not None and commit == item.held_at:
-            await self._found_nothing(item)
+            await self._record_unchanged(item)
             return
         is_observed = commit is None or item.status.observed_generation == item.generation
         is_lasting = item.refused_by == ({self._rules} if sync.state == SyncState.ERROR else set())
         if commit == sync.last_ref and is_observed and is_lasting:
-            self._seen.pop(item.uid, None)
-            await self._found_nothing(item)
+            self._submitted_commits.pop(item.uid, None)
+            await self._record_unchanged(item)
         elif commit is None and sync.last_ref:
             await self._prober.probe(item.namespace, item.name)
         elif self._is_new(item, commit):
             await self._submit(item, incremental=True)
 
-    async def _found_nothing(self, item: Scheduled) -> None:
+    async def _record_unchanged(self, item: Scheduled) -> None:
         """It can be read, and is asked again later: told now and then, since each time would be an event for all who watch."""
         now, health = self._clock.milliseconds(), item.status.health
         if now - (health.checked or 0) < HEALTHY_FOR and not health.message:
@@ -214,10 +214,10 @@ class Scheduler:
     def _is_new(self, item: Scheduled, commit: str | None) -> bool:
         """Whether this commit was not submitted a moment ago: one that cannot be stored whole is tried again only now and then."""
         now = self._clock.milliseconds()
-        *seen, at = self._seen.get(item.uid, (None, 0, 0))
+        *seen, at = self._submitted_commits.get(item.uid, (None, 0, 0))
         if seen == [commit, item.generation] and now - at < _AGAIN:
             return False
-        self._seen[item.uid] = commit, item.generation, now
+        self._submitted_commits[item.uid] = commit, item.generation, now
         return True
 
     async def _submit(self, item: Scheduled, *, incremental: bool) -> None:
@@ -237,7 +237,7 @@ def _host(item: Scheduled) -> str:
     return host_of(item.spec.remote.url) if item.spec.remote is not None else ""
 
 
-def _asked_by(item: Scheduled) -> tuple[str, str]:
+def _host_key(item: Scheduled) -> tuple[str, str]:
     """A host, and the organization that asks it: hosts count those who ask apart."""
     return _host(item), item.namespace
 

@@ -27,5 +27,5 @@ class Tidier:
         async with self._database.connection() as connection:
             known = await repositories.uids(connection)
             await git_hosts.forget(connection, older_than=_UNASKED)
-        if dropped := await self._copies.keep(known):
+        if dropped := await self._copies.keep_only(known):
             log.info("copies_dropped", repositories=dropped)

@@ -9,7 +9,7 @@ from dashwright.common.models.provisioning import ExportJobOptions, JobSpec, Job
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.work.execution import Execution
 from dashwright.jobs_worker.actions.export import Bounds, ExportJob, export
-from dashwright.jobs_worker.domain.objects import CommitBy, Repository
+from dashwright.jobs_worker.domain.objects import GitIdentity, Repository
 from dashwright.jobs_worker.ports import Checkouts, Exports, Spool
 from dashwright.jobs_worker.stored_repositories import load
 
@@ -17,7 +17,7 @@ from dashwright.jobs_worker.stored_repositories import load
 class AuthoredExports(Exports, Protocol):
     """Exports, and who those are that ask for them."""
 
-    async def author(self, uid: str, login: str) -> CommitBy:
+    async def author(self, uid: str, login: str) -> GitIdentity:
         """As a commit names them."""
         ...
 

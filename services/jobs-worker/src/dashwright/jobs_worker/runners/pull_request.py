@@ -11,36 +11,36 @@ from dashwright.common.models.provisioning import JobSpec, JobStatus, Repository
 from dashwright.common.stores import jobs
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.work.execution import Execution
-from dashwright.jobs_worker.actions.pull_request import Reviewing, review
-from dashwright.jobs_worker.actions.sync import Means
+from dashwright.jobs_worker.actions.pull_request import ReviewTools, review
+from dashwright.jobs_worker.actions.sync import SyncTools
 from dashwright.jobs_worker.domain.objects import Repository
 from dashwright.jobs_worker.domain.pull_request_reference import PullRequestReference
-from dashwright.jobs_worker.ports import Artist, CopyDamaged, Host, Proposals, StoredObjects
+from dashwright.jobs_worker.ports import CopyDamaged, Host, PullRequestCheckouts, Renderer, StoredObjects
 from dashwright.jobs_worker.stored_repositories import load
 
 log = structlog.get_logger()
 
 
 class PullRequestRunner:
-    """``open_stored`` is the adapter's constructor, ``open_means`` lends what a plan is made with, ``address`` is ours for people."""
+    """``open_stored`` is the adapter's constructor, ``open_tools`` lends what a plan is made with, ``address`` is ours for people."""
 
     def __init__(
         self,
         database: Database,
         *,
         host: Host,
-        proposals: Proposals,
+        proposals: PullRequestCheckouts,
         open_stored: Callable[[Repository], StoredObjects],
-        open_means: Callable[[], AbstractContextManager[Means]],
-        artist: Artist,
+        open_tools: Callable[[], AbstractContextManager[SyncTools]],
+        renderer: Renderer,
         address: str,
     ) -> None:
         self._database = database
         self._host = host
         self._proposals = proposals
         self._open_stored = open_stored
-        self._open_means = open_means
-        self._artist = artist
+        self._open_tools = open_tools
+        self._renderer = renderer
         self._address = address
 
     async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
@@ -63,6 +63,6 @@ class PullRequestRunner:
             return await self._attempt(repository, reference, execution)
 
     async def _attempt(self, repository: Repository, reference: PullRequestReference, execution: Execution) -> JobStatus:
-        with self._open_means() as means:
-            reviewing = Reviewing(self._host, self._proposals, self._open_stored(repository), means, self._artist, self._address)
+        with self._open_tools() as tools:
+            reviewing = ReviewTools(self._host, self._proposals, self._open_stored(repository), tools, self._renderer, self._address)
             return execution.ended(await review(repository, reference, reviewing, execution))

@@ -19,8 +19,8 @@ from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.stores.repositories import Kept
 from dashwright.common.stores.resources import Stored
 from dashwright.common.work.execution import Execution
-from dashwright.jobs_worker.actions.sync import Means, SyncJob, sync
-from dashwright.jobs_worker.domain.objects import Difference, Quarantined, Repository
+from dashwright.jobs_worker.actions.sync import SyncJob, SyncTools, sync
+from dashwright.jobs_worker.domain.objects import Difference, QuarantinedFile, Repository
 from dashwright.jobs_worker.maintenance.prober import Prober
 from dashwright.jobs_worker.ports import Checkout, CopyDamaged, Overtaken, Resources, Revisions
 from dashwright.jobs_worker.stored_repositories import repository_of
@@ -31,7 +31,7 @@ _ATTEMPTS: Final = 5
 
 
 class SyncRunner:
-    """``open_…`` are the adapters' constructors, that of the resources by the edition stored; ``open_means`` lends what a plan needs.
+    """``open_…`` are the adapters' constructors, that of the resources by the edition stored; ``open_tools`` lends what a plan needs.
 
     ``most_entries`` is how many files and directories a repository may have.
     """
@@ -45,7 +45,7 @@ class SyncRunner:
         open_checkout: Callable[[StoredJob, Repository], Awaitable[Checkout | None]],
         commits: Revisions,
         open_resources: Callable[[StoredJob, Execution, Repository, int], Resources],
-        open_means: Callable[[], AbstractContextManager[Means]],
+        open_tools: Callable[[], AbstractContextManager[SyncTools]],
         most_entries: int,
     ) -> None:
         self._database = database
@@ -54,7 +54,7 @@ class SyncRunner:
         self._open_checkout = open_checkout
         self._commits = commits
         self._open_resources = open_resources
-        self._open_means = open_means
+        self._open_tools = open_tools
         self._most_entries = most_entries
 
     async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
@@ -83,33 +83,35 @@ class SyncRunner:
             raise PreconditionFailed(verdicts.SYNC_DISABLED)
         newest = await self._checkout(job, repository)
         if newest is None:
-            await self._note(repository, incremental=False, held_at="")
+            await self._record_sync(repository, incremental=False, held_at="")
             return execution.ended(JobProgress(message=verdicts.SYNC_STARTED, final_message=verdicts.NO_COMMITS))
         if newest.commit == held and jobs.is_scheduled(job):
             return execution.ended(JobProgress(message=verdicts.SYNC_STARTED, final_message=verdicts.HELD))
         back_to = jobs.commit_of(job)
-        checkout = await self._commits.synced(repository, back_to) if back_to else newest
+        checkout = await self._commits.at_synced(repository, back_to) if back_to else newest
         head = newest.commit if back_to else ""
         objects = self._open_resources(job, execution, repository, kept.edition)
         quarantined = await objects.quarantined()
         if checkout.commit and checkout.commit == kept.commit == _last_ref(stored) and all(item.is_copy for item in quarantined):
-            await self._note(repository, incremental=jobs.is_incremental(job), held_at=head)
+            await self._record_sync(repository, incremental=jobs.is_incremental(job), held_at=head)
             return execution.ended(JobProgress(message=verdicts.SYNC_STARTED, final_message=verdicts.SAME_COMMIT))
         difference = await self._difference(job, checkout, kept, quarantined)
-        with self._open_means() as means:
-            progress = await sync(SyncJob.of(repository), checkout, objects, execution, means, difference)
-        await self._note(repository, incremental=difference is not None, held_at=head)
+        with self._open_tools() as tools:
+            progress = await sync(SyncJob.of(repository), checkout, objects, execution, tools, difference)
+        await self._record_sync(repository, incremental=difference is not None, held_at=head)
         if checkout.commit:
-            await self._keep(repository)
+            await self._keep_commits(repository)
         if back_to:
             progress.final_message = verdicts.PUT_BACK
         return execution.ended(progress)
 
-    async def _difference(self, job: StoredJob, checkout: Checkout, kept: Kept, quarantined: Sequence[Quarantined]) -> Difference | None:
+    async def _difference(
+        self, job: StoredJob, checkout: Checkout, kept: Kept, quarantined: Sequence[QuarantinedFile]
+    ) -> Difference | None:
         """What is to be looked at; None for everything. Nobody needs to look at a commit that is stored, but for what is in quarantine."""
         if not kept.commit or not (jobs.is_incremental(job) or checkout.commit == kept.commit):
             return None
-        difference = await checkout.changed(kept.commit, [item.path for item in quarantined])
+        difference = await checkout.difference_since(kept.commit, [item.path for item in quarantined])
         # Who looks at everything is the one to say that it is too much.
         is_too_large = difference is not None and kept.entries + difference.growth > self._most_entries
         return None if is_too_large else difference
@@ -125,21 +127,21 @@ class SyncRunner:
         try:
             checkout = await self._open_checkout(job, repository)
         except DashwrightError as error:
-            await self._prober.note(job.namespace, job.repository, error)
+            await self._prober.record(job.namespace, job.repository, error)
             raise
-        await self._prober.note(job.namespace, job.repository, None)
+        await self._prober.record(job.namespace, job.repository, None)
         return checkout
 
-    async def _keep(self, repository: Repository) -> None:
+    async def _keep_commits(self, repository: Repository) -> None:
         """What was stored can be put back as long as it is told of. That it cannot be kept does not undo the sync."""
         async with self._database.connection() as connection:
             known = await revisions.listed(connection, uuid.UUID(repository.uid))
         try:
-            await self._commits.keep_synced(repository, [revision.ref for revision in known])
+            await self._commits.keep_only_synced(repository, [revision.ref for revision in known])
         except DashwrightError as error:
             log.warning("commits_not_kept", repository=repository.name, error=error.message)
 
-    async def _note(self, repository: Repository, *, incremental: bool, held_at: str) -> None:
+    async def _record_sync(self, repository: Repository, *, incremental: bool, held_at: str) -> None:
         """Tells by which generation of the spec was synced now, files in quarantine or not, and whether everything was looked at.
 
         ``held_at`` is where the branch stands from which the repository was put back; empty where it follows its branch.

@@ -12,7 +12,7 @@ _sql = queries.load(__package__, "exports.sql")
 
 
 @dataclass(frozen=True, slots=True)
-class Unmanaged:
+class ExportRow:
     """An object without its body; ``folder`` is empty at the root. Only folders are told of that somebody manages."""
 
     uid: uuid.UUID
@@ -24,7 +24,7 @@ class Unmanaged:
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class VersionRow:
     """A generation. ``metadata`` and ``spec`` are JSON text; ``author`` and ``email`` None of one who is no user, or is gone."""
 
     uid: uuid.UUID
@@ -40,7 +40,7 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Handed:
+class HandoverRow:
     """An object as it was exported; ``checksum`` is that of its file, empty of a folder, whose path has no slash at its end."""
 
     uid: uuid.UUID
@@ -49,25 +49,25 @@ class Handed:
     checksum: str
 
 
-async def folders(connection: Connection, namespace: str, *, limit: int) -> Sequence[Unmanaged]:
+async def folders(connection: Connection, namespace: str, *, limit: int) -> Sequence[ExportRow]:
     """All folders, the oldest first, ``limit`` at most."""
-    return [Unmanaged(**row) for row in await connection.fetch(_sql.folders, namespace, limit)]
+    return [ExportRow(**row) for row in await connection.fetch(_sql.folders, namespace, limit)]
 
 
-async def dashboards(connection: Connection, namespace: str, *, within: Sequence[str] | None, limit: int) -> Sequence[Unmanaged]:
+async def dashboards(connection: Connection, namespace: str, *, within: Sequence[str] | None, limit: int) -> Sequence[ExportRow]:
     """The dashboards that nobody manages and that lie in one of the folders, None for all; the oldest first, ``limit`` at most."""
     places = None if within is None else list(within)
-    return [Unmanaged(**row) for row in await connection.fetch(_sql.dashboards, namespace, places, limit)]
+    return [ExportRow(**row) for row in await connection.fetch(_sql.dashboards, namespace, places, limit)]
 
 
-async def versions(connection: Connection, items: Sequence[tuple[uuid.UUID, int]], *, older: bool) -> Sequence[Version]:
+async def versions(connection: Connection, items: Sequence[tuple[uuid.UUID, int]], *, older: bool) -> Sequence[VersionRow]:
     """The bodies of objects as they were at a generation; with ``older`` those before it, too, as far as they are kept, oldest first."""
     uids, generations = zip(*items, strict=True)
-    return [Version(**row) for row in await connection.fetch(_sql.versions, uids, generations, older)]
+    return [VersionRow(**row) for row in await connection.fetch(_sql.versions, uids, generations, older)]
 
 
 async def hand_over(
-    connection: Connection, repository: uuid.UUID, name: str, handed: Sequence[Handed], *, generation: int
+    connection: Connection, repository: uuid.UUID, name: str, handed: Sequence[HandoverRow], *, generation: int
 ) -> set[uuid.UUID]:
     """Makes a repository the manager of what it holds now; answers what it was given, in the caller's transaction under the lock.
 

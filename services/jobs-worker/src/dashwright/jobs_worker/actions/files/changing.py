@@ -15,44 +15,46 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.models.repository_calls import ChangeMethod, ChangeRequest, Touch
 from dashwright.common.models.repository_views import ResourceAction
 from dashwright.jobs_worker.actions.files.planning import (
-    Proposed,
-    Scene,
+    ChangeContext,
+    ProposedCheckout,
     check_selection,
     concerns,
     plan_files,
     read_file,
-    see,
     touches_of_file,
     touches_of_plan,
     touches_of_unknown,
+    view_file,
     with_resources,
 )
-from dashwright.jobs_worker.actions.sync import Planned
+from dashwright.jobs_worker.actions.sync import PlannedSync
 from dashwright.jobs_worker.domain.edits import MOST_BYTES, check_number, check_total
 from dashwright.jobs_worker.domain.file_forms import check_size
-from dashwright.jobs_worker.domain.files.content import read_content, to_write, write_content
+from dashwright.jobs_worker.domain.files.content import file_tree, read_content, write_content
 from dashwright.jobs_worker.domain.files.proposal import difference_of, files_below
 from dashwright.jobs_worker.domain.files.rules import check_name
 from dashwright.jobs_worker.domain.files.touches import nearest_folder, touch
-from dashwright.jobs_worker.domain.files.wrapper import Sight
+from dashwright.jobs_worker.domain.files.wrapper import FileView
 from dashwright.jobs_worker.domain.objects import Difference, Edit, Entry, Key
 from dashwright.jobs_worker.ports import Checkout
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class ChangeDecision:
     """A change, nothing of it done. ``content`` is what was sent, as it is written; ``base`` stands for all that it was decided by."""
 
     edits: Sequence[Edit]
     difference: Difference
-    planned: Planned
-    sight: Sight
+    planned: PlannedSync
+    view: FileView
     touches: list[Touch]
     base: str
     content: str | None = None
 
 
-async def decide(scene: Scene, checkout: Checkout | None, wanted: ChangeRequest, ref: str, suffix: Callable[[], str]) -> Decided:
+async def decide(
+    context: ChangeContext, checkout: Checkout | None, wanted: ChangeRequest, ref: str, suffix: Callable[[], str]
+) -> ChangeDecision:
     """Raises AlreadyExists, NotFound, MethodNotAllowed, Invalid, BadRequest, TooLarge, and Forbidden where a quota is reached.
 
     ``suffix`` ends names that are to be made.
@@ -60,22 +62,22 @@ async def decide(scene: Scene, checkout: Checkout | None, wanted: ChangeRequest,
     check_name(wanted.path)
     if not wanted.path:
         raise BadRequest("the root of a repository is neither made, moved nor removed")
-    files = _Files(scene, checkout, await checkout.entries() if checkout is not None else ())
+    files = _ExistingFiles(context, checkout, await checkout.entries() if checkout is not None else ())
     body = await asyncio.to_thread(files.body_of, wanted, suffix)
     edits = await files.edits(wanted, body)
-    check_selection(scene, edits)
-    difference = difference_of(files.entries, edits, in_git=scene.in_git)
-    proposed = Proposed(checkout, edits, in_git=scene.in_git)
-    planned = await plan_files(scene, proposed, difference)
+    check_selection(context, edits)
+    difference = difference_of(files.entries, edits, in_git=context.in_git)
+    proposed = ProposedCheckout(checkout, edits, in_git=context.in_git)
+    planned = await plan_files(context, proposed, difference)
     check_faults(planned, edits)
-    sight, own = await _sight(scene, planned, proposed, checkout, wanted, ref)
-    touches = _with_all(scene, planned, await touches_of_plan(scene, planned), edits, wanted.path, own)
-    touches += touches_of_unknown(scene, planned, ref, [edit.path for edit in edits], with_resources(files.entries))
+    view, own = await _sight(context, planned, proposed, checkout, wanted, ref)
+    touches = _with_all(context, planned, await touches_of_plan(context, planned), edits, wanted.path, own)
+    touches += touches_of_unknown(context, planned, ref, [edit.path for edit in edits], with_resources(files.entries))
     base = fingerprint(ref, edits, touches)
-    return Decided(edits, difference, planned, sight, touches, base, body.decode() if body is not None else None)
+    return ChangeDecision(edits, difference, planned, view, touches, base, body.decode() if body is not None else None)
 
 
-def check_faults(planned: Planned, edits: Sequence[Edit]) -> None:
+def check_faults(planned: PlannedSync, edits: Sequence[Edit]) -> None:
     """Raises BadRequest where something that would be written could not be stored."""
     for fault in (*planned.plan.faults, *planned.plan.copies):
         if any(edit.body is not None and concerns(fault, edit.path) for edit in edits):
@@ -98,12 +100,12 @@ def message_of(wanted: ChangeRequest) -> str:
     return f"{wanted.method.value.capitalize()} {wanted.path}"
 
 
-class _Files:
+class _ExistingFiles:
     """The files that are there before a change."""
 
-    def __init__(self, scene: Scene, checkout: Checkout | None, entries: Iterable[Entry]) -> None:
+    def __init__(self, context: ChangeContext, checkout: Checkout | None, entries: Iterable[Entry]) -> None:
         self.entries = list(entries)
-        self._scene = scene
+        self._context = context
         self._checkout = checkout
         self._there: Mapping[str, Entry] = {entry.path: entry for entry in self.entries}
 
@@ -123,13 +125,13 @@ class _Files:
                 return None
             raise BadRequest("the request has no content: send what the file is to hold")
         body = wanted.content.encode()
-        check_size(len(body), self._scene.means.largest_file)
+        check_size(len(body), self._context.tools.largest_file)
         if not wanted.base:
             tree = read_content(wanted.content)
             check_depth(tree)
-            kept = to_write(tree, self._scene.repository.namespace, suffix)
-            body = write_content(wanted.path, kept, largest=self._scene.means.largest_file)
-        self._scene.reader.read(wanted.path, body)
+            kept = file_tree(tree, self._context.repository.namespace, suffix)
+            body = write_content(wanted.path, kept, largest=self._context.tools.largest_file)
+        self._context.reader.read(wanted.path, body)
         return body
 
     async def edits(self, wanted: ChangeRequest, body: bytes | None) -> list[Edit]:
@@ -172,7 +174,7 @@ class _Files:
         kept = (await read_file(self._checkout, path)).body
         if path.endswith(".json") == target.endswith(".json") or not paths.is_resource(path):
             return kept
-        return write_content(target, self._scene.reader.tree(path, kept), largest=self._scene.means.largest_file)
+        return write_content(target, self._context.reader.tree(path, kept), largest=self._context.tools.largest_file)
 
     def _listed(self, path: str) -> list[str]:
         """The file, or all files below the directory. Raises NotFound where there is none, BadRequest where some are not seen."""
@@ -212,36 +214,38 @@ class _Files:
 
 
 async def _sight(
-    scene: Scene, planned: Planned, proposed: Proposed, checkout: Checkout | None, wanted: ChangeRequest, ref: str
-) -> tuple[Sight, list[Touch]]:
+    context: ChangeContext, planned: PlannedSync, proposed: ProposedCheckout, checkout: Checkout | None, wanted: ChangeRequest, ref: str
+) -> tuple[FileView, list[Touch]]:
     """What is told of the path, and what is done to its object even where that is stored as it is to be."""
     path, is_deleted = wanted.path, wanted.method is ChangeMethod.DELETE
     if paths.is_directory(path):
-        sight, key = await _sight_of_directory(scene, planned, path, ref, proposed.commit, is_deleted=is_deleted)
+        view, key = await _sight_of_directory(context, planned, path, ref, proposed.commit, is_deleted=is_deleted)
     elif is_deleted:
         assert checkout is not None, "there is a file to be removed"
-        sight, key = await see(scene, planned, checkout, path, ref, is_tried=False)
-        sight = replace(sight, action=ResourceAction.DELETE, errors=[])
+        view, key = await view_file(context, planned, checkout, path, ref, is_tried=False)
+        view = replace(view, action=ResourceAction.DELETE, errors=[])
     else:
-        sight, key = await see(scene, planned, proposed, path, ref)
-    verb = "delete" if is_deleted else "create" if sight.existing is None else "update"
-    return sight, await touches_of_file(scene, planned, verb, key, path)
+        view, key = await view_file(context, planned, proposed, path, ref)
+    verb = "delete" if is_deleted else "create" if view.existing is None else "update"
+    return view, await touches_of_file(context, planned, verb, key, path)
 
 
-async def _sight_of_directory(scene: Scene, planned: Planned, path: str, ref: str, commit: str, *, is_deleted: bool) -> tuple[Sight, Key]:
-    namespace, folders = scene.repository.namespace, planned.folders
+async def _sight_of_directory(
+    context: ChangeContext, planned: PlannedSync, path: str, ref: str, commit: str, *, is_deleted: bool
+) -> tuple[FileView, Key]:
+    namespace, folders = context.repository.namespace, planned.folders
     key = folders.key(path)
-    existing = await scene.objects.shown(namespace, key, FOLDER.version)
+    existing = await context.objects.get_json(namespace, key, FOLDER.version)
     if is_deleted:
-        return Sight(path, ref, commit, existing=existing, action=ResourceAction.DELETE), key
+        return FileView(path, ref, commit, existing=existing, action=ResourceAction.DELETE), key
     write = folders.write(path, is_new=existing is None)
-    dry_run = await scene.objects.tried(namespace, write)
+    dry_run = await context.objects.dry_run(namespace, write)
     action = ResourceAction.CREATE if existing is None else ResourceAction.UPDATE
-    return Sight(path, ref, commit, write=write, existing=existing, dry_run=dry_run, action=action), key
+    return FileView(path, ref, commit, write=write, existing=existing, dry_run=dry_run, action=action), key
 
 
 def _with_all(
-    scene: Scene, planned: Planned, touches: Sequence[Touch], edits: Sequence[Edit], wanted: str, own: Sequence[Touch]
+    context: ChangeContext, planned: PlannedSync, touches: Sequence[Touch], edits: Sequence[Edit], wanted: str, own: Sequence[Touch]
 ) -> list[Touch]:
     """Nothing is changed without a right to be asked for: a file of which nothing is stored stands for an object, too."""
     found = list(touches)
@@ -250,6 +254,6 @@ def _with_all(
     told = {item.path for item in planned.plan.ours.values()} | {wanted}
     for edit in edits:
         if edit.body is None and edit.path not in told:
-            key = Key(DASHBOARD.group, DASHBOARD.plural, object_name(scene.repository.name, edit.path))
+            key = Key(DASHBOARD.group, DASHBOARD.plural, object_name(context.repository.name, edit.path))
             found.append(touch("delete", key, nearest_folder(planned.plan, planned.folders, paths.parent(edit.path))))
     return found

@@ -10,15 +10,15 @@ from dashwright.common.kinds.registry import FOLDER
 from dashwright.common.models.provisioning import SyncTarget
 from dashwright.common.models.repository_calls import EditedObject, EditRequest
 from dashwright.jobs_worker.actions.files.changing import check_faults
-from dashwright.jobs_worker.actions.files.planning import Proposed, Scene, check_selection, plan_files, read_file
-from dashwright.jobs_worker.actions.sync import Planned
-from dashwright.jobs_worker.domain.files.content import rewritten, write_content
+from dashwright.jobs_worker.actions.files.planning import ChangeContext, ProposedCheckout, check_selection, plan_files, read_file
+from dashwright.jobs_worker.actions.sync import PlannedSync
+from dashwright.jobs_worker.domain.files.content import updated_tree, write_content
 from dashwright.jobs_worker.domain.files.proposal import difference_of
 from dashwright.jobs_worker.domain.objects import Difference, Edit, Entry, Key
 from dashwright.jobs_worker.ports import Checkout
 
 
-async def edits_of(scene: Scene, checkout: Checkout | None, wanted: EditRequest) -> list[Edit]:
+async def edits_of(context: ChangeContext, checkout: Checkout | None, wanted: EditRequest) -> list[Edit]:
     """Empty where the file says it already.
 
     Raises Conflict where the file is not the one that is stored, AlreadyExists where another is in its way, BadRequest for a folder that is
@@ -34,27 +34,27 @@ async def edits_of(scene: Scene, checkout: Checkout | None, wanted: EditRequest)
     assert checkout is not None, "there is a file in it"
     if wanted.edited is None:
         return [Edit(wanted.path, None, file.checksum), *_keeping(await checkout.entries(), wanted.path)]
-    before = await asyncio.to_thread(scene.reader.tree, wanted.path, file.body)
-    path = await _directory(scene, wanted.edited.folder) + wanted.path.rpartition("/")[2]
-    body = await asyncio.to_thread(_body, scene, path, before, wanted.edited)
+    before = await asyncio.to_thread(context.reader.tree, wanted.path, file.body)
+    path = await _directory(context, wanted.edited.folder) + wanted.path.rpartition("/")[2]
+    body = await asyncio.to_thread(_body, context, path, before, wanted.edited)
     if path == wanted.path:
-        return [] if same(scene.reader.tree(path, body), before) else [Edit(path, body, file.checksum)]
+        return [] if same(context.reader.tree(path, body), before) else [Edit(path, body, file.checksum)]
     entries = await checkout.entries()
     if any(entry.path in (path, path + "/") for entry in entries):
         raise AlreadyExists(f"{path} already exists: the object cannot be moved there", details={"name": path})
     return [Edit(wanted.path, None, file.checksum), *_keeping([*entries, Entry(path)], wanted.path), Edit(path, body, None)]
 
 
-async def plan_edits(scene: Scene, checkout: Checkout | None, edits: list[Edit]) -> tuple[Planned, Difference]:
+async def plan_edits(context: ChangeContext, checkout: Checkout | None, edits: list[Edit]) -> tuple[PlannedSync, Difference]:
     """Raises BadRequest where the object could not be stored from its file."""
-    check_selection(scene, edits)
+    check_selection(context, edits)
     # Only of what is removed it matters what else there is.
     if checkout is not None and any(edit.body is None for edit in edits):
         entries = await checkout.entries()
     else:
         entries = [Entry(path) for edit in edits for path in (edit.path, *paths.directories(edit.path))]
-    difference = difference_of(entries, edits, in_git=scene.in_git)
-    planned = await plan_files(scene, Proposed(checkout, edits, in_git=scene.in_git), difference)
+    difference = difference_of(entries, edits, in_git=context.in_git)
+    planned = await plan_files(context, ProposedCheckout(checkout, edits, in_git=context.in_git), difference)
     check_faults(planned, edits)
     return planned, difference
 
@@ -76,24 +76,24 @@ def _keeping(entries: Iterable[Entry], path: str) -> list[Edit]:
     return [Edit(directory + paths.KEEP, b"", None)] if directory and is_last else []
 
 
-def _body(scene: Scene, path: str, before: dict[str, object], edited: EditedObject) -> bytes:
+def _body(context: ChangeContext, path: str, before: dict[str, object], edited: EditedObject) -> bytes:
     """A file names its object where the path would give it another name."""
-    largest = scene.means.largest_file
-    body = write_content(path, rewritten(before, edited, name_it=False), largest=largest)
-    if scene.reader.read(path, body).key.name == edited.name:
+    largest = context.tools.largest_file
+    body = write_content(path, updated_tree(before, edited, name_it=False), largest=largest)
+    if context.reader.read(path, body).key.name == edited.name:
         return body
-    body = write_content(path, rewritten(before, edited, name_it=True), largest=largest)
-    scene.reader.read(path, body)
+    body = write_content(path, updated_tree(before, edited, name_it=True), largest=largest)
+    context.reader.read(path, body)
     return body
 
 
-async def _directory(scene: Scene, folder: str | None) -> str:
-    repository = scene.repository
+async def _directory(context: ChangeContext, folder: str | None) -> str:
+    repository = context.repository
     rooted = repository.spec.sync.target is SyncTarget.FOLDER
     if folder == (repository.name if rooted else None):
         return ""
     key = Key(FOLDER.group, FOLDER.plural, folder or "")
-    found = await scene.objects.managed_at(repository.namespace, repository.name, (), [key]) if folder else ()
+    found = await context.objects.managed_at(repository.namespace, repository.name, (), [key]) if folder else ()
     if not found:
         raise BadRequest(
             f"folder {folder or 'general'!r} is none of repository {repository.name!r}: what it manages moves between its own folders "

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dashwright.common.errors import DashwrightError, NotFound
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.models.values import LintSeverity
-from dashwright.jobs_worker.actions.files.planning import Scene, read_file
-from dashwright.jobs_worker.domain.files.content import shown
+from dashwright.jobs_worker.actions.files.planning import ChangeContext, read_file
+from dashwright.jobs_worker.domain.files.content import object_tree
 from dashwright.jobs_worker.domain.lint.config import Config, read_config
 from dashwright.jobs_worker.domain.lint.issue import FILE, Issue, fault_of_config
 from dashwright.jobs_worker.domain.lint.linter import lint
@@ -15,11 +15,11 @@ from dashwright.jobs_worker.domain.objects import Write
 from dashwright.jobs_worker.ports import Checkout
 
 
-async def lint_object(scene: Scene, checkout: Checkout, write: Write | None) -> Sequence[Issue]:
+async def lint_object(context: ChangeContext, checkout: Checkout, write: Write | None) -> Sequence[Issue]:
     """Nothing of what is no dashboard. A configuration that cannot be read is an issue of its own. Raises SourceFailed."""
     if write is None or write.key.group != DASHBOARD.group:
         return []
-    spec = await asyncio.to_thread(shown, write.spec)
+    spec = await asyncio.to_thread(object_tree, write.spec)
     config, faults = await rules_at(checkout)
     return [*faults, *await asyncio.to_thread(lint, spec, config)]
 

@@ -11,19 +11,19 @@ from dashwright.common.models.repository_calls import FileAnswer
 from dashwright.common.models.repository_views import FileItem, FileList
 from dashwright.jobs_worker.actions.files.linting import lint_object
 from dashwright.jobs_worker.actions.files.planning import (
-    Scene,
+    ChangeContext,
     key_at,
     plan_files,
     read_file,
-    see,
     touches_of_file,
     touches_of_unknown,
+    view_file,
     with_resources,
 )
-from dashwright.jobs_worker.actions.sync import Planned
+from dashwright.jobs_worker.actions.sync import PlannedSync
 from dashwright.jobs_worker.domain.files.proposal import difference_at, files_below
 from dashwright.jobs_worker.domain.files.rules import check_name
-from dashwright.jobs_worker.domain.files.wrapper import Sight, wrap
+from dashwright.jobs_worker.domain.files.wrapper import FileView, wrap
 from dashwright.jobs_worker.domain.objects import Entry, Key, LastChange
 from dashwright.jobs_worker.ports import Checkout, SizedCheckout
 
@@ -36,7 +36,7 @@ async def list_files(checkout: SizedCheckout | None, directory: str) -> FileList
     if directory and not any(entry.path.startswith(directory) for entry in entries):
         raise NotFound(f"directory not found: {directory}")
     found = [entry for path, entry in sorted(files_below(entries, directory).items()) if not paths.is_hidden(path)]
-    sized = await checkout.sized(found) if checkout is not None else found
+    sized = await checkout.with_sizes(found) if checkout is not None else found
     changes = await checkout.last_changes([entry.path for entry in sized]) if checkout is not None else {}
     items = [_item(entry, changes.get(entry.path)) for entry in sized]
     return FileList(kind="FileList", api_version=REPOSITORY.api_version(), items=items)
@@ -52,7 +52,7 @@ def _item(entry: Entry, change: LastChange | None) -> FileItem:
     )
 
 
-async def look(scene: Scene, checkout: SizedCheckout | None, path: str, ref: str) -> FileAnswer:
+async def describe_file(context: ChangeContext, checkout: SizedCheckout | None, path: str, ref: str) -> FileAnswer:
     """A file and its object; what is wrong with it stands in the answer's errors. Raises NotFound, and BadRequest for a directory.
 
     A text for people has no object: it is told as it is, to whoever may read one that would lie there.
@@ -62,28 +62,28 @@ async def look(scene: Scene, checkout: SizedCheckout | None, path: str, ref: str
         raise BadRequest("a directory is listed, not read: its path ends in a slash")
     file = await read_file(checkout, path)
     assert checkout is not None, "there was a file in it"
-    planned = await plan_files(scene, checkout, difference_at(path, file.checksum))
+    planned = await plan_files(context, checkout, difference_at(path, file.checksum))
     if paths.is_markdown(path):
         text = await asyncio.to_thread(file.body.decode, errors="replace")
-        sight, key = Sight(path, ref, checkout.commit, file.checksum, text=text), key_at(scene, planned, path)
+        view, key = FileView(path, ref, checkout.commit, file.checksum, text=text), key_at(context, planned, path)
     else:
-        sight, key = await _object(scene, planned, checkout, path, ref)
+        view, key = await _object(context, planned, checkout, path, ref)
     if (change := (await checkout.last_changes([path])).get(path)) is not None:
-        sight = replace(sight, timestamp=datetime.fromtimestamp(change.at / 1000, UTC))
-    touches = await touches_of_file(scene, planned, "get", key, path)
-    if unknown := touches_of_unknown(scene, planned, ref, [path], {*paths.directories(path)}):
+        view = replace(view, timestamp=datetime.fromtimestamp(change.at / 1000, UTC))
+    touches = await touches_of_file(context, planned, "get", key, path)
+    if unknown := touches_of_unknown(context, planned, ref, [path], {*paths.directories(path)}):
         # Whether other files make a folder of the directory, which all entries tell, matters only here.
         there = with_resources(await checkout.entries())
-        unknown = touches_of_unknown(scene, planned, ref, [path], there)
+        unknown = touches_of_unknown(context, planned, ref, [path], there)
     touches += unknown
-    return FileAnswer(wrapper=await asyncio.to_thread(wrap, scene.repository, sight), touches=touches)
+    return FileAnswer(wrapper=await asyncio.to_thread(wrap, context.repository, view), touches=touches)
 
 
-async def _object(scene: Scene, planned: Planned, checkout: Checkout, path: str, ref: str) -> tuple[Sight, Key]:
+async def _object(context: ChangeContext, planned: PlannedSync, checkout: Checkout, path: str, ref: str) -> tuple[FileView, Key]:
     """Where a quota does not let it be stored, that is one of its errors."""
     try:
-        sight, key = await see(scene, planned, checkout, path, ref)
+        view, key = await view_file(context, planned, checkout, path, ref)
     except Forbidden as refusal:
-        sight, key = await see(scene, planned, checkout, path, ref, is_tried=False)
-        sight.errors.append(refusal.message)
-    return replace(sight, lint=await lint_object(scene, checkout, sight.write)), key
+        view, key = await view_file(context, planned, checkout, path, ref, is_tried=False)
+        view.errors.append(refusal.message)
+    return replace(view, lint=await lint_object(context, checkout, view.write)), key

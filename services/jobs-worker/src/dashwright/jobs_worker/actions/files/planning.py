@@ -14,10 +14,10 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY
 from dashwright.common.models.provisioning import RepositoryType
 from dashwright.common.models.repository_calls import Touch
 from dashwright.common.models.repository_views import ResourceAction
-from dashwright.jobs_worker.actions.sync import Means, NullReporter, Planned, SyncJob, plan_sync
+from dashwright.jobs_worker.actions.sync import NullReporter, PlannedSync, SyncJob, SyncTools, plan_sync
 from dashwright.jobs_worker.domain.files.proposal import checksum_of
 from dashwright.jobs_worker.domain.files.touches import nearest_folder, touch, touches_of
-from dashwright.jobs_worker.domain.files.wrapper import Sight
+from dashwright.jobs_worker.domain.files.wrapper import FileView
 from dashwright.jobs_worker.domain.objects import Difference, Edit, Entry, File, Key, Repository
 from dashwright.jobs_worker.domain.plan import write_of
 from dashwright.jobs_worker.domain.resource import Reader, Resource
@@ -26,12 +26,12 @@ from dashwright.jobs_worker.ports import Checkout, Objects
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class ChangeContext:
     """A repository, the objects of its namespace, and what a plan is made with."""
 
     repository: Repository
     objects: Objects
-    means: Means
+    tools: SyncTools
 
     @property
     def job(self) -> SyncJob:
@@ -47,10 +47,10 @@ class Scene:
 
     @property
     def reader(self) -> Reader:
-        return self.means.reader(self.repository.namespace, self.repository.name)
+        return self.tools.reader(self.repository.namespace, self.repository.name)
 
 
-class Proposed:
+class ProposedCheckout:
     """A checkout as it would be with some edits; None as checkout has no file yet."""
 
     def __init__(self, checkout: Checkout | None, edits: Sequence[Edit], *, in_git: bool) -> None:
@@ -65,11 +65,11 @@ class Proposed:
     async def entries(self) -> Sequence[Entry]:
         return await self._checkout.entries() if self._checkout is not None else ()
 
-    async def changed(self, since: str, besides: Collection[str] = ()) -> None:
+    async def difference_since(self, since: str, also: Collection[str] = ()) -> None:
         """Nothing of it is stored yet."""
 
-    def reading(self) -> Callable[[str], File]:
-        below = _reading(self._checkout)
+    def open_reader(self) -> Callable[[str], File]:
+        below = _open_reader(self._checkout)
 
         def read(path: str) -> File:
             body = self._bodies.get(path)
@@ -80,11 +80,11 @@ class Proposed:
 
 async def read_file(checkout: Checkout | None, path: str) -> File:
     """Raises NotFound, TooLarge, Invalid, or BadRequest for what is no plain file, and SourceFailed."""
-    return await asyncio.to_thread(lambda: _reading(checkout)(path))
+    return await asyncio.to_thread(lambda: _open_reader(checkout)(path))
 
 
-def _reading(checkout: Checkout | None) -> Callable[[str], File]:
-    reading = checkout.reading() if checkout is not None else None
+def _open_reader(checkout: Checkout | None) -> Callable[[str], File]:
+    reading = checkout.open_reader() if checkout is not None else None
 
     def read(path: str) -> File:
         if reading is None:
@@ -101,7 +101,7 @@ def _reading(checkout: Checkout | None) -> Callable[[str], File]:
 
 async def holds(checkout: Checkout, edits: Sequence[Edit]) -> bool:
     """Whether the files are as the edits leave them."""
-    read = checkout.reading()
+    read = checkout.open_reader()
     return await asyncio.to_thread(lambda: all(_body_at(read, edit.path) == edit.body for edit in edits))
 
 
@@ -112,22 +112,22 @@ def _body_at(read: Callable[[str], File], path: str) -> bytes | None:
         return None
 
 
-def check_selection(scene: Scene, edits: Sequence[Edit]) -> None:
+def check_selection(context: ChangeContext, edits: Sequence[Edit]) -> None:
     """Raise BadRequest where something would be written that no sync would look at."""
     for edit in edits:
         if edit.body is not None:
             directory = paths.parent(edit.path)
-            check_selected(scene.selection, directory if edit.path == directory + paths.KEEP else edit.path)
+            check_selected(context.selection, directory if edit.path == directory + paths.KEEP else edit.path)
 
 
-async def plan_files(scene: Scene, checkout: Checkout, difference: Difference) -> Planned:
+async def plan_files(context: ChangeContext, checkout: Checkout, difference: Difference) -> PlannedSync:
     """Raises Conflict where the repository's own folder is somebody else's, and what the ports raise."""
-    return await plan_sync(scene.job, checkout, scene.objects, NullReporter(), scene.means, JobProgress(), difference)
+    return await plan_sync(context.job, checkout, context.objects, NullReporter(), context.tools, JobProgress(), difference)
 
 
-async def touches_of_plan(scene: Scene, planned: Planned) -> list[Touch]:
+async def touches_of_plan(context: ChangeContext, planned: PlannedSync) -> list[Touch]:
     others = sorted(planned.plan.existing - planned.plan.ours.keys())
-    owners = await scene.objects.owners(scene.repository.namespace, others) if others else {}
+    owners = await context.objects.owners(context.repository.namespace, others) if others else {}
     return touches_of(planned.plan, planned.folders, owners)
 
 
@@ -136,18 +136,20 @@ def with_resources(entries: Collection[Entry]) -> set[str]:
     return {directory for entry in entries if paths.is_resource(entry.path) for directory in paths.directories(entry.path)}
 
 
-async def touches_of_file(scene: Scene, planned: Planned, verb: str, key: Key, path: str) -> list[Touch]:
+async def touches_of_file(context: ChangeContext, planned: PlannedSync, verb: str, key: Key, path: str) -> list[Touch]:
     """Of the object that a file or directory names, where it lies. A file that names one of another folder is judged by its own, too."""
     here = nearest_folder(planned.plan, planned.folders, paths.parent(path))
     if (stored := planned.plan.ours.get(key)) is not None:
         there = stored.folder or None
     else:
-        owners = await scene.objects.owners(scene.repository.namespace, [key])
+        owners = await context.objects.owners(context.repository.namespace, [key])
         there = owners[key].folder or None if key in owners else here
     return [touch(verb, key, there), *([] if there == here else [touch(verb, key._replace(name=""), here)])]
 
 
-def touches_of_unknown(scene: Scene, planned: Planned, ref: str, files: Collection[str], there: AbstractSet[str]) -> list[Touch]:
+def touches_of_unknown(
+    context: ChangeContext, planned: PlannedSync, ref: str, files: Collection[str], there: AbstractSet[str]
+) -> list[Touch]:
     """The whole repository, where one of the files lies in a directory without a stored folder: whom it would be closed to is not known.
 
     In the own branch (``ref`` empty) that is a directory which is ``there`` and was not synced yet, with no stored folder above: it will be
@@ -160,7 +162,7 @@ def touches_of_unknown(scene: Scene, planned: Planned, ref: str, files: Collecti
         stored = {item.path.rstrip("/") + "/" for item in planned.plan.ours.values() if item.key.group == FOLDER.group}
         ways = [] if planned.folders.key("") in planned.plan.existing else [{*paths.directories(file)} for file in files]
         unknown = any(not way & stored and any(map(_makes_folder, way & there)) for way in ways)
-    return [touch("update", Key(REPOSITORY.group, REPOSITORY.plural, scene.repository.name), None)] if unknown else []
+    return [touch("update", Key(REPOSITORY.group, REPOSITORY.plural, context.repository.name), None)] if unknown else []
 
 
 def _makes_folder(directory: str) -> bool:
@@ -171,28 +173,30 @@ def _makes_folder(directory: str) -> bool:
     return True
 
 
-async def see(scene: Scene, planned: Planned, checkout: Checkout, path: str, ref: str, *, is_tried: bool = True) -> tuple[Sight, Key]:
+async def view_file(
+    context: ChangeContext, planned: PlannedSync, checkout: Checkout, path: str, ref: str, *, is_tried: bool = True
+) -> tuple[FileView, Key]:
     """A file that is there, its object and what is stored of that; the key is that of the object, or the one that the path stands for.
 
     Where nothing is wrong with it, it ``is_tried`` how the object would be stored. Raises Forbidden where a quota does not let it be.
     """
     file = await read_file(checkout, path)
-    resource, errors = await asyncio.to_thread(_read, scene, path, file)
-    key = resource.key if resource is not None else key_at(scene, planned, path)
+    resource, errors = await asyncio.to_thread(_read, context, path, file)
+    key = resource.key if resource is not None else key_at(context, planned, path)
     version = resource.version if resource is not None else DASHBOARD.version
-    existing = await scene.objects.shown(scene.repository.namespace, key, version)
+    existing = await context.objects.get_json(context.repository.namespace, key, version)
     write = None
     if resource is not None:
         write = write_of(path, file.checksum, resource, planned.folders, is_new=existing is None)
     refused = (*planned.plan.faults, *planned.plan.copies)
     faults = [fault.shown or fault.message for fault in refused if concerns(fault, path)]
     errors += [message for message in faults if message not in errors]
-    if not scene.selection.takes(path):
+    if not context.selection.takes(path):
         errors.append("the file is left out by include or exclude in the repository's spec")
-    dry_run = await scene.objects.tried(scene.repository.namespace, write) if write is not None and is_tried and not errors else None
+    dry_run = await context.objects.dry_run(context.repository.namespace, write) if write is not None and is_tried and not errors else None
     action = ResourceAction.UPDATE if existing is not None else ResourceAction.CREATE
     classic = resource is not None and resource.is_classic
-    return Sight(path, ref, checkout.commit, file.checksum, classic, write, existing, dry_run, action, errors), key
+    return FileView(path, ref, checkout.commit, file.checksum, classic, write, existing, dry_run, action, errors), key
 
 
 def concerns(fault: Fault, path: str) -> bool:
@@ -200,16 +204,16 @@ def concerns(fault: Fault, path: str) -> bool:
     return fault.path in (path, *paths.directories(path))
 
 
-def _read(scene: Scene, path: str, file: File) -> tuple[Resource | None, list[str]]:
+def _read(context: ChangeContext, path: str, file: File) -> tuple[Resource | None, list[str]]:
     try:
-        return scene.reader.read(path, file.body), []
+        return context.reader.read(path, file.body), []
     except DashwrightError as fault:
         if fault.status >= 500:
             raise
         return None, [fault.message]
 
 
-def key_at(scene: Scene, planned: Planned, path: str) -> Key:
+def key_at(context: ChangeContext, planned: PlannedSync, path: str) -> Key:
     """What a path stands for where no object can be read from it: the one that was, or would be called by it."""
     stored = next((item.key for item in planned.plan.ours.values() if item.path == path and item.key.group == DASHBOARD.group), None)
-    return stored or Key(DASHBOARD.group, DASHBOARD.plural, object_name(scene.repository.name, path))
+    return stored or Key(DASHBOARD.group, DASHBOARD.plural, object_name(context.repository.name, path))

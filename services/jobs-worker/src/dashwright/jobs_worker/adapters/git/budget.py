@@ -22,12 +22,12 @@ _LONGEST_WISH: Final = git_hosts.LONGEST_WISH.total_seconds()
 
 
 class HostBudget:
-    """``a_minute``: requests to one host, 0 for any number. ``yields``: leaves a quarter of them to others."""
+    """``per_minute``: requests to one host, 0 for any number. ``yields``: leaves a quarter of them to others."""
 
-    def __init__(self, database: Database, a_minute: int, *, yields: bool = False) -> None:
+    def __init__(self, database: Database, per_minute: int, *, yields: bool = False) -> None:
         self._database = database
-        self._most = float(a_minute) or _UNLIMITED
-        self._kept = self._most * _KEPT if yields and a_minute else 0.0
+        self._most = float(per_minute) or _UNLIMITED
+        self._kept = self._most * _KEPT if yields and per_minute else 0.0
 
     async def take(self, host: str, namespace: str, requests: int) -> None:
         """Counts requests that are about to be made. Raises TooManyRequests where they must not be made now."""
@@ -41,11 +41,11 @@ class HostBudget:
         text = f"the git host {host} is asked as often as DASHWRIGHT_HOST_REQUESTS allows; try again later"
         raise TooManyRequests(text, retry_after=wait.seconds)
 
-    async def pause(self, host: str, namespace: str, wish: float | None) -> TooManyRequests:
-        """An organization leaves a host alone that asks for it, for ``wish`` seconds where it says so; the error to raise."""
+    async def pause(self, host: str, namespace: str, retry_after: float | None) -> TooManyRequests:
+        """An organization leaves a host alone that asks for it, for ``retry_after`` seconds where it says so; the error to raise."""
         async with self._database.connection() as connection:
             seconds = await git_hosts.pause(
-                connection, host, namespace, None if wish is None else timedelta(seconds=min(wish, _LONGEST_WISH))
+                connection, host, namespace, None if retry_after is None else timedelta(seconds=min(retry_after, _LONGEST_WISH))
             )
         log.info("git_host_paused", host=host, namespace=namespace, seconds=seconds)
         return _paused(host, seconds)

@@ -62,9 +62,9 @@ class GitCheckout:
         """Raises TooLarge, and SourceFailed where the copy is damaged."""
         return await asyncio.to_thread(self._entries)
 
-    async def sized(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+    async def with_sizes(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """Some 5 µs a file. Raises SourceFailed where the copy is damaged."""
-        return await asyncio.to_thread(self._sized, entries)
+        return await asyncio.to_thread(self._with_sizes, entries)
 
     async def last_changes(self, paths: Collection[str]) -> Mapping[str, LastChange]:
         """Return the last changes that are known, by path."""
@@ -72,7 +72,7 @@ class GitCheckout:
         found = await self._last_changes.of(Commit(self._place, self._commit), whole) if whole else {}
         return {whole[path]: change for path, change in found.items()}
 
-    def reading(self) -> Callable[[str], File]:
+    def open_reader(self) -> Callable[[str], File]:
         """Raises NotFound, TooLarge or Invalid for a fault of a file, and SourceFailed where the copy is damaged."""
         try:
             repository = pygit2.Repository(str(self._place))
@@ -83,14 +83,14 @@ class GitCheckout:
         directory = lru_cache(maxsize=1)(partial(objects.at, repository, tree))
         return lambda path: self._read(repository, directory, path)
 
-    async def changed(self, since: str, besides: Collection[str] = ()) -> Difference | None:
+    async def difference_since(self, since: str, also: Collection[str] = ()) -> Difference | None:
         """None where that commit is not known here (its branch was rewritten), is no ancestor, or differs by very much.
 
         None also where a link or submodule came or went: it may stand for a directory, and what is stored from below that is not told here.
-        And where a path ``besides`` is not found, though it did not go: its name was no UTF-8.
+        And where a path ``also`` is not found, though it did not go: its name was no UTF-8.
         """
         is_after = await Commit(self._place, self._commit).descends_from(since)
-        return await asyncio.to_thread(self._changed, since, besides) if is_after else None
+        return await asyncio.to_thread(self._difference_since, since, also) if is_after else None
 
     def _entries(self) -> list[Entry]:
         try:
@@ -107,7 +107,7 @@ class GitCheckout:
             raise damaged(self._place, error) from error
         return found
 
-    def _sized(self, entries: Sequence[Entry]) -> list[Entry]:
+    def _with_sizes(self, entries: Sequence[Entry]) -> list[Entry]:
         try:
             header = pygit2.Repository(str(self._place)).odb.read_header
             return [replace(entry, size=header(pygit2.Oid(hex=entry.checksum))[1]) if entry.checksum else entry for entry in entries]
@@ -129,7 +129,7 @@ class GitCheckout:
             raise Invalid("a pointer of Git LFS, not the file itself: keep dashboards in git proper")
         return File(body, str(found.id))
 
-    def _changed(self, since: str, besides: Collection[str]) -> Difference | None:
+    def _difference_since(self, since: str, also: Collection[str]) -> Difference | None:
         try:
             repository = pygit2.Repository(str(self._place))
             old = objects.commit_of(repository, since)
@@ -141,7 +141,7 @@ class GitCheckout:
             gone, new = ({path: sides[side] for path, *sides in differing if sides[side]} for side in (0, 1))
             if len(differing) > most or len(new) > self._most_entries or _special(gone) != _special(new):
                 return None
-            return _difference(repository, since, before, root, [path for path, *_ in differing], besides)
+            return _difference(repository, since, before, root, [path for path, *_ in differing], also)
         except (pygit2.GitError, KeyError) as error:
             raise damaged(self._place, error) from error
 
@@ -213,10 +213,10 @@ def _special(files: Mapping[bytes, int]) -> AbstractSet[bytes]:
 
 
 def _difference(
-    repository: pygit2.Repository, since: str, before: pygit2.Tree, tree: pygit2.Tree, changed: Iterable[bytes], besides: Iterable[str]
+    repository: pygit2.Repository, since: str, before: pygit2.Tree, tree: pygit2.Tree, changed: Iterable[bytes], also: Iterable[str]
 ) -> Difference | None:
     differing = {path for raw in changed for path in _reached(raw)}
-    wanted = {path.encode() for path in besides}
+    wanted = {path.encode() for path in also}
     touched = differing | {path for raw in wanted for path in _reached(raw)}
     found = {raw: item for raw in touched if (item := _item(repository, tree, raw)) is not None}
     if not wanted <= found.keys() | differing:

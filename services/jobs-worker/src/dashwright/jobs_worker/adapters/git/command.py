@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from dashwright.common.errors import SourceFailed
-from dashwright.jobs_worker.adapters.git.trace import tracing
+from dashwright.jobs_worker.adapters.git.trace import open_trace
 
 _OLDEST: Final = (2, 37)
 """The first that can be told which address a host has."""
@@ -45,16 +45,16 @@ _ALWAYS: Final[Mapping[str, str]] = {
 
 
 class GitFailed(Exception):
-    """The program ended with another ``status`` than 0; ``answer`` and ``said`` are what it wrote, for whoever makes a sentence of it.
+    """The program ended with another ``status`` than 0; ``stdout`` and ``stderr`` are what it wrote, for whoever makes a sentence of it.
 
     ``retry_after``: seconds for which the host wants to be left alone, where it says so.
     """
 
-    def __init__(self, status: int, answer: str, said: str, retry_after: float | None = None) -> None:
+    def __init__(self, status: int, stdout: str, stderr: str, retry_after: float | None = None) -> None:
         super().__init__(f"git ended with {status}")
         self.status = status
-        self.answer = answer
-        self.said = said
+        self.stdout = stdout
+        self.stderr = stderr
         self.retry_after = retry_after
 
 
@@ -64,13 +64,13 @@ async def run(arguments: Sequence[str], *, folder: Path, settings: Mapping[str, 
     Raises GitFailed, and SourceFailed where there is no such program or it takes longer than ``seconds``. Cancelled or late, it is ended
     with everything it has started.
     """
-    with tracing() as trace:
+    with open_trace() as trace:
         process = await _start(arguments, folder, {**_environment({**_ALWAYS, **settings}, folder), **trace.environment}, trace.writing)
         assert process.stdout is not None
         assert process.stderr is not None
         try:
             async with asyncio.timeout(seconds):
-                answer, said, _ = await asyncio.gather(_read(process.stdout, _ANSWER), _read(process.stderr, _SAID), trace.read())
+                stdout, stderr, _ = await asyncio.gather(_read(process.stdout, _ANSWER), _read(process.stderr, _SAID), trace.read())
                 status = await process.wait()
         except TimeoutError as error:
             raise SourceFailed(f"the git host did not answer within {seconds:.0f} s") from error
@@ -79,8 +79,8 @@ async def run(arguments: Sequence[str], *, folder: Path, settings: Mapping[str, 
     if status == _NOT_FOUND:
         raise SourceFailed("there is no git program here; install git where the jobs worker runs")
     if status != 0:
-        raise GitFailed(status, answer.decode(errors="replace"), said.decode(errors="replace"), trace.retry_after)
-    return answer
+        raise GitFailed(status, stdout.decode(errors="replace"), stderr.decode(errors="replace"), trace.retry_after)
+    return stdout
 
 
 class Program:
@@ -93,10 +93,10 @@ class Program:
         """Raises SourceFailed for a git that would not connect to the address it is told, and where there is none."""
         if self._is_recent:
             return
-        said = (await run(["version"], folder=folder, settings={}, seconds=10)).decode(errors="replace").strip()[:60]
-        match = re.search(r"(\d+)\.(\d+)", said)
+        stderr = (await run(["version"], folder=folder, settings={}, seconds=10)).decode(errors="replace").strip()[:60]
+        match = re.search(r"(\d+)\.(\d+)", stderr)
         if match is None or (int(match[1]), int(match[2])) < _OLDEST:
-            raise SourceFailed(f"git {'.'.join(map(str, _OLDEST))} or newer is needed where the jobs worker runs; there is {said!r}")
+            raise SourceFailed(f"git {'.'.join(map(str, _OLDEST))} or newer is needed where the jobs worker runs; there is {stderr!r}")
         self._is_recent = True
 
 

@@ -23,9 +23,9 @@ from dashwright.jobs_worker.adapters.git import objects
 from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors, damaged
 from dashwright.jobs_worker.adapters.git.remote import Remote
 from dashwright.jobs_worker.adapters.threads import to_end
-from dashwright.jobs_worker.domain.objects import CommitBy, Draft, Edit
+from dashwright.jobs_worker.domain.objects import Draft, Edit, GitIdentity
 
-_OURS: Final = CommitBy("Dashwright", "noreply@dashwright.invalid")
+_OURS: Final = GitIdentity("Dashwright", "noreply@dashwright.invalid")
 _OUTGOING: Final = "outgoing"
 _NAME: Final = re.compile(r"[0-9a-f]{40}")
 _LONGEST_NAME: Final = 200
@@ -63,17 +63,17 @@ async def commit(mirrors: Mirrors, uid: str, remote: Remote, change: BranchChang
     ``base``, whatever the number of files. Raises Conflict where the branch is not at ``base``, what Remote.push raises, NotFound for a
     file that is to be removed and not there, and BadRequest for edits that do not fit the tree.
     """
-    async with mirrors.held(uid) as place:
-        return await mirrors.mended(place, lambda: _commit(mirrors, place, remote, change))
+    async with mirrors.locked(uid) as place:
+        return await mirrors.with_repair(place, lambda: _commit(mirrors, place, remote, change))
 
 
 async def _commit(mirrors: Mirrors, place: Path, remote: Remote, change: BranchChange) -> Commit:
     branch, expected = await _target(mirrors, place, remote, change)
     if change.base and not await asyncio.to_thread(_knows, place, change.base):
-        await mirrors.fetch_held(place, remote, change.ref if expected else change.own)
+        await mirrors.fetch_locked(place, remote, change.ref if expected else change.own)
         if not await asyncio.to_thread(_knows, place, change.base):
             raise _moved(branch)
-    outgoing = await to_end(Outgoing, place)
+    outgoing = await to_end(OutgoingObjects, place)
     try:
         made = await to_end(outgoing.make, change)
         if made == change.base:
@@ -103,13 +103,13 @@ async def _target(mirrors: Mirrors, place: Path, remote: Remote, change: BranchC
 
 async def _default_branch(mirrors: Mirrors, place: Path, remote: Remote) -> str:
     name = await remote.default_branch(place)
-    return name if name is not None else await mirrors.bounded(place, remote.unborn_branch(place))
+    return name if name is not None else await mirrors.within_size_limit(place, remote.unborn_branch(place))
 
 
 async def _arrived(mirrors: Mirrors, place: Path, remote: Remote, branch: str, made: str, error: SourceFailed) -> Commit:
     """A push whose end was not heard may have arrived: the commit, if the branch has it. Raises the error if not."""
     try:
-        newest = await mirrors.fetch_held(place, remote, branch)
+        newest = await mirrors.fetch_locked(place, remote, branch)
     except DashwrightError:
         raise SourceFailed(f"{error.message}; whether the change has arrived there is not known") from error
     if newest is None or not await newest.descends_from(made):
@@ -117,12 +117,12 @@ async def _arrived(mirrors: Mirrors, place: Path, remote: Remote, branch: str, m
     return replace(newest, sha=made)
 
 
-async def made_by(newest: Commit, by: CommitBy, at: datetime) -> Sequence[tuple[Commit | None, Commit]]:
+async def commits_by(newest: Commit, by: GitIdentity, at: datetime) -> Sequence[tuple[Commit | None, Commit]]:
     """The newest commits of a branch that are by somebody and of that second, each with the one before it."""
-    return await asyncio.to_thread(_made_by, newest, _signature(by, at))
+    return await asyncio.to_thread(_commits_by, newest, _signature(by, at))
 
 
-def _made_by(newest: Commit, author: pygit2.Signature) -> list[tuple[Commit | None, Commit]]:
+def _commits_by(newest: Commit, author: pygit2.Signature) -> list[tuple[Commit | None, Commit]]:
     try:
         seen = islice(objects.history(pygit2.Repository(str(newest.place)), newest.sha), _LOOKED_AT)
         own = [(commit.id, next(iter(commit.parent_ids), None)) for commit in seen if _is_by(commit.author, author)]
@@ -148,7 +148,7 @@ def _knows(place: Path, sha: str) -> bool:
         raise damaged(place, error) from error
 
 
-class Outgoing:
+class OutgoingObjects:
     """A bare repository over the objects of a copy, for what is made and not yet taken."""
 
     def __init__(self, place: Path) -> None:
@@ -254,7 +254,7 @@ def _remove(builder: pygit2.TreeBuilder, names: Iterable[str], above: str) -> No
         builder.remove(name)
 
 
-def _signature(by: CommitBy, at: datetime | None = None) -> pygit2.Signature:
+def _signature(by: GitIdentity, at: datetime | None = None) -> pygit2.Signature:
     """Without what git ends a name with; of somebody who has none, ours. ``at`` None is now."""
     name, email = _plain(by.name) or _OURS.name, _plain(by.email) or _OURS.email
     return pygit2.Signature(name, email) if at is None else pygit2.Signature(name, email, int(at.timestamp()), 0)

@@ -67,24 +67,24 @@ class Mirrors:
 
         At most four requests to the host. Raises what Remote raises, NotFound for a branch that is gone, and TooLarge.
         """
-        async with self.held(uid) as place:
-            return await self.fetch_held(place, remote, branch)
+        async with self.locked(uid) as place:
+            return await self.fetch_locked(place, remote, branch)
 
     @asynccontextmanager
-    async def held(self, uid: str) -> AsyncIterator[Path]:
+    async def locked(self, uid: str) -> AsyncIterator[Path]:
         """Where the copy of a repository is or will be, for whoever works with it alone."""
         place = self.folder / _name(uid)
         try:
-            async with file_lock.held(place.with_suffix(".lock")):
+            async with file_lock.exclusive(place.with_suffix(".lock")):
                 yield place
         except OSError as error:
             raise _unwritten(str(error.strerror)) from error
 
-    async def fetch_held(self, place: Path, remote: Remote, branch: str) -> "Commit | None":
+    async def fetch_locked(self, place: Path, remote: Remote, branch: str) -> "Commit | None":
         """As ``fetch``, by its holder."""
-        return await self.mended(place, lambda: self._fetch(place, remote, branch))
+        return await self.with_repair(place, lambda: self._fetch(place, remote, branch))
 
-    async def mended(self, place: Path, work: Callable[[], Awaitable[Result]]) -> Result:
+    async def with_repair(self, place: Path, work: Callable[[], Awaitable[Result]]) -> Result:
         """Does ``work`` with a copy that the caller holds, made where there is none.
 
         Where the copy turns out to be damaged, or too large (it may hold what no branch holds any more), it is made anew and the work is
@@ -104,20 +104,20 @@ class Mirrors:
                     raise
             is_new = True
 
-    async def proposed(self, uid: str, remote: Remote, number: int) -> "Commit":
+    async def fetch_pull_request(self, uid: str, remote: Remote, number: int) -> "Commit":
         """The newest commit of a pull request, from a fork or not. Raises what ``fetch`` does."""
-        async with self.held(uid) as place:
-            return await self.mended(place, lambda: self._proposed(place, remote, number))
+        async with self.locked(uid) as place:
+            return await self.with_repair(place, lambda: self._fetch_pull_request(place, remote, number))
 
-    async def synced(self, uid: str, remote: Remote, sha: str) -> "Commit":
+    async def fetch_synced(self, uid: str, remote: Remote, sha: str) -> "Commit":
         """A commit that was synced before, wherever branches are now. Raises NotFound where neither the copy nor its host has it."""
-        async with self.held(uid) as place:
-            return await self.mended(place, lambda: self._synced(place, remote, sha))
+        async with self.locked(uid) as place:
+            return await self.with_repair(place, lambda: self._fetch_synced(place, remote, sha))
 
     async def keep_synced(self, uid: str, shas: Collection[str]) -> None:
         """These commits are not lost to the copy, whatever becomes of branches; others are no longer kept for their own sake."""
-        async with self.held(uid) as place:
-            await self.mended(place, lambda: to_end(_keep, place, shas))
+        async with self.locked(uid) as place:
+            await self.with_repair(place, lambda: to_end(_pin, place, shas))
 
     def place(self) -> Path:
         """The folder of all copies, which is no repository itself."""
@@ -127,13 +127,13 @@ class Mirrors:
             raise _unwritten(str(error.strerror)) from error
         return self.folder
 
-    async def keep(self, uids: Sequence[str]) -> int:
+    async def keep_only(self, uids: Sequence[str]) -> int:
         """Drops the copies of all other repositories, which are gone; answers how many. Tidies those that stay."""
         kept = {_name(uid) for uid in uids}
         dropped = 0
         for place in [place for place in self.place().iterdir() if place.is_dir()]:
             lock = place.with_suffix(".lock")
-            async with file_lock.held(lock):
+            async with file_lock.exclusive(lock):
                 if place.name in kept:
                     await _tidy(place)
                     continue
@@ -154,7 +154,7 @@ class Mirrors:
                 return None
             raise missing from error
 
-    async def _proposed(self, place: Path, remote: Remote, number: int) -> "Commit":
+    async def _fetch_pull_request(self, place: Path, remote: Remote, number: int) -> "Commit":
         try:
             # All under one name: none of them is held for longer than gc leaves what no name leads to.
             return await self._fetch_reference(place, remote, f"refs/pull/{number}/head", seen_as="refs/pull")
@@ -167,15 +167,15 @@ class Mirrors:
         # By a digest: a branch may be called as the directory of another was.
         target = _SEEN + hashlib.sha256(seen_as.encode()).hexdigest()[:40]
         fetching = remote.run("fetch", "--no-tags", "--no-write-fetch-head", "--quiet", remote.url, f"+{source}:{target}", folder=place)
-        await self.bounded(place, fetching)
+        await self.within_size_limit(place, fetching)
         return await asyncio.to_thread(_commit, place, target)
 
-    async def _synced(self, place: Path, remote: Remote, sha: str) -> "Commit":
+    async def _fetch_synced(self, place: Path, remote: Remote, sha: str) -> "Commit":
         if not await asyncio.to_thread(_has, place, sha):
             source = f"+{sha}:{_SYNCED}{sha}"
             fetching = remote.run("fetch", "--no-tags", "--no-write-fetch-head", "--quiet", remote.url, source, folder=place)
             try:
-                await self.bounded(place, fetching)
+                await self.within_size_limit(place, fetching)
             except NotFound as error:
                 if error.message != COMMIT_NOT_FOUND:
                     raise
@@ -183,7 +183,7 @@ class Mirrors:
                 raise NotFound(text) from error
         return Commit(place, sha)
 
-    async def bounded(self, place: Path, work: Coroutine[None, None, Result]) -> Result:
+    async def within_size_limit(self, place: Path, work: Coroutine[None, None, Result]) -> Result:
         """Looks at the folder while it fills: nobody says beforehand how large a repository is. Raises TooLarge."""
         fetching = asyncio.ensure_future(work)
         try:
@@ -235,7 +235,7 @@ class Commit:
         try:
             await command.run(["merge-base", "--is-ancestor", sha, self.sha], folder=self.place, settings={}, seconds=_ANCESTRY_SECONDS)
         except GitFailed as failed:
-            error = SourceFailed(f"git cannot tell what came before commit {self.sha}: {failed.said.strip()[:_LONGEST_SAID]}")
+            error = SourceFailed(f"git cannot tell what came before commit {self.sha}: {failed.stderr.strip()[:_LONGEST_SAID]}")
             if _is_damaged(error):
                 raise damaged(self.place, error) from failed
             if failed.status != _IS_NO_ANCESTOR:
@@ -300,7 +300,7 @@ def _has(place: Path, sha: str) -> bool:
         raise damaged(place, error) from error
 
 
-def _keep(place: Path, shas: Collection[str]) -> None:
+def _pin(place: Path, shas: Collection[str]) -> None:
     try:
         references = pygit2.Repository(str(place)).references
         kept = {name.removeprefix(_SYNCED) for name in references if name.startswith(_SYNCED)}

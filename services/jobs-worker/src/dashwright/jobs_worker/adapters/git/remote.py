@@ -94,7 +94,7 @@ class Budget(Protocol):
         """Counts requests that are about to be made. Raises TooManyRequests where they must not be made now."""
         ...
 
-    async def pause(self, host: str, namespace: str, wish: float | None) -> TooManyRequests:
+    async def pause(self, host: str, namespace: str, retry_after: float | None) -> TooManyRequests:
         """A host wants to be left alone, for so many seconds where it says so; the error to raise for what was asked of it."""
         ...
 
@@ -105,7 +105,7 @@ class Remote:
 
     ``seconds`` bounds one run of the program. ``authorities`` is a file of certificates to trust in place of the system's. Without a
     ``budget`` nobody counts the requests, which are the organization's of ``namespace``. Some hosts know a repository only with ``.git``
-    at the end: ``spellings`` keeps which.
+    at the end: ``known_urls`` keeps which.
     """
 
     url: str
@@ -114,16 +114,16 @@ class Remote:
     seconds: float = 600
     authorities: Path | None = None
     budget: Budget | None = None
-    spellings: MutableMapping[str, str] = field(default_factory=dict)
+    known_urls: MutableMapping[str, str] = field(default_factory=dict)
     program: Program = field(default_factory=Program)
     namespace: str = ""
 
     async def run(self, *arguments: str, folder: Path, settings: Mapping[str, str] | None = None) -> bytes:
-        """A command that talks to the host. Raises what ``refusal`` makes of a failure, BadRequest for a host that may not be reached."""
+        """A command that talks to the host. Raises what ``error_for`` makes of a failure, BadRequest for a host that may not be reached."""
         try:
             return await self._run(*arguments, folder=folder, settings=settings or {})
         except GitFailed as failed:
-            raise refusal(failed.said, self._secrets()) from failed
+            raise error_for(failed.stderr, self._secrets()) from failed
 
     async def push(self, commit: str, branch: str, expected: str, *, folder: Path) -> None:
         """Lets a branch go to a commit, if it is at the ``expected`` one; empty: if there is no such branch, which is made then.
@@ -135,41 +135,41 @@ class Remote:
         try:
             await self._run("push", "--porcelain", "--quiet", lease, self.url, change, folder=folder, settings=_PUSHING)
         except GitFailed as failed:
-            refused = _REFUSED.search(failed.answer)
+            refused = _REFUSED.search(failed.stdout)
             if refused is None:
-                raise refusal(failed.said, self._secrets()) from failed
-            raise rejection(branch, refused[1], failed.said, self._secrets()) from failed
+                raise error_for(failed.stderr, self._secrets()) from failed
+            raise push_rejection(branch, refused[1], failed.stderr, self._secrets()) from failed
 
     async def _run(self, *arguments: str, folder: Path, settings: Mapping[str, str]) -> bytes:
         """Raises TooManyRequests where the host was asked too often, by our own count or by what it says."""
         await self.program.require(folder)
-        known = self.spellings.get(self.url)
+        known = self.known_urls.get(self.url)
         try:
-            return await self._ask(known or self.url, arguments, folder, settings)
+            return await self._run_at(known or self.url, arguments, folder, settings)
         except GitFailed as failed:
-            if known or self.url.endswith(_SUFFIX) or not is_elsewhere(failed.said):
+            if known or self.url.endswith(_SUFFIX) or not is_missing(failed.stderr):
                 raise
-            return await self._ask_with_suffix(arguments, folder, settings, failed)
+            return await self._run_with_suffix(arguments, folder, settings, failed)
 
-    async def _ask_with_suffix(self, arguments: Sequence[str], folder: Path, settings: Mapping[str, str], before: GitFailed) -> bytes:
+    async def _run_with_suffix(self, arguments: Sequence[str], folder: Path, settings: Mapping[str, str], before: GitFailed) -> bytes:
         """Where there is nothing either, what was said ``before`` stands."""
         spelled = self.url + _SUFFIX
         try:
-            answer = await self._ask(spelled, arguments, folder, settings)
+            stdout = await self._run_at(spelled, arguments, folder, settings)
         except GitFailed as failed:
-            if is_elsewhere(failed.said):
+            if is_missing(failed.stderr):
                 raise before from failed
-            self._spell(spelled)
+            self._remember_url(spelled)
             raise
-        self._spell(spelled)
-        return answer
+        self._remember_url(spelled)
+        return stdout
 
-    def _spell(self, spelled: str) -> None:
-        if len(self.spellings) >= _MOST_SPELLINGS:
-            self.spellings.clear()
-        self.spellings[self.url] = spelled
+    def _remember_url(self, spelled: str) -> None:
+        if len(self.known_urls) >= _MOST_SPELLINGS:
+            self.known_urls.clear()
+        self.known_urls[self.url] = spelled
 
-    async def _ask(self, url: str, arguments: Sequence[str], folder: Path, settings: Mapping[str, str]) -> bytes:
+    async def _run_at(self, url: str, arguments: Sequence[str], folder: Path, settings: Mapping[str, str]) -> bytes:
         own = await self._settings()
         if self.budget is not None:
             await self.budget.take(self._host(), self.namespace, _REQUESTS.get(arguments[0], 2))
@@ -177,7 +177,7 @@ class Remote:
         try:
             return await command.run(spelled, folder=folder, settings={**own, **settings}, seconds=self.seconds)
         except GitFailed as failed:
-            if not asks_for_patience(failed):
+            if not is_throttled(failed):
                 raise
             if self.budget is not None:
                 raise await self.budget.pause(self._host(), self.namespace, failed.retry_after) from failed
@@ -188,8 +188,8 @@ class Remote:
 
         Raises BadRequest where that is no name of a branch.
         """
-        answer = await self.run("ls-remote", "--symref", self.url, "HEAD", folder=folder)
-        match = re.search(rb"^ref: refs/heads/(\S+)\tHEAD$", answer, re.MULTILINE)
+        stdout = await self.run("ls-remote", "--symref", self.url, "HEAD", folder=folder)
+        match = re.search(rb"^ref: refs/heads/(\S+)\tHEAD$", stdout, re.MULTILINE)
         return _own_branch(match[1].decode(errors="replace")) if match else None
 
     async def missing(self, branch: str, folder: Path) -> NotFound | None:
@@ -212,14 +212,14 @@ class Remote:
 
     async def branches(self, folder: Path) -> dict[str, str]:
         """The commit that each branch stands at, by their names; so many of them that a list of them is of use."""
-        answer = await self.run("ls-remote", "--heads", self.url, folder=folder)
-        return await asyncio.to_thread(_branches, answer)
+        stdout = await self.run("ls-remote", "--heads", self.url, folder=folder)
+        return await asyncio.to_thread(_branches, stdout)
 
     async def head(self, branch: str, folder: Path) -> str | None:
         """The commit that a branch (empty: the host's HEAD) stands at; None where there is none."""
         wanted = f"refs/heads/{branch}" if branch else "HEAD"
-        answer = await self.run("ls-remote", self.url, wanted, folder=folder)
-        return await asyncio.to_thread(_commit_of, answer, wanted)
+        stdout = await self.run("ls-remote", self.url, wanted, folder=folder)
+        return await asyncio.to_thread(_commit_of, stdout, wanted)
 
     def _host(self) -> str:
         host, port = _place(self.url)
@@ -254,21 +254,21 @@ def _own_branch(name: str) -> str:
     return name
 
 
-def _branches(answer: bytes) -> dict[str, str]:
-    lines = (line.partition("\trefs/heads/") for line in answer.decode(errors="replace").splitlines())
+def _branches(stdout: bytes) -> dict[str, str]:
+    lines = (line.partition("\trefs/heads/") for line in stdout.decode(errors="replace").splitlines())
     return dict(islice(((name, sha) for sha, _, name in lines if name), MOST_BRANCHES))
 
 
-def _commit_of(answer: bytes, reference: str) -> str | None:
-    lines = (line.partition("\t") for line in answer.decode(errors="replace").splitlines())
+def _commit_of(stdout: bytes, reference: str) -> str | None:
+    lines = (line.partition("\t") for line in stdout.decode(errors="replace").splitlines())
     return next((sha for sha, _, name in lines if name == reference), None)
 
 
-def rejection(branch: str, reason: str, said: str, secrets: Sequence[str]) -> DashwrightError:
+def push_rejection(branch: str, reason: str, stderr: str, secrets: Sequence[str]) -> DashwrightError:
     """Why a host does not take a change, as one sentence; where the host's own hooks refuse it, with the first lines of what they say."""
-    told = [line.removeprefix("remote:").strip() for line in said.splitlines() if line.startswith("remote:")]
+    told = [line.removeprefix("remote:").strip() for line in stderr.splitlines() if line.startswith("remote:")]
     detail = _plain("; ".join([line for line in told if line][:_SHOWN_LINES]) or reason, secrets)[:_LONGEST_SHOWN]
-    if "cannot create" in said:
+    if "cannot create" in stderr:
         return BadRequest(f"branch {branch!r} cannot be made: the host has another whose name begins or ends there")
     if any(sign in reason for sign in _MOVED):
         return Conflict(f"branch {branch!r} has moved meanwhile: look at what it holds now, and change that")
@@ -280,7 +280,7 @@ def rejection(branch: str, reason: str, said: str, secrets: Sequence[str]) -> Da
 def _plain(text: str, secrets: Sequence[str]) -> str:
     """Fit to be read by anybody."""
     shown = "".join(character for character in text if character.isprintable())
-    return reduce(lambda said, secret: said.replace(secret, "***"), secrets, _SECRET.sub(r"\1", shown))
+    return reduce(lambda stderr, secret: stderr.replace(secret, "***"), secrets, _SECRET.sub(r"\1", shown))
 
 
 def _place(url: str) -> tuple[str, int]:
@@ -289,29 +289,29 @@ def _place(url: str) -> tuple[str, int]:
     return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
 
 
-def asks_for_patience(failed: GitFailed) -> bool:
+def is_throttled(failed: GitFailed) -> bool:
     """Whether the host can be asked again later as it is: it counts requests, or is away and says for how long."""
-    status = _STATUS.search(failed.said)
+    status = _STATUS.search(failed.stderr)
     number = int(status[1]) if status is not None else 0
     return number == HTTPStatus.TOO_MANY_REQUESTS or (number == HTTPStatus.SERVICE_UNAVAILABLE and failed.retry_after is not None)
 
 
-def is_elsewhere(said: str) -> bool:
+def is_missing(stderr: str) -> bool:
     """Whether there is no repository of this name, though there may be one of another."""
-    status = _STATUS.search(said)
+    status = _STATUS.search(stderr)
     if status is not None and status[1].startswith("3"):
         return True
-    return refusal(said).message.startswith(_NOWHERE)
+    return error_for(stderr).message.startswith(_NOWHERE)
 
 
-def refusal(said: str, secrets: Sequence[str] = ()) -> DashwrightError:
+def error_for(stderr: str, secrets: Sequence[str] = ()) -> DashwrightError:
     """What the program says, as one sentence without secrets: below 500 what whoever keeps the repository can mend."""
-    lines = [line.removeprefix("fatal: ").removeprefix("remote: ").strip() for line in said.splitlines() if line.strip()]
+    lines = [line.removeprefix("fatal: ").removeprefix("remote: ").strip() for line in stderr.splitlines() if line.strip()]
     detail = _plain("; ".join(lines), secrets)[-300:]
     for sign, kind, sentence in _SIGNS:
-        if sign.lower() in said.lower():
+        if sign.lower() in stderr.lower():
             return kind(f"{sentence} ({detail})" if kind is SourceFailed else sentence)
-    status = _STATUS.search(said)
+    status = _STATUS.search(stderr)
     if status is None:
         return SourceFailed(f"git failed: {detail or 'it said nothing'}")
     number = int(status[1])

@@ -55,7 +55,7 @@ class Trace:
 
 
 @contextmanager
-def tracing() -> Iterator[Trace]:
+def open_trace() -> Iterator[Trace]:
     """A pipe as long as the block runs."""
     trace = Trace(*os.pipe())
     try:

@@ -5,28 +5,28 @@ from pydantic import BaseModel, Field
 from dashwright.jobs_worker.domain.hosting import ChangedFile, FileStatus, Hook, PullRequest
 
 
-class RepositoryAnswer(BaseModel):
+class RepositoryPayload(BaseModel):
     full_name: str
 
 
-class BranchAnswer(BaseModel):
+class BranchPayload(BaseModel):
     ref: str
     sha: str
-    repo: RepositoryAnswer | None = None
+    repo: RepositoryPayload | None = None
     """None where the repository of a pull request is gone."""
 
 
-class PullRequestAnswer(BaseModel):
+class PullRequestPayload(BaseModel):
     number: int
     title: str
     html_url: str
     state: str
     merged: bool = False
-    base: BranchAnswer
-    head: BranchAnswer
+    base: BranchPayload
+    head: BranchPayload
     changed_files: int = 0
 
-    def told(self) -> PullRequest:
+    def to_domain(self) -> PullRequest:
         own, other = self.base.repo, self.head.repo
         return PullRequest(
             number=self.number,
@@ -46,18 +46,18 @@ class PullRequestAnswer(BaseModel):
 _OTHER_WORDS = {"deleted": FileStatus.REMOVED, "copied": FileStatus.ADDED}
 
 
-class FileAnswer(BaseModel):
+class FilePayload(BaseModel):
     filename: str
     status: str
     previous_filename: str | None = None
 
-    def told(self) -> ChangedFile:
+    def to_domain(self) -> ChangedFile:
         known = {str(status): status for status in FileStatus} | _OTHER_WORDS
         status = known.get(self.status, FileStatus.MODIFIED)
         return ChangedFile(self.filename, status, (self.previous_filename or "") if status is FileStatus.RENAMED else "")
 
 
-class CommentAnswer(BaseModel):
+class CommentPayload(BaseModel):
     id: int
     html_url: str
     body: str | None = None
@@ -67,11 +67,11 @@ class HookConfig(BaseModel):
     url: str = ""
 
 
-class HookAnswer(BaseModel):
+class HookPayload(BaseModel):
     id: int
     active: bool = True
     events: list[str]
     config: HookConfig = Field(default_factory=HookConfig)
 
-    def told(self) -> Hook:
+    def to_domain(self) -> Hook:
         return Hook(self.id, self.config.url, frozenset(self.events), self.active)

@@ -25,35 +25,35 @@ _MOST_KEPT: Final = 200
 _LONGEST: Final = 300
 
 
-class AccountAnswer(BaseModel):
+class AccountPayload(BaseModel):
     login: str
     avatar_url: str | None = None
 
 
-class SignatureAnswer(BaseModel):
+class SignaturePayload(BaseModel):
     name: str | None = None
 
 
-class SignaturesAnswer(BaseModel):
-    author: SignatureAnswer | None = None
-    committer: SignatureAnswer | None = None
+class SignaturesPayload(BaseModel):
+    author: SignaturePayload | None = None
+    committer: SignaturePayload | None = None
 
 
-class CommitAnswer(BaseModel):
+class CommitPayload(BaseModel):
     """A commit as the host tells of it; the accounts are those that it knows the signatures by."""
 
     sha: str
-    commit: SignaturesAnswer
-    author: AccountAnswer | None = None
-    committer: AccountAnswer | None = None
+    commit: SignaturesPayload
+    author: AccountPayload | None = None
+    committer: AccountPayload | None = None
 
-    def accounts(self) -> Mapping[str, AccountAnswer]:
+    def accounts(self) -> Mapping[str, AccountPayload]:
         """Return the accounts by the names that the commit is signed with."""
         told = ((self.commit.committer, self.committer), (self.commit.author, self.author))
         return {signed.name: account for signed, account in told if signed is not None and signed.name and account is not None}
 
 
-_Accounts = Mapping[str, Mapping[str, AccountAnswer]]
+_Accounts = Mapping[str, Mapping[str, AccountPayload]]
 
 
 class CommitAuthors:
@@ -63,41 +63,41 @@ class CommitAuthors:
         self._host = host
         self._kept: OrderedDict[tuple[str, str, str], tuple[float, _Accounts]] = OrderedDict()
 
-    async def named(self, repository: Repository, path: str, history: Sequence[HistoryItem]) -> Sequence[HistoryItem]:
+    async def with_accounts(self, repository: Repository, path: str, history: Sequence[HistoryItem]) -> Sequence[HistoryItem]:
         """Return the history with the accounts of its newest 100 commits, as far as the host tells them in time."""
         if not history:
             return history
         accounts = await self._accounts(repository, history[0].ref, path)
-        return [_named(item, accounts.get(item.ref, {})) for item in history]
+        return [_with_accounts(item, accounts.get(item.ref, {})) for item in history]
 
     async def _accounts(self, repository: Repository, newest: str, path: str) -> _Accounts:
         key, now = (repository.uid, newest, path), time.monotonic()
         until, accounts = self._kept.get(key, (0.0, {}))
         if now < until:
             return accounts
-        accounts = await self._asked(repository, newest, path)
+        accounts = await self._fetch_accounts(repository, newest, path)
         self._kept[key] = now + _KEPT_SECONDS, accounts
         while len(self._kept) > _MOST_KEPT:
             self._kept.popitem(last=False)
         return accounts
 
-    async def _asked(self, repository: Repository, newest: str, path: str) -> _Accounts:
+    async def _fetch_accounts(self, repository: Repository, newest: str, path: str) -> _Accounts:
         assert repository.spec.githost is not None, "a folder has no history"
         whole = paths.join(repository.spec.githost.path or "", path.strip("/"))
         try:
             async with asyncio.timeout(_SECONDS):
-                found = await self._host.commits(repository, newest, whole, CommitAnswer)
+                found = await self._host.commits(repository, newest, whole, CommitPayload)
         except (DashwrightError, TimeoutError) as error:
             log.info("authors_not_asked", repository=repository.name, error=str(error))
             return {}
         return {commit.sha: commit.accounts() for commit in found}
 
 
-def _named(item: HistoryItem, accounts: Mapping[str, AccountAnswer]) -> HistoryItem:
+def _with_accounts(item: HistoryItem, accounts: Mapping[str, AccountPayload]) -> HistoryItem:
     return item.model_copy(update={"authors": [_author(author, accounts.get(author.name)) for author in item.authors]})
 
 
-def _author(author: Author, account: AccountAnswer | None) -> Author:
+def _author(author: Author, account: AccountPayload | None) -> Author:
     if account is None:
         return author
     avatar = account.avatar_url or ""

@@ -19,7 +19,7 @@ from dashwright.common.errors import DashwrightError, SourceFailed
 from dashwright.common.reach import Reach
 from dashwright.jobs_worker.adapters.git.remote import Budget
 from dashwright.jobs_worker.adapters.host.addresses import Api
-from dashwright.jobs_worker.adapters.host.refusals import Refused, asks_for_patience, refusal, wish
+from dashwright.jobs_worker.adapters.host.refusals import Refused, error_for, is_throttled, retry_after
 
 _SECONDS: Final = 30.0
 _CONNECT_SECONDS: Final = 10.0
@@ -31,7 +31,7 @@ _VERSION: Final = "2022-11-28"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApiResponse:
     """``data`` is what the JSON says, None of an answer without a body."""
 
     data: Any
@@ -39,7 +39,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _ApiRequest:
     method: str
     url: URL
     headers: Mapping[str, str]
@@ -62,7 +62,9 @@ class HostClient:
             await self._opened.close()
             self._opened = None
 
-    async def ask(self, method: str, api: Api, path: str, *, query: Mapping[str, int | str] | None = None, body: Any = None) -> Answer:
+    async def request(
+        self, method: str, api: Api, path: str, *, query: Mapping[str, int | str] | None = None, body: Any = None
+    ) -> ApiResponse:
         """``path`` is below that of the repository, ``body`` is sent as JSON.
 
         Raises BadRequest where the host may not be reached or refuses what is asked, Forbidden, NotFound, Conflict, TooManyRequests where
@@ -74,24 +76,24 @@ class HostClient:
             headers["Authorization"] = api.authorization
         if body is not None:
             headers["Content-Type"] = "application/json"
-        wanted = _Wanted(method, url, headers, None if body is None else orjson.dumps(body))
+        request = _ApiRequest(method, url, headers, None if body is None else orjson.dumps(body))
         place = f"{url.host}:{url.port}"
         if self._budget is not None:
             await self._budget.take(place, api.namespace, 1)
         try:
-            return await self._ask(wanted)
+            return await self._send(request)
         except Refused as refused:
-            if asks_for_patience(refused) and self._budget is not None:
-                raise await self._budget.pause(place, api.namespace, wish(refused)) from refused
-            raise refusal(refused, api.secrets) from refused
+            if is_throttled(refused) and self._budget is not None:
+                raise await self._budget.pause(place, api.namespace, retry_after(refused)) from refused
+            raise error_for(refused, api.secrets) from refused
 
-    async def _ask(self, wanted: _Wanted) -> Answer:
+    async def _send(self, request: _ApiRequest) -> ApiResponse:
         """Tries the next address only where nothing was sent to the one before."""
-        url = wanted.url
+        url = request.url
         addresses = await self._reach.resolve(url.host or "", url.port or 443, encrypted=url.scheme == "https")
         for number, address in enumerate(addresses, 1):
             try:
-                return await self._exchange(wanted, address)
+                return await self._exchange(request, address)
             except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError) as error:
                 text = f"the certificate of {url.host} is not trusted: name the file of its authority in DASHWRIGHT_GIT_AUTHORITIES"
                 raise SourceFailed(text) from error
@@ -104,15 +106,15 @@ class HostClient:
                 raise _silent(url, "broke the connection off") from error
         raise AssertionError("there is at least one address")
 
-    async def _exchange(self, wanted: _Wanted, address: Address) -> Answer:
-        url = wanted.url
+    async def _exchange(self, request: _ApiRequest, address: Address) -> ApiResponse:
+        url = request.url
         is_encrypted = url.scheme == "https"
         async with self._session.request(
-            wanted.method,
+            request.method,
             # The address that was judged, under the name that was asked for.
             url.with_host(str(address)),
-            headers={**wanted.headers, "Host": url.host_port_subcomponent or ""},
-            data=wanted.body,
+            headers={**request.headers, "Host": url.host_port_subcomponent or ""},
+            data=request.body,
             allow_redirects=False,
             ssl=self._trusted() if is_encrypted else True,
             server_hostname=url.raw_host if is_encrypted else None,
@@ -120,7 +122,7 @@ class HostClient:
             body = await _read(response, url)
             if response.status >= _REFUSALS:
                 raise Refused(response.status, response.headers.copy(), body)
-            return Answer(_json(body, url), 'rel="next"' in response.headers.get("Link", ""))
+            return ApiResponse(_json(body, url), 'rel="next"' in response.headers.get("Link", ""))
 
     @property
     def _session(self) -> aiohttp.ClientSession:

@@ -25,7 +25,7 @@ class Refused(Exception):
     body: bytes
 
 
-def asks_for_patience(refused: Refused) -> bool:
+def is_throttled(refused: Refused) -> bool:
     """Whether the host can be asked the same later: it counts requests, or is away and says for how long."""
     if refused.status == HTTPStatus.TOO_MANY_REQUESTS:
         return True
@@ -35,7 +35,7 @@ def asks_for_patience(refused: Refused) -> bool:
     return refused.status == HTTPStatus.FORBIDDEN and (is_spent or _LIMIT in _message(refused).lower())
 
 
-def wish(refused: Refused) -> float | None:
+def retry_after(refused: Refused) -> float | None:
     """For how many seconds the host wants to be left alone, where it says so."""
     after = _number(refused.headers.get("Retry-After", ""))
     if after is not None:
@@ -45,20 +45,20 @@ def wish(refused: Refused) -> float | None:
     return max(0.0, reset - time.time()) if reset is not None and is_spent else None
 
 
-def refusal(refused: Refused, secrets: Sequence[str] = ()) -> DashwrightError:
+def error_for(refused: Refused, secrets: Sequence[str] = ()) -> DashwrightError:
     """As one sentence without secrets: below 500 what whoever keeps the repository can mend."""
     told = f" ({_plain(_message(refused), secrets)})" if _message(refused) else ""
     match refused.status:
         case HTTPStatus.UNAUTHORIZED:
             return Forbidden("the git host's API refuses the token: it is wrong, has expired, or the host wants one")
-        case HTTPStatus.FORBIDDEN if not asks_for_patience(refused):
+        case HTTPStatus.FORBIDDEN if not is_throttled(refused):
             return Forbidden(f"the git host's API refuses access: the token lacks the right{told}")
         case HTTPStatus.NOT_FOUND | HTTPStatus.GONE:
             return NotFound("the git host's API knows no such thing: it is gone, or the token may not see it")
         case HTTPStatus.CONFLICT:
             return Conflict(f"the git host's API refuses the change, as something else changed meanwhile{told}")
-        case _ if asks_for_patience(refused):
-            return TooManyRequests("the git host's API asks for fewer requests", retry_after=wish(refused))
+        case _ if is_throttled(refused):
+            return TooManyRequests("the git host's API asks for fewer requests", retry_after=retry_after(refused))
         case status if status < HTTPStatus.BAD_REQUEST:
             return BadRequest("the git host's API answers with another address: give the repository's new one as the url")
         case status if status < HTTPStatus.INTERNAL_SERVER_ERROR:

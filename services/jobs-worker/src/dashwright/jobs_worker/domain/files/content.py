@@ -12,7 +12,7 @@ from dashwright.common.kinds.annotations import MESSAGE, NUMBER_LABEL
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.models.repository_calls import EditedObject
 from dashwright.common.yaml import read_yaml, write_yaml
-from dashwright.jobs_worker.domain.file_forms import is_classic, is_resource, wrapped
+from dashwright.jobs_worker.domain.file_forms import is_classic, is_resource, unwrap_dashboard
 from dashwright.jobs_worker.domain.ownership import SET_BY_US
 from dashwright.jobs_worker.domain.resource import CLASSIC_VERSION, KEPT_BY_THE_STORE
 
@@ -41,7 +41,7 @@ def print_content(tree: Any, *, largest: int) -> bytes:
     return body if len(body) <= largest else write_json(tree) + b"\n"
 
 
-def to_write(tree: Any, namespace: str, suffix: Callable[[], str]) -> Any:
+def file_tree(tree: Any, namespace: str, suffix: Callable[[], str]) -> Any:
     """A body as it is kept in a file: what the store sets is left out, and ``generateName`` becomes a name. ``suffix`` ends such names.
 
     Whether it can be read is for the Reader to say.
@@ -51,26 +51,26 @@ def to_write(tree: Any, namespace: str, suffix: Callable[[], str]) -> Any:
         if isinstance(kept.get("metadata"), dict):
             kept["metadata"] = _metadata(kept["metadata"], namespace, suffix)
         if isinstance(kept.get("spec"), dict):
-            kept["spec"] = spec_of_file(kept["spec"])
+            kept["spec"] = file_spec(kept["spec"])
         return kept
     if is_classic(tree):
         return {key: value for key, value in tree.items() if key not in ("id", "version")}
-    if (inner := wrapped(tree)) is not None:
-        return {**tree, "dashboard": to_write(inner, namespace, suffix)}
+    if (inner := unwrap_dashboard(tree)) is not None:
+        return {**tree, "dashboard": file_tree(inner, namespace, suffix)}
     return tree
 
 
-def rewritten(before: Mapping[str, Any], edited: EditedObject, *, name_it: bool) -> Any:
+def updated_tree(before: Mapping[str, Any], edited: EditedObject, *, name_it: bool) -> Any:
     """A file's tree with an object in it as somebody wants it, in its form, keys in the order they have.
 
     ``name_it``: the object's name must stand in it, since its path no longer tells it.
     """
-    if (inner := wrapped(before)) is not None:
-        made = rewritten(inner, edited, name_it=name_it)
+    if (inner := unwrap_dashboard(before)) is not None:
+        made = updated_tree(inner, edited, name_it=name_it)
         return made if is_resource(made) else {**before, "dashboard": made}
     spec = read_json(edited.spec)
     is_laid_out = DASHBOARD.extract(spec).layout
-    annotations, labels = notes_of_file(edited.annotations), labels_of_file(edited.labels)
+    annotations, labels = file_annotations(edited.annotations), file_labels(edited.labels)
     if not is_resource(before) and not (annotations or labels or is_laid_out):
         own = {key: before[key] for key in KEPT_BY_THE_STORE if key in before}
         classic = {**spec, **own}
@@ -91,22 +91,22 @@ def rewritten(before: Mapping[str, Any], edited: EditedObject, *, name_it: bool)
     return _in_order(before, resource) if is_resource(before) else {**resource, "spec": _in_order(before, spec)}
 
 
-def labels_of_file(labels: Mapping[str, str]) -> dict[str, str]:
+def file_labels(labels: Mapping[str, str]) -> dict[str, str]:
     """Those of an object's labels that its file holds."""
     return {key: text for key, text in labels.items() if key != NUMBER_LABEL}
 
 
-def notes_of_file(annotations: Mapping[str, str]) -> dict[str, str]:
+def file_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
     """Those of an object's annotations that its file holds."""
     return {key: text for key, text in annotations.items() if key not in _NOT_OF_FILES}
 
 
-def spec_of_file(spec: dict[str, Any]) -> dict[str, Any]:
+def file_spec(spec: dict[str, Any]) -> dict[str, Any]:
     """A stored spec as a file holds it."""
     return spec if DASHBOARD.extract(spec).layout else {key: value for key, value in spec.items() if key not in KEPT_BY_THE_STORE}
 
 
-def shown(body: bytes) -> dict[str, Any]:
+def object_tree(body: bytes) -> dict[str, Any]:
     """A stored object's JSON as a tree to be shown."""
     tree: dict[str, Any] = read_json(body.decode())
     return tree

@@ -17,7 +17,7 @@ from dashwright.common.models.repository_views import (
     ResourceUrls,
     ResourceWrapper,
 )
-from dashwright.jobs_worker.domain.files.content import shown
+from dashwright.jobs_worker.domain.files.content import object_tree
 from dashwright.jobs_worker.domain.lint.issue import Issue
 from dashwright.jobs_worker.domain.objects import Repository, Write
 
@@ -25,7 +25,7 @@ _TO_A_NEW_REQUEST = "?quick_pull=1&labels=grafana"
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class FileView:
     """A file or directory as somebody looks at it. ``ref`` is as it was asked for, ``commit`` what that is.
 
     ``write`` is the object as the file describes it, None where it cannot be read or is gone; ``existing`` and ``dry_run`` are objects as
@@ -47,50 +47,50 @@ class Sight:
     text: str | None = None
 
 
-def wrap(repository: Repository, sight: Sight) -> ResourceWrapper:
+def wrap(repository: Repository, view: FileView) -> ResourceWrapper:
     return ResourceWrapper(
         kind="ResourceWrapper",
         api_version=REPOSITORY.api_version(),
-        path=sight.path,
-        ref=sight.commit or None,
-        hash=sight.checksum or None,
-        timestamp=sight.timestamp.isoformat(timespec="seconds").replace("+00:00", "Z") if sight.timestamp else None,
-        urls=urls_of(repository.spec, sight),
-        resource=_objects(repository, sight),
-        lint=[LintIssue(**asdict(issue)) for issue in sight.lint] or None,
-        errors=sight.errors or None,
+        path=view.path,
+        ref=view.commit or None,
+        hash=view.checksum or None,
+        timestamp=view.timestamp.isoformat(timespec="seconds").replace("+00:00", "Z") if view.timestamp else None,
+        urls=urls_of(repository.spec, view),
+        resource=_objects(repository, view),
+        lint=[LintIssue(**asdict(issue)) for issue in view.lint] or None,
+        errors=view.errors or None,
     )
 
 
-def urls_of(spec: RepositorySpec, sight: Sight) -> ResourceUrls | None:
+def urls_of(spec: RepositorySpec, view: FileView) -> ResourceUrls | None:
     """None of a folder, and where no branch is known to lead to."""
     if spec.remote is None or not spec.remote.url:
         return None
     url, branch = spec.remote.url.rstrip("/").removesuffix(".git"), spec.remote.branch
-    ref = sight.ref or branch or sight.commit
-    source = f"{url}/blob/{quote(ref)}/{quote(paths.join(spec.remote.path or '', sight.path))}"
-    if not sight.ref or not branch or sight.ref == branch:
+    ref = view.ref or branch or view.commit
+    source = f"{url}/blob/{quote(ref)}/{quote(paths.join(spec.remote.path or '', view.path))}"
+    if not view.ref or not branch or view.ref == branch:
         return ResourceUrls(source_url=source, repository_url=url)
     compare = f"{url}/compare/{quote(branch)}...{quote(ref)}"
     return ResourceUrls(source_url=source, repository_url=url, compare_url=compare, new_pull_request_url=compare + _TO_A_NEW_REQUEST)
 
 
-def _objects(repository: Repository, sight: Sight) -> ResourceObjects:
-    if sight.text is not None:
-        return ResourceObjects(type=ResourceType(group="", version="", kind="", resource=""), file={"content": sight.text})
-    kind = FOLDER if paths.is_directory(sight.path) else DASHBOARD
-    version = sight.write.version if sight.write else kind.version
-    classic = "dashboard" if sight.is_classic else None
+def _objects(repository: Repository, view: FileView) -> ResourceObjects:
+    if view.text is not None:
+        return ResourceObjects(type=ResourceType(group="", version="", kind="", resource=""), file={"content": view.text})
+    kind = FOLDER if paths.is_directory(view.path) else DASHBOARD
+    version = view.write.version if view.write else kind.version
+    classic = "dashboard" if view.is_classic else None
     return ResourceObjects(
         type=ResourceType(group=kind.group, version=version, kind=kind.kind, resource=kind.plural, classic=classic),
-        file=_file(repository, sight.write) if sight.write else None,
-        existing=shown(sight.existing) if sight.existing else None,
-        action=sight.action,
-        dry_run=shown(sight.dry_run) if sight.dry_run else None,
+        file=_file(repository, view.write) if view.write else None,
+        existing=object_tree(view.existing) if view.existing else None,
+        action=view.action,
+        dry_run=object_tree(view.dry_run) if view.dry_run else None,
     )
 
 
 def _file(repository: Repository, write: Write) -> dict[str, Any]:
     metadata: dict[str, Any] = {"name": write.key.name, "namespace": repository.namespace}
     metadata |= {key: dict(texts) for key, texts in (("labels", write.labels), ("annotations", write.annotations)) if texts}
-    return {"apiVersion": write.api_version, "kind": write.kind, "metadata": metadata, "spec": shown(write.spec)}
+    return {"apiVersion": write.api_version, "kind": write.kind, "metadata": metadata, "spec": object_tree(write.spec)}

@@ -29,11 +29,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """``asks``: its values are the answer to a query. ``source_type``: what kind of data source its value is, empty for any other."""
+    """``is_query``: its values are the answer to a query. ``source_type``: what kind of data source its value is, empty for any other."""
 
     name: str
     label: str
-    asks: bool
+    is_query: bool
     source_type: str
     source: Source
     is_multi: bool
@@ -80,7 +80,7 @@ class Board:
     panels: Sequence[Panel]
 
     @property
-    def asks_prometheus(self) -> bool:
+    def queries_prometheus(self) -> bool:
         return any(target.type == "prometheus" for panel in self.panels for target in panel.targets)
 
 
@@ -134,7 +134,7 @@ def _variable(item: Mapping[str, Any], kind: str, pointer: str) -> Variable:
     return Variable(
         name=_text(item, "name"),
         label=_text(item, "label"),
-        asks=kind in _QUERY_VARIABLE,
+        is_query=kind in _QUERY_VARIABLE,
         source_type=query if kind in _SOURCE_VARIABLE and isinstance(query, str) else "",
         source=_source(item, object_in(item, "query")),
         is_multi=item.get("multi") is True,

@@ -21,7 +21,7 @@ _WITHOUT_EFFECT: Final = ("verbose", "autofix")
 _MOST_TOLD: Final = 5
 
 
-class Entry(Shape):
+class WaivedPlace(Shape):
     """A place; what it does not name may be any. Dashboards and panels are named by their titles."""
 
     dashboard: str | None = None
@@ -37,7 +37,7 @@ class Waiver(Shape):
     """Where a rule is waived (everywhere, without entries), and why."""
 
     reason: str | None = None
-    entries: Annotated[list[Entry], Field(max_length=1000)] | None = None
+    entries: Annotated[list[WaivedPlace], Field(max_length=1000)] | None = None
 
     def covers(self, dashboard: str, finding: Finding) -> bool:
         return not self.entries or any(entry.covers(dashboard, finding) for entry in self.entries)

@@ -48,10 +48,10 @@ class Range:
 
 def read(query: str) -> list[Selector | Range]:
     """The selectors and ranges of a query, in the order in which they end, up to where it is nested more deeply than queries are."""
-    return list(_Reading(query).found()) if len(query) <= _LONGEST else []
+    return list(_Scanner(query).found()) if len(query) <= _LONGEST else []
 
 
-class _Reading:
+class _Scanner:
     def __init__(self, query: str) -> None:
         self._words = [(found.lastgroup or "", found[0]) for found in _WORDS.finditer(query) if found.lastgroup != "skip"]
         self._at = 0

@@ -33,7 +33,7 @@ def source_variable(board: Board) -> Iterator[Finding]:
 
 def reloads(board: Board) -> Iterator[Finding]:
     for variable in board.variables:
-        if variable.asks and not variable.reloads_on_time_change:
+        if variable.is_query and not variable.reloads_on_time_change:
             yield in_variable(variable, f"the variable {variable.name} keeps its values when the time range changes: set its refresh to 2")
 
 
@@ -41,13 +41,13 @@ def label_variable(label: str) -> Rule:
     """The rule that a dashboard of Prometheus can be narrowed to values of that label."""
 
     def check(board: Board) -> Iterator[Finding]:
-        if not board.asks_prometheus:
+        if not board.queries_prometheus:
             return
         variable = next((variable for variable in board.variables if variable.name == label), None)
         if variable is None:
             yield Finding(f"no variable {label}: add one, of type query, to choose the {label} by")
             return
-        if not variable.asks:
+        if not variable.is_query:
             yield in_variable(variable, f"the variable {label} does not ask for its values: make it one of type query")
         elif variable.source.variable not in {other.name for other in board.variables if other.source_type}:
             yield in_variable(variable, f"the variable {label} asks a fixed data source: let a variable choose it")
