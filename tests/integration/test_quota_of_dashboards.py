@@ -15,9 +15,9 @@ from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.changes.feed import Feed
 from dashwright.api.domain.access import permissions_of
 from dashwright.api.domain.actor import Actor
+from dashwright.api.resources.writing.desired_object import By, Wanted
 from dashwright.api.resources.writing.edits import Edits
 from dashwright.api.resources.writing.sealing import Sealing
-from dashwright.api.resources.writing.wanted import By, Wanted
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.workers.repository_client import RepositoryClient
 from dashwright.api.workers.repository_health import RepositoryHealthClient

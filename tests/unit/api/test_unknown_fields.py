@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dashwright.api.domain.unknown_fields import of_object
-from dashwright.api.resources.unknown import Validation, headers_of
+from dashwright.api.resources.field_validation import Validation, headers_of
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB, REPOSITORY

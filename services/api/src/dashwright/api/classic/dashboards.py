@@ -6,11 +6,11 @@ from functools import partial
 from typing import Any, Final
 
 from dashwright.api.access.policy import AccessPolicy
-from dashwright.api.classic import doors
+from dashwright.api.classic import common
 from dashwright.api.domain.access.view import deleter_of
 from dashwright.api.domain.events import event_of
 from dashwright.api.http.denial import denied
-from dashwright.api.resources.writing.wanted import By, Expect, Wanted
+from dashwright.api.resources.writing.desired_object import By, Expect, Wanted
 from dashwright.api.resources.writing.writer import Writer, aside
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
@@ -94,7 +94,7 @@ class Dashboards:
         """
         caller, by = by.identity, replace(by, event=SAVE)
         async with self._database.connection() as connection:
-            folder = await doors.folder_named(connection, caller.org_id, wanted.folder_uid, wanted.folder_number) or ""
+            folder = await common.folder_named(connection, caller.org_id, wanted.folder_uid, wanted.folder_number) or ""
             name = wanted.uid or (
                 await titles.name_by_number(connection, DASHBOARD, caller.org_id, wanted.number) if wanted.number else None
             )
@@ -104,7 +104,7 @@ class Dashboards:
         if wanted.number:
             raise not_found()
         spec = _body(wanted.spec)
-        made = doors.made(DASHBOARD, name or doors.new_uid(), _version(spec), spec, folder=folder, message=wanted.message)
+        made = common.made(DASHBOARD, name or common.new_uid(), _version(spec), spec, folder=folder, message=wanted.message)
         try:
             return await self._writer.create(made, by, size=wanted.size)
         except AlreadyExists:  # by somebody else, meanwhile
@@ -138,7 +138,7 @@ class Dashboards:
         spec = await aside(len(version.spec), partial(read_json, version.spec))
 
         def change(current: Stored) -> Wanted:
-            return doors.over(
+            return common.over(
                 current,
                 version.stored_version,
                 spec,
@@ -163,18 +163,18 @@ class Dashboards:
                 raise not_found()
             last = max(found, key=lambda stored: stored.resource_version)  # one had gone before the next was made
             version = await histories.version(connection, last.uid, last.generation)
-            folder = await doors.folder_named(connection, caller.org_id, last.folder or "" if folder_uid is None else folder_uid, None)
+            folder = await common.folder_named(connection, caller.org_id, last.folder or "" if folder_uid is None else folder_uid, None)
         if version is None:
             raise not_found()
         spec = await aside(len(version.spec), partial(read_json, version.spec))
-        made = doors.over(last, version.stored_version, spec, folder=folder or "", message="Restored from the trash", uid=str(last.uid))
+        made = common.over(last, version.stored_version, spec, folder=folder or "", message="Restored from the trash", uid=str(last.uid))
         return await self._writer.create(made, by, size=len(version.spec))
 
     async def _replace(self, by: By, name: str, wanted: Save, folder: str) -> Stored:
         spec = _body(wanted.spec)
 
         def change(stored: Stored) -> Wanted:
-            return doors.over(stored, _version(spec), spec, folder=folder, message=wanted.message)
+            return common.over(stored, _version(spec), spec, folder=folder, message=wanted.message)
 
         expect = Expect() if wanted.overwrite else Expect(generation=-1 if wanted.version is None else wanted.version)
         try:
@@ -195,4 +195,4 @@ def _body(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _version(spec: Mapping[str, Any]) -> str:
-    return DASHBOARD.version if DASHBOARD.extract(spec).layout else doors.VERSION
+    return DASHBOARD.version if DASHBOARD.extract(spec).layout else common.VERSION

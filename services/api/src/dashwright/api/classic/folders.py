@@ -8,10 +8,10 @@ from typing import Final
 import orjson
 
 from dashwright.api.access.policy import AccessPolicy
-from dashwright.api.classic import doors
+from dashwright.api.classic import common
 from dashwright.api.domain.access.view import View
 from dashwright.api.http.denial import denied
-from dashwright.api.resources.writing.wanted import By, Wanted
+from dashwright.api.resources.writing.desired_object import By, Wanted
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.stores import access, titles
 from dashwright.api.stores import folders as tree
@@ -93,7 +93,7 @@ class Folders:
         """
         _check_title(title)
         spec = {"title": title} | ({"description": description} if description else {})
-        made = doors.made(FOLDER, uid or doors.new_uid(), FOLDER.version, spec, folder=_place(parent))
+        made = common.made(FOLDER, uid or common.new_uid(), FOLDER.version, spec, folder=_place(parent))
         try:
             return await self._writer.create(made, by)
         except AlreadyExists as error:
@@ -111,7 +111,7 @@ class Folders:
         def changed(stored: Stored) -> Wanted:
             if not overwrite and version != stored.generation:
                 raise VersionMismatch
-            return doors.over(stored, FOLDER.version, orjson.loads(stored.spec) | members, folder=stored.folder or "")
+            return common.over(stored, FOLDER.version, orjson.loads(stored.spec) | members, folder=stored.folder or "")
 
         return await self._update(by, uid, changed)
 
@@ -119,7 +119,7 @@ class Folders:
         """Raises NotFound for either folder, and BadRequest for a place below itself or too deep."""
 
         def moved(stored: Stored) -> Wanted:
-            return doors.over(stored, FOLDER.version, orjson.loads(stored.spec), folder=_place(parent))
+            return common.over(stored, FOLDER.version, orjson.loads(stored.spec), folder=_place(parent))
 
         return await self._update(by, uid, moved)
 

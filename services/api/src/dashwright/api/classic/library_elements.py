@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dashwright.api.access.policy import AccessPolicy
-from dashwright.api.classic import doors
+from dashwright.api.classic import common
 from dashwright.api.domain.access.object_scope import EVERYTHING
 from dashwright.api.domain.access.view import View, demand
-from dashwright.api.resources.writing.wanted import By, Expect, Wanted
+from dashwright.api.resources.writing.desired_object import By, Expect, Wanted
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.stores import library_elements
 from dashwright.common.database.pool import Connection, Database
@@ -55,10 +55,10 @@ class LibraryElements:
             raise BadRequest("a library element needs a name and a model")
         view = await self._guard.view(by.identity, by.identity.namespace)
         async with self._database.connection() as connection:
-            folder = await doors.folder_named(connection, by.identity.org_id, wanted.folder_uid, wanted.folder_number) or ""
+            folder = await common.folder_named(connection, by.identity.org_id, wanted.folder_uid, wanted.folder_number) or ""
             _demand(view, by, "create", "", folder)
             await _check_name(connection, by, wanted.name, folder, uid)
-        made = doors.made(LIBRARY_PANEL, uid or doors.new_uid(), doors.VERSION, dict(wanted.model), folder=folder, title=wanted.name)
+        made = common.made(LIBRARY_PANEL, uid or common.new_uid(), common.VERSION, dict(wanted.model), folder=folder, title=wanted.name)
         try:
             return (await self._writer.create(made, by, size=wanted.size)).name
         except AlreadyExists as error:
@@ -75,7 +75,7 @@ class LibraryElements:
                 raise not_found()
             for verb in ("update", "get"):
                 _demand(view, by, verb, uid, found[0].folder)
-            folder = await doors.folder_named(connection, by.identity.org_id, wanted.folder_uid, wanted.folder_number)
+            folder = await common.folder_named(connection, by.identity.org_id, wanted.folder_uid, wanted.folder_number)
             before = (found[0].title, found[0].folder or "")
             after = (wanted.name or before[0], before[1] if folder is None else folder)
             if after[1] != before[1]:
@@ -86,7 +86,7 @@ class LibraryElements:
         def changed(stored: Stored) -> Wanted:
             spec = read_json(stored.spec) if wanted.model is None else dict(wanted.model)
             place = stored.folder or "" if folder is None else folder
-            return doors.over(stored, doors.VERSION, spec, folder=place, title=wanted.name or stored.title)
+            return common.over(stored, common.VERSION, spec, folder=place, title=wanted.name or stored.title)
 
         await self._writer.update(LIBRARY_PANEL, namespace, uid, changed, by, expect=Expect(generation=version), size=wanted.size)
 

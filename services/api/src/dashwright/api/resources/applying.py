@@ -11,7 +11,7 @@ from dashwright.api.domain.fields.tracked import CONSUMED, tracked
 from dashwright.api.resources import objects, rules
 from dashwright.api.resources.objects import Config
 from dashwright.api.resources.writing import owners
-from dashwright.api.resources.writing.wanted import Wanted
+from dashwright.api.resources.writing.desired_object import Wanted
 from dashwright.common.document import read_json, same
 from dashwright.common.errors import Invalid
 from dashwright.common.kinds import rendering

@@ -6,11 +6,11 @@ from typing import Any
 
 from dashwright.api.domain import new_metadata, unknown_fields
 from dashwright.api.domain.fields.managers import MOST_ENTRIES
+from dashwright.api.resources.field_validation import Validation
 from dashwright.api.resources.rules import manager_of
-from dashwright.api.resources.unknown import Validation
 from dashwright.api.resources.writing.admission import invalid, require_texts
+from dashwright.api.resources.writing.desired_object import MODIFIED, Expect, Wanted, conflict
 from dashwright.api.resources.writing.references import owner_references
-from dashwright.api.resources.writing.wanted import MODIFIED, Expect, Wanted, conflict
 from dashwright.common.document import check_depth, read_json, read_shallow, write_json
 from dashwright.common.errors import BadRequest, Cause, Invalid
 from dashwright.common.kinds import rendering

@@ -7,8 +7,8 @@ import orjson
 
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
-from dashwright.api.resources.unknown import Validation
-from dashwright.api.resources.writing.wanted import ANYTHING, By, Expect
+from dashwright.api.resources.field_validation import Validation
+from dashwright.api.resources.writing.desired_object import ANYTHING, By, Expect
 from dashwright.common.errors import BadRequest, Cause, Invalid
 
 ALL: Final = "All"

@@ -9,7 +9,7 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import SIGNED_IN, Content, Operation, Route
 from dashwright.api.models.discovery import SelfSubjectAccessReview
-from dashwright.api.resources import described, formats, options
+from dashwright.api.resources import descriptions, formats, options
 from dashwright.common.database.pool import Database
 from dashwright.common.document import check_texts
 from dashwright.common.errors import BadRequest, Invalid
@@ -27,7 +27,7 @@ _OPERATION: Final = Operation(
     request=Content(SelfSubjectAccessReview, (JSON, YAML)),
     answers={201: SelfSubjectAccessReview},
     query={"dryRun": "All: accepted; a review keeps nothing in any case"},
-    parameters=described.typed(described.DRY_RUN),
+    parameters=descriptions.typed(descriptions.DRY_RUN),
     description="A SelfSubjectAccessReview of authorization.k8s.io/v1; `spec.resourceAttributes` says what. Nothing is stored.",
 )
 

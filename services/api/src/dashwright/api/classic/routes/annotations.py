@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from dashwright.api.classic.annotations import CREATE, DELETE, READ, WRITE, Annotations, Place, check, refused, tidy
-from dashwright.api.classic.routes.reading import Number, exact
+from dashwright.api.classic.routes.exact_json import Number, exact
 from dashwright.api.domain.avatars import avatar_url
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of

@@ -6,10 +6,10 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from dashwright.api.access.policy import AccessPolicy
+from dashwright.api.classic.common import MANAGER
 from dashwright.api.classic.dashboards import RESTORE, SAVE, Dashboards, Save, VersionMismatch
-from dashwright.api.classic.doors import MANAGER
-from dashwright.api.classic.routes.reading import Number, exact
-from dashwright.api.classic.routes.shown import provenance
+from dashwright.api.classic.routes.exact_json import Number, exact
+from dashwright.api.classic.routes.provenance import provenance
 from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
 from dashwright.api.domain.events import event_of
 from dashwright.api.http.call import Call
@@ -17,8 +17,8 @@ from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.classic_objects import DashboardDeleted, DashboardMeta, DashboardSaved, DashboardShape, SaveRefused
 from dashwright.api.resources.subresources.dto import access
+from dashwright.api.resources.writing.desired_object import By
 from dashwright.api.resources.writing.edits import is_editable
-from dashwright.api.resources.writing.wanted import By
 from dashwright.api.resources.writing.writer import aside
 from dashwright.api.routes.resources import OBJECT_LIMIT
 from dashwright.api.stores import titles

@@ -5,9 +5,9 @@ from typing import Any, Final
 import orjson
 
 from dashwright.api.access.policy import AccessPolicy
-from dashwright.api.classic import doors
+from dashwright.api.classic import common
 from dashwright.api.classic.folders import Folders, Known, VersionMismatch
-from dashwright.api.classic.routes.shown import Provenance, abilities_on, provenances
+from dashwright.api.classic.routes.provenance import Provenance, abilities_on, provenances
 from dashwright.api.domain.access.object_scope import NOTHING
 from dashwright.api.domain.access.view import View, actions_of
 from dashwright.api.domain.classic import folder_url
@@ -16,7 +16,7 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.classic_objects import FolderAbove, FolderCounts, FolderDeleted, FolderItem, FolderShape, SaveRefused
-from dashwright.api.resources.writing.wanted import By
+from dashwright.api.resources.writing.desired_object import By
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest
@@ -190,7 +190,7 @@ def _needs(verb: str) -> Permission:
 
 
 def _by(call: Call, event: str | None = None) -> By:
-    return By(call.identity, call.actor, doors.MANAGER, event=event, created=200)
+    return By(call.identity, call.actor, common.MANAGER, event=event, created=200)
 
 
 def _refused(error: VersionMismatch) -> Response:

@@ -9,8 +9,8 @@ import orjson
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic.library_elements import PANEL, Element, LibraryElements, not_found
 from dashwright.api.classic.routes.dashboards import writer_of
-from dashwright.api.classic.routes.reading import Number, exact
-from dashwright.api.classic.routes.shown import Maker, people
+from dashwright.api.classic.routes.exact_json import Number, exact
+from dashwright.api.classic.routes.provenance import Maker, people
 from dashwright.api.domain.access.object_scope import EVERYTHING, NOTHING
 from dashwright.api.domain.access.view import View
 from dashwright.api.domain.avatars import avatar_url

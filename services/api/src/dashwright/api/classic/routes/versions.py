@@ -9,8 +9,8 @@ import orjson
 
 from dashwright.api.classic.dashboards import RESTORE, Dashboards
 from dashwright.api.classic.routes.dashboards import body_of, saved, writer_of
-from dashwright.api.classic.routes.reading import Number
-from dashwright.api.classic.routes.shown import Maker, people
+from dashwright.api.classic.routes.exact_json import Number
+from dashwright.api.classic.routes.provenance import Maker, people
 from dashwright.api.domain.times import shown
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of

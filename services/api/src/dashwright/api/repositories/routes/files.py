@@ -8,7 +8,7 @@ from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.api.repositories.files import LIST, FileChange, Files, event_of_files
 from dashwright.api.repositories.routes.place import ONE
-from dashwright.api.resources import described, options
+from dashwright.api.resources import descriptions, options
 from dashwright.common.errors import BadRequest, MethodNotAllowed
 from dashwright.common.jobs import paths
 from dashwright.common.kinds.registry import DASHBOARD, REPOSITORY
@@ -106,8 +106,8 @@ _EVENTS: Final = {"POST": event_of_files("create"), "PUT": event_of_files("updat
 _BODY: Final = Content(
     {"description": "The file, as it is to be stored: an object of the resource API, or a classic dashboard"}, (JSON, YAML)
 )
-_WRITING: Final = {"ref": _REF, "message": _MESSAGE, **described.DRY_RUN, "skipDryRun": _IGNORED}
-_FLAGS: Final = {**described.typed(described.DRY_RUN), "skipDryRun": bool}
+_WRITING: Final = {"ref": _REF, "message": _MESSAGE, **descriptions.DRY_RUN, "skipDryRun": _IGNORED}
+_FLAGS: Final = {**descriptions.typed(descriptions.DRY_RUN), "skipDryRun": bool}
 _ERRORS: Final = (404, 405, 409, 412, 422, 424)
 
 _LIST: Final = Operation(

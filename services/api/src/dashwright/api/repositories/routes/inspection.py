@@ -7,7 +7,7 @@ from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.api.repositories.configurations import Configurations
 from dashwright.api.repositories.routes.place import ONE
-from dashwright.api.resources import described, formats, options
+from dashwright.api.resources import descriptions, formats, options
 from dashwright.api.workers.repository_client import RepositoryClient, due
 from dashwright.api.workers.repository_health import RepositoryHealthClient
 from dashwright.common.errors import BadRequest, Invalid
@@ -72,10 +72,10 @@ _TEST: Final = Operation(
     "testRepository",
     "whether a repository can be read",
     REPOSITORY.group,
-    Content(described.shown(REPOSITORY), (JSON, YAML), optional=True),
+    Content(descriptions.shown(REPOSITORY), (JSON, YAML), optional=True),
     {200: TestResults, 400: _FAILED, 422: _FAILED},
     query={"dryRun": "All: accepted; a test keeps nothing in any case"},
-    parameters=described.typed(described.DRY_RUN),
+    parameters=descriptions.typed(descriptions.DRY_RUN),
     errors=(404,),
     description="Without a body, or with {}, the stored configuration is tried, else the one that is sent, which is not saved. "
     "The name new stands for a repository that is not stored.",

@@ -13,7 +13,7 @@ from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.api.jobs import Jobs
 from dashwright.api.repositories.routes.place import ONE
-from dashwright.api.resources import described, options
+from dashwright.api.resources import descriptions, options
 from dashwright.api.resources.jobs import encode, encode_list
 from dashwright.api.workers.repository_client import RepositoryClient, due
 from dashwright.common.errors import BadRequest
@@ -68,7 +68,7 @@ def routes(jobs: Jobs, worker: RepositoryClient) -> list[Route]:
 
     create, read, limit = Permission("jobs:create"), Permission("jobs:read"), submissions.LARGEST_BODY
     asked = event_of(JOB, "create")
-    job, job_list = described.shown(JOB), described.listed(JOB)
+    job, job_list = descriptions.shown(JOB), descriptions.listed(JOB)
     return [
         Route(
             "POST",
@@ -121,8 +121,8 @@ def _asking(identifier: str, summary: str, request: Any, answer: Any) -> Operati
         JOB.group,
         request,
         {202: answer},
-        query=described.DRY_RUN,
-        parameters=described.typed(described.DRY_RUN),
+        query=descriptions.DRY_RUN,
+        parameters=descriptions.typed(descriptions.DRY_RUN),
         errors=(404, 409, 422, 424),
     )
 

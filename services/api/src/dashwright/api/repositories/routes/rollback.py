@@ -11,7 +11,7 @@ from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.api.jobs import Jobs
 from dashwright.api.repositories.routes.jobs import planned
 from dashwright.api.repositories.routes.place import ONE
-from dashwright.api.resources import described, options
+from dashwright.api.resources import descriptions, options
 from dashwright.api.workers.repository_client import RepositoryClient
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, Cause, Invalid
@@ -58,9 +58,9 @@ _ROLLBACK: Final = Operation(
     "ask for an earlier commit to be put back, and held",
     JOB.group,
     Content(RollbackOptions, optional=True),
-    {200: SyncPlan, 202: described.shown(JOB)},
+    {200: SyncPlan, 202: descriptions.shown(JOB)},
     query={"dryRun": "All: nothing is done but to tell what would be"},
-    parameters=described.typed(described.DRY_RUN),
+    parameters=descriptions.typed(descriptions.DRY_RUN),
     errors=(404, 409, 422, 424),
 )
 _REVISIONS: Final = Operation(

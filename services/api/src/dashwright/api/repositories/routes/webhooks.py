@@ -8,7 +8,7 @@ from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import PUBLIC, Operation, Route
 from dashwright.api.repositories.routes.place import ONE
 from dashwright.api.repositories.webhooks import LARGEST, Delivery, Webhooks
-from dashwright.api.resources import described, options
+from dashwright.api.resources import descriptions, options
 from dashwright.common.errors import Unauthorized
 from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.models.repository_views import WebhookResponse
@@ -40,8 +40,8 @@ _WEBHOOK: Final = Operation(
     "what a git host delivers when something is pushed or a pull request changes",
     REPOSITORY.group,
     answers={200: WebhookResponse, 202: WebhookResponse, 501: WebhookResponse},
-    query=described.DRY_RUN,
-    parameters=described.typed(described.DRY_RUN),
+    query=descriptions.DRY_RUN,
+    parameters=descriptions.typed(descriptions.DRY_RUN),
     errors=(401, 409, 413, 422, 424),
     description="Signed by X-Hub-Signature-256 with the secret that the git host was given. JSON, or a form whose payload is JSON. "
     "Only queues a job: sync after a push to the repository's branch, pr after a pull request to it was opened or changed.",

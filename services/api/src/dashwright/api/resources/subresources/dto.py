@@ -9,7 +9,7 @@ from dashwright.api.domain.classic import dashboard_url, slug_of
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation
-from dashwright.api.resources import described, formats
+from dashwright.api.resources import descriptions, formats
 from dashwright.api.resources.reading import readable
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
@@ -24,8 +24,8 @@ _REFUSED: Final = frozenset({"false", "0", "f", "F", "False", "FALSE"})
 
 
 def operation(target: Target) -> Operation:
-    either = Content(DashboardWithAccessInfo | described.shown(target.kind), (JSON, YAML))
-    return described.operation("get", target, below="Dto", query=_QUERY, answers={200: either}, errors=(404, 406))
+    either = Content(DashboardWithAccessInfo | descriptions.shown(target.kind), (JSON, YAML))
+    return descriptions.operation("get", target, below="Dto", query=_QUERY, answers={200: either}, errors=(404, 406))
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:

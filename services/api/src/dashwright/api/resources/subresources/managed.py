@@ -6,7 +6,7 @@ from typing import Final
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation
-from dashwright.api.resources import described
+from dashwright.api.resources import descriptions
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
 from dashwright.api.stores import repositories
@@ -19,7 +19,7 @@ _MOST_QUARANTINED: Final = 1000
 
 
 def operation(target: Target) -> Operation:
-    return described.operation("get", target, below="Resources", answers={200: ResourceList}, errors=(404,))
+    return descriptions.operation("get", target, below="Resources", answers={200: ResourceList}, errors=(404,))
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:

@@ -3,7 +3,7 @@
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation
-from dashwright.api.resources import described
+from dashwright.api.resources import descriptions
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
 from dashwright.api.stores import folders
@@ -12,7 +12,7 @@ from dashwright.common.stores import resources
 
 
 def operation(target: Target) -> Operation:
-    return described.operation("get", target, below="Parents", answers={200: FolderInfoList}, errors=(404,))
+    return descriptions.operation("get", target, below="Parents", answers={200: FolderInfoList}, errors=(404,))
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:

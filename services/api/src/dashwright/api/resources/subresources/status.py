@@ -5,7 +5,7 @@ from functools import partial
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
-from dashwright.api.resources import described, formats, objects, options
+from dashwright.api.resources import descriptions, formats, objects, options
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
 from dashwright.api.resources.verbs import get
@@ -17,17 +17,17 @@ handle = get.handle
 
 
 def operation(target: Target) -> Operation:
-    return described.operation(
-        "get", target, below="Status", query=described.INCLUDED, answers={200: described.in_formats(target.kind)}, errors=(404, 406)
+    return descriptions.operation(
+        "get", target, below="Status", query=descriptions.INCLUDED, answers={200: descriptions.in_formats(target.kind)}, errors=(404, 406)
     )
 
 
 def operation_of_replace(target: Target) -> Operation:
-    return _writing("update", target, described.in_formats(target.kind))
+    return _writing("update", target, descriptions.in_formats(target.kind))
 
 
 def operation_of_patch(target: Target) -> Operation:
-    return _writing("patch", target, described.patched(target.kind, *patches.BY_TYPE))
+    return _writing("patch", target, descriptions.patched(target.kind, *patches.BY_TYPE))
 
 
 async def replace(target: Target, services: Services, call: Call) -> Response:
@@ -51,12 +51,12 @@ async def patch(target: Target, services: Services, call: Call) -> Response:
 
 
 def _writing(verb: str, target: Target, request: object) -> Operation:
-    return described.operation(
+    return descriptions.operation(
         verb,
         target,
         below="Status",
-        query=described.WRITING,
+        query=descriptions.WRITING,
         request=request,
-        answers={200: described.in_formats(target.kind)},
+        answers={200: descriptions.in_formats(target.kind)},
         errors=(404, 406, 409, 422),
     )

@@ -7,12 +7,12 @@ from dashwright.api.domain.fields import ownership
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.resources import applying, formats, objects, options
+from dashwright.api.resources.field_validation import headers_of
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
-from dashwright.api.resources.unknown import headers_of
 from dashwright.api.resources.verbs import create
 from dashwright.api.resources.writing import owners
-from dashwright.api.resources.writing.wanted import MODIFIED
+from dashwright.api.resources.writing.desired_object import MODIFIED
 from dashwright.api.resources.writing.writer import aside
 from dashwright.common.errors import AlreadyExists, Conflict, NotFound
 from dashwright.common.kinds.kind import Kind

@@ -7,22 +7,22 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.denial import denied
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
-from dashwright.api.resources import described, formats, jobs, objects, options
+from dashwright.api.resources import descriptions, formats, jobs, objects, options
+from dashwright.api.resources.field_validation import headers_of
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
-from dashwright.api.resources.unknown import headers_of
 from dashwright.api.resources.writing.writer import aside
 from dashwright.common.kinds import kind as kinds
 
 
 def operation(target: Target) -> Operation:
     kind = target.kind
-    return described.operation(
+    return descriptions.operation(
         "create",
         target,
-        query=described.WRITING,
-        request=described.in_formats(kind),
-        answers={_status(target): described.in_formats(kind)},
+        query=descriptions.WRITING,
+        request=descriptions.in_formats(kind),
+        answers={_status(target): descriptions.in_formats(kind)},
         errors=(404, 406, 409, 422, 424),
     )
 

@@ -5,19 +5,19 @@ import orjson
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
-from dashwright.api.resources import described, formats, jobs, options
+from dashwright.api.resources import descriptions, formats, jobs, options
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
 from dashwright.common.kinds import kind as kinds
 
 
 def operation(target: Target) -> Operation:
-    return described.operation(
+    return descriptions.operation(
         "delete",
         target,
-        query=described.DELETING,
-        request=described.DELETE_OPTIONS,
-        answers={200: described.STATUS},
+        query=descriptions.DELETING,
+        request=descriptions.DELETE_OPTIONS,
+        answers={200: descriptions.STATUS},
         errors=(404, 406, 409, 413, 415),
     )
 

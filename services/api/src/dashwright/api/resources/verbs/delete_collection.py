@@ -6,7 +6,7 @@ from dashwright.api.domain.selectors import parse_selection
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
-from dashwright.api.resources import described, jobs, options
+from dashwright.api.resources import descriptions, jobs, options
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
 from dashwright.common.errors import BadRequest
@@ -14,12 +14,12 @@ from dashwright.common.kinds import kind as kinds
 
 
 def operation(target: Target) -> Operation:
-    return described.operation(
+    return descriptions.operation(
         "deleteCollectionOf",
         target,
-        query={**described.SELECTING, **described.DELETING},
-        request=described.DELETE_OPTIONS,
-        answers={200: described.STATUS},
+        query={**descriptions.SELECTING, **descriptions.DELETING},
+        request=descriptions.DELETE_OPTIONS,
+        answers={200: descriptions.STATUS},
         errors=(404, 409, 413, 415),
     )
 

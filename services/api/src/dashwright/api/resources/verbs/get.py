@@ -3,7 +3,7 @@
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
-from dashwright.api.resources import described, formats
+from dashwright.api.resources import descriptions, formats
 from dashwright.api.resources.reading import readable
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
@@ -12,7 +12,9 @@ from dashwright.common.stores import jobs
 
 
 def operation(target: Target) -> Operation:
-    return described.operation("get", target, query=described.INCLUDED, answers={200: described.in_formats(target.kind)}, errors=(404, 406))
+    return descriptions.operation(
+        "get", target, query=descriptions.INCLUDED, answers={200: descriptions.in_formats(target.kind)}, errors=(404, 406)
+    )
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:

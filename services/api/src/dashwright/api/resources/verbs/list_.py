@@ -4,7 +4,7 @@ from dashwright.api.domain.selectors import Selection, parse_selection
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
-from dashwright.api.resources import described, formats, listing, pages, past, sources
+from dashwright.api.resources import descriptions, formats, history, listing, pages, sources
 from dashwright.api.resources.formats import Format
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
@@ -15,18 +15,18 @@ from dashwright.common.kinds import kind as kinds
 
 def operation(target: Target) -> Operation:
     is_watched = "watch" in target.kind.verbs
-    query = {**described.LISTING, **described.WATCHING} if is_watched else described.LISTING
-    answer = (described.listed_in_formats(target.kind), *([described.CHANGES] if is_watched else []))
-    return described.operation("list", target, query=query, answers={200: answer}, errors=(406, 410, 422, 429, 504))
+    query = {**descriptions.LISTING, **descriptions.WATCHING} if is_watched else descriptions.LISTING
+    answer = (descriptions.listed_in_formats(target.kind), *([descriptions.CHANGES] if is_watched else []))
+    return descriptions.operation("list", target, query=query, answers={200: answer}, errors=(406, 410, 422, 429, 504))
 
 
 def operation_everywhere(target: Target) -> Operation:
-    return described.operation(
+    return descriptions.operation(
         "list",
         target,
         below="OfAllNamespaces",
-        query=described.LISTING,
-        answers={200: described.listed_in_formats(target.kind)},
+        query=descriptions.LISTING,
+        answers={200: descriptions.listed_in_formats(target.kind)},
         errors=(403, 406, 410, 422, 504),
     )
 
@@ -34,7 +34,7 @@ def operation_everywhere(target: Target) -> Operation:
 async def handle(target: Target, services: Services, call: Call) -> Response:
     selection = parse_selection(call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""), call.parameters["namespace"])
     if selection.special is not None:
-        return await past.answer(target, services, call, selection)
+        return await history.answer(target, services, call, selection)
     form, asked = formats.format_of(call), pages.asked_of(call)
     await sources.check_version(services.database, asked.version)
     source = await _source(target, services, call, form, asked, selection)

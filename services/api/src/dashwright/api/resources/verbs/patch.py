@@ -5,10 +5,10 @@ from functools import partial
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
-from dashwright.api.resources import described, formats, objects, options
+from dashwright.api.resources import descriptions, formats, objects, options
+from dashwright.api.resources.field_validation import headers_of
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
-from dashwright.api.resources.unknown import headers_of
 from dashwright.api.resources.verbs import apply
 from dashwright.api.resources.writing import patches
 from dashwright.common.errors import UnsupportedMediaType
@@ -16,12 +16,12 @@ from dashwright.common.media import ranges
 
 
 def operation(target: Target) -> Operation:
-    return described.operation(
+    return descriptions.operation(
         "patch",
         target,
-        query=described.PATCHING,
-        request=described.patched(target.kind, *patches.BY_TYPE, patches.APPLY_PATCH),
-        answers={200: described.in_formats(target.kind), 201: described.in_formats(target.kind)},
+        query=descriptions.PATCHING,
+        request=descriptions.patched(target.kind, *patches.BY_TYPE, patches.APPLY_PATCH),
+        answers={200: descriptions.in_formats(target.kind), 201: descriptions.in_formats(target.kind)},
         errors=(404, 406, 409, 422),
     )
 

@@ -5,23 +5,23 @@ from functools import partial
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
-from dashwright.api.resources import described, formats, objects, options
+from dashwright.api.resources import descriptions, formats, objects, options
+from dashwright.api.resources.field_validation import headers_of
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
-from dashwright.api.resources.unknown import headers_of
-from dashwright.api.resources.writing.wanted import Wanted
+from dashwright.api.resources.writing.desired_object import Wanted
 from dashwright.api.resources.writing.writer import aside
 from dashwright.common.stores.resources import Stored
 
 
 def operation(target: Target) -> Operation:
     kind = target.kind
-    return described.operation(
+    return descriptions.operation(
         "update",
         target,
-        query=described.WRITING,
-        request=described.in_formats(kind),
-        answers={200: described.in_formats(kind)},
+        query=descriptions.WRITING,
+        request=descriptions.in_formats(kind),
+        answers={200: descriptions.in_formats(kind)},
         errors=(404, 406, 409, 412, 422),
     )
 

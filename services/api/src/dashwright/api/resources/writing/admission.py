@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from dashwright.api.resources.writing.wanted import Wanted
+from dashwright.api.resources.writing.desired_object import Wanted
 from dashwright.common.document import check_texts, read_json, same, write_json
 from dashwright.common.errors import BadRequest, Cause, Invalid, TooLarge
 from dashwright.common.kinds import rendering

@@ -9,7 +9,7 @@ import orjson
 from dashwright.api.accounts.authors import author_of
 from dashwright.api.resources import rules
 from dashwright.api.resources.writing.admission import invalid
-from dashwright.api.resources.writing.wanted import By
+from dashwright.api.resources.writing.desired_object import By
 from dashwright.api.workers.repository_client import RepositoryClient, due, late
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database

@@ -11,7 +11,7 @@ from dashwright.api.domain.fields.managers import Entry, is_same, managers_of, w
 from dashwright.api.domain.fields.nodes import Path
 from dashwright.api.domain.fields.tracked import FINALIZERS, tracked
 from dashwright.api.resources.writing.admission import Admitted
-from dashwright.api.resources.writing.wanted import By, Wanted
+from dashwright.api.resources.writing.desired_object import By, Wanted
 from dashwright.common.document import read_json
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores.resources import Stored, Write

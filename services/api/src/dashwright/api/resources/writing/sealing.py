@@ -9,7 +9,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from dashwright.api.resources.writing.admission import invalid
-from dashwright.api.resources.writing.wanted import Wanted
+from dashwright.api.resources.writing.desired_object import Wanted
 from dashwright.common.document import read_json, write_json
 from dashwright.common.errors import Cause, Invalid
 from dashwright.common.kinds.registry import REPOSITORY

@@ -19,9 +19,9 @@ from dashwright.api.domain.selectors import Selection
 from dashwright.api.http.denial import denied
 from dashwright.api.resources import rules
 from dashwright.api.resources.writing import admission, edits, owners, selecting
+from dashwright.api.resources.writing.desired_object import ANYTHING, MODIFIED, By, Changed, Deleted, Expect, Wanted, conflict
 from dashwright.api.resources.writing.edits import Edits
 from dashwright.api.resources.writing.sealing import Sealing
-from dashwright.api.resources.writing.wanted import ANYTHING, MODIFIED, By, Changed, Deleted, Expect, Wanted, conflict
 from dashwright.api.stores import audit
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import orjson
 
-from dashwright.api.resources.writing.wanted import Wanted
+from dashwright.api.resources.writing.desired_object import Wanted
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import NotFound
