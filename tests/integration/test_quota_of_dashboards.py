@@ -15,9 +15,9 @@ from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.changes.feed import Feed
 from dashwright.api.domain.access import permissions_of
 from dashwright.api.domain.actor import Actor
-from dashwright.api.resources.writing.desired_object import By, Wanted
+from dashwright.api.resources.writing.desired_object import DesiredObject, WriteContext
 from dashwright.api.resources.writing.edits import Edits
-from dashwright.api.resources.writing.sealing import Sealing
+from dashwright.api.resources.writing.sealing import TokenSealer
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.workers.repository_client import RepositoryClient
 from dashwright.api.workers.repository_health import RepositoryHealthClient
@@ -39,7 +39,7 @@ from dashwright.jobs_worker.adapters.store import Attempt, StoredResources
 from dashwright.jobs_worker.domain.objects import Change, Key, Removal, Snapshot, Write
 
 NONE = QuotaRules()
-SEALING = Sealing(SecretBox.of("of tests only"))
+SEALING = TokenSealer(SecretBox.of("of tests only"))
 ADMIN = Actor("user:1", "admin", 1, "192.0.2.1", "request", "trace")
 
 
@@ -60,17 +60,17 @@ def door(database: Database, rules: QuotaRules = NONE) -> Writer:
     return Writer(database, clock, settings, rules, AccessPolicy(database, Feed(database)), SEALING, edits)
 
 
-def admin_of(namespace: str) -> By:
+def admin_of(namespace: str) -> WriteContext:
     org_id = org_of(namespace)
     assert org_id is not None
-    return By(Identity("user:1", "admin", org_id, Role.ADMIN, permissions=permissions_of(Role.ADMIN)), ADMIN)
+    return WriteContext(Identity("user:1", "admin", org_id, Role.ADMIN, permissions=permissions_of(Role.ADMIN)), ADMIN)
 
 
 async def create(database: Database, name: str, kind: Kind = DASHBOARD, namespace: str = "default", rules: QuotaRules = NONE) -> None:
     spec: dict[str, object] = {"title": name}
     if kind is REPOSITORY:
         spec |= {"workflows": [], "type": "local", "local": {"path": "/srv/r"}, "sync": {"enabled": True, "target": "folder"}}
-    await door(database, rules).create(Wanted(kind, name, kind.version, spec), admin_of(namespace))
+    await door(database, rules).create(DesiredObject(kind, name, kind.version, spec), admin_of(namespace))
 
 
 async def sync(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashwright.api.domain.access import permissions_of, queue_identity
-from dashwright.api.domain.access.assignment import beyond, may_assign
+from dashwright.api.domain.access.assignment import may_assign, not_assignable
 from dashwright.api.domain.access.metadata import Subject, access_control
 from dashwright.api.domain.access.scopes import KNOWN, Grant, grants_of, normalise, with_grants
 from dashwright.common.errors import BadRequest
@@ -155,8 +155,8 @@ def test_nobody_hands_on_what_is_above_them() -> None:
     assert may_assign(Identity("user:1", "x", 1, Role.NONE, is_server_admin=True), Role.ADMIN)
     owner = holder(teams_read={"teams:id:1", "teams:id:2"})
     one, all_of_them, other = Grant("teams:read", "teams:id:1"), Grant("teams:read", "teams:*"), Grant("teams:write", "teams:id:1")
-    assert beyond(owner, [one, all_of_them, other]) == (all_of_them, other)
-    assert beyond(holder(teams_read={"teams:*"}), [one, all_of_them]) == ()
+    assert not_assignable(owner, [one, all_of_them, other]) == (all_of_them, other)
+    assert not_assignable(holder(teams_read={"teams:*"}), [one, all_of_them]) == ()
 
 
 def test_the_queue_is_no_user() -> None:
@@ -178,4 +178,4 @@ def test_what_rules_may_narrow_down_is_handed_on_by_admins_only() -> None:
             tuple(wanted[1:2]),
         ),
     ):
-        assert beyond(identity, wanted) == refused
+        assert not_assignable(identity, wanted) == refused

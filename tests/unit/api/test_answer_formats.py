@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dashwright.api.http.call import Call
 from dashwright.api.resources import formats
-from dashwright.api.resources.formats import Form, Format, Included, format_of
+from dashwright.api.resources.formats import Form, Format, IncludeObjectPolicy, format_of
 from dashwright.common.errors import BadRequest, NotAcceptable
 from dashwright.common.kinds.registry import DASHBOARD, JOB, LIBRARY_PANEL, REPOSITORY
 from dashwright.common.stores.resources import Stored
@@ -113,10 +113,10 @@ def test_a_watch_knows_json_only() -> None:
         asked("application/yaml", streamed=True)
 
 
-@pytest.mark.parametrize("included", Included)
-def test_rows_hold_what_was_asked_for(included: Included) -> None:
+@pytest.mark.parametrize("included", IncludeObjectPolicy)
+def test_rows_hold_what_was_asked_for(included: IncludeObjectPolicy) -> None:
     """``includeObject`` counts for tables, in its three words."""
-    assert asked(AS_TABLE, included.value).included is included
+    assert asked(AS_TABLE, included.value).include_object is included
     assert asked("application/json", "rubbish") == JSON
     with pytest.raises(BadRequest, match="None, Metadata, Object"):
         asked(AS_TABLE, "none")
@@ -131,7 +131,7 @@ def test_rows_hold_what_was_asked_for(included: Included) -> None:
         (TABLE, LIBRARY_PANEL, False),
         (TABLE, JOB, False),
         (TABLE, REPOSITORY, True),
-        (replace(TABLE, included=Included.OBJECT), DASHBOARD, True),
+        (replace(TABLE, include_object=IncludeObjectPolicy.OBJECT), DASHBOARD, True),
     ],
 )
 def test_bodies_are_read_only_where_they_are_shown(form: Format, kind: Any, *, needed: bool) -> None:
@@ -210,9 +210,9 @@ def test_a_status_is_told_without_the_body() -> None:
 
 def test_rows_without_and_with_their_objects() -> None:
     """Nothing beside the cells, or the whole object in the version asked for."""
-    bare = told(formats.one(replace(TABLE, included=Included.NONE), DASHBOARD, "v2alpha1", WITHOUT_BODY).body)
+    bare = told(formats.one(replace(TABLE, include_object=IncludeObjectPolicy.NONE), DASHBOARD, "v2alpha1", WITHOUT_BODY).body)
     assert bare["rows"] == [{"cells": ["cpu", "CPU", "2026-11-21T10:00:00Z"]}]
-    full = told(formats.one(replace(TABLE, included=Included.OBJECT), DASHBOARD, "v0alpha1", STORED).body)
+    full = told(formats.one(replace(TABLE, include_object=IncludeObjectPolicy.OBJECT), DASHBOARD, "v0alpha1", STORED).body)
     assert full["rows"][0]["object"] == told(STORED.encode("v0alpha1"))
 
 
@@ -230,7 +230,7 @@ def test_encoded_objects_are_shown_in_every_form() -> None:
 @pytest.mark.parametrize("pieces", [[], [[]], [[STORED]], [[], [STORED, STORED], [STORED]]], ids=["none", "empty", "one", "three"])
 def test_a_list_is_one_document_however_it_is_cut(form: Format, pieces: list[list[Stored]]) -> None:
     """Head, pieces and tail join to a readable list of all objects, with the metadata at the top."""
-    listing = formats.Listing(form, DASHBOARD, "v2alpha1")
+    listing = formats.ListEncoder(form, DASHBOARD, "v2alpha1")
     text = listing.head({"resourceVersion": "9"}) + b"".join(listing.items(piece) for piece in pieces) + listing.tail()
     read = read_yaml(text.decode()) if form.is_yaml else told(text)
     found = read["rows" if form.form is Form.TABLE else "items"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dashwright.api.changes.buffer import ChangeBuffer
 from dashwright.api.changes.cursor import Cursor, Wake
 from dashwright.api.changes.timers import BOOKMARK_SECONDS, GRACE_SECONDS, WatchTimers
-from dashwright.api.resources.watching.transitions import told
+from dashwright.api.resources.watching.transitions import transition_of
 from dashwright.common.identity import Identity, Role
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.stores.changes import Change, State
@@ -86,7 +86,7 @@ def test_a_ring_holds_so_many_bytes() -> None:
 )
 def test_a_watcher_sees_its_selection_alone(happened: str, was: str | None, is_now: str, told_as: str | None, shown: str | None) -> None:
     """What enters a selection is added, what leaves it is deleted as it was, and what stays outside is not told."""
-    event = told(change(1, happened, state(is_now), None if was is None else state(was)), lambda each: each.labels == "in")
+    event = transition_of(change(1, happened, state(is_now), None if was is None else state(was)), lambda each: each.labels == "in")
     assert (told_as, shown) == ((None, None) if event is None else (event.type, event.state.labels))
 
 

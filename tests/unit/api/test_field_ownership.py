@@ -14,31 +14,33 @@ from dashwright.api.domain.fields.managers import (
     MOST_APPLIERS,
     MOST_ENTRIES,
     MOST_UPDATERS,
-    Entry,
-    bounded,
-    is_same,
+    ManagedFieldsEntry,
+    bound,
+    is_same_ownership,
+    managed_fields_json,
     managers_of,
-    written,
 )
-from dashwright.api.domain.fields.nodes import closed, merged, opened
-from dashwright.api.domain.fields.ownership import Applied, Writer, apply, settled, update
+from dashwright.api.domain.fields.nodes import merge, to_node, to_tree
+from dashwright.api.domain.fields.ownership import ApplyResult, FieldManager, apply, settle, update
 from dashwright.api.domain.fields.sets import FieldSet, leaves, paths
-from dashwright.api.domain.fields.tracked import tracked
+from dashwright.api.domain.fields.tracked import tracked_fields
 from dashwright.common.document import write_json
 from dashwright.common.errors import Conflict, TooLarge
 
 VERSION = "dashboard.grafana.app/v1beta1"
 
 
-def _writer(manager: str, now: str = "2026-01-01T00:00:00Z") -> Writer:
-    return Writer(manager, VERSION, now)
+def _writer(manager: str, now: str = "2026-01-01T00:00:00Z") -> FieldManager:
+    return FieldManager(manager, VERSION, now)
 
 
-def _owned(entries: tuple[Entry, ...]) -> dict[str, list[str]]:
+def _owned(entries: tuple[ManagedFieldsEntry, ...]) -> dict[str, list[str]]:
     return {f"{entry.manager} {entry.operation}": list(paths(entry.fields)) for entry in entries if entry.fields}
 
 
-def _applied(config: dict[str, Any], manager: str = "a", live: dict[str, Any] | None = None, by: tuple[Entry, ...] = ()) -> Applied:
+def _applied(
+    config: dict[str, Any], manager: str = "a", live: dict[str, Any] | None = None, by: tuple[ManagedFieldsEntry, ...] = ()
+) -> ApplyResult:
     return apply(live, config, by, _writer(manager), SETS)
 
 
@@ -58,8 +60,8 @@ def test_an_update_takes_what_it_changes() -> None:
 def test_an_update_without_effect_owns_nothing() -> None:
     """A write that changes nothing leaves all entries as they are, times too."""
     made = update({}, {"b": 1}, (), _writer("a"))
-    later = settled(update({"b": 1}, {"b": 1.0}, made, _writer("b", "2027-01-01T00:00:00Z")), {"b": 1})
-    assert written(later) == written(made)
+    later = settle(update({"b": 1}, {"b": 1.0}, made, _writer("b", "2027-01-01T00:00:00Z")), {"b": 1})
+    assert managed_fields_json(later) == managed_fields_json(made)
 
 
 def test_fields_are_shared_by_those_who_agree() -> None:
@@ -163,10 +165,10 @@ def test_what_was_there_before_the_first_apply_is_owned() -> None:
 
 def test_entries_of_another_subresource_are_left_alone() -> None:
     """What was written through the status neither conflicts with nor is touched by a write of the rest."""
-    status = update({}, {"status": {"x": 1}}, (), Writer("s", VERSION, "", "status"))
+    status = update({}, {"status": {"x": 1}}, (), FieldManager("s", VERSION, "", "status"))
     done = _applied({"b": 1}, "a", {"b": 1}, status)
     assert status[0] in done.managers
-    assert status[0] in settled(done.managers, done.tree, SETS)
+    assert status[0] in settle(done.managers, done.tree, SETS)
 
 
 def test_time_moves_only_with_a_change() -> None:
@@ -181,14 +183,16 @@ def test_time_moves_only_with_a_change() -> None:
 def test_settled_entries_own_only_what_is_stored() -> None:
     """What the model of a kind drops is nobody's."""
     done = _applied({"b": {"x": 1, "secret": "s"}})
-    assert _owned(settled(done.managers, {"b": {"x": 1, "added": 2}}, SETS)) == {"a Apply": [".b.x"]}
+    assert _owned(settle(done.managers, {"b": {"x": 1, "added": 2}}, SETS)) == {"a Apply": [".b.x"]}
 
 
 def test_old_updaters_become_one() -> None:
     """More updating managers than are kept apart: the oldest share an entry, appliers never."""
-    entries = [Entry(f"m{at}", "Update", VERSION, f"2026-01-01T00:00:{at:02}Z", {f"f:{at}": {}}) for at in range(MOST_UPDATERS + 2)]
-    applier = Entry("a", "Apply", VERSION, "2025-01-01T00:00:00Z", {"f:x": {}})
-    kept = bounded([*entries, applier])
+    entries = [
+        ManagedFieldsEntry(f"m{at}", "Update", VERSION, f"2026-01-01T00:00:{at:02}Z", {f"f:{at}": {}}) for at in range(MOST_UPDATERS + 2)
+    ]
+    applier = ManagedFieldsEntry("a", "Apply", VERSION, "2025-01-01T00:00:00Z", {"f:x": {}})
+    kept = bound([*entries, applier])
     assert applier in kept
     assert len(kept) == MOST_UPDATERS + 1
     assert [sorted(entry.fields) for entry in kept if entry.manager == ANCIENT_CHANGES] == [["f:0", "f:1", "f:2"]]
@@ -197,31 +201,31 @@ def test_old_updaters_become_one() -> None:
 def test_a_large_set_is_told_shorter() -> None:
     """A set over the limit holds whole objects instead, which still are the manager's: others conflict with it."""
     live = {"b": {f"object {at}": {f"member {of}": 1 for of in range(60)} for at in range(100)}}
-    made = settled(update({}, live, (), _writer("o")), live)
+    made = settle(update({}, live, (), _writer("o")), live)
     assert len(write_json(made[0].fields)) <= LARGEST_ENTRY
     assert len(list(paths(made[0].fields))) == 100
     with pytest.raises(Conflict, match=r"\.b\.object 5\.member 7$"):
         _applied({"b": {"object 5": {"member 7": 2}}}, "a", live, made)
-    assert is_same(settled(update(live, live, made, _writer("o")), live), made)
+    assert is_same_ownership(settle(update(live, live, made, _writer("o")), live), made)
     agreed = {"b": {"object 5": {"member 7": 1}}}
-    once = settled(_applied(agreed, "a", live, made).managers, live)
-    assert is_same(settled(_applied(agreed, "a", live, once).managers, live), once)
+    once = settle(_applied(agreed, "a", live, made).managers, live)
+    assert is_same_ownership(settle(_applied(agreed, "a", live, once).managers, live), once)
 
 
 def test_too_many_large_sets_are_refused() -> None:
     """There is a limit to what all managers of an object may take."""
     wide: FieldSet = {f"f:{'x' * 200}{at}": {} for at in range(200)}
     with pytest.raises(TooLarge):
-        bounded([Entry(f"m{at}", "Apply", VERSION, "", wide) for at in range(30)])
+        bound([ManagedFieldsEntry(f"m{at}", "Apply", VERSION, "", wide) for at in range(30)])
 
 
 def test_too_many_appliers_are_refused() -> None:
     """Updating managers give way to each other; those that apply are counted, so that an object never has more entries than may be sent."""
-    appliers = [Entry(f"a{at}", "Apply", VERSION, "", {"f:x": {}}) for at in range(MOST_APPLIERS)]
-    updaters = [Entry(f"u{at}", "Update", VERSION, "", {"f:x": {}}) for at in range(MOST_UPDATERS * 2)]
-    assert len(bounded([*appliers, *updaters])) == MOST_ENTRIES
+    appliers = [ManagedFieldsEntry(f"a{at}", "Apply", VERSION, "", {"f:x": {}}) for at in range(MOST_APPLIERS)]
+    updaters = [ManagedFieldsEntry(f"u{at}", "Update", VERSION, "", {"f:x": {}}) for at in range(MOST_UPDATERS * 2)]
+    assert len(bound([*appliers, *updaters])) == MOST_ENTRIES
     with pytest.raises(TooLarge, match=f"more than {MOST_APPLIERS} managers apply"):
-        bounded([*appliers, replace(appliers[0], manager="one more")])
+        bound([*appliers, replace(appliers[0], manager="one more")])
 
 
 @pytest.mark.parametrize(
@@ -239,19 +243,22 @@ def test_too_many_appliers_are_refused() -> None:
 )
 def test_sent_entries(sent: object, counts: bool) -> None:
     """Entries that a client sends replace the stored ones where they can be read."""
-    stored = written([Entry("s", "Update", VERSION, "", {"f:a": {}})])
+    stored = managed_fields_json([ManagedFieldsEntry("s", "Update", VERSION, "", {"f:a": {}})])
     assert [entry.manager for entry in managers_of(stored, sent)] == (["x"] if counts else ["s"])
 
 
 def test_entries_can_be_dropped_on_purpose() -> None:
     """One empty entry says that nobody shall own anything."""
-    assert managers_of(written([Entry("s", "Update", VERSION, "", {"f:a": {}})]), [{}]) == ()
+    assert managers_of(managed_fields_json([ManagedFieldsEntry("s", "Update", VERSION, "", {"f:a": {}})]), [{}]) == ()
 
 
 def test_entries_are_read_as_they_were_written() -> None:
     """``managedFields`` of entries gives the same entries again; whoever owns nothing has none."""
-    entries = (Entry("s", "Update", VERSION, "2026-01-01T00:00:00Z", {"f:a": {"v:1": {}}}, "status"), Entry("t", "Apply", VERSION, "", {}))
-    assert managers_of(written(entries)) == entries[:1]
+    entries = (
+        ManagedFieldsEntry("s", "Update", VERSION, "2026-01-01T00:00:00Z", {"f:a": {"v:1": {}}}, "status"),
+        ManagedFieldsEntry("t", "Apply", VERSION, "", {}),
+    )
+    assert managers_of(managed_fields_json(entries)) == entries[:1]
 
 
 def test_what_the_store_says_is_not_owned() -> None:
@@ -267,7 +274,7 @@ def test_what_the_store_says_is_not_owned() -> None:
         "spec": {"title": "T"},
         "status": {"x": 1},
     }
-    assert tracked(value) == {"metadata": {"annotations": {"team": "a"}}, "spec": {"title": "T"}}
+    assert tracked_fields(value) == {"metadata": {"annotations": {"team": "a"}}, "spec": {"title": "T"}}
 
 
 STEPS = st.lists(st.tuples(st.sampled_from("ab"), st.booleans(), TREES), min_size=1, max_size=5)
@@ -277,19 +284,19 @@ STEPS = st.lists(st.tuples(st.sampled_from("ab"), st.booleans(), TREES), min_siz
 def test_every_history_keeps_the_laws(steps: list[tuple[str, bool, dict[str, Any]]]) -> None:
     """After any updates and forced applies: nobody owns what is not there, an applied tree is live and owned, and twice is once."""
     tree: dict[str, Any] | None = None
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[ManagedFieldsEntry, ...] = ()
     for manager, is_apply, wanted in steps:
         if not is_apply:
             entries, tree = update(tree or {}, wanted, entries, _writer(manager), SETS), wanted
         else:
             done = apply(tree, wanted, entries, _writer(manager), SETS, force=True)
-            live = opened(done.tree, SETS)
-            assert closed(merged(live, opened(wanted, SETS))) == done.tree
+            live = to_node(done.tree, SETS)
+            assert to_tree(merge(live, to_node(wanted, SETS))) == done.tree
             again = apply(done.tree, wanted, done.managers, _writer(manager, "2030-01-01T00:00:00Z"), SETS)
             assert again.tree == done.tree
-            assert is_same(again.managers, done.managers)
+            assert is_same_ownership(again.managers, done.managers)
             tree, entries = done.tree, done.managers
-        found = set(paths(leaves(opened(tree, SETS))))
+        found = set(paths(leaves(to_node(tree, SETS))))
         assert all(set(paths(entry.fields)) <= found for entry in entries)
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.api.domain.fields.nodes import closed, merged, opened
-from dashwright.api.domain.fields.sets import changed, common, covered, leaves, minus, paths, union, within, without
+from dashwright.api.domain.fields.nodes import merge, to_node, to_tree
+from dashwright.api.domain.fields.sets import common, covered_by, difference, leaves, minus, paths, union, within, without
 
 _SCALARS = st.none() | st.booleans() | st.integers(-2, 2) | st.text("ab", max_size=2)
 TREES = st.dictionaries(
@@ -19,7 +19,7 @@ SETS = frozenset({("a",), ("b", "c")})
 
 
 def _paths(tree: object) -> list[str]:
-    return list(paths(leaves(opened(tree, SETS))))
+    return list(paths(leaves(to_node(tree, SETS))))
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_fields_of_a_tree(tree: object, told: list[str]) -> None:
 )
 def test_changed_fields(old: object, new: object, told: list[str]) -> None:
     """A difference is told where it is, once, and as high as all below it differs."""
-    assert list(paths(changed(opened(old, SETS), opened(new, SETS)))) == told
+    assert list(paths(difference(to_node(old, SETS), to_node(new, SETS)))) == told
 
 
 @pytest.mark.parametrize(
@@ -75,46 +75,46 @@ def test_minus(one: dict[str, object], other: dict[str, object], left: dict[str,
 
 def test_items_are_added_to_a_set_in_order() -> None:
     """The items of a set stay in their order, new ones come last, none comes twice."""
-    assert closed(merged(opened({"a": [3, 1]}, SETS), opened({"a": [1, 2]}, SETS))) == {"a": [3, 1, 2]}
+    assert to_tree(merge(to_node({"a": [3, 1]}, SETS), to_node({"a": [1, 2]}, SETS))) == {"a": [3, 1, 2]}
 
 
 def test_an_object_that_loses_all_goes() -> None:
     """Taking the last field of an object takes the object; one that was empty stays."""
-    node = opened({"b": {"c": {"x": 1}}, "c": {}})
-    assert closed(without(node, {"f:b": {"f:c": {"f:x": {}}}}) or opened(None)) == {"c": {}}
+    node = to_node({"b": {"c": {"x": 1}}, "c": {}})
+    assert to_tree(without(node, {"f:b": {"f:c": {"f:x": {}}}}) or to_node(None)) == {"c": {}}
 
 
 @given(TREES)
 def test_opening_loses_nothing(tree: object) -> None:
     """A tree that was opened closes to itself."""
-    assert closed(opened(tree, SETS)) == tree
+    assert to_tree(to_node(tree, SETS)) == tree
 
 
 @given(TREES, TREES)
 def test_nothing_changed_means_equal(old: object, new: object) -> None:
     """Without a changed field, trees hold the same, but for the order of sets; and a tree differs from itself nowhere."""
-    one, other = opened(old, SETS), opened(new, SETS)
-    assert changed(one, one) == {}
-    if not changed(one, other):
+    one, other = to_node(old, SETS), to_node(new, SETS)
+    assert difference(one, one) == {}
+    if not difference(one, other):
         assert leaves(one) == leaves(other)
 
 
 @given(TREES, TREES)
 def test_merging_is_done_at_once(live: object, config: object) -> None:
     """What was merged once holds what was merged in, and a second time changes nothing."""
-    base, wanted = opened(live, SETS), opened(config, SETS)
-    once = merged(base, wanted)
-    assert changed(once, merged(once, wanted)) == {}
+    base, wanted = to_node(live, SETS), to_node(config, SETS)
+    once = merge(base, wanted)
+    assert difference(once, merge(once, wanted)) == {}
 
 
 @given(TREES, TREES)
 def test_sets_of_one_tree_reckon_like_sets(tree: object, other: object) -> None:
     """Leaves of one tree behave as a set of paths does."""
-    node = opened(tree, SETS)
+    node = to_node(tree, SETS)
     every = leaves(node)
-    part = within(leaves(opened(other, SETS)), node)
+    part = within(leaves(to_node(other, SETS)), node)
     assert within(every, node) == every
     assert set(paths(minus(every, part))) == set(paths(every)) - set(paths(part))
     assert set(paths(common(every, part))) == set(paths(part))
-    assert set(paths(covered(every, part))) == set(paths(part))
+    assert set(paths(covered_by(every, part))) == set(paths(part))
     assert union(minus(every, part), part) == every

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.api.domain.selectors import EVERYTHING, Operator, Requirement, Selection, Special, matches, parse_selection
+from dashwright.api.domain.selectors import EVERYTHING, Operator, Requirement, Selection, SpecialList, matches, parse_selection
 from dashwright.common.errors import BadRequest
 
 IN, NOT_IN, EXISTS, ABSENT = Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.ABSENT
@@ -131,8 +131,8 @@ def test_special_labels_ask_for_a_number_the_history_or_the_trash() -> None:
     """They are no labels of objects; whatever else is required stays."""
     number = parse_selection("grafana.app/deprecatedInternalID=17,a=b", "", "default")
     assert (number.number, number.labels) == (17, (Requirement("a", IN, ("b",)),))
-    assert parse_selection("grafana.app/get-history=true", "metadata.name=x", "default") == Selection(name="x", special=Special.HISTORY)
-    assert parse_selection("grafana.app/get-trash in (true)", "", "default").special is Special.TRASH
+    assert parse_selection("grafana.app/get-history=true", "metadata.name=x", "default") == Selection(name="x", special=SpecialList.HISTORY)
+    assert parse_selection("grafana.app/get-trash in (true)", "", "default").special is SpecialList.TRASH
 
 
 @pytest.mark.parametrize(

@@ -51,11 +51,11 @@ def test_a_life_beyond_its_limit_is_refused(seconds: int, limits: LifeLimits) ->
 def test_times_are_shown_in_utc_and_whole_seconds() -> None:
     """Whatever zone they were in; years have four digits."""
     moment = datetime(2026, 1, 31, 14, 30, 15, 999_999, timezone(timedelta(hours=2)))
-    assert times.shown(moment) == "2026-01-31T12:30:15Z"
-    assert times.shown(datetime(1, 1, 1, tzinfo=UTC)) == "0001-01-01T00:00:00Z"
-    assert times.shown_seconds(0) == "1970-01-01T00:00:00Z"
-    assert times.shown_seconds(times.LAST) == times.shown_seconds(2**63 - 1) == "9999-12-31T23:59:59Z"
-    assert times.shown_seconds(-(2**63)) == "0001-01-01T00:00:00Z"
+    assert times.format_time(moment) == "2026-01-31T12:30:15Z"
+    assert times.format_time(datetime(1, 1, 1, tzinfo=UTC)) == "0001-01-01T00:00:00Z"
+    assert times.format_seconds(0) == "1970-01-01T00:00:00Z"
+    assert times.format_seconds(times.LAST) == times.format_seconds(2**63 - 1) == "9999-12-31T23:59:59Z"
+    assert times.format_seconds(-(2**63)) == "0001-01-01T00:00:00Z"
 
 
 @pytest.mark.parametrize(

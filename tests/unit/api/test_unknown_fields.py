@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dashwright.api.domain.unknown_fields import of_object
-from dashwright.api.resources.field_validation import Validation, headers_of
+from dashwright.api.resources.field_validation import FieldValidation, warning_headers
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB, REPOSITORY
@@ -64,16 +64,16 @@ def test_an_unknown_field_comes_with_advice(tree: dict[str, Any], advice: str) -
 def test_not_more_is_told_than_can_be_read() -> None:
     """Of many unknown fields some are named, in an answer as in its headers."""
     many = {f"field{number}": 1 for number in range(1000)}
-    told = Validation.WARN.judge(of_object(many, FOLDER))
+    told = FieldValidation.WARN.warnings_for(of_object(many, FOLDER))
     assert len(told) == 20
     with pytest.raises(BadRequest, match='strict decoding error: unknown field "field0", unknown field'):
-        Validation.STRICT.judge(of_object(many, FOLDER))
-    assert Validation.IGNORE.judge(of_object(many, FOLDER)) == ()
+        FieldValidation.STRICT.warnings_for(of_object(many, FOLDER))
+    assert FieldValidation.IGNORE.warnings_for(of_object(many, FOLDER)) == ()
 
 
 def test_warnings_fit_into_a_header() -> None:
     """As one header, of printable ASCII and bounded; none where there is nothing to say."""
-    assert headers_of(()) == {}
-    assert headers_of(["a"]) == {"Warning": '299 - "a"'}
-    assert headers_of(['a"b\\', "ü\r\n\x00"]) == {"Warning": '299 - "a\\"b\\\\", 299 - "\\\\xfc"'}
-    assert len(headers_of(["x" * 1500] * 9)["Warning"]) < 4096
+    assert warning_headers(()) == {}
+    assert warning_headers(["a"]) == {"Warning": '299 - "a"'}
+    assert warning_headers(['a"b\\', "ü\r\n\x00"]) == {"Warning": '299 - "a\\"b\\\\", 299 - "\\\\xfc"'}
+    assert len(warning_headers(["x" * 1500] * 9)["Warning"]) < 4096

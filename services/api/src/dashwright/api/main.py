@@ -45,7 +45,7 @@ from dashwright.api.repositories.webhooks import LastEvents, Webhooks
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.watching.lines import Lines
 from dashwright.api.resources.writing.edits import Edits
-from dashwright.api.resources.writing.sealing import Sealing
+from dashwright.api.resources.writing.sealing import TokenSealer
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.routes import (
     access_control,
@@ -143,7 +143,7 @@ class Gateway:
         worker = RepositoryClient(database, broker, self._rpc, probe)
         services = _services(settings, database, jobs, self._feed, clock, self._box, worker, guard)
         drawings, hooks = PictureClient(broker, self._rpc), Webhooks(database, jobs, self._box, clock, events)
-        of_repositories = _repository_routes(services, worker, probe, Sealing(self._box), drawings, hooks)
+        of_repositories = _repository_routes(services, worker, probe, TokenSealer(self._box), drawings, hooks)
         self.routes = _routes(services, self.gate, broker, self._rpc, self._box, drawings, of_repositories)
         addresses, origins = Addresses(settings.trusted_proxies), OriginPolicy.of(settings)
         self._server = Server(
@@ -235,7 +235,7 @@ def _services(
 ) -> Services:
     permitted = tuple(str(path) for path in settings.local_paths)
     admission = AdmissionSettings(permitted, settings.min_refresh, settings.folder_depth)
-    writer = Writer(database, clock, admission, settings.quota_rules, guard, Sealing(box), Edits(database, worker, clock))
+    writer = Writer(database, clock, admission, settings.quota_rules, guard, TokenSealer(box), Edits(database, worker, clock))
     return Services(settings, database, clock, admission, jobs, feed, guard, Lines(database), writer)
 
 
@@ -288,7 +288,12 @@ def _routes(
 
 
 def _repository_routes(
-    services: Services, worker: RepositoryClient, probe: RepositoryHealthClient, sealing: Sealing, drawings: PictureClient, hooks: Webhooks
+    services: Services,
+    worker: RepositoryClient,
+    probe: RepositoryHealthClient,
+    sealing: TokenSealer,
+    drawings: PictureClient,
+    hooks: Webhooks,
 ) -> list[Route]:
     database = services.database
     files = Files(database, services.guard, worker, services.clock)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dashwright.api.access.policy import AccessPolicy
-from dashwright.api.domain.access.tree import Level, Listed, Rule, Rules
+from dashwright.api.domain.access.tree import Level, ObjectKey, Rule, Rules
 from dashwright.api.domain.access.view import View
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.events import event_of, subject_of
@@ -121,7 +121,7 @@ def check_rules(wanted: Rules) -> None:
         seen.add(rule[1:])
 
 
-def _shown(view: View, listed: Listed, way: Sequence[Ancestor], lists: Mapping[Listed, Sequence[StoredRule]]) -> list[EffectiveRule]:
+def _shown(view: View, listed: ObjectKey, way: Sequence[Ancestor], lists: Mapping[ObjectKey, Sequence[StoredRule]]) -> list[EffectiveRule]:
     own = lists.get(listed)
     found = [EffectiveRule(each.rule, each, is_inherited=False) for each in own or ()]
     if own is None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dashwright.api.accounts.rights import Rights
-from dashwright.api.domain.access.assignment import beyond
+from dashwright.api.domain.access.assignment import not_assignable
 from dashwright.api.domain.access.metadata import Subject
 from dashwright.api.domain.access.scopes import KNOWN, Grant, alias_of
 from dashwright.api.domain.actor import Actor
@@ -35,7 +35,7 @@ class Grants:
                 raise unknown
             wanted = sorted({await _by_uid(connection, org_id, grant) for grant in wanted})
             before = {Grant(*pair) for pair in await grants.of_account(connection, account_id, org_id) if pair[0] in KNOWN}
-            if refused := beyond(caller, sorted(before.symmetric_difference(wanted))):
+            if refused := not_assignable(caller, sorted(before.symmetric_difference(wanted))):
                 action, scope = refused[0]
                 raise Forbidden(f"You do not hold {action} on {scope} yourself, and so can neither grant nor revoke it")
             await grants.replace(connection, account_id, org_id, wanted, actor=actor.uid)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from dashwright.api.domain.access.assignment import Reach, uncovered
+from dashwright.api.domain.access.assignment import Reach, first_missing
 from dashwright.api.domain.access.roles import permissions_of
 from dashwright.api.http.denial import denied
 from dashwright.api.stores import access, users
@@ -46,5 +46,5 @@ async def _reach(connection: Connection, caller: Identity) -> Reach:
 
 
 def _require(caller: Reach, other: Reach) -> None:
-    if (lacking := uncovered(caller, other)) is not None:
+    if (lacking := first_missing(caller, other)) is not None:
         raise denied(lacking.action)

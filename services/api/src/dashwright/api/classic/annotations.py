@@ -139,24 +139,24 @@ class Annotations:
             raise denied(action)
 
 
-def tidy(tags: Sequence[str]) -> Sequence[str]:
+def normalized_tags(tags: Sequence[str]) -> Sequence[str]:
     """Without blanks around them, empty ones and repetitions."""
     return list(dict.fromkeys(stripped for tag in tags if (stripped := tag.strip())))
 
 
-def check(content: AnnotationContent, fault: str) -> None:
+def check_content(content: AnnotationContent, fault: str) -> None:
     """Raises BadRequest for what is beyond the limits; ``fault`` is what clients are told, beside the reason."""
     if content.text is not None and len(content.text.encode()) > LONGEST_TEXT:
-        raise refused(fault, f"the text is longer than {LONGEST_TEXT} bytes")
+        raise annotation_error(fault, f"the text is longer than {LONGEST_TEXT} bytes")
     if content.data is not None and len(content.data.encode()) > LARGEST_DATA:
-        raise refused(fault, f"the data is larger than {LARGEST_DATA} bytes")
+        raise annotation_error(fault, f"the data is larger than {LARGEST_DATA} bytes")
     if content.tags is not None and len(content.tags) > MOST_TAGS:
-        raise refused(fault, f"there are more than {MOST_TAGS} tags")
+        raise annotation_error(fault, f"there are more than {MOST_TAGS} tags")
     if content.tags is not None and any(len(tag) > LONGEST_TAG for tag in content.tags):
-        raise refused(fault, f"a tag is longer than {LONGEST_TAG} characters")
+        raise annotation_error(fault, f"a tag is longer than {LONGEST_TAG} characters")
 
 
-def refused(fault: str, reason: str) -> BadRequest:
+def annotation_error(fault: str, reason: str) -> BadRequest:
     return BadRequest(fault, extra={"error": reason})
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import orjson
 
-from dashwright.api.resources.writing.desired_object import Wanted
+from dashwright.api.resources.writing.desired_object import DesiredObject
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import NotFound
@@ -26,7 +26,7 @@ VERSION: Final = "v0alpha1"
 _ROOT: Final = frozenset({"", "general"})
 
 
-async def folder_named(connection: Connection, org_id: int, uid: str | None, number: int | None) -> str | None:
+async def find_folder(connection: Connection, org_id: int, uid: str | None, number: int | None) -> str | None:
     """The folder that a body means by its uid, or else by its number; the empty text is the root. None where neither was given.
 
     Raises NotFound.
@@ -41,15 +41,17 @@ async def folder_named(connection: Connection, org_id: int, uid: str | None, num
     return name
 
 
-def made(kind: Kind, name: str, version: str, spec: dict[str, Any], *, folder: str, message: str = "", **members: Any) -> Wanted:
+def new_object(
+    kind: Kind, name: str, version: str, spec: dict[str, Any], *, folder: str, message: str = "", **members: Any
+) -> DesiredObject:
     """A new object. ``folder`` is empty at the root."""
-    return Wanted(kind, name, version, spec, annotations=_annotations({}, folder, message), is_body=True, **members)
+    return DesiredObject(kind, name, version, spec, annotations=_annotations({}, folder, message), is_body=True, **members)
 
 
-def over(stored: Stored, version: str, spec: dict[str, Any], *, folder: str, message: str = "", **members: Any) -> Wanted:
+def replacement(stored: Stored, version: str, spec: dict[str, Any], *, folder: str, message: str = "", **members: Any) -> DesiredObject:
     """A stored object with another spec and place; labels, annotations and whatever else this API does not know of stay."""
     metadata = orjson.loads(stored.metadata)
-    return Wanted(
+    return DesiredObject(
         stored.kind,
         stored.name,
         version,

@@ -10,8 +10,9 @@ from dashwright.api.classic import common
 from dashwright.api.domain.access.view import deleter_of
 from dashwright.api.domain.events import event_of
 from dashwright.api.http.denial import denied
-from dashwright.api.resources.writing.desired_object import By, Expect, Wanted
-from dashwright.api.resources.writing.writer import Writer, aside
+from dashwright.api.resources.threads import run_sized
+from dashwright.api.resources.writing.desired_object import DesiredObject, Preconditions, WriteContext
+from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
 from dashwright.common.document import read_json
@@ -34,7 +35,7 @@ class VersionMismatch(PreconditionFailed):
 
 
 @dataclass(frozen=True, slots=True)
-class Save:
+class SaveRequest:
     """A dashboard to save: the body as it was sent, and what it says of itself.
 
     ``uid`` is empty and ``number`` 0 where they are not given; the folder is named by uid, or else by number, or else is the root.
@@ -86,36 +87,36 @@ class Dashboards:
         view = await self._guard.view(caller, caller.namespace)
         return next((folder for folder in found if view.may(FOLDER.actions["get"], FOLDER, folder.name, folder.folder)), None)
 
-    async def save(self, by: By, wanted: Save) -> Stored:
+    async def save(self, context: WriteContext, wanted: SaveRequest) -> Stored:
         """Makes or replaces a dashboard.
 
         Raises BadRequest for a title or uid against the rules, NotFound for an unknown folder or number, Forbidden for what the caller
         may not change or a repository manages, VersionMismatch, and QuotaReached.
         """
-        caller, by = by.identity, replace(by, event=SAVE)
+        caller, context = context.identity, replace(context, event=SAVE)
         async with self._database.connection() as connection:
-            folder = await common.folder_named(connection, caller.org_id, wanted.folder_uid, wanted.folder_number) or ""
+            folder = await common.find_folder(connection, caller.org_id, wanted.folder_uid, wanted.folder_number) or ""
             name = wanted.uid or (
                 await titles.name_by_number(connection, DASHBOARD, caller.org_id, wanted.number) if wanted.number else None
             )
             is_there = name is not None and await resources.version(connection, DASHBOARD, caller.namespace, name) is not None
         if name is not None and is_there:
-            return await self._replace(by, name, wanted, folder)
+            return await self._replace(context, name, wanted, folder)
         if wanted.number:
             raise not_found()
         spec = _body(wanted.spec)
-        made = common.made(DASHBOARD, name or common.new_uid(), _version(spec), spec, folder=folder, message=wanted.message)
+        made = common.new_object(DASHBOARD, name or common.new_uid(), _version(spec), spec, folder=folder, message=wanted.message)
         try:
-            return await self._writer.create(made, by, size=wanted.size)
+            return await self._writer.create(made, context, size=wanted.size)
         except AlreadyExists:  # by somebody else, meanwhile
-            return await self._replace(by, made.name, wanted, folder)
+            return await self._replace(context, made.name, wanted, folder)
         except quotas.QuotaReached as error:
             raise quotas.QuotaReached(error.claim, limit=error.limit, used=error.used, said="Quota reached") from error
 
-    async def delete(self, by: By, uid: str) -> Stored:
+    async def delete(self, context: WriteContext, uid: str) -> Stored:
         """Answers what was removed. Raises NotFound, and Forbidden for what the caller may not remove or a repository manages."""
         try:
-            return (await self._writer.delete(DASHBOARD, by.identity.namespace, uid, by)).stored
+            return (await self._writer.delete(DASHBOARD, context.identity.namespace, uid, context)).stored
         except NotFound as error:
             raise not_found() from error
 
@@ -132,13 +133,13 @@ class Dashboards:
             raise NotFound("Dashboard version not found")
         return found
 
-    async def restore(self, by: By, stored: Stored, generation: int) -> Stored:
+    async def restore(self, context: WriteContext, stored: Stored, generation: int) -> Stored:
         """Makes an older version the newest again; its folder and everything beside the body stay. Raises NotFound."""
         version = await self.version(stored, generation)
-        spec = await aside(len(version.spec), partial(read_json, version.spec))
+        spec = await run_sized(len(version.spec), partial(read_json, version.spec))
 
-        def change(current: Stored) -> Wanted:
-            return common.over(
+        def change(current: Stored) -> DesiredObject:
+            return common.replacement(
                 current,
                 version.stored_version,
                 spec,
@@ -147,15 +148,15 @@ class Dashboards:
                 restored_from=generation,
             )
 
-        by = replace(by, event=RESTORE)
-        return (await self._writer.update(DASHBOARD, by.identity.namespace, stored.name, change, by)).stored
+        context = replace(context, event=RESTORE)
+        return (await self._writer.update(DASHBOARD, context.identity.namespace, stored.name, change, context)).stored
 
-    async def take_back(self, by: By, uid: str, folder_uid: str | None) -> Stored:
+    async def restore_deleted(self, context: WriteContext, uid: str, folder_uid: str | None) -> Stored:
         """Makes a dashboard again that was deleted, of several the last; it goes on where it was. ``folder_uid`` None: in its old folder.
 
         Raises NotFound for it or its folder, AlreadyExists where another has its uid by now, Forbidden, and QuotaReached.
         """
-        caller, by = by.identity, replace(by, event=RESTORE)
+        caller, context = context.identity, replace(context, event=RESTORE)
         mine = deleter_of(caller)
         async with self._database.connection() as connection:
             found = await histories.trashed(connection, DASHBOARD, caller.namespace, name=uid, limit=_MOST_DELETED, deleted_by=mine)
@@ -163,22 +164,26 @@ class Dashboards:
                 raise not_found()
             last = max(found, key=lambda stored: stored.resource_version)  # one had gone before the next was made
             version = await histories.version(connection, last.uid, last.generation)
-            folder = await common.folder_named(connection, caller.org_id, last.folder or "" if folder_uid is None else folder_uid, None)
+            folder = await common.find_folder(connection, caller.org_id, last.folder or "" if folder_uid is None else folder_uid, None)
         if version is None:
             raise not_found()
-        spec = await aside(len(version.spec), partial(read_json, version.spec))
-        made = common.over(last, version.stored_version, spec, folder=folder or "", message="Restored from the trash", uid=str(last.uid))
-        return await self._writer.create(made, by, size=len(version.spec))
+        spec = await run_sized(len(version.spec), partial(read_json, version.spec))
+        made = common.replacement(
+            last, version.stored_version, spec, folder=folder or "", message="Restored from the trash", uid=str(last.uid)
+        )
+        return await self._writer.create(made, context, size=len(version.spec))
 
-    async def _replace(self, by: By, name: str, wanted: Save, folder: str) -> Stored:
+    async def _replace(self, context: WriteContext, name: str, wanted: SaveRequest, folder: str) -> Stored:
         spec = _body(wanted.spec)
 
-        def change(stored: Stored) -> Wanted:
-            return common.over(stored, _version(spec), spec, folder=folder, message=wanted.message)
+        def change(stored: Stored) -> DesiredObject:
+            return common.replacement(stored, _version(spec), spec, folder=folder, message=wanted.message)
 
-        expect = Expect() if wanted.overwrite else Expect(generation=-1 if wanted.version is None else wanted.version)
+        preconditions = Preconditions() if wanted.overwrite else Preconditions(generation=-1 if wanted.version is None else wanted.version)
         try:
-            changed = await self._writer.update(DASHBOARD, by.identity.namespace, name, change, by, expect=expect, size=wanted.size)
+            changed = await self._writer.update(
+                DASHBOARD, context.identity.namespace, name, change, context, preconditions=preconditions, size=wanted.size
+            )
         except PreconditionFailed as error:
             raise VersionMismatch(error.message) from error
         return changed.stored

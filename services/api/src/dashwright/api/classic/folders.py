@@ -11,7 +11,7 @@ from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic import common
 from dashwright.api.domain.access.view import View
 from dashwright.api.http.denial import denied
-from dashwright.api.resources.writing.desired_object import By, Wanted
+from dashwright.api.resources.writing.desired_object import DesiredObject, WriteContext
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.stores import access, titles
 from dashwright.api.stores import folders as tree
@@ -34,7 +34,7 @@ class VersionMismatch(PreconditionFailed):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class FolderDetails:
     """A folder with what is known around it, for one caller."""
 
     stored: Stored
@@ -53,15 +53,15 @@ class Folders:
         self._guard = guard
         self._writer = writer
 
-    async def get(self, caller: Identity, uid: str) -> Known:
+    async def get(self, caller: Identity, uid: str) -> FolderDetails:
         """Raises NotFound."""
-        known = await self.known(caller, uid)
-        action, stored = FOLDER.actions["get"], known.stored
-        if not known.view.may(action, FOLDER, stored.name, stored.folder):
+        details = await self.details(caller, uid)
+        action, stored = FOLDER.actions["get"], details.stored
+        if not details.view.may(action, FOLDER, stored.name, stored.folder):
             raise denied(action)
-        return known
+        return details
 
-    async def known(self, caller: Identity, uid: str) -> Known:
+    async def details(self, caller: Identity, uid: str) -> FolderDetails:
         """The same for who has just written it, and may write what they may not read. Raises NotFound."""
         view = await self._guard.view(caller, caller.namespace)
         async with self._database.connection() as connection:
@@ -71,7 +71,7 @@ class Folders:
             if uid not in found:
                 raise not_found()
             guarded = await access.uids_with_rules(connection, [stored.uid for stored in found.values()])
-        return Known(found[uid], view, [found[name] for name in names if name in found], guarded)
+        return FolderDetails(found[uid], view, [found[name] for name in names if name in found], guarded)
 
     async def name_of(self, caller: Identity, number: int) -> str:
         """The uid of the folder with a number. Raises NotFound."""
@@ -87,52 +87,54 @@ class Folders:
         async with self._database.connection() as connection:
             return await tree.counts(connection, caller.namespace, uid)
 
-    async def create(self, by: By, uid: str, title: str, description: str, parent: str) -> Stored:
+    async def create(self, context: WriteContext, uid: str, title: str, description: str, parent: str) -> Stored:
         """Raises BadRequest for a title or uid against the rules and for a place too deep, NotFound for the parent, VersionMismatch for a
         taken uid.
         """
         _check_title(title)
         spec = {"title": title} | ({"description": description} if description else {})
-        made = common.made(FOLDER, uid or common.new_uid(), FOLDER.version, spec, folder=_place(parent))
+        made = common.new_object(FOLDER, uid or common.new_uid(), FOLDER.version, spec, folder=_place(parent))
         try:
-            return await self._writer.create(made, by)
+            return await self._writer.create(made, context)
         except AlreadyExists as error:
             raise VersionMismatch from error
         except NotFound as error:
             raise not_found() from error
 
-    async def change(self, by: By, uid: str, title: str | None, description: str | None, *, version: int | None, overwrite: bool) -> Stored:
+    async def change(
+        self, context: WriteContext, uid: str, title: str | None, description: str | None, *, version: int | None, overwrite: bool
+    ) -> Stored:
         """None leaves what is there. Raises NotFound, BadRequest, and VersionMismatch where neither version nor ``overwrite`` fits."""
         if title is not None:
             _check_title(title)
         given = {"title": title, "description": description}
         members = {key: text for key, text in given.items() if text is not None}
 
-        def changed(stored: Stored) -> Wanted:
+        def changed(stored: Stored) -> DesiredObject:
             if not overwrite and version != stored.generation:
                 raise VersionMismatch
-            return common.over(stored, FOLDER.version, orjson.loads(stored.spec) | members, folder=stored.folder or "")
+            return common.replacement(stored, FOLDER.version, orjson.loads(stored.spec) | members, folder=stored.folder or "")
 
-        return await self._update(by, uid, changed)
+        return await self._update(context, uid, changed)
 
-    async def move(self, by: By, uid: str, parent: str) -> Stored:
+    async def move(self, context: WriteContext, uid: str, parent: str) -> Stored:
         """Raises NotFound for either folder, and BadRequest for a place below itself or too deep."""
 
-        def moved(stored: Stored) -> Wanted:
-            return common.over(stored, FOLDER.version, orjson.loads(stored.spec), folder=_place(parent))
+        def moved(stored: Stored) -> DesiredObject:
+            return common.replacement(stored, FOLDER.version, orjson.loads(stored.spec), folder=_place(parent))
 
-        return await self._update(by, uid, moved)
+        return await self._update(context, uid, moved)
 
-    async def delete(self, by: By, uid: str) -> Stored:
+    async def delete(self, context: WriteContext, uid: str) -> Stored:
         """Removes a folder with everything inside; answers it. Raises NotFound, and Forbidden where a repository manages any of it."""
         try:
-            return (await self._writer.delete(FOLDER, by.identity.namespace, uid, by, cascade=True)).stored
+            return (await self._writer.delete(FOLDER, context.identity.namespace, uid, context, cascade=True)).stored
         except NotFound as error:
             raise not_found() from error
 
-    async def _update(self, by: By, uid: str, change: Callable[[Stored], Wanted]) -> Stored:
+    async def _update(self, context: WriteContext, uid: str, change: Callable[[Stored], DesiredObject]) -> Stored:
         try:
-            return (await self._writer.update(FOLDER, by.identity.namespace, uid, change, by)).stored
+            return (await self._writer.update(FOLDER, context.identity.namespace, uid, change, context)).stored
         except NotFound as error:
             raise not_found() from error
 

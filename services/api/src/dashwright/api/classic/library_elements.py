@@ -8,7 +8,7 @@ from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic import common
 from dashwright.api.domain.access.object_scope import EVERYTHING
 from dashwright.api.domain.access.view import View, demand
-from dashwright.api.resources.writing.desired_object import By, Expect, Wanted
+from dashwright.api.resources.writing.desired_object import DesiredObject, Preconditions, WriteContext
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.stores import library_elements
 from dashwright.common.database.pool import Connection, Database
@@ -25,7 +25,7 @@ _TAKEN: Final = "library element with that name or UID already exists"
 
 
 @dataclass(frozen=True, slots=True)
-class Element:
+class ElementRequest:
     """A library panel to make, or what is to be changed of one: then None leaves a thing as it is.
 
     The folder is named by uid, or else by number; ``size`` is how many bytes it came in.
@@ -45,7 +45,7 @@ class LibraryElements:
         self._guard = guard
         self._writer = writer
 
-    async def create(self, by: By, uid: str, wanted: Element) -> str:
+    async def create(self, context: WriteContext, uid: str, wanted: ElementRequest) -> str:
         """Answers the uid, which is made up where it is empty.
 
         Raises BadRequest for what is no panel with a name, and where name or uid are taken; NotFound for an unknown folder, and Forbidden.
@@ -53,67 +53,71 @@ class LibraryElements:
         _check(wanted)
         if not wanted.name or wanted.model is None:
             raise BadRequest("a library element needs a name and a model")
-        view = await self._guard.view(by.identity, by.identity.namespace)
+        view = await self._guard.view(context.identity, context.identity.namespace)
         async with self._database.connection() as connection:
-            folder = await common.folder_named(connection, by.identity.org_id, wanted.folder_uid, wanted.folder_number) or ""
-            _demand(view, by, "create", "", folder)
-            await _check_name(connection, by, wanted.name, folder, uid)
-        made = common.made(LIBRARY_PANEL, uid or common.new_uid(), common.VERSION, dict(wanted.model), folder=folder, title=wanted.name)
+            folder = await common.find_folder(connection, context.identity.org_id, wanted.folder_uid, wanted.folder_number) or ""
+            _demand(view, context, "create", "", folder)
+            await _check_name(connection, context, wanted.name, folder, uid)
+        made = common.new_object(
+            LIBRARY_PANEL, uid or common.new_uid(), common.VERSION, dict(wanted.model), folder=folder, title=wanted.name
+        )
         try:
-            return (await self._writer.create(made, by, size=wanted.size)).name
+            return (await self._writer.create(made, context, size=wanted.size)).name
         except AlreadyExists as error:
             raise BadRequest(_TAKEN) from error
 
-    async def change(self, by: By, uid: str, wanted: Element, version: int) -> None:
+    async def change(self, context: WriteContext, uid: str, wanted: ElementRequest, version: int) -> None:
         """Raises what ``create`` does, NotFound for an unknown element, and PreconditionFailed where it has another version by now."""
         _check(wanted)
-        namespace = by.identity.namespace
-        view = await self._guard.view(by.identity, namespace)
+        namespace = context.identity.namespace
+        view = await self._guard.view(context.identity, namespace)
         async with self._database.connection() as connection:
             found = await resources.get_many(connection, LIBRARY_PANEL, namespace, [uid])
             if not found:
                 raise not_found()
             for verb in ("update", "get"):
-                _demand(view, by, verb, uid, found[0].folder)
-            folder = await common.folder_named(connection, by.identity.org_id, wanted.folder_uid, wanted.folder_number)
+                _demand(view, context, verb, uid, found[0].folder)
+            folder = await common.find_folder(connection, context.identity.org_id, wanted.folder_uid, wanted.folder_number)
             before = (found[0].title, found[0].folder or "")
             after = (wanted.name or before[0], before[1] if folder is None else folder)
             if after[1] != before[1]:
-                _demand(view, by, "update", "", after[1])
+                _demand(view, context, "update", "", after[1])
             if after != before:
-                await _check_name(connection, by, *after, uid)
+                await _check_name(connection, context, *after, uid)
 
-        def changed(stored: Stored) -> Wanted:
+        def changed(stored: Stored) -> DesiredObject:
             spec = read_json(stored.spec) if wanted.model is None else dict(wanted.model)
             place = stored.folder or "" if folder is None else folder
-            return common.over(stored, common.VERSION, spec, folder=place, title=wanted.name or stored.title)
+            return common.replacement(stored, common.VERSION, spec, folder=place, title=wanted.name or stored.title)
 
-        await self._writer.update(LIBRARY_PANEL, namespace, uid, changed, by, expect=Expect(generation=version), size=wanted.size)
+        await self._writer.update(
+            LIBRARY_PANEL, namespace, uid, changed, context, preconditions=Preconditions(generation=version), size=wanted.size
+        )
 
-    async def delete(self, by: By, uid: str) -> Stored:
+    async def delete(self, context: WriteContext, uid: str) -> Stored:
         """Answers what was removed. Raises NotFound, and Forbidden for one that dashboards show."""
         async with self._database.connection() as connection:
-            if await resources.version(connection, LIBRARY_PANEL, by.identity.namespace, uid) is None:
+            if await resources.version(connection, LIBRARY_PANEL, context.identity.namespace, uid) is None:
                 raise not_found()
-        return (await self._writer.delete(LIBRARY_PANEL, by.identity.namespace, uid, by)).stored
+        return (await self._writer.delete(LIBRARY_PANEL, context.identity.namespace, uid, context)).stored
 
 
 def not_found() -> NotFound:
     return NotFound("library element could not be found")
 
 
-def _demand(view: View, by: By, verb: str, name: str, folder: str | None) -> None:
+def _demand(view: View, context: WriteContext, verb: str, name: str, folder: str | None) -> None:
     """Before anything is told of other elements: whether a name is taken is for who may write there."""
-    demand(view, LIBRARY_PANEL.actions[verb], LIBRARY_PANEL, name, folder or None, login=by.identity.login)
+    demand(view, LIBRARY_PANEL.actions[verb], LIBRARY_PANEL, name, folder or None, login=context.identity.login)
 
 
-def _check(wanted: Element) -> None:
+def _check(wanted: ElementRequest) -> None:
     if wanted.kind != PANEL:
         raise BadRequest(f"kind {wanted.kind} is not served: library elements are panels, kind {PANEL}")
 
 
-async def _check_name(connection: Connection, by: By, name: str, folder: str, uid: str) -> None:
+async def _check_name(connection: Connection, context: WriteContext, name: str, folder: str, uid: str) -> None:
     """Raises BadRequest where another element in the folder has the name. Two that come at once may both have it."""
-    looked_for = library_elements.ElementQuery(by.identity.org_id, EVERYTHING, name=name, folders=[folder], but=[uid])
+    looked_for = library_elements.ElementQuery(context.identity.org_id, EVERYTHING, name=name, folders=[folder], but=[uid])
     if (await library_elements.search(connection, looked_for, limit=1, offset=0)).total:
         raise BadRequest(_TAKEN)

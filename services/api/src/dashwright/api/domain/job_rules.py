@@ -25,7 +25,7 @@ _SYNONYMS: Final = (("sync", "pull"), ("export", "push"))
 
 def read(value: Mapping[str, Any], prefix: str) -> tuple[list[Cause], JobSpec | None]:
     """Return a spec, or the causes of its refusal; the path of each begins with ``prefix``."""
-    if faults := list(_said_twice(value, prefix)):
+    if faults := list(_given_twice(value, prefix)):
         return faults, None
     if value.get("action") in (None, ""):
         blocks = [word for word in _BLOCKS if value.get(word) is not None]
@@ -43,7 +43,7 @@ def read(value: Mapping[str, Any], prefix: str) -> tuple[list[Cause], JobSpec | 
     return faults, None if faults else spec
 
 
-def _said_twice(value: Mapping[str, Any], prefix: str) -> Iterator[Cause]:
+def _given_twice(value: Mapping[str, Any], prefix: str) -> Iterator[Cause]:
     """Yield what is given in both of its words: one of them would be lost."""
     for word, later in _SYNONYMS:
         if value.get(word) is not None and value.get(later) is not None:

@@ -44,14 +44,14 @@ class Requirement(NamedTuple):
     values: tuple[str, ...] = ()
 
 
-class Special(Enum):
+class SpecialList(Enum):
     """What is wanted in place of the objects: the generations of one of them, or what was deleted."""
 
     HISTORY = "history"
     TRASH = "trash"
 
 
-_Asked = TypeVar("_Asked", int, Special)
+_Value = TypeVar("_Value", int, SpecialList)
 
 
 class Selection(NamedTuple):
@@ -67,7 +67,7 @@ class Selection(NamedTuple):
     namespace: str | None = None
     other_namespaces: tuple[str, ...] = ()
     number: int | None = None
-    special: Special | None = None
+    special: SpecialList | None = None
     is_empty: bool = False
 
     @property
@@ -83,7 +83,7 @@ def parse_selection(label_selector: str, field_selector: str, namespace: str) ->
 
     Raises BadRequest that names the selector, the place of the fault counted from 1, and what may stand there.
     """
-    labels, number, special = _told_apart(_requirements(label_selector))
+    labels, number, special = _split_special(_requirements(label_selector))
     names, other_names = _field(field_selector, "metadata.name")
     namespaces, other_namespaces = _field(field_selector, "metadata.namespace")
     name, only = (found[0] if found else None for found in (names, namespaces))
@@ -210,7 +210,7 @@ def _fault(selector: str, found: _Token, expected: str) -> BadRequest:
     return BadRequest(f"unable to parse the {selector}: found {what} at character {found.position}, expected {expected}")
 
 
-def _told_apart(requirements: tuple[Requirement, ...]) -> tuple[tuple[Requirement, ...], int | None, Special | None]:
+def _split_special(requirements: tuple[Requirement, ...]) -> tuple[tuple[Requirement, ...], int | None, SpecialList | None]:
     """The labels that objects have, and what is wanted by those that only ask for something."""
     labels, number, special = [], None, None
     for requirement in requirements:
@@ -219,7 +219,7 @@ def _told_apart(requirements: tuple[Requirement, ...]) -> tuple[tuple[Requiremen
         elif requirement.key in (HISTORY_LABEL, TRASH_LABEL):
             if requirement[1:] != (Operator.IN, ("true",)):
                 raise BadRequest(f"the labelSelector may ask {requirement.key}=true only")
-            special = _only(requirement, special, Special.HISTORY if requirement.key == HISTORY_LABEL else Special.TRASH)
+            special = _only(requirement, special, SpecialList.HISTORY if requirement.key == HISTORY_LABEL else SpecialList.TRASH)
         else:
             labels.append(requirement)
     return tuple(labels), number, special
@@ -233,7 +233,7 @@ def _number_of(requirement: Requirement) -> int:
     raise BadRequest(f"the labelSelector may ask for {NUMBER_LABEL}=N with a whole number only")
 
 
-def _only(requirement: Requirement, before: _Asked | None, found: _Asked) -> _Asked:
+def _only(requirement: Requirement, before: _Value | None, found: _Value) -> _Value:
     if before not in (None, found):
         raise BadRequest(f"the labelSelector asks for more than one thing by {requirement.key}; ask for them one by one")
     return found

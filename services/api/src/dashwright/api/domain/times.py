@@ -9,11 +9,11 @@ LAST: Final = 253_402_300_799
 _FIRST: Final = -62_135_596_800
 
 
-def shown(moment: datetime) -> str:
+def format_time(moment: datetime) -> str:
     """``2026-01-31T12:00:00Z``."""
     return moment.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat() + "Z"
 
 
-def shown_seconds(seconds: int) -> str:
+def format_seconds(seconds: int) -> str:
     """Unix seconds as a time. What lies beyond the years 1 to 9999 is shown as their first or last second."""
-    return shown(datetime.fromtimestamp(min(max(seconds, _FIRST), LAST), UTC))
+    return format_time(datetime.fromtimestamp(min(max(seconds, _FIRST), LAST), UTC))

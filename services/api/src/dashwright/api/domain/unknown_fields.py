@@ -44,10 +44,10 @@ class UnknownField(NamedTuple):
 
 def of_object(tree: Mapping[str, Any], kind: Kind) -> Iterator[UnknownField]:
     """Yield the fields that are neither of the envelope, nor of metadata, nor of the kind's models."""
-    yield from _strange(tree, _ENVELOPE if kind.secure is None else _ENVELOPE | {"secure"}, "")
+    yield from _unknown_keys(tree, _ENVELOPE if kind.secure is None else _ENVELOPE | {"secure"}, "")
     metadata = tree.get("metadata")
     if isinstance(metadata, dict):
-        yield from _strange(metadata, _OF_JOBS if kind.shelf is Shelf.JOBS else _METADATA, "metadata")
+        yield from _unknown_keys(metadata, _OF_JOBS if kind.shelf is Shelf.JOBS else _METADATA, "metadata")
     for part, model in (("spec", kind.spec or kind.shown_spec), ("secure", kind.secure), ("status", kind.status)):
         if model is not None:
             yield from of_value(model, tree.get(part), part)
@@ -86,7 +86,7 @@ def _of_model(model: type[BaseModel], value: Mapping[str, Any], path: str) -> It
             yield UnknownField(_join(path, key), listed)
 
 
-def _strange(tree: Mapping[str, Any], known: frozenset[str], path: str) -> Iterator[UnknownField]:
+def _unknown_keys(tree: Mapping[str, Any], known: frozenset[str], path: str) -> Iterator[UnknownField]:
     listed = sorted(known)
     yield from (UnknownField(_join(path, key), listed) for key in sorted(tree.keys() - known))
 

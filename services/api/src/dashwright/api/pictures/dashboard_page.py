@@ -12,7 +12,7 @@ from dashwright.api.http import html
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation, Permission, Route
-from dashwright.api.pictures.render import asking_of, drawing_of
+from dashwright.api.pictures.render import drawing_of, query_context
 from dashwright.api.workers.picture_client import Picture, PictureClient
 from dashwright.common import media
 from dashwright.common.errors import DashwrightError, Forbidden
@@ -39,7 +39,7 @@ def routes(dashboards: Dashboards, drawings: PictureClient) -> list[Route]:
             stored = await dashboards.get(call.identity, uid)
         except Forbidden as error:  # a page for people tells nobody of what they may not see
             raise not_found() from error
-        drawn = await drawn_for(call.identity, stored.spec, drawing, drawings)
+        drawn = await draw_or_reason(call.identity, stored.spec, drawing, drawings)
         return page(stored.title or uid, f"{uid}, version {stored.generation}", drawn)
 
     def operation(operation_id: str) -> Operation:
@@ -60,10 +60,10 @@ def routes(dashboards: Dashboards, drawings: PictureClient) -> list[Route]:
     ]
 
 
-async def drawn_for(caller: Identity, spec: str, drawing: Drawing, drawings: PictureClient) -> Picture | str:
+async def draw_or_reason(caller: Identity, spec: str, drawing: Drawing, drawings: PictureClient) -> Picture | str:
     """The picture of the dashboard whose JSON is ``spec``, or why there is none."""
     try:
-        return await drawings.draw(spec, drawing, asking_of(caller))
+        return await drawings.draw(spec, drawing, query_context(caller))
     except DashwrightError as error:
         _log.info("page_without_picture", reason=error.message)
         return error.message
@@ -76,26 +76,28 @@ def page(
 
     The page has no script and loads nothing: the picture is in it. Problems are above it, advice below.
     """
-    body = f'<p class="quiet">{escape(where)}</p>{_listed(problems)}{_shown(drawn, escape(title))}{_grouped(advice or {})}'
+    body = (
+        f'<p class="quiet">{escape(where)}</p>{_problem_list(problems)}{_picture_html(drawn, escape(title))}{_advice_groups(advice or {})}'
+    )
     return html.page(title, body)
 
 
-def _listed(problems: Sequence[str]) -> str:
-    return f"<h2>Problems</h2>{_items(problems)}" if problems else ""
+def _problem_list(problems: Sequence[str]) -> str:
+    return f"<h2>Problems</h2>{_html_list(problems)}" if problems else ""
 
 
-def _items(texts: Sequence[str]) -> str:
+def _html_list(texts: Sequence[str]) -> str:
     return f"<ul>{''.join(f'<li>{escape(each)}</li>' for each in texts)}</ul>"
 
 
-def _grouped(advice: Mapping[str, Sequence[str]]) -> str:
+def _advice_groups(advice: Mapping[str, Sequence[str]]) -> str:
     groups = "".join(
-        f"<details><summary>{escape(name)} ({len(texts)})</summary>{_items(texts)}</details>" for name, texts in advice.items()
+        f"<details><summary>{escape(name)} ({len(texts)})</summary>{_html_list(texts)}</details>" for name, texts in advice.items()
     )
     return f"<h2>Lint</h2>{groups}" if groups else ""
 
 
-def _shown(drawn: Picture | str, name: str) -> str:
+def _picture_html(drawn: Picture | str, name: str) -> str:
     if isinstance(drawn, str):
         return f"<p>{escape(drawn)}</p>"
     kind = media.SVG if drawn.media_type == media.SVG else media.PNG

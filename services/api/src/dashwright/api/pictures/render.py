@@ -36,7 +36,7 @@ def routes(dashboards: Dashboards, drawings: PictureClient) -> list[Route]:
     async def draw(call: Call) -> Response:
         drawing = drawing_of(call)
         stored = await dashboards.get(call.identity, call.parameters["uid"])
-        return shown(await drawings.draw(stored.spec, drawing, asking_of(call.identity)))
+        return picture_response(await drawings.draw(stored.spec, drawing, query_context(call.identity)))
 
     def operation(operation_id: str) -> Operation:
         return Operation(
@@ -58,14 +58,14 @@ def routes(dashboards: Dashboards, drawings: PictureClient) -> list[Route]:
     ]
 
 
-def asking_of(caller: Identity) -> QueryContext:
+def query_context(caller: Identity) -> QueryContext:
     """Whose data sources a picture may query, and which. Raises Forbidden where the caller may query none."""
     if not caller.holds(QUERY):
         raise denied(QUERY)
     return QueryContext(org_id=caller.org_id, uids=uids_of(caller), readable=readable_by(caller))
 
 
-def shown(picture: Picture) -> Response:
+def picture_response(picture: Picture) -> Response:
     return Response(200, picture.body, picture.media_type, {**PICTURE_HEADERS, "Cache-Control": "private, max-age=60"})
 
 

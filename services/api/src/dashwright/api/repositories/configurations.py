@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from dashwright.api.resources import objects, rules
 from dashwright.api.resources.writing import admission
-from dashwright.api.resources.writing.sealing import Sealing
+from dashwright.api.resources.writing.sealing import TokenSealer
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.registry import REPOSITORY
@@ -26,7 +26,7 @@ class Configurations:
     """Those of stored repositories and of new ones."""
 
     database: Database
-    sealing: Sealing
+    sealing: TokenSealer
     settings: AdmissionSettings
 
     async def get(self, namespace: str, name: str) -> Stored:
@@ -45,7 +45,7 @@ class Configurations:
         async with self.database.connection() as connection:
             stored = None if name == NEW else await resources.get(connection, REPOSITORY, namespace, name)
             called = name if stored is not None else _name_of(tree)
-            wanted = objects.read(tree, REPOSITORY, namespace, version, called).wanted
+            wanted = objects.read_update(tree, REPOSITORY, namespace, version, called).wanted
             sealed = self.sealing.seal(replace(wanted, name=name), namespace, stored)
             wanted = replace(sealed, name=_UNNAMED if called == NEW else called)
             write = admission.admit(wanted, namespace, self.settings, stored).write

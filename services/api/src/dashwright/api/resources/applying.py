@@ -6,12 +6,12 @@ from typing import Any, Final
 import orjson
 
 from dashwright.api.domain.fields import ownership
-from dashwright.api.domain.fields.managers import managers_of, written
-from dashwright.api.domain.fields.tracked import CONSUMED, tracked
+from dashwright.api.domain.fields.managers import managed_fields_json, managers_of
+from dashwright.api.domain.fields.tracked import CONSUMED, tracked_fields
 from dashwright.api.resources import objects, rules
-from dashwright.api.resources.objects import Config
+from dashwright.api.resources.objects import ApplyConfiguration
 from dashwright.api.resources.writing import owners
-from dashwright.api.resources.writing.desired_object import Wanted
+from dashwright.api.resources.writing.desired_object import DesiredObject
 from dashwright.common.document import read_json, same
 from dashwright.common.errors import Invalid
 from dashwright.common.kinds import rendering
@@ -24,21 +24,23 @@ KUBECTL: Final = "kubectl"
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def new(config: Config, kind: Kind, namespace: str, version: str, name: str, writer: ownership.Writer) -> Wanted:
+def new_object(
+    config: ApplyConfiguration, kind: Kind, namespace: str, version: str, name: str, writer: ownership.FieldManager
+) -> DesiredObject:
     """The object that an apply makes where there is none."""
-    done = ownership.apply(None, tracked(config.tree), (), writer, owners.set_lists(kind))
-    metadata = {**(config.tree.get("metadata") or {}), "name": name, "managedFields": written(done.managers)}
+    done = ownership.apply(None, tracked_fields(config.tree), (), writer, owners.set_lists(kind))
+    metadata = {**(config.tree.get("metadata") or {}), "name": name, "managedFields": managed_fields_json(done.managers)}
     return replace(objects.read_new({**config.tree, "metadata": metadata}, kind, namespace, version), warnings=config.warnings)
 
 
-def changed(config: Config, version: str, writer: ownership.Writer, force: bool, stored: Stored) -> Wanted:
+def updated_object(config: ApplyConfiguration, version: str, writer: ownership.FieldManager, force: bool, stored: Stored) -> DesiredObject:
     """What an apply makes of a stored object. Raises Conflict where others own what would change; what a repository manages keeps no owners
     of its fields.
     """
     kind = stored.kind
     metadata: dict[str, Any] = orjson.loads(stored.metadata)
     shown = rendering.shown(kind, stored.body, version).spec
-    sent = tracked(config.tree)
+    sent = tracked_fields(config.tree)
     body = read_json(shown)
     if stored.layout and shown != stored.spec:
         # The version shows a stub: the body is what changes, and the stub, sent back, says nothing of it.
@@ -58,11 +60,11 @@ def changed(config: Config, version: str, writer: ownership.Writer, force: bool,
     said = (config.tree.get("metadata") or {}).get("annotations") or {}
     annotations = owned.get("annotations", {}) | {key: text for key, text in said.items() if key in CONSUMED}
     tree = {
-        "metadata": {**owned, "annotations": annotations, "managedFields": written(done.managers)},
+        "metadata": {**owned, "annotations": annotations, "managedFields": managed_fields_json(done.managers)},
         "spec": done.tree.get("spec", {}),
         "secure": config.tree.get("secure"),
     }
-    wanted = objects.read(tree, kind, stored.namespace, version, stored.name).wanted
+    wanted = objects.read_update(tree, kind, stored.namespace, version, stored.name).wanted
     return replace(wanted, warnings=config.warnings)
 
 
@@ -73,4 +75,4 @@ def _last_applied(metadata: dict[str, Any]) -> dict[str, Any] | None:
         tree = read_json(text) if text else None
     except Invalid:
         return None
-    return tracked(tree) if isinstance(tree, dict) else None
+    return tracked_fields(tree) if isinstance(tree, dict) else None

@@ -108,18 +108,18 @@ def operation(
         request=request,
         answers=answers,
         query=query,
-        parameters=typed(query),
+        parameters=parameter_types(query),
         errors=errors,
     )
 
 
-def typed(query: Mapping[str, str]) -> Mapping[str, Any]:
+def parameter_types(query: Mapping[str, str]) -> Mapping[str, Any]:
     """Return the types of those parameters of the resource API that are not plain text."""
     return {name: _TYPES[name] for name in query if name in _TYPES}
 
 
 @cache
-def shown(kind: Kind) -> type[BaseModel]:
+def object_model(kind: Kind) -> type[BaseModel]:
     """Return the model of an object, which clients send and get alike."""
     spec: Any = kind.shown_spec or kind.spec
     status: Any = kind.shown_status or kind.status
@@ -140,30 +140,30 @@ _OPEN_SPEC: Final[Any] = Field(description="Any JSON object", json_schema_extra=
 
 
 @cache
-def in_formats(kind: Kind) -> Content:
+def object_content(kind: Kind) -> Content:
     """Return an object by the media types it comes in; on request it is a table, or its metadata alone."""
-    return Content(shown(kind), (JSON, YAML))
+    return Content(object_model(kind), (JSON, YAML))
 
 
 @cache
-def listed(kind: Kind) -> type[BaseModel]:
+def list_model(kind: Kind) -> type[BaseModel]:
     """Return the model of a list of objects."""
-    items: Any = list[shown(kind)]  # type: ignore[misc]
+    items: Any = list[object_model(kind)]  # type: ignore[misc]
     members: Any = (items, Field(description=f"The {kind.plural}"))
     return create_model(f"{kind.kind}List", __base__=ListEnvelope, __doc__=f"A list of {kind.plural}", items=members)
 
 
-def listed_in_formats(kind: Kind) -> Content:
+def list_content(kind: Kind) -> Content:
     """Return a list by the media types it comes in, as one object does."""
-    return Content(listed(kind), (JSON, YAML))
+    return Content(list_model(kind), (JSON, YAML))
 
 
-def patched(kind: Kind, *types: str) -> tuple[Content, ...]:
+def patch_contents(kind: Kind, *types: str) -> tuple[Content, ...]:
     """Return the bodies of a patch of an object, by their media types."""
     schemas: dict[str, Any] = {
         patches.JSON_PATCH: list[JsonPatchOperation],
         patches.MERGE_PATCH: MergePatch,
         patches.STRATEGIC_PATCH: MergePatch,
-        patches.APPLY_PATCH: shown(kind),
+        patches.APPLY_PATCH: object_model(kind),
     }
     return tuple(Content(schemas[name], (name,)) for name in types)

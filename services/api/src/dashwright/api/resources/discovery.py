@@ -65,7 +65,7 @@ def _resources(kind: Kind) -> list[Document]:
         "namespaced": True,
         "kind": kind.kind,
         "verbs": sorted(kind.verbs),
-        **_listed(shortNames=kind.short_names, categories=kind.categories),
+        **_non_empty(shortNames=kind.short_names, categories=kind.categories),
     }
     parts = [
         {"name": f"{kind.plural}/{sub.name}", "singularName": "", "namespaced": True, "kind": sub.kind, "verbs": sorted(sub.verbs)}
@@ -96,7 +96,7 @@ def _aggregated_resource(kind: Kind, version: str) -> Document:
         "scope": "Namespaced",
         "singularResource": kind.singular,
         "verbs": sorted(kind.verbs),
-        **_listed(shortNames=kind.short_names, categories=kind.categories, subresources=parts),
+        **_non_empty(shortNames=kind.short_names, categories=kind.categories, subresources=parts),
     }
 
 
@@ -104,6 +104,6 @@ def _response_kind(kind: Kind, version: str, name: str) -> Mapping[str, str]:
     return {"group": kind.group, "version": version, "kind": name}
 
 
-def _listed(**members: Sequence[Any]) -> Document:
+def _non_empty(**members: Sequence[Any]) -> Document:
     """Those lists that hold anything."""
     return {name: list(items) for name, items in members.items() if items}

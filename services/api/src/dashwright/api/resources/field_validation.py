@@ -14,24 +14,24 @@ _LONGEST: Final = 4096
 """Characters of all warnings of one answer."""
 
 
-class Validation(Enum):
+class FieldValidation(Enum):
     """What becomes of unknown fields: they are dropped, told, or refused."""
 
     IGNORE = "Ignore"
     WARN = "Warn"
     STRICT = "Strict"
 
-    def judge(self, fields: Iterable[UnknownField]) -> tuple[str, ...]:
+    def warnings_for(self, fields: Iterable[UnknownField]) -> tuple[str, ...]:
         """The warnings for unknown fields. Raises BadRequest where they are refused."""
-        if self is Validation.IGNORE:
+        if self is FieldValidation.IGNORE:
             return ()
         found = tuple(f'unknown field "{field.path}"' for field, _ in zip(fields, range(_MOST), strict=False))
-        if found and self is Validation.STRICT:
+        if found and self is FieldValidation.STRICT:
             raise BadRequest(f"strict decoding error: {', '.join(found)}")
         return found
 
 
-def headers_of(warnings: Sequence[str]) -> Mapping[str, str]:
+def warning_headers(warnings: Sequence[str]) -> Mapping[str, str]:
     """Warnings as Kubernetes' clients print them; those that do not fit are left out."""
     texts: list[str] = []
     for warning in warnings:

@@ -13,14 +13,14 @@ from typing import Any
 import orjson
 
 from dashwright.api.domain.access.view import deleter_of
-from dashwright.api.domain.selectors import Selection, Special, matches
+from dashwright.api.domain.selectors import Selection, SpecialList, matches
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.resources import formats, pages
 from dashwright.api.resources.formats import Form, Format
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
-from dashwright.api.resources.writing.writer import aside
+from dashwright.api.resources.threads import run_sized
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.stores import changes, histories, resources
 from dashwright.common.stores.changes import Book
@@ -28,16 +28,16 @@ from dashwright.common.stores.histories import TrashPosition, Version
 from dashwright.common.stores.resources import Stored
 
 
-async def answer(target: Target, services: Services, call: Call, selection: Selection) -> Response:
+async def history_response(target: Target, services: Services, call: Call, selection: Selection) -> Response:
     """The list that a selection asks for in place of the objects. Raises BadRequest for a kind that keeps nothing of what was."""
     kind = target.kind
     if not kind.history:
         raise BadRequest(f"{kind.plural} have neither a history nor a trash; ask for them without this label")
-    read = _history if selection.special is Special.HISTORY else _trash
+    read = _generations if selection.special is SpecialList.HISTORY else _trash
     return await read(target, services, call, selection)
 
 
-async def _history(target: Target, services: Services, call: Call, selection: Selection) -> Response:
+async def _generations(target: Target, services: Services, call: Call, selection: Selection) -> Response:
     """The generations of the named object, whole and the newest first; none where there is no such object.
 
     Raises BadRequest without a name, and Forbidden where the caller may not read the object.
@@ -57,10 +57,10 @@ async def _history(target: Target, services: Services, call: Call, selection: Se
         for version in found[:limit]:
             assert current is not None, "only an object has versions"
             then = version.of(current)
-            if _is_selected(then, selection) and (whole := await _whole(services, then, is_needed=form.form is not Form.METADATA)):
+            if _is_selected(then, selection) and (whole := await _with_body(services, then, is_needed=form.form is not Form.METADATA)):
                 yield whole
 
-    return _listed(target, form, {"resourceVersion": str(position), **next_page(found, limit)}, items())
+    return _list_response(target, form, {"resourceVersion": str(position), **continue_members(found, limit)}, items())
 
 
 async def _trash(target: Target, services: Services, call: Call, selection: Selection) -> Response:
@@ -78,15 +78,15 @@ async def _trash(target: Target, services: Services, call: Call, selection: Sele
         )
     metadata = {"resourceVersion": str(position)}
     if len(found) > limit:
-        metadata["continue"] = pages.packed({"name": found[limit - 1].name, "uid": str(found[limit - 1].uid)})
+        metadata["continue"] = pages.encode_token({"name": found[limit - 1].name, "uid": str(found[limit - 1].uid)})
 
     async def items() -> AsyncIterator[Stored]:
         for item in found[:limit]:
             is_seen = _is_selected(item, selection) and all(view.may(action, kind, item.name, item.folder) for action in actions)
-            if is_seen and (whole := await _whole(services, item, is_needed=form.needs_body(kind))):
+            if is_seen and (whole := await _with_body(services, item, is_needed=form.needs_body(kind))):
                 yield whole
 
-    return _listed(target, form, metadata, items())
+    return _list_response(target, form, metadata, items())
 
 
 def limit_of(call: Call) -> int:
@@ -98,15 +98,15 @@ def before_of(call: Call) -> int | None:
     """The generation that the page before ended with. Raises BadRequest for a token that is none."""
     if not (token := call.query.get("continue", "")):
         return None
-    before = pages.unpacked(token).get("before")
+    before = pages.decode_token(token).get("before")
     if not isinstance(before, int) or not 0 <= before < 2**63:
-        raise pages.broken()
+        raise pages.invalid_token()
     return before
 
 
-def next_page(found: Sequence[Version], limit: int) -> Mapping[str, str]:
+def continue_members(found: Sequence[Version], limit: int) -> Mapping[str, str]:
     """How the list goes on, where one more than ``limit`` was found."""
-    return {"continue": pages.packed({"before": found[limit - 1].generation})} if len(found) > limit else {}
+    return {"continue": pages.encode_token({"before": found[limit - 1].generation})} if len(found) > limit else {}
 
 
 async def version_of(services: Services, current: Stored, generation: int) -> Stored:
@@ -119,15 +119,15 @@ async def version_of(services: Services, current: Stored, generation: int) -> St
             f'{kind.key} "{current.name}" has no version {generation}, or keeps it no longer',
             details={"name": current.name, "group": kind.group, "kind": kind.plural},
         )
-    return await aside(len(found.spec), partial(found.of, current))
+    return await run_sized(len(found.spec), partial(found.of, current))
 
 
 def _is_selected(item: Stored, selection: Selection) -> bool:
     return matches(selection, orjson.loads(item.metadata).get("labels") or {}, item.name)
 
 
-def _listed(target: Target, form: Format, metadata: Mapping[str, Any], items: AsyncIterator[Stored]) -> Response:
-    listing = formats.Listing(form, target.kind, target.version)
+def _list_response(target: Target, form: Format, metadata: Mapping[str, Any], items: AsyncIterator[Stored]) -> Response:
+    listing = formats.ListEncoder(form, target.kind, target.version)
 
     async def written() -> AsyncIterator[bytes]:
         yield listing.head(metadata)
@@ -138,7 +138,7 @@ def _listed(target: Target, form: Format, metadata: Mapping[str, Any], items: As
     return Response(200, written(), form.content_type, form.headers)
 
 
-async def _whole(services: Services, item: Stored, *, is_needed: bool) -> Stored | None:
+async def _with_body(services: Services, item: Stored, *, is_needed: bool) -> Stored | None:
     """An item with its body, and the title in it, where they are needed; None where the body has been dropped meanwhile."""
     if not is_needed:
         return item
@@ -146,19 +146,19 @@ async def _whole(services: Services, item: Stored, *, is_needed: bool) -> Stored
         found = await histories.version(connection, item.uid, item.generation)
     if found is None:
         return None
-    then = await aside(len(found.spec), partial(found.of, item))
+    then = await run_sized(len(found.spec), partial(found.of, item))
     return replace(item, spec=then.spec, title=then.title)
 
 
 def _trash_position(call: Call) -> TrashPosition:
     if not (token := call.query.get("continue", "")):
         return histories.START
-    told = pages.unpacked(token)
+    told = pages.decode_token(token)
     name = told.get("name")
     try:
         uid = uuid.UUID(told.get("uid"))
     except (ValueError, TypeError, AttributeError) as error:
-        raise pages.broken() from error
+        raise pages.invalid_token() from error
     if not isinstance(name, str) or not name.isprintable():
-        raise pages.broken()
+        raise pages.invalid_token()
     return TrashPosition(name, uid)

@@ -10,8 +10,8 @@ from dashwright.api.domain import submissions
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.selectors import Selection, matches
 from dashwright.api.jobs import Jobs
-from dashwright.api.resources.field_validation import Validation
-from dashwright.api.resources.options import DeleteOptions
+from dashwright.api.resources.field_validation import FieldValidation
+from dashwright.api.resources.options import DeleteRequest
 from dashwright.common.document import check_texts
 from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.identity import Identity
@@ -20,7 +20,7 @@ from dashwright.common.kinds.registry import EVALUATION, JOB
 from dashwright.common.stores.jobs import StoredJob
 
 
-def read(tree: Any, kind: Kind, namespace: str, validation: Validation) -> tuple[submissions.Submission, tuple[str, ...]]:
+def read(tree: Any, kind: Kind, namespace: str, validation: FieldValidation) -> tuple[submissions.Submission, tuple[str, ...]]:
     """Return the job or evaluation that is to be created, and the warnings about its unknown fields.
 
     Raises BadRequest, also for unknown fields where they are refused, and Invalid.
@@ -32,7 +32,7 @@ def read(tree: Any, kind: Kind, namespace: str, validation: Validation) -> tuple
     if isinstance(tree, list) and kind is JOB:
         raise BadRequest("one Job is created here; send lists to the jobs of their repository, or through the queue")
     wanted = submissions.read_evaluation(tree, namespace) if kind is EVALUATION else submissions.read_job(tree, namespace)
-    return wanted, validation.judge(wanted.unknown)
+    return wanted, validation.warnings_for(wanted.unknown)
 
 
 async def create(
@@ -46,18 +46,18 @@ async def create(
     return job
 
 
-async def delete(commands: Jobs, kind: Kind, namespace: str, name: str, options: DeleteOptions, actor: Actor) -> UUID:
+async def delete(commands: Jobs, kind: Kind, namespace: str, name: str, options: DeleteRequest, actor: Actor) -> UUID:
     """Cancels a job that has not ended; drops one that has from history. Answers its uid."""
-    return await commands.cancel(actor, kind, namespace, name, options.expect.check_delete, dry_run=options.dry_run)
+    return await commands.cancel(actor, kind, namespace, name, options.preconditions.check_delete, dry_run=options.dry_run)
 
 
-async def delete_selected(commands: Jobs, kind: Kind, namespace: str, selection: Selection, options: DeleteOptions, actor: Actor) -> None:
+async def delete_selected(commands: Jobs, kind: Kind, namespace: str, selection: Selection, options: DeleteRequest, actor: Actor) -> None:
     """The same with all that are selected."""
 
     def is_chosen(job: StoredJob) -> bool:
         if not matches(selection, labels_of(job), job.name):
             return False
-        options.expect.check_delete(job)
+        options.preconditions.check_delete(job)
         return True
 
     await commands.cancel_many(actor, kind, namespace, is_chosen, dry_run=options.dry_run)

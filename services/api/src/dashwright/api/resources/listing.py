@@ -8,8 +8,8 @@ from itertools import accumulate
 from typing import Any, Final, Protocol
 
 from dashwright.api.http.response import Response
-from dashwright.api.resources.formats import Format, Listing
-from dashwright.api.resources.pages import LARGEST_PAGE, Asked, Position
+from dashwright.api.resources.formats import Format, ListEncoder
+from dashwright.api.resources.pages import LARGEST_PAGE, ListOptions, Position
 from dashwright.api.resources.target import Target
 from dashwright.api.stores import lists
 from dashwright.common.database.pool import Database
@@ -36,7 +36,7 @@ _NOTICED: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ListPage:
     """Objects of a list at one version. ``sizes`` are the bytes of their bodies; where ``spec`` is empty it is read when it is written.
 
     ``after`` is the name to go on with, None where nothing follows; ``left`` how many do, None where nobody counts them.
@@ -53,30 +53,30 @@ class Page:
         """Where to go on; None where nothing follows."""
         return None if self.after is None else Position(self.at, self.after, self.left, self.items[-1].namespace)
 
-    def cut(self) -> "Page":
+    def cut(self) -> "ListPage":
         """The page up to where its bodies become too many, one object at least."""
         count = max(1, sum(total <= LARGEST for total in accumulate(self.sizes)))
         if count >= len(self.items):
             return self
         left = None if self.left is None else self.left + len(self.items) - count
-        return Page(self.at, self.items[:count], self.sizes[:count], self.items[count - 1].name, left)
+        return ListPage(self.at, self.items[:count], self.sizes[:count], self.items[count - 1].name, left)
 
 
-class Source(Protocol):
+class ListSource(Protocol):
     """Where the objects of a list come from."""
 
-    async def page(self, position: Position | None, limit: int) -> Page:
+    async def page(self, position: Position | None, limit: int) -> ListPage:
         """The objects after a position, or the first of the list. A page that others follow is not empty."""
         ...
 
 
-async def answer(target: Target, form: Format, asked: Asked, source: Source, database: Database) -> Response:
+async def list_response(target: Target, form: Format, asked: ListOptions, source: ListSource, database: Database) -> Response:
     """The whole list, or the page that was asked for."""
     limit = min(asked.limit or _PAGE, LARGEST_PAGE)
     page = await source.page(asked.position, limit)
     if asked.limit is not None:
         page = page.cut()
-    writer = _Writer(target, form, database)
+    writer = _ListWriter(target, form, database)
     body = writer.pieces(page, None if asked.limit is not None else source)
     if sum(page.sizes) <= PIECE and (asked.limit is not None or page.end is None):
         return Response(200, b"".join([piece async for piece in body]), form.content_type, form.headers, may_compress=True)
@@ -84,13 +84,13 @@ async def answer(target: Target, form: Format, asked: Asked, source: Source, dat
     return Response(200, body, form.content_type, form.headers, may_compress=True, holds=holds)
 
 
-class _Writer:
+class _ListWriter:
     def __init__(self, target: Target, form: Format, database: Database) -> None:
-        self._listing = Listing(form, target.kind, target.version)
+        self._listing = ListEncoder(form, target.kind, target.version)
         self._is_yaml = form.is_yaml
         self._database = database
 
-    async def pieces(self, page: Page, source: Source | None) -> AsyncIterator[bytes]:
+    async def pieces(self, page: ListPage, source: ListSource | None) -> AsyncIterator[bytes]:
         """The list from its head on; with a ``source`` the pages that follow, too."""
         metadata: dict[str, Any] = {"resourceVersion": str(page.at)}
         if source is None and page.end is not None:
@@ -98,15 +98,15 @@ class _Writer:
             if page.left is not None:
                 metadata["remainingItemCount"] = page.left
         yield self._listing.head(metadata)
-        async for piece in self._written(page):
+        async for piece in self._page_pieces(page):
             yield piece
         while source is not None and page.end is not None:
             page = await source.page(page.end, _PAGE)
-            async for piece in self._written(page):
+            async for piece in self._page_pieces(page):
                 yield piece
         yield self._listing.tail()
 
-    async def _written(self, page: Page) -> AsyncIterator[bytes]:
+    async def _page_pieces(self, page: ListPage) -> AsyncIterator[bytes]:
         """Yield the objects of a page. A reader that takes its time keeps the bytes of one run in memory, and no objects."""
         for first, last in runs(page.sizes, READ):
             pieces = await self._pieces(page.items[first:last], page.sizes[first:last])

@@ -6,10 +6,10 @@ from typing import Any
 
 from dashwright.api.domain import new_metadata, unknown_fields
 from dashwright.api.domain.fields.managers import MOST_ENTRIES
-from dashwright.api.resources.field_validation import Validation
+from dashwright.api.resources.field_validation import FieldValidation
 from dashwright.api.resources.rules import manager_of
 from dashwright.api.resources.writing.admission import invalid, require_texts
-from dashwright.api.resources.writing.desired_object import MODIFIED, Expect, Wanted, conflict
+from dashwright.api.resources.writing.desired_object import MODIFIED, DesiredObject, Preconditions, conflict_error
 from dashwright.api.resources.writing.references import owner_references
 from dashwright.common.document import check_depth, read_json, read_shallow, write_json
 from dashwright.common.errors import BadRequest, Cause, Invalid
@@ -23,27 +23,27 @@ _FIXED = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namesp
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class ObjectUpdate:
     """An object as a client sent it, its envelope checked, and what it takes the stored one to be."""
 
-    wanted: Wanted
-    expect: Expect
+    wanted: DesiredObject
+    preconditions: Preconditions
 
 
 @dataclass(frozen=True, slots=True)
-class SentStatus:
+class StatusUpdate:
     """A status as a client sent it, and what it takes the object to be."""
 
     status: dict[str, Any]
-    expect: Expect
+    preconditions: Preconditions
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class ApplyConfiguration:
     """The part of an object that a client applies, its envelope checked. ``warnings`` are told to the client."""
 
     tree: dict[str, Any]
-    expect: Expect
+    preconditions: Preconditions
     warnings: tuple[str, ...]
 
 
@@ -58,7 +58,7 @@ def read_tree(body: bytes) -> Any:
     return tree
 
 
-def read_new(tree: Any, kind: Kind, namespace: str, version: str, validation: Validation = Validation.IGNORE) -> Wanted:
+def read_new(tree: Any, kind: Kind, namespace: str, version: str, validation: FieldValidation = FieldValidation.IGNORE) -> DesiredObject:
     """An object to create. Raises BadRequest for an envelope that does not belong here."""
     metadata = _envelope(tree, kind, namespace, version)
     if metadata.get("resourceVersion"):
@@ -66,20 +66,24 @@ def read_new(tree: Any, kind: Kind, namespace: str, version: str, validation: Va
     uid = metadata.get("uid") or ""
     if not isinstance(uid, str):
         raise BadRequest("metadata.uid must be text")
-    return replace(_wanted(tree, metadata, kind, _new_name(metadata, kind), version, validation), uid=uid)
+    return replace(_desired_object(tree, metadata, kind, _new_name(metadata, kind), version, validation), uid=uid)
 
 
-def read(tree: Any, kind: Kind, namespace: str, version: str, name: str, validation: Validation = Validation.IGNORE) -> Sent:
+def read_update(
+    tree: Any, kind: Kind, namespace: str, version: str, name: str, validation: FieldValidation = FieldValidation.IGNORE
+) -> ObjectUpdate:
     """An object that is to replace the one of this name. Raises BadRequest for an envelope that does not belong here."""
     metadata = _envelope(tree, kind, namespace, version)
-    expect = _expect(metadata, kind, name)
-    return Sent(_wanted(tree, metadata, kind, name, version, validation), expect)
+    preconditions = _preconditions(metadata, kind, name)
+    return ObjectUpdate(_desired_object(tree, metadata, kind, name, version, validation), preconditions)
 
 
-def read_config(tree: Any, kind: Kind, namespace: str, version: str, name: str, validation: Validation = Validation.IGNORE) -> Config:
+def read_apply_configuration(
+    tree: Any, kind: Kind, namespace: str, version: str, name: str, validation: FieldValidation = FieldValidation.IGNORE
+) -> ApplyConfiguration:
     """What is applied to the object of this name. Raises BadRequest for an envelope that does not belong here."""
     metadata = _envelope(tree, kind, namespace, version)
-    expect = replace(_expect(metadata, kind, name), generation=None)
+    preconditions = replace(_preconditions(metadata, kind, name), generation=None)
     if metadata.get("managedFields"):
         raise BadRequest("metadata.managedFields must be nil")
     if not isinstance(tree.get("spec", {}), dict):
@@ -87,48 +91,48 @@ def read_config(tree: Any, kind: Kind, namespace: str, version: str, name: str, 
     require_texts(metadata)
     for field in ("labels", "annotations"):
         new_metadata.texts(metadata, field)
-    return Config(tree, expect, validation.judge(unknown_fields.of_object(tree, kind)))
+    return ApplyConfiguration(tree, preconditions, validation.warnings_for(unknown_fields.of_object(tree, kind)))
 
 
-def _expect(metadata: dict[str, Any], kind: Kind, name: str) -> Expect:
+def _preconditions(metadata: dict[str, Any], kind: Kind, name: str) -> Preconditions:
     """What is taken of the stored object of this name."""
     if (given := metadata.get("name") or name) != name:
         raise BadRequest(f"the name of the object ({str(given)[:80]}) does not match the name on the URL ({name})")
     uid, resource_version, generation = metadata.get("uid") or "", metadata.get("resourceVersion") or "", metadata.get("generation") or None
     if not isinstance(uid, str) or not isinstance(resource_version, str) or not isinstance(generation, int | None):
         raise BadRequest("metadata.uid and metadata.resourceVersion must be text, and metadata.generation an integer")
-    return Expect(uid, resource_version, generation if kind.history else None)
+    return Preconditions(uid, resource_version, generation if kind.history else None)
 
 
-def patched(patch: Callable[[Any], Any], version: str, validation: Validation, stored: Stored) -> Wanted:
+def patched_object(patch: Callable[[Any], Any], version: str, validation: FieldValidation, stored: Stored) -> DesiredObject:
     """What a stored object is to be by a patch of the object as a version shows it.
 
     One that takes away who manages it lets go of it; a replacement that does not say is no such wish. Raises BadRequest where that is no
     object any more, Invalid where it is another one, and Conflict where the patch was made for another version of it.
     """
-    tree = _patched(patch, version, stored)
-    sent = read(tree, stored.kind, stored.namespace, version, stored.name, validation)
-    _check_version(sent.expect, stored)
-    return replace(sent.wanted, lets_go=manager_of(stored) is not None and MANAGED_BY not in sent.wanted.annotations)
+    tree = _patched_tree(patch, version, stored)
+    sent = read_update(tree, stored.kind, stored.namespace, version, stored.name, validation)
+    _check_version(sent.preconditions, stored)
+    return replace(sent.wanted, releases=manager_of(stored) is not None and MANAGED_BY not in sent.wanted.annotations)
 
 
 def patched_status(patch: Callable[[Any], Any], version: str, stored: Stored) -> dict[str, Any]:
     """What the status is to be by such a patch. Raises as ``patched`` does."""
-    tree = _patched(patch, version, stored)
-    sent = read_status(tree, stored.kind, stored.namespace, version, stored.name)
-    _check_version(sent.expect, stored)
+    tree = _patched_tree(patch, version, stored)
+    sent = read_status_update(tree, stored.kind, stored.namespace, version, stored.name)
+    _check_version(sent.preconditions, stored)
     return sent.status
 
 
-def read_status(tree: Any, kind: Kind, namespace: str, version: str, name: str) -> SentStatus:
+def read_status_update(tree: Any, kind: Kind, namespace: str, version: str, name: str) -> StatusUpdate:
     """The status of an object that is to replace that of the one of this name; everything else of it has no say."""
     metadata = _envelope(tree, kind, namespace, version)
-    expect = _expect(metadata, kind, name)
+    preconditions = _preconditions(metadata, kind, name)
     require_texts(status := _object(tree, "status"))
-    return SentStatus(status, Expect(expect.uid, expect.resource_version))
+    return StatusUpdate(status, Preconditions(preconditions.uid, preconditions.resource_version))
 
 
-def _patched(patch: Callable[[Any], Any], version: str, stored: Stored) -> dict[str, Any]:
+def _patched_tree(patch: Callable[[Any], Any], version: str, stored: Stored) -> dict[str, Any]:
     tree = read_json(stored.encode(version).decode())
     fixed = {path: _member(tree, path) for path in _FIXED}
     tree = patch(tree)
@@ -139,14 +143,16 @@ def _patched(patch: Callable[[Any], Any], version: str, stored: Stored) -> dict[
     if not isinstance(tree, dict) or not isinstance(tree.get("metadata"), dict):
         raise BadRequest(f"the patch makes something else of a {stored.kind.kind} than an object with metadata")
     if changed := [path for path, value in fixed.items() if _member(tree, path) != value]:
-        causes = [Cause(".".join(path), "FieldValueInvalid", f"Invalid value: {_told(tree, path)}: field is immutable") for path in changed]
+        causes = [
+            Cause(".".join(path), "FieldValueInvalid", f"Invalid value: {_value_text(tree, path)}: field is immutable") for path in changed
+        ]
         raise invalid(stored.kind, stored.name, causes)
     return tree
 
 
-def _check_version(expect: Expect, stored: Stored) -> None:
-    if expect.resource_version not in ("", str(stored.resource_version)):
-        raise conflict(stored.kind, stored.name, MODIFIED)
+def _check_version(preconditions: Preconditions, stored: Stored) -> None:
+    if preconditions.resource_version not in ("", str(stored.resource_version)):
+        raise conflict_error(stored.kind, stored.name, MODIFIED)
 
 
 def _member(tree: Any, path: tuple[str, ...]) -> Any:
@@ -155,11 +161,13 @@ def _member(tree: Any, path: tuple[str, ...]) -> Any:
     return tree
 
 
-def _told(tree: Any, path: tuple[str, ...]) -> str:
+def _value_text(tree: Any, path: tuple[str, ...]) -> str:
     return write_json(_member(tree, path)).decode()[:200]
 
 
-def _wanted(tree: dict[str, Any], metadata: dict[str, Any], kind: Kind, name: str, version: str, validation: Validation) -> Wanted:
+def _desired_object(
+    tree: dict[str, Any], metadata: dict[str, Any], kind: Kind, name: str, version: str, validation: FieldValidation
+) -> DesiredObject:
     require_texts(metadata if kind.spec is None else {key: value for key, value in tree.items() if key != "status"})
     spec = tree.get("spec")
     if not isinstance(spec, dict):
@@ -169,7 +177,7 @@ def _wanted(tree: dict[str, Any], metadata: dict[str, Any], kind: Kind, name: st
     finalizers = _list(metadata, "finalizers")
     if not all(isinstance(text, str) for text in finalizers):
         raise BadRequest("metadata.finalizers must be a list of text")
-    return Wanted(
+    return DesiredObject(
         kind,
         name,
         version,
@@ -179,7 +187,7 @@ def _wanted(tree: dict[str, Any], metadata: dict[str, Any], kind: Kind, name: st
         list(dict.fromkeys(finalizers)),
         owner_references(metadata, kind, name),
         _managed_fields(metadata),
-        warnings=validation.judge(unknown_fields.of_object(tree, kind)),
+        warnings=validation.warnings_for(unknown_fields.of_object(tree, kind)),
         secure={} if kind.secure is None else _object(tree, "secure"),
     )
 

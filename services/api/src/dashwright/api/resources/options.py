@@ -7,8 +7,8 @@ import orjson
 
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
-from dashwright.api.resources.field_validation import Validation
-from dashwright.api.resources.writing.desired_object import ANYTHING, By, Expect
+from dashwright.api.resources.field_validation import FieldValidation
+from dashwright.api.resources.writing.desired_object import NO_PRECONDITIONS, Preconditions, WriteContext
 from dashwright.common.errors import BadRequest, Cause, Invalid
 
 ALL: Final = "All"
@@ -18,23 +18,23 @@ _POLICIES: Final = frozenset({"", "Orphan", "Background", "Foreground"})
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteOptions:
+class DeleteRequest:
     """``cascade``: what lies in a folder goes with it. ``grace`` is in seconds, None where none is given."""
 
-    expect: Expect = ANYTHING
+    preconditions: Preconditions = NO_PRECONDITIONS
     dry_run: bool = False
     cascade: bool = False
     grace: int | None = None
 
 
-def writer_of(call: Call, *, dry_run: bool | None = None, subresource: str = "") -> By:
+def write_context(call: Call, *, dry_run: bool | None = None, subresource: str = "") -> WriteContext:
     """Who writes by a request, and how. Raises BadRequest for a dryRun other than ``All``."""
     manager = call.query.get("fieldManager", "")
     if len(manager) > LONGEST_MANAGER or not manager.isprintable():
         text = f"Invalid value: {manager[:40]!r}: at most {LONGEST_MANAGER} printable characters"
         raise Invalid(f"fieldManager: {text}", causes=[Cause("fieldManager", "FieldValueInvalid", text)])
     agent = call.headers.get("User-Agent", "").partition("/")[0]
-    return By(
+    return WriteContext(
         call.identity,
         call.actor,
         manager or "".join(character for character in agent if character.isprintable())[:LONGEST_MANAGER] or "unknown",
@@ -48,17 +48,17 @@ def is_dry_run(call: Call) -> bool:
     return _is_all(call.query.getall("dryRun", []))
 
 
-def refuse_force(call: Call) -> None:
+def check_no_force(call: Call) -> None:
     """Raises Invalid for ``force``, which only an apply may use."""
     if call.query.get("force"):
-        raise _not_of_a_patch("force", "FieldValueForbidden", "Forbidden: may not be specified for non-apply patch")
+        raise _patch_options_error("force", "FieldValueForbidden", "Forbidden: may not be specified for non-apply patch")
 
 
-def applier_of(call: Call) -> By:
+def apply_context(call: Call) -> WriteContext:
     """Who applies by a request. Raises Invalid where they have no name for the fields they own."""
     if not call.query.get("fieldManager"):
-        raise _not_of_a_patch("fieldManager", "FieldValueRequired", "Required value: is required for apply patch")
-    return replace(writer_of(call), operation="Apply")
+        raise _patch_options_error("fieldManager", "FieldValueRequired", "Required value: is required for apply patch")
+    return replace(write_context(call), operation="Apply")
 
 
 def is_forced(call: Call) -> bool:
@@ -69,7 +69,7 @@ def is_forced(call: Call) -> bool:
     return _BOOLEANS[text.lower()]
 
 
-def _not_of_a_patch(field: str, reason: str, text: str) -> Invalid:
+def _patch_options_error(field: str, reason: str, text: str) -> Invalid:
     return Invalid(
         f'PatchOptions.meta.k8s.io "" is invalid: {field}: {text}',
         causes=[Cause(field, reason, text)],
@@ -77,18 +77,18 @@ def _not_of_a_patch(field: str, reason: str, text: str) -> Invalid:
     )
 
 
-def validation_of(call: Call) -> Validation:
+def validation_of(call: Call) -> FieldValidation:
     """What becomes of unknown fields; they are told by default."""
-    value = call.query.get("fieldValidation") or Validation.WARN.value
+    value = call.query.get("fieldValidation") or FieldValidation.WARN.value
     try:
-        return Validation(value)
+        return FieldValidation(value)
     except ValueError as error:
         raise BadRequest(f"fieldValidation {value[:40]!r} is none of Ignore, Warn and Strict") from error
 
 
-async def delete_options_of(call: Call) -> DeleteOptions:
+async def delete_request_of(call: Call) -> DeleteRequest:
     """Reads the DeleteOptions of a request, of its query and its body, which may have none."""
-    sent = await _sent(call)
+    sent = await _delete_options_body(call)
     wanted = {} if sent.get("preconditions") is None else sent["preconditions"]
     if not isinstance(wanted, dict):
         raise BadRequest("preconditions must be an object with uid and resourceVersion")
@@ -105,11 +105,11 @@ async def delete_options_of(call: Call) -> DeleteOptions:
     tried = [] if sent.get("dryRun") is None else sent["dryRun"]
     if not isinstance(tried, list):
         raise BadRequest("dryRun must be a list")
-    expect = Expect(str(wanted.get("uid") or ""), str(wanted.get("resourceVersion") or ""))
-    return DeleteOptions(expect, _is_all(tried) or is_dry_run(call), policy == "Foreground", grace)
+    preconditions = Preconditions(str(wanted.get("uid") or ""), str(wanted.get("resourceVersion") or ""))
+    return DeleteRequest(preconditions, _is_all(tried) or is_dry_run(call), policy == "Foreground", grace)
 
 
-async def _sent(call: Call) -> dict[str, Any]:
+async def _delete_options_body(call: Call) -> dict[str, Any]:
     body = await call.body()
     if not body.strip():
         return {}

@@ -34,11 +34,11 @@ class Position:
 
     def token(self) -> str:
         members = {"v": _FORMAT, "at": self.at, "after": self.after, "left": self.left, "namespace": self.namespace or None}
-        return packed({key: value for key, value in members.items() if value is not None})
+        return encode_token({key: value for key, value in members.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ListOptions:
     """``limit`` None: everything. ``version``: the list is to be no older, and with ``is_exact`` of that very one; 0: the newest."""
 
     limit: int | None = None
@@ -47,7 +47,7 @@ class Asked:
     is_exact: bool = False
 
 
-def asked_of(call: Call) -> Asked:
+def list_options_of(call: Call) -> ListOptions:
     """Reads the query. Raises BadRequest for what cannot be read, and Invalid for parameters that exclude one another."""
     limit, token = number_of(call, "limit"), call.query.get("continue", "")
     version, match = number_of(call, "resourceVersion"), call.query.get("resourceVersionMatch", "")
@@ -55,7 +55,7 @@ def asked_of(call: Call) -> Asked:
         _check_match(match, version, given=bool(call.query.get("resourceVersion")), continued=bool(token))
     if token and version:
         raise BadRequest("specifying resource version is not allowed when using continue")
-    return Asked(limit or None, _position(token) if token else None, version, match == _EXACT)
+    return ListOptions(limit or None, _position(token) if token else None, version, match == _EXACT)
 
 
 def _check_match(match: str, version: int, *, given: bool, continued: bool) -> None:
@@ -82,40 +82,40 @@ def number_of(call: Call, name: str) -> int:
 
 
 def _position(token: str) -> Position:
-    value = unpacked(token)
+    value = decode_token(token)
     try:
         version, at, after = value["v"], value["at"], value["after"]
     except KeyError as error:
-        raise broken() from error
+        raise invalid_token() from error
     left, namespace = value.get("left"), value.get("namespace", "")
     are_numbers = all(isinstance(number, int) and 0 <= number < 2**63 for number in (at, left or 0))
     are_texts = all(isinstance(text, str) and text.isprintable() for text in (after, namespace))
     if version != _FORMAT or not are_numbers or not are_texts:
-        raise broken()
+        raise invalid_token()
     return Position(at, after, left, namespace)
 
 
-def packed(members: Mapping[str, Any]) -> str:
+def encode_token(members: Mapping[str, Any]) -> str:
     """A ``continue`` token."""
     return base64.urlsafe_b64encode(orjson.dumps(members)).decode()
 
 
-def unpacked(token: str) -> dict[str, Any]:
+def decode_token(token: str) -> dict[str, Any]:
     """What a ``continue`` token holds. Raises BadRequest for a text that is none."""
     try:
         members = orjson.loads(base64.urlsafe_b64decode(token))
     except (binascii.Error, ValueError) as error:
-        raise broken() from error
+        raise invalid_token() from error
     if not isinstance(members, dict):
-        raise broken()
+        raise invalid_token()
     return members
 
 
-def broken() -> BadRequest:
+def invalid_token() -> BadRequest:
     return BadRequest("the continue token is not one of ours; list again from the start")
 
 
-def expired(position: Position, newest: int) -> Gone:
+def expired_token(position: Position, newest: int) -> Gone:
     """The refusal of a token whose version is not known any more, with one that goes on at the newest."""
     return Gone(
         "the continue token is too old for a consistent list: list again from the start, or go on with the token that comes with this "

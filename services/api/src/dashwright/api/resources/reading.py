@@ -8,7 +8,7 @@ from dashwright.common.stores import resources
 from dashwright.common.stores.resources import Stored
 
 
-async def readable(kind: Kind, services: Services, call: Call) -> tuple[Stored, View]:
+async def read_object(kind: Kind, services: Services, call: Call) -> tuple[Stored, View]:
     """The object that the path names, and the caller's view on where it lies. Raises NotFound and Forbidden."""
     # Known before the body is read, so that no request keeps a body in memory while it waits for another connection.
     await services.guard.view(call.identity, call.parameters["namespace"])

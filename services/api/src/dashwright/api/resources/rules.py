@@ -107,7 +107,7 @@ def manager_of(stored: Stored) -> str | None:
     return repository_of(annotations_of(stored)) if stored.kind.in_folder else None
 
 
-def managed(stored: Stored) -> str:
+def managed_by_text(stored: Stored) -> str:
     """The beginning of what is said of an object that a repository manages."""
     return f'{stored.kind.singular} "{stored.name}" is managed by the repository "{manager_of(stored)}"'
 
@@ -115,7 +115,7 @@ def managed(stored: Stored) -> str:
 def check_unmanaged(stored: Stored, *, instead: str) -> None:
     """Raises Forbidden for an object that a repository manages, saying what to do ``instead``."""
     if manager_of(stored):
-        raise Forbidden(f"{managed(stored)}; {instead}")
+        raise Forbidden(f"{managed_by_text(stored)}; {instead}")
 
 
 def check_finalizers(stored: Stored, write: resources.Write) -> None:
@@ -191,9 +191,9 @@ async def _remove_managed(connection: Connection, namespace: str, repository: st
     names: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for item in await resources.managed(connection, namespace, repository):
         names[item.group, item.resource].append(item.name)
-    for (group, plural), managed in sorted(names.items(), key=lambda item: item[0] == (FOLDER.group, FOLDER.plural)):
+    for (group, plural), managed_by_text in sorted(names.items(), key=lambda item: item[0] == (FOLDER.group, FOLDER.plural)):
         kind = find(group, plural)
         assert kind is not None, f"{plural}.{group} is stored but not described"
-        kept = set(await resources.release_holding(connection, namespace, managed, repository)) if kind is FOLDER else set()
-        listed = [name for name in managed if name not in kept]
+        kept = set(await resources.release_holding(connection, namespace, managed_by_text, repository)) if kind is FOLDER else set()
+        listed = [name for name in managed_by_text if name not in kept]
         await resources.delete(connection, kind, namespace, listed, actor=actor, keep=kind.history)

@@ -33,5 +33,5 @@ class Services:
     writer: Writer
 
 
-Handle: TypeAlias = Callable[[Target, Services, Call], Awaitable[Response]]
+ResourceHandler: TypeAlias = Callable[[Target, Services, Call], Awaitable[Response]]
 """Answers one verb, or one sub-resource."""

@@ -6,8 +6,8 @@ from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.domain.access.object_scope import EVERYTHING, Scope
 from dashwright.api.domain.selectors import Selection, matches
 from dashwright.api.resources.jobs import labels_of
-from dashwright.api.resources.listing import PIECE, Page
-from dashwright.api.resources.pages import Asked, Position, expired
+from dashwright.api.resources.listing import PIECE, ListPage
+from dashwright.api.resources.pages import ListOptions, Position, expired_token
 from dashwright.api.stores import lists
 from dashwright.api.stores.lists import Slice
 from dashwright.common.database.pool import Connection, Database
@@ -32,7 +32,7 @@ async def check_version(database: Database, version: int) -> None:
         raise DeadlineExceeded(f"{text}; list without one", retry_after=1, causes=[cause])
 
 
-async def check_access(database: Database, guard: AccessPolicy, caller: Identity, namespace: str, asked: Asked) -> None:
+async def check_access(database: Database, guard: AccessPolicy, caller: Identity, namespace: str, asked: ListOptions) -> None:
     """Raises Gone for a version of before who may see objects has changed, with how to go on where it is of a page that follows.
 
     The rules of then are not known any more: those of now would show what was hidden.
@@ -50,10 +50,10 @@ async def check_access(database: Database, guard: AccessPolicy, caller: Identity
 
 async def _expired(database: Database, position: Position) -> Gone:
     async with database.connection() as connection:
-        return expired(position, await changes.head(connection, Book.OBJECTS))
+        return expired_token(position, await changes.head(connection, Book.OBJECTS))
 
 
-class Objects:
+class ObjectSource:
     """Stored objects at one version: the newest when the list began, or the one that was asked for.
 
     ``inline``: bytes of bodies that are read together with a page, the first of it.
@@ -66,7 +66,7 @@ class Objects:
         namespace: str,
         selection: Selection,
         scope: Scope,
-        asked: Asked,
+        asked: ListOptions,
         *,
         bodies: bool,
         inline: int = PIECE,
@@ -80,7 +80,7 @@ class Objects:
         self._exact = asked.version if asked.is_exact else None
         self._bodies = bodies
 
-    async def page(self, position: Position | None, limit: int) -> Page:
+    async def page(self, position: Position | None, limit: int) -> ListPage:
         """Raises Gone where the version is not known any more; of a position it tells how to go on."""
         if position is None:
             return await self._first(limit)
@@ -90,9 +90,9 @@ class Objects:
         except Gone as error:
             raise await _expired(self._database, position) from error
         left = None if position.left is None else max(0, position.left - len(found.items))
-        return Page(position.at, found.items, found.sizes, found.after, left)
+        return ListPage(position.at, found.items, found.sizes, found.after, left)
 
-    async def _first(self, limit: int) -> Page:
+    async def _first(self, limit: int) -> ListPage:
         async with self._database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
             newest = await changes.head(connection, Book.OBJECTS)
             at = newest if self._exact is None else min(self._exact, newest)
@@ -100,7 +100,7 @@ class Objects:
             left = None
             if found.after is not None and at == newest and self._selection.is_everything and self._scope.everything:
                 left = await self._count(connection) - len(found.items)
-        return Page(at, found.items, found.sizes, found.after, left)
+        return ListPage(at, found.items, found.sizes, found.after, left)
 
     async def _count(self, connection: Connection) -> int:
         return await lists.count(connection, self._kind, self._namespace)
@@ -129,10 +129,10 @@ class Objects:
         )
 
 
-class ObjectsEverywhere(Objects):
+class AllNamespacesSource(ObjectSource):
     """Those of all namespaces, in the order of namespaces and names."""
 
-    def __init__(self, database: Database, kind: Kind, selection: Selection, asked: Asked, *, bodies: bool) -> None:
+    def __init__(self, database: Database, kind: Kind, selection: Selection, asked: ListOptions, *, bodies: bool) -> None:
         super().__init__(database, kind, "", selection, EVERYTHING, asked, bodies=bodies)
 
     async def _count(self, connection: Connection) -> int:
@@ -157,17 +157,17 @@ class ObjectsEverywhere(Objects):
         return Slice(items, None, sizes)
 
 
-class Jobs:
+class JobSource:
     """Jobs as they are when each page is read. The version is that of the first page: a watch from there on misses nothing."""
 
-    def __init__(self, database: Database, kind: Kind, namespace: str, selection: Selection, asked: Asked) -> None:
+    def __init__(self, database: Database, kind: Kind, namespace: str, selection: Selection, asked: ListOptions) -> None:
         self._database = database
         self._kind = kind
         self._namespace = namespace
         self._selection = selection
         self._exact = asked.version if asked.is_exact else None
 
-    async def page(self, position: Position | None, limit: int) -> Page:
+    async def page(self, position: Position | None, limit: int) -> ListPage:
         """Raises Gone where another version than the newest is asked for."""
         after: str | None = "" if position is None else position.after
         found: list[StoredJob] = []
@@ -180,7 +180,7 @@ class Jobs:
                 left = page.remaining if self._selection.is_everything else None
         if self._exact is not None and self._exact < at:
             raise Gone(f"jobs are listed as they are, at {at}, and not as they were at {self._exact}; list without a resourceVersion")
-        return Page(at if position is None else position.at, found, _sizes(found), after, left)
+        return ListPage(at if position is None else position.at, found, _sizes(found), after, left)
 
 
 def _sizes(found: Sequence[StoredJob]) -> Sequence[int]:

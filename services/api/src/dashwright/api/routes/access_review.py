@@ -27,7 +27,7 @@ _OPERATION: Final = Operation(
     request=Content(SelfSubjectAccessReview, (JSON, YAML)),
     answers={201: SelfSubjectAccessReview},
     query={"dryRun": "All: accepted; a review keeps nothing in any case"},
-    parameters=descriptions.typed(descriptions.DRY_RUN),
+    parameters=descriptions.parameter_types(descriptions.DRY_RUN),
     description="A SelfSubjectAccessReview of authorization.k8s.io/v1; `spec.resourceAttributes` says what. Nothing is stored.",
 )
 

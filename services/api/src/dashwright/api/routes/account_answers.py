@@ -43,9 +43,9 @@ def member(found: Member, now: datetime, caller: Identity | None) -> MemberShape
         avatar_url=avatar_url(found.email, found.name),
         login=found.login,
         role=found.role.value,
-        last_seen_at=times.shown(seen),
+        last_seen_at=times.format_time(seen),
         last_seen_at_age=age(seen, now),
-        created=times.shown(found.created),
+        created=times.format_time(found.created),
         is_disabled=found.is_disabled,
         access_control=None if caller is None else access_control(caller, Subject.MEMBER, found.user_id),
     )
@@ -67,8 +67,8 @@ def profile(found: Person, *, org_id: int | None = None, caller: Identity | None
         org_id=org_id or found.org_id,
         is_grafana_admin=found.is_admin,
         is_disabled=found.is_disabled,
-        updated_at=times.shown(found.updated),
-        created_at=times.shown(found.created),
+        updated_at=times.format_time(found.updated),
+        created_at=times.format_time(found.created),
         avatar_url=avatar_url(found.email, found.name),
         access_control=None if caller is None else access_control(caller, Subject.USER, found.id),
     )
@@ -85,7 +85,7 @@ def user_item(found: Person, now: datetime) -> UserItem:
         avatar_url=avatar_url(found.email, found.name),
         is_admin=found.is_admin,
         is_disabled=found.is_disabled,
-        last_seen_at=times.shown(seen),
+        last_seen_at=times.format_time(seen),
         last_seen_at_age=age(seen, now),
-        created=times.shown(found.created),
+        created=times.format_time(found.created),
     )

@@ -102,7 +102,7 @@ def _time(call: Call, name: str) -> datetime | None:
 def _shown(event: AuditRecord) -> AuditEvent:
     return AuditEvent(
         id=event.id,
-        at=times.shown(event.at),
+        at=times.format_time(event.at),
         org_id=event.org_id,
         actor=event.actor,
         login=event.login,

@@ -106,9 +106,9 @@ def _shown(key: StoredLegacyKey, caller: Identity | None) -> ApiKey:
     """``caller`` where the answer tells what they may do with the key."""
     members: dict[str, object] = {"id": key.id, "name": key.name, "role": key.role.value}
     if key.expires is not None:
-        members["expiration"] = times.shown_seconds(key.expires)
+        members["expiration"] = times.format_seconds(key.expires)
     if key.last_used_at is not None:
-        members["last_used_at"] = times.shown(key.last_used_at)
+        members["last_used_at"] = times.format_time(key.last_used_at)
     if caller is not None and (allowed := access_control(caller, Subject.API_KEY, key.id)):
         members["access_control"] = allowed
     return ApiKey.model_validate(members)

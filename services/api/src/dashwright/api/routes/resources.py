@@ -8,7 +8,7 @@ from typing import Final
 
 from dashwright.api.domain.events import event_of
 from dashwright.api.http.routing import SIGNED_IN, Operation, Permission, Route
-from dashwright.api.resources.services import Handle, Services
+from dashwright.api.resources.services import ResourceHandler, Services
 from dashwright.api.resources.subresources import counts, dto, managed, parents, status, versions
 from dashwright.api.resources.target import Target
 from dashwright.api.resources.verbs import create, delete, delete_collection, get, list_, patch, update, watch
@@ -32,11 +32,11 @@ class _Door:
     method: str
     path: str
     operation: Callable[[Target], Operation]
-    handle: Handle
+    handle: ResourceHandler
 
 
 _DOORS: Final = (
-    _Door("list", "GET", "", list_.operation, watch.or_else(list_.handle)),
+    _Door("list", "GET", "", list_.operation, watch.watch_or_list(list_.handle)),
     _Door("create", "POST", "", create.operation, create.handle),
     _Door("get", "GET", "/{name}", get.operation, get.handle),
     _Door("update", "PUT", "/{name}", update.operation, update.handle),

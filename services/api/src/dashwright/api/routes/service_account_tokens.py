@@ -90,9 +90,9 @@ def _shown(token: keys.StoredToken, now: float) -> shapes.Token:
     return shapes.Token(
         id=token.id,
         name=token.name,
-        created=times.shown(token.created),
-        last_used_at=None if token.last_used_at is None else times.shown(token.last_used_at),
-        expiration=None if token.expires is None else times.shown_seconds(token.expires),
+        created=times.format_time(token.created),
+        last_used_at=None if token.last_used_at is None else times.format_time(token.last_used_at),
+        expiration=None if token.expires is None else times.format_seconds(token.expires),
         seconds_until_expiration=left if left < _SOON_SECONDS else 0.0,
         has_expired=token.expires is not None and token.expires <= now,
         is_revoked=token.is_revoked,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from dashwright.api.domain.access.tree import Level, Listed, Rule, Rules, Tree
+from dashwright.api.domain.access.tree import Level, ObjectKey, Rule, Rules, Tree
 from dashwright.common.database.pool import Connection
 from dashwright.common.database.queries import load
 from dashwright.common.identity import Role
@@ -44,7 +44,7 @@ class StoredRule:
 async def tree(connection: Connection, namespace: str) -> Tree:
     """The folders of a namespace and every rule in it."""
     parents: dict[str, str | None] = {}
-    lists: dict[Listed, Rules] = {}
+    lists: dict[ObjectKey, Rules] = {}
     for row in await connection.fetch(_sql.tree, namespace):
         if row["resource"] == FOLDER.plural:
             parents[row["name"]] = row["folder"]
@@ -59,9 +59,9 @@ async def find(connection: Connection, kind: Kind, namespace: str, name: str, nu
     return None if row is None else ProtectedObject(**row)
 
 
-async def rules(connection: Connection, namespace: str, wanted: Collection[Listed]) -> dict[Listed, Sequence[StoredRule]]:
+async def rules(connection: Connection, namespace: str, wanted: Collection[ObjectKey]) -> dict[ObjectKey, Sequence[StoredRule]]:
     """The rules of those of the objects that have a list of their own, the highest level first."""
-    found: dict[Listed, list[StoredRule]] = {}
+    found: dict[ObjectKey, list[StoredRule]] = {}
     rows = await connection.fetch(_sql.rules, namespace, [plural for plural, _ in wanted], [name for _, name in wanted])
     for row in rows:
         listed = found.setdefault((row["resource"], row["name"]), [])

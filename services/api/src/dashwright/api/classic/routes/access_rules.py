@@ -10,7 +10,7 @@ from dashwright.api.domain.access.tree import Level, Rule
 from dashwright.api.domain.access.view import GUARDED, actions_of
 from dashwright.api.domain.avatars import avatar_url
 from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
-from dashwright.api.domain.times import shown
+from dashwright.api.domain.times import format_time
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
 from dashwright.api.http.response import Response, json_response, message_response
@@ -71,20 +71,20 @@ class _Handlers:
         self._kind = kind
 
     async def list(self, call: Call) -> Response:
-        guarded, found = await self._permissions.listed(call.identity, self._kind, *self._named(call))
-        return json_response([_item(self._kind, guarded, each) for each in found])
+        guarded, found = await self._permissions.listed(call.identity, self._kind, *self._key(call))
+        return json_response([_object_permission(self._kind, guarded, each) for each in found])
 
     async def replace(self, call: Call) -> Response:
         body = await call.fields(PermissionItems, fault=_BAD_BODY)
         wanted = [_rule(item.user_id, item.team_id, item.role, _level(item.permission)) for item in body.items]
         check_rules(wanted)
-        name, number = self._named(call)
+        name, number = self._key(call)
         await self._permissions.replace(call.actor, call.identity, self._kind, name, wanted, number)
         return message_response(f"{self._kind.kind} permissions updated")
 
     async def list_held(self, call: Call) -> Response:
-        _, found = await self._permissions.listed(call.identity, self._kind, *self._named(call))
-        return json_response([_held(self._kind, each) for each in found])
+        _, found = await self._permissions.listed(call.identity, self._kind, *self._key(call))
+        return json_response([_held_permission(self._kind, each) for each in found])
 
     async def replace_held(self, call: Call) -> Response:
         body = await call.fields(HolderPermissions, fault=_BAD_BODY)
@@ -112,7 +112,7 @@ class _Handlers:
         await self._permissions.set_one(call.actor, call.identity, self._kind, call.parameters["uid"], whom._replace(level=level))
         return message_response("Permission removed" if level is Level.NONE else "Permission updated")
 
-    def _named(self, call: Call) -> tuple[str, int | None]:
+    def _key(self, call: Call) -> tuple[str, int | None]:
         """The name and the number that the path has: one of them."""
         return ("", call.integer("id", "id is invalid")) if "id" in call.parameters else (call.parameters["uid"], None)
 
@@ -220,9 +220,9 @@ def _number(call: Call, parameter: str, what: str) -> int:
     return number
 
 
-def _item(kind: Kind, guarded: ProtectedObject, each: EffectiveRule) -> ObjectPermission:
+def _object_permission(kind: Kind, guarded: ProtectedObject, each: EffectiveRule) -> ObjectPermission:
     stored, source = each.stored, each.source
-    when = _NEVER if stored is None else shown(stored.created)
+    when = _NEVER if stored is None else format_time(stored.created)
     item = ObjectPermission(
         dashboard_id=guarded.number if kind is DASHBOARD else None,
         folder_id=guarded.number if kind is FOLDER else None,
@@ -250,7 +250,7 @@ def _item(kind: Kind, guarded: ProtectedObject, each: EffectiveRule) -> ObjectPe
     return item
 
 
-def _held(kind: Kind, each: EffectiveRule) -> HeldPermission:
+def _held_permission(kind: Kind, each: EffectiveRule) -> HeldPermission:
     rule, stored = each.rule, each.stored
     whom = f"builtins:{rule.role.value.lower()}" if rule.role else f"teams:{rule.team_id}" if rule.team_id else f"users:{rule.user_id}"
     held = HeldPermission(

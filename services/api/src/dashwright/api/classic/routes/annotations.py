@@ -4,8 +4,18 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from dashwright.api.classic.annotations import CREATE, DELETE, READ, WRITE, Annotations, Place, check, refused, tidy
-from dashwright.api.classic.routes.exact_json import Number, exact
+from dashwright.api.classic.annotations import (
+    CREATE,
+    DELETE,
+    READ,
+    WRITE,
+    Annotations,
+    Place,
+    annotation_error,
+    check_content,
+    normalized_tags,
+)
+from dashwright.api.classic.routes.exact_json import Number, parse_exact
 from dashwright.api.domain.avatars import avatar_url
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
@@ -110,7 +120,7 @@ class _Handlers:
             dashboard=uid,
             dashboard_number=None if uid else given["dashboardId"],
             panel_id=given["panelId"],
-            tags=tidy(query.getall("tags", [])),
+            tags=normalized_tags(query.getall("tags", [])),
             any_tag=call.switch("matchAny"),
         )
         limit = call.number("limit", _PAGE, least=1, most=_LARGEST_PAGE)
@@ -128,32 +138,32 @@ class _Handlers:
         )
 
     async def create(self, call: Call) -> Response:
-        given = exact(await call.body(), PostAnnotationCommand)
+        given = parse_exact(await call.body(), PostAnnotationCommand)
         if not given.text:
-            raise refused(_NOT_SAVED, "the text must not be empty")
+            raise annotation_error(_NOT_SAVED, "the text must not be empty")
         content = _content(given.time, given.time_end, given.text, given.tags, given.data, fault=_NOT_SAVED)
         place = Place(given.dashboard_uid, given.dashboard_id, given.panel_id)
-        return await self._added(call, place, content, "Annotation added")
+        return await self._added_response(call, place, content, "Annotation added")
 
     async def graphite(self, call: Call) -> Response:
-        given = exact(await call.body(), GraphiteEvent)
+        given = parse_exact(await call.body(), GraphiteEvent)
         if not given.what:
-            raise refused(_NO_GRAPHITE, "what must not be empty")
+            raise annotation_error(_NO_GRAPHITE, "what must not be empty")
         if given.tags is None:
-            raise refused(_NO_GRAPHITE, "tags must be a list of texts, or one text with blanks between")
+            raise annotation_error(_NO_GRAPHITE, "tags must be a list of texts, or one text with blanks between")
         tags = given.tags.split(" ") if isinstance(given.tags, str) else given.tags
         text = f"{given.what}\n{given.data}" if given.data else given.what
         content = _content(given.when * 1000, 0, text, tags, None, fault=_NO_GRAPHITE)
-        return await self._added(call, Place(), content, "Graphite annotation added")
+        return await self._added_response(call, Place(), content, "Graphite annotation added")
 
     async def replace(self, call: Call) -> Response:
-        number, given = _number(call), exact(await call.body(), AnnotationChange)
+        number, given = _number(call), parse_exact(await call.body(), AnnotationChange)
         content = _content(given.time, given.time_end, given.text, given.tags or [], given.data, fault=_NOT_UPDATED)
         await self._annotations.change(call.actor, call.identity, number, content)
         return message_response("Annotation updated")
 
     async def change(self, call: Call) -> Response:
-        number, given = _number(call), exact(await call.body(), AnnotationChange)
+        number, given = _number(call), parse_exact(await call.body(), AnnotationChange)
         content = _content(given.time, given.time_end, given.text or None, given.tags, given.data, fault=_NOT_UPDATED)
         await self._annotations.change(call.actor, call.identity, number, content)
         return message_response("Annotation patched")
@@ -163,17 +173,17 @@ class _Handlers:
         return message_response("Annotation deleted")
 
     async def delete_many(self, call: Call) -> Response:
-        given = exact(await call.body(), PanelOrOne)
+        given = parse_exact(await call.body(), PanelOrOne)
         if given.annotation_id:
             await self._annotations.delete(call.actor, call.identity, given.annotation_id)
         elif given.panel_id and (given.dashboard_uid or given.dashboard_id):
             place = Place(given.dashboard_uid, given.dashboard_id, given.panel_id)
             await self._annotations.delete_of_panel(call.actor, call.identity, place)
         else:
-            raise refused("bad request data", "give a dashboard and a panel of it, or the number of an annotation")
+            raise annotation_error("bad request data", "give a dashboard and a panel of it, or the number of an annotation")
         return message_response("Annotations deleted")
 
-    async def _added(self, call: Call, place: Place, content: AnnotationContent, message: str) -> Response:
+    async def _added_response(self, call: Call, place: Place, content: AnnotationContent, message: str) -> Response:
         number = await self._annotations.create(call.actor, call.identity, place, content)
         return json_response(AnnotationAdded(id=number, message=message))
 
@@ -188,8 +198,8 @@ def _content(time: int, time_end: int, text: str | None, tags: list[str] | None,
         written = None if data is None else write_json(data).decode()
     except Invalid as error:
         raise BadRequest(fault, extra={"error": error.message}) from error
-    content = AnnotationContent(time or None, time_end or None, text, None if tags is None else tidy(tags), written)
-    check(content, fault)
+    content = AnnotationContent(time or None, time_end or None, text, None if tags is None else normalized_tags(tags), written)
+    check_content(content, fault)
     return content
 
 

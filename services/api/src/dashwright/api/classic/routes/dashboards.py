@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic.common import MANAGER
-from dashwright.api.classic.dashboards import RESTORE, SAVE, Dashboards, Save, VersionMismatch
-from dashwright.api.classic.routes.exact_json import Number, exact
+from dashwright.api.classic.dashboards import RESTORE, SAVE, Dashboards, SaveRequest, VersionMismatch
+from dashwright.api.classic.routes.exact_json import Number, parse_exact
 from dashwright.api.classic.routes.provenance import provenance
 from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
 from dashwright.api.domain.events import event_of
@@ -17,9 +17,9 @@ from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.classic_objects import DashboardDeleted, DashboardMeta, DashboardSaved, DashboardShape, SaveRefused
 from dashwright.api.resources.subresources.dto import access
-from dashwright.api.resources.writing.desired_object import By
+from dashwright.api.resources.threads import run_sized
+from dashwright.api.resources.writing.desired_object import WriteContext
 from dashwright.api.resources.writing.edits import is_editable
-from dashwright.api.resources.writing.writer import aside
 from dashwright.api.routes.resources import OBJECT_LIMIT
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
@@ -63,7 +63,7 @@ class TakeBackBody(ClassicBody):
     folder_uid: Text | None = None
 
 
-class _Itself(ClassicBody):
+class _Identity(ClassicBody):
     """What a dashboard's JSON says of its own identity."""
 
     uid: Text = ""
@@ -79,27 +79,27 @@ class _Handlers:
 
     async def save(self, call: Call) -> Response:
         body = await call.body()
-        wanted = await aside(len(body), partial(_read, body))
+        wanted = await run_sized(len(body), partial(_read, body))
         try:
-            stored = await self._dashboards.save(writer_of(call), wanted)
+            stored = await self._dashboards.save(write_context(call), wanted)
         except VersionMismatch as error:
             return json_response(SaveRefused(status="version-mismatch", message=error.message), error.status)
-        return saved(stored)
+        return saved_response(stored)
 
     async def get(self, call: Call) -> Response:
         caller = call.identity
         stored = await self._dashboards.get(caller, call.parameters["uid"])
         meta = await self._meta(call, stored)
-        return Response(200, await aside(len(stored.spec), partial(_encode, meta, stored)), may_compress=True)
+        return Response(200, await run_sized(len(stored.spec), partial(_encode, meta, stored)), may_compress=True)
 
     async def delete(self, call: Call) -> Response:
-        stored = await self._dashboards.delete(writer_of(call), call.parameters["uid"])
+        stored = await self._dashboards.delete(write_context(call), call.parameters["uid"])
         title = stored.title
         return json_response(DashboardDeleted(title=title, message=f"Dashboard {title} deleted", uid=stored.name, id=stored.number))
 
-    async def take_back(self, call: Call) -> Response:
+    async def restore_deleted(self, call: Call) -> Response:
         body = await call.fields(TakeBackBody, fault="bad request data")
-        stored = await self._dashboards.take_back(writer_of(call), call.parameters["uid"], body.folder_uid)
+        stored = await self._dashboards.restore_deleted(write_context(call), call.parameters["uid"], body.folder_uid)
         title = stored.title
         return json_response(DashboardDeleted(title=title, message=f"Dashboard {title} restored", uid=stored.name, id=stored.number))
 
@@ -153,7 +153,7 @@ def routes(database: Database, guard: AccessPolicy, dashboards: Dashboards) -> l
     )
     get = Operation("getDashboardByUID", "one dashboard", _TAG, answers={200: DashboardShape}, errors=(404,))
     delete = Operation("deleteDashboardByUID", "remove a dashboard", _TAG, answers={200: DashboardDeleted}, errors=(404,))
-    take_back = Operation(
+    restore_deleted = Operation(
         "restoreDeletedDashboardByUID",
         "make a deleted dashboard again, as it was",
         _TAG,
@@ -165,16 +165,16 @@ def routes(database: Database, guard: AccessPolicy, dashboards: Dashboards) -> l
         Route("POST", "/api/dashboards/db", handlers.save, _needs("update"), save, body_limit=OBJECT_LIMIT, audit=SAVE),
         Route("GET", one, handlers.get, _needs("get"), get),
         Route("DELETE", one, handlers.delete, _needs("delete"), delete, audit=event_of(DASHBOARD, "delete")),
-        Route("PATCH", f"{one}/trash", handlers.take_back, _needs("create"), take_back, audit=RESTORE),
+        Route("PATCH", f"{one}/trash", handlers.restore_deleted, _needs("create"), restore_deleted, audit=RESTORE),
     ]
 
 
-def writer_of(call: Call) -> By:
+def write_context(call: Call) -> WriteContext:
     """The caller, as who they own what they write by this API."""
-    return By(call.identity, call.actor, manager=MANAGER, created=200)
+    return WriteContext(call.identity, call.actor, manager=MANAGER, created=200)
 
 
-def saved(stored: Stored) -> Response:
+def saved_response(stored: Stored) -> Response:
     return json_response(
         DashboardSaved(
             id=stored.number,
@@ -202,18 +202,18 @@ def _encode(meta: DashboardMeta, stored: Stored) -> bytes:
     return b'{"meta":' + meta.to_json() + b',"dashboard":' + body_of(stored, stored.spec, stored.generation) + b"}"
 
 
-def _read(body: bytes) -> Save:
+def _read(body: bytes) -> SaveRequest:
     """Raises BadRequest."""
-    given = exact(body, DashboardBody)
+    given = parse_exact(body, DashboardBody)
     if given.is_folder:
         raise BadRequest("a folder is not saved as a dashboard; use /api/folders")
     try:
-        itself = _Itself.model_validate({name: given.dashboard.get(name) for name in _Itself.model_fields})
+        itself = _Identity.model_validate({name: given.dashboard.get(name) for name in _Identity.model_fields})
     except ValidationError as error:
         raise BadRequest("uid must be a text, id and version whole numbers") from error
     uids = [uid for uid in (given.folder_uid, None if given.folder_id is not None else given.meta.folder_uid) if uid]
     numbers = [number for number in (given.folder_id, given.meta.folder_id) if number is not None]
-    return Save(
+    return SaveRequest(
         spec=given.dashboard,
         uid=itself.uid,
         number=itself.id,

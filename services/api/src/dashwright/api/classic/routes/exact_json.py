@@ -20,7 +20,7 @@ Number = Annotated[int, BeforeValidator(_as_integer), Field(ge=-(2**63), lt=2**6
 """A whole number of 64 bits in such a body."""
 
 
-def exact(body: bytes, model: type[Model]) -> Model:
+def parse_exact(body: bytes, model: type[Model]) -> Model:
     """The body as an object of ``model``, with the numbers in its trees as they were sent. Raises BadRequest."""
     try:
         tree = read_shallow(body.decode())

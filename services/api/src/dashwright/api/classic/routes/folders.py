@@ -6,7 +6,7 @@ import orjson
 
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic import common
-from dashwright.api.classic.folders import Folders, Known, VersionMismatch
+from dashwright.api.classic.folders import FolderDetails, Folders, VersionMismatch
 from dashwright.api.classic.routes.provenance import Provenance, abilities_on, provenances
 from dashwright.api.domain.access.object_scope import NOTHING
 from dashwright.api.domain.access.view import View, actions_of
@@ -16,7 +16,7 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.classic_objects import FolderAbove, FolderCounts, FolderDeleted, FolderItem, FolderShape, SaveRefused
-from dashwright.api.resources.writing.desired_object import By
+from dashwright.api.resources.writing.desired_object import WriteContext
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest
@@ -79,30 +79,32 @@ class _Handlers:
     async def create(self, call: Call) -> Response:
         body = await call.fields(CreateFolderCommand, fault=_BAD_BODY)
         try:
-            stored = await self._folders.create(_by(call), body.uid, body.title, body.description, body.parent_uid)
+            stored = await self._folders.create(_write_context(call), body.uid, body.title, body.description, body.parent_uid)
         except VersionMismatch as error:
-            return _refused(error)
-        return await self._written(call, stored.name)
+            return _mismatch_response(error)
+        return await self._written_response(call, stored.name)
 
     async def get(self, call: Call) -> Response:
-        return await self._answer(call, await self._folders.get(call.identity, call.parameters["uid"]))
+        return await self._folder_response(call, await self._folders.get(call.identity, call.parameters["uid"]))
 
     async def get_by_id(self, call: Call) -> Response:
         uid = await self._folders.name_of(call.identity, call.integer("id", "id is invalid"))
-        return await self._answer(call, await self._folders.get(call.identity, uid))
+        return await self._folder_response(call, await self._folders.get(call.identity, uid))
 
     async def change(self, call: Call) -> Response:
         body, uid = await call.fields(ChangedFolder, fault=_BAD_BODY), call.parameters["uid"]
         try:
-            await self._folders.change(_by(call), uid, body.title, body.description, version=body.version, overwrite=body.overwrite)
+            await self._folders.change(
+                _write_context(call), uid, body.title, body.description, version=body.version, overwrite=body.overwrite
+            )
         except VersionMismatch as error:
-            return _refused(error)
-        return await self._written(call, uid)
+            return _mismatch_response(error)
+        return await self._written_response(call, uid)
 
     async def move(self, call: Call) -> Response:
         body, uid = await call.fields(MovedFolder, fault=_BAD_BODY), call.parameters["uid"]
-        await self._folders.move(_by(call, MOVE), uid, body.parent_uid)
-        return await self._written(call, uid)
+        await self._folders.move(_write_context(call, MOVE), uid, body.parent_uid)
+        return await self._written_response(call, uid)
 
     async def counts(self, call: Call) -> Response:
         found = {each.plural: each.objects for each in await self._folders.counts(call.identity, call.parameters["uid"])}
@@ -110,22 +112,22 @@ class _Handlers:
         return json_response(FolderCounts(folder=folders, dashboard=dashboards, librarypanel=panels))
 
     async def delete(self, call: Call) -> Response:
-        stored = await self._folders.delete(_by(call), call.parameters["uid"])
+        stored = await self._folders.delete(_write_context(call), call.parameters["uid"])
         title = stored.title
         return json_response(FolderDeleted(id=stored.number, title=title, message=f"Folder {title} deleted"))
 
-    async def _written(self, call: Call, uid: str) -> Response:
-        return await self._answer(call, await self._folders.known(call.identity, uid))
+    async def _written_response(self, call: Call, uid: str) -> Response:
+        return await self._folder_response(call, await self._folders.details(call.identity, uid))
 
-    async def _answer(self, call: Call, known: Known) -> Response:
-        stored, org_id = known.stored, call.identity.org_id
-        *above, own = await provenances(self._database, [*known.above, stored])
+    async def _folder_response(self, call: Call, details: FolderDetails) -> Response:
+        stored, org_id = details.stored, call.identity.org_id
+        *above, own = await provenances(self._database, [*details.above, stored])
         folder = FolderShape(
-            **_members(known, stored, own, org_id),
-            parents=[FolderAbove(**_members(known, *parent, org_id)) for parent in zip(known.above, above, strict=True)] or None,
+            **_members(details, stored, own, org_id),
+            parents=[FolderAbove(**_members(details, *parent, org_id)) for parent in zip(details.above, above, strict=True)] or None,
             description=orjson.loads(stored.spec).get("description"),
             managed_by=None if repository_of(own.annotations) is None else "repo",
-            access_control=_access_control(known.view, stored) if call.switch("accesscontrol") else None,
+            access_control=_access_control(details.view, stored) if call.switch("accesscontrol") else None,
         )
         return json_response(folder)
 
@@ -189,24 +191,24 @@ def _needs(verb: str) -> Permission:
     return Permission(FOLDER.actions[verb], by_object=True)
 
 
-def _by(call: Call, event: str | None = None) -> By:
-    return By(call.identity, call.actor, common.MANAGER, event=event, created=200)
+def _write_context(call: Call, event: str | None = None) -> WriteContext:
+    return WriteContext(call.identity, call.actor, common.MANAGER, event=event, created=200)
 
 
-def _refused(error: VersionMismatch) -> Response:
+def _mismatch_response(error: VersionMismatch) -> Response:
     return json_response(SaveRefused(status="version-mismatch", message=error.message), error.status)
 
 
-def _members(known: Known, stored: Stored, told: Provenance, org_id: int) -> dict[str, Any]:
+def _members(details: FolderDetails, stored: Stored, told: Provenance, org_id: int) -> dict[str, Any]:
     """Return the members that a folder and each folder above it have."""
-    can = abilities_on(known.view, stored, is_editable=repository_of(told.annotations) is None)
+    can = abilities_on(details.view, stored, is_editable=repository_of(told.annotations) is None)
     return {
         "id": stored.number,
         "uid": stored.name,
         "org_id": org_id,
         "title": stored.title,
         "url": folder_url(stored.name, stored.title),
-        "has_acl": stored.uid in known.guarded,
+        "has_acl": stored.uid in details.guarded,
         "can_save": can.can_save,
         "can_edit": can.can_save,
         "can_admin": can.can_admin,
@@ -216,7 +218,7 @@ def _members(known: Known, stored: Stored, told: Provenance, org_id: int) -> dic
         "updated_by": told.updated_by,
         "updated": told.updated,
         "version": stored.generation,
-        "parent_uid": next((parent.name for parent in known.above if parent.name == stored.folder), None),
+        "parent_uid": next((parent.name for parent in details.above if parent.name == stored.folder), None),
     }
 
 

@@ -7,15 +7,15 @@ from typing import Any, Final
 import orjson
 
 from dashwright.api.access.policy import AccessPolicy
-from dashwright.api.classic.library_elements import PANEL, Element, LibraryElements, not_found
-from dashwright.api.classic.routes.dashboards import writer_of
-from dashwright.api.classic.routes.exact_json import Number, exact
-from dashwright.api.classic.routes.provenance import Maker, people
+from dashwright.api.classic.library_elements import PANEL, ElementRequest, LibraryElements, not_found
+from dashwright.api.classic.routes.dashboards import write_context
+from dashwright.api.classic.routes.exact_json import Number, parse_exact
+from dashwright.api.classic.routes.provenance import Author, authors
 from dashwright.api.domain.access.object_scope import EVERYTHING, NOTHING
 from dashwright.api.domain.access.view import View
 from dashwright.api.domain.avatars import avatar_url
 from dashwright.api.domain.events import event_of
-from dashwright.api.domain.times import shown
+from dashwright.api.domain.times import format_time
 from dashwright.api.http.call import Call
 from dashwright.api.http.denial import denied
 from dashwright.api.http.integers import integer_of
@@ -32,7 +32,7 @@ from dashwright.api.models.library_elements import (
     ElementPageAnswer,
     ElementsAnswer,
 )
-from dashwright.api.resources.writing.writer import aside
+from dashwright.api.resources.threads import run_sized
 from dashwright.api.routes.resources import OBJECT_LIMIT
 from dashwright.api.stores import library_elements
 from dashwright.common.database.pool import Database
@@ -96,10 +96,10 @@ class _Handlers:
                 caller.org_id,
                 view.scope(LIBRARY_PANEL) if query.get("kind", str(PANEL)) == str(PANEL) else NOTHING,
                 containing=query.get("searchString", ""),
-                types=_listed(query.get("typeFilter", "")),
-                folders=["" if uid in _ROOT else uid for uid in _listed(query.get("folderFilterUIDs", ""))],
+                types=_split(query.get("typeFilter", "")),
+                folders=["" if uid in _ROOT else uid for uid in _split(query.get("folderFilterUIDs", ""))],
                 folder_numbers=_numbers(query.get("folderFilter", "")),
-                but=_listed(query.get("excludeUid", "")),
+                but=_split(query.get("excludeUid", "")),
                 descending=query.get("sortDirection") == "alpha-desc",
             )
             found = await library_elements.search(connection, wanted, limit=limit, offset=(page - 1) * limit)
@@ -109,12 +109,12 @@ class _Handlers:
 
     async def create(self, call: Call) -> Response:
         body = await call.body()
-        given = await aside(len(body), partial(exact, body, CreateLibraryElementCommand))
-        wanted = Element(given.name.strip() or None, given.kind, given.model, given.folder_uid, given.folder_id, len(body))
-        return await self._answer(call, await self._elements.create(writer_of(call), given.uid, wanted))
+        given = await run_sized(len(body), partial(parse_exact, body, CreateLibraryElementCommand))
+        wanted = ElementRequest(given.name.strip() or None, given.kind, given.model, given.folder_uid, given.folder_id, len(body))
+        return await self._element_response(call, await self._elements.create(write_context(call), given.uid, wanted))
 
     async def get(self, call: Call) -> Response:
-        return await self._answer(call, call.parameters["uid"])
+        return await self._element_response(call, call.parameters["uid"])
 
     async def by_name(self, call: Call) -> Response:
         caller = call.identity
@@ -128,17 +128,17 @@ class _Handlers:
 
     async def change(self, call: Call) -> Response:
         body, uid = await call.body(), call.parameters["uid"]
-        given = await aside(len(body), partial(exact, body, ElementChange))
+        given = await run_sized(len(body), partial(parse_exact, body, ElementChange))
         if given.uid not in ("", uid):
             raise BadRequest("the uid of a library element cannot be changed")
         kept = given.folder_uid is None and given.folder_id is not None and given.folder_id < 0
         number = None if kept else given.folder_id
-        wanted = Element(given.name.strip() or None, given.kind, given.model, given.folder_uid, number, len(body))
-        await self._elements.change(writer_of(call), uid, wanted, given.version)
-        return await self._answer(call, uid)
+        wanted = ElementRequest(given.name.strip() or None, given.kind, given.model, given.folder_uid, number, len(body))
+        await self._elements.change(write_context(call), uid, wanted, given.version)
+        return await self._element_response(call, uid)
 
     async def delete(self, call: Call) -> Response:
-        stored = await self._elements.delete(writer_of(call), call.parameters["uid"])
+        stored = await self._elements.delete(write_context(call), call.parameters["uid"])
         return json_response(ElementDeleted(id=stored.number, message="Library element deleted"))
 
     async def connections(self, call: Call) -> Response:
@@ -147,21 +147,21 @@ class _Handlers:
         scope = (await self._guard.view(caller, caller.namespace)).scope(DASHBOARD)
         async with self._database.connection() as connection:
             found = await library_elements.connections(connection, caller.org_id, element.uid, scope)
-        makers = await people(self._database, {dashboard.created_by for dashboard in found})
+        makers = await authors(self._database, {dashboard.created_by for dashboard in found})
         connected = [
             Connection(
                 id=dashboard.number,
                 element_id=element.number,
                 connection_id=dashboard.number,
                 connection_uid=dashboard.uid,
-                created=shown(dashboard.created_at),
+                created=format_time(dashboard.created_at),
                 created_by=_maker(makers[dashboard.created_by]),
             )
             for dashboard in found
         ]
         return json_response(ConnectionsAnswer(result=connected))
 
-    async def _answer(self, call: Call, uid: str) -> Response:
+    async def _element_response(self, call: Call, uid: str) -> Response:
         view = await self._guard.view(call.identity, call.identity.namespace)
         element = await self._one(call, view, uid)
         return Response(200, b'{"result":' + (await self._encoded(call, view, [element]))[0] + b"}", may_compress=True)
@@ -179,11 +179,11 @@ class _Handlers:
 
     async def _encoded(self, call: Call, view: View, elements: Sequence[library_elements.ElementRow]) -> Sequence[bytes]:
         """Each element with its body as it is stored."""
-        makers = await people(self._database, {maker for element in elements for maker in (element.created_by, element.updated_by)})
+        makers = await authors(self._database, {maker for element in elements for maker in (element.created_by, element.updated_by)})
         return [_encode(element, call.identity.org_id, view, makers) for element in elements]
 
 
-def _encode(element: library_elements.ElementRow, org_id: int, view: View, makers: dict[str, Maker]) -> bytes:
+def _encode(element: library_elements.ElementRow, org_id: int, view: View, makers: dict[str, Author]) -> bytes:
     folder, title = element.folder, "General"
     if folder is not None:
         is_told = view.may(FOLDER.actions["get"], FOLDER, folder, element.folder_parent)
@@ -192,8 +192,8 @@ def _encode(element: library_elements.ElementRow, org_id: int, view: View, maker
         folder_name=title,
         folder_uid=folder or "",
         connected_dashboards=element.connections,
-        created=shown(element.created_at),
-        updated=shown(element.updated_at),
+        created=format_time(element.created_at),
+        updated=format_time(element.updated_at),
         created_by=_maker(makers[element.created_by]),
         updated_by=_maker(makers[element.updated_by]),
     )
@@ -220,17 +220,17 @@ def _model(spec: str) -> str:
     return f'{{"description":""{"," if given else ""}{spec[1:]}'
 
 
-def _maker(known: Maker) -> ElementMaker:
+def _maker(known: Author) -> ElementMaker:
     return ElementMaker(id=known.number, name=known.login, avatar_url=avatar_url(known.email, known.login))
 
 
-def _listed(text: str) -> list[str]:
+def _split(text: str) -> list[str]:
     return [part.strip() for part in text.split(",")] if text else []
 
 
 def _numbers(text: str) -> list[int]:
     """What is no number is left out; where nothing is left, no folder has the number."""
-    return [number for part in _listed(text) if (number := integer_of(part)) is not None] or ([-1] if text else [])
+    return [number for part in _split(text) if (number := integer_of(part)) is not None] or ([-1] if text else [])
 
 
 def routes(database: Database, guard: AccessPolicy, elements: LibraryElements) -> list[Route]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import orjson
 
 from dashwright.api.domain.access.view import View
-from dashwright.api.domain.times import shown
+from dashwright.api.domain.times import format_time
 from dashwright.api.resources.rules import annotations_of
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
@@ -27,7 +27,7 @@ class Provenance:
     annotations: dict[str, str]
 
 
-class Maker(NamedTuple):
+class Author(NamedTuple):
     """``number`` is 0 for whoever is not known."""
 
     number: int
@@ -52,7 +52,7 @@ def abilities_on(view: View, stored: Stored, *, is_editable: bool) -> Abilities:
     )
 
 
-async def people(database: Database, names: Collection[str]) -> dict[str, Maker]:
+async def authors(database: Database, names: Collection[str]) -> dict[str, Author]:
     """Those who made and changed objects, by their names in the store (``user:1``). Whoever is no user or service account any more, or
     never was one, has that name for a login.
     """
@@ -61,7 +61,7 @@ async def people(database: Database, names: Collection[str]) -> dict[str, Maker]
     if numbers:
         async with database.connection() as connection:
             known = await titles.account_names(connection, set(numbers.values()))
-    return {name: Maker(number, *known[number]) if (number := numbers.get(name, 0)) in known else Maker(0, name, "") for name in names}
+    return {name: Author(number, *known[number]) if (number := numbers.get(name, 0)) in known else Author(0, name, "") for name in names}
 
 
 async def provenance(database: Database, stored: Stored) -> Provenance:
@@ -71,23 +71,23 @@ async def provenance(database: Database, stored: Stored) -> Provenance:
 
 async def provenances(database: Database, objects: Sequence[Stored]) -> Sequence[Provenance]:
     """Return the provenance of each object, in their order."""
-    names = {name for stored in objects for name in _makers(annotations_of(stored))}
-    known = await people(database, names)
+    names = {name for stored in objects for name in _author_names(annotations_of(stored))}
+    known = await authors(database, names)
     return [_provenance(stored, known) for stored in objects]
 
 
-def _makers(annotations: Mapping[str, str]) -> tuple[str, str]:
+def _author_names(annotations: Mapping[str, str]) -> tuple[str, str]:
     """Return who made and who last changed an object, by their names in the store."""
     maker = annotations.get(CREATED_BY, "")
     return maker, annotations.get(UPDATED_BY, maker)
 
 
-def _provenance(stored: Stored, known: Mapping[str, Maker]) -> Provenance:
+def _provenance(stored: Stored, known: Mapping[str, Author]) -> Provenance:
     annotations = annotations_of(stored)
-    maker, changer = _makers(annotations)
+    maker, changer = _author_names(annotations)
     made = datetime.fromisoformat(orjson.loads(stored.metadata)["creationTimestamp"])
     changed = datetime.fromisoformat(annotations[UPDATED_AT]) if UPDATED_AT in annotations else made
-    return Provenance(shown(made), known[maker].login, shown(changed), known[changer].login, annotations)
+    return Provenance(format_time(made), known[maker].login, format_time(changed), known[changer].login, annotations)
 
 
 def _number(uid: str) -> int | None:

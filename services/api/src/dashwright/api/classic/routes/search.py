@@ -9,7 +9,7 @@ from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.domain.access.object_scope import NOTHING
 from dashwright.api.domain.access.view import deleter_of
 from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
-from dashwright.api.domain.times import shown
+from dashwright.api.domain.times import format_time
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
 from dashwright.api.http.response import Response, json_response, legacy_500_response
@@ -91,7 +91,7 @@ class _Handlers:
         self._kept = kept
 
     async def by_query(self, call: Call) -> Response:
-        return await self._search(call, _asked(call))
+        return await self._search(call, _search_query(call))
 
     async def by_body(self, call: Call) -> Response:
         return await self._search(call, await call.fields(Asked, fault="bad request data"))
@@ -126,9 +126,9 @@ class _Handlers:
         offset = (min(max(asked.page, 1), _MOST_PAGES) - 1) * limit
         async with self._database.connection() as connection:
             found = await (titles.deleted if asked.deleted else titles.search)(connection, wanted, limit=limit, offset=offset)
-        return json_response([self._shown(item, caller.org_id) for item in found])
+        return json_response([self._found_item(item, caller.org_id) for item in found])
 
-    def _shown(self, item: titles.TitleMatch, org_id: int) -> FoundItem:
+    def _found_item(self, item: titles.TitleMatch, org_id: int) -> FoundItem:
         address = folder_url if item.is_folder else dashboard_url
         found = FoundItem(
             id=item.number,
@@ -148,7 +148,7 @@ class _Handlers:
             found.folder_url = folder_url(item.folder, item.folder_title)
         if item.deleted_at is not None:
             found.is_deleted = True
-            found.permanently_delete_date = shown(item.deleted_at + self._kept)
+            found.permanently_delete_date = format_time(item.deleted_at + self._kept)
         return found
 
 
@@ -172,7 +172,7 @@ def routes(database: Database, guard: AccessPolicy, *, trash_days: int) -> list[
     ]
 
 
-def _asked(call: Call) -> Asked:
+def _search_query(call: Call) -> Asked:
     def texts(name: str) -> list[str]:
         return call.query.getall(name, [])
 

@@ -8,16 +8,16 @@ from typing import Final
 import orjson
 
 from dashwright.api.classic.dashboards import RESTORE, Dashboards
-from dashwright.api.classic.routes.dashboards import body_of, saved, writer_of
+from dashwright.api.classic.routes.dashboards import body_of, saved_response, write_context
 from dashwright.api.classic.routes.exact_json import Number
-from dashwright.api.classic.routes.provenance import Maker, people
-from dashwright.api.domain.times import shown
+from dashwright.api.classic.routes.provenance import Author, authors
+from dashwright.api.domain.times import format_time
 from dashwright.api.http.call import Call
 from dashwright.api.http.integers import integer_of
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Handler, Operation, Permission, Route
 from dashwright.api.models.classic_objects import DashboardSaved, VersionItem, VersionPage, VersionShape
-from dashwright.api.resources.writing.writer import aside
+from dashwright.api.resources.threads import run_sized
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.kinds.registry import DASHBOARD
@@ -53,16 +53,16 @@ class _Handlers:
         limit, start = call.number("limit", _PAGE, least=1, most=_PAGE), call.number("start", 0, least=0, most=_FURTHEST)
         found = await self._dashboards.versions(stored, before=_before(call), limit=start + limit + 1)
         listed = found[start : start + limit]
-        makers = await people(self._database, {version.created_by for version in listed})
+        makers = await authors(self._database, {version.created_by for version in listed})
         token = str(listed[-1].generation) if len(found) > start + limit else ""
         return Response(200, self._page(stored, listed, makers, token))
 
     async def get(self, call: Call) -> Response:
         stored = await self._stored(call)
         version = await self._dashboards.version(stored, call.integer("version", "version must be a whole number"))
-        return Response(200, await _whole(stored, version, await people(self._database, [version.created_by])), may_compress=True)
+        return Response(200, await _whole(stored, version, await authors(self._database, [version.created_by])), may_compress=True)
 
-    async def _page(self, stored: Stored, listed: Sequence[Version], makers: Mapping[str, Maker], token: str) -> AsyncIterator[bytes]:
+    async def _page(self, stored: Stored, listed: Sequence[Version], makers: Mapping[str, Author], token: str) -> AsyncIterator[bytes]:
         """Yield a VersionPage. Bodies are read one after the other, so that memory does not grow with the page."""
         yield b'{"continueToken":' + orjson.dumps(token) + b',"versions":['
         before = b""
@@ -76,7 +76,7 @@ class _Handlers:
     async def restore(self, call: Call) -> Response:
         stored = await self._stored(call)
         body = await call.fields(RestoreBody, fault="bad request data")
-        return saved(await self._dashboards.restore(writer_of(call), stored, body.version))
+        return saved_response(await self._dashboards.restore(write_context(call), stored, body.version))
 
     async def _stored(self, call: Call) -> Stored:
         return await self._dashboards.get(call.identity, await self._named(call))
@@ -146,13 +146,13 @@ def _before(call: Call) -> int | None:
     return number
 
 
-async def _whole(stored: Stored, version: Version, makers: Mapping[str, Maker]) -> bytes:
+async def _whole(stored: Stored, version: Version, makers: Mapping[str, Author]) -> bytes:
     """Return a VersionShape as JSON."""
-    body = await aside(len(version.spec), partial(body_of, stored, version.spec, version.generation))
+    body = await run_sized(len(version.spec), partial(body_of, stored, version.spec, version.generation))
     return _item(stored, version, makers).to_json()[:-1] + b',"data":' + body + b"}"
 
 
-def _item(stored: Stored, version: Version, makers: Mapping[str, Maker]) -> VersionItem:
+def _item(stored: Stored, version: Version, makers: Mapping[str, Author]) -> VersionItem:
     return VersionItem(
         id=version.generation,
         dashboard_id=stored.number,
@@ -160,7 +160,7 @@ def _item(stored: Stored, version: Version, makers: Mapping[str, Maker]) -> Vers
         parent_version=version.parent_version or 0,
         restored_from=version.restored_from or 0,
         version=version.generation,
-        created=shown(version.created_at),
+        created=format_time(version.created_at),
         created_by=makers[version.created_by].login,
         message=version.message or "",
     )

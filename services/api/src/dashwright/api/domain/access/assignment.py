@@ -17,7 +17,7 @@ def may_assign(caller: Identity, role: Role) -> bool:
     return caller.is_server_admin or caller.role.holds(role)
 
 
-def beyond(caller: Identity, grants: Iterable[Grant]) -> tuple[Grant, ...]:
+def not_assignable(caller: Identity, grants: Iterable[Grant]) -> tuple[Grant, ...]:
     """Those of ``grants`` that ``caller`` does not hold on the whole of their scope, and so may not give.
 
     What a role gives on folders and what lies in them is for the rules of access to narrow down: only an Admin hands that on.
@@ -32,7 +32,7 @@ def beyond(caller: Identity, grants: Iterable[Grant]) -> tuple[Grant, ...]:
     return tuple(grant for grant in grants if not holds(grant))
 
 
-def uncovered(caller: Reach, other: Reach) -> Grant | None:
+def first_missing(caller: Reach, other: Reach) -> Grant | None:
     """The first permission that ``other`` holds somewhere and ``caller`` does not hold there on the whole of its scope."""
     for org_id, held in sorted(other.items()):
         own = caller.get(org_id, caller[0])

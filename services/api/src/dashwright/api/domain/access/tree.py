@@ -34,17 +34,17 @@ class Rule(NamedTuple):
 
 
 Rules: TypeAlias = Sequence[Rule]
-Listed: TypeAlias = tuple[str, str]
+ObjectKey: TypeAlias = tuple[str, str]
 """The plural of a kind and the name of one of its objects."""
 
 _NONE: Final[Mapping[str, None]] = MappingProxyType({})
-_NO_LISTS: Final[Mapping[Listed, Rules]] = MappingProxyType({})
+_NO_LISTS: Final[Mapping[ObjectKey, Rules]] = MappingProxyType({})
 
 
 class Tree:
     """``parents`` has every folder and the one above it, None at the root; ``lists`` the objects with rules of their own, even none."""
 
-    def __init__(self, parents: Mapping[str, str | None] = _NONE, lists: Mapping[Listed, Rules] = _NO_LISTS) -> None:
+    def __init__(self, parents: Mapping[str, str | None] = _NONE, lists: Mapping[ObjectKey, Rules] = _NO_LISTS) -> None:
         self.parents = parents
         self.lists = lists
         self._compared: tuple[Tree, bool] | None = None

@@ -5,34 +5,34 @@ from dataclasses import dataclass
 
 import orjson
 
-from dashwright.api.domain.fields.managers import Entry
+from dashwright.api.domain.fields.managers import ManagedFieldsEntry
 from dashwright.common.errors import Cause, Conflict
 
 
 @dataclass(frozen=True, slots=True)
-class Contested:
+class FieldConflict:
     """A field that an apply would change and that an entry of somebody else owns."""
 
-    owner: Entry
+    owner: ManagedFieldsEntry
     path: str
 
 
-def refusal(contested: Sequence[Contested]) -> Conflict:
+def conflict_error(contested: Sequence[FieldConflict]) -> Conflict:
     """The error of an apply without ``force``; one cause a field."""
-    causes = [Cause(each.path, "FieldManagerConflict", f"conflict with {_told(each.owner)}") for each in contested]
+    causes = [Cause(each.path, "FieldManagerConflict", f"conflict with {_owner_text(each.owner)}") for each in contested]
     if len(contested) == 1:
         return Conflict(f"Apply failed with 1 conflict: {causes[0].message}: {causes[0].field}", causes=causes)
     lines: list[str] = []
-    owner: Entry | None = None
+    owner: ManagedFieldsEntry | None = None
     for each in contested:
         if each.owner is not owner:
             owner = each.owner
-            lines.append(f"conflicts with {_told(owner)}:")
+            lines.append(f"conflicts with {_owner_text(owner)}:")
         lines.append(f"- {each.path}")
     return Conflict(f"Apply failed with {len(contested)} conflicts: " + "\n".join(lines), causes=causes)
 
 
-def _told(owner: Entry) -> str:
+def _owner_text(owner: ManagedFieldsEntry) -> str:
     told = orjson.dumps(owner.manager).decode()
     if owner.subresource:
         told += f" with subresource {orjson.dumps(owner.subresource).decode()}"

@@ -25,7 +25,7 @@ _MEMBER, _ITEM, _ITSELF = "f:", "v:", "."
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ManagedFieldsEntry:
     """One manager's fields. ``version`` is group and version, ``time`` RFC 3339, ``subresource`` the one that was written through."""
 
     manager: str
@@ -35,12 +35,12 @@ class Entry:
     fields: FieldSet
     subresource: str = ""
 
-    def is_of(self, other: "Entry") -> bool:
+    def is_of(self, other: "ManagedFieldsEntry") -> bool:
         """Whether both tell of the same manager and way of writing."""
         return (self.manager, self.operation, self.subresource) == (other.manager, other.operation, other.subresource)
 
 
-def managers_of(stored: object, sent: object = None) -> tuple[Entry, ...]:
+def managers_of(stored: object, sent: object = None) -> tuple[ManagedFieldsEntry, ...]:
     """The entries that a write starts from: those it sends, else the stored ones. ``[{}]`` sends that there are none.
 
     Entries that cannot be read, as those of a client that knows nothing of them, count as not sent.
@@ -50,14 +50,14 @@ def managers_of(stored: object, sent: object = None) -> tuple[Entry, ...]:
     return _read(sent) or _read(stored)
 
 
-def _read(entries: object) -> tuple[Entry, ...]:
+def _read(entries: object) -> tuple[ManagedFieldsEntry, ...]:
     if not isinstance(entries, list):
         return ()
     found = [_entry(item) for item in entries]
     return tuple(entry for entry in found if entry is not None) if all(found) else ()
 
 
-def _entry(item: object) -> Entry | None:
+def _entry(item: object) -> ManagedFieldsEntry | None:
     if not isinstance(item, Mapping) or item.get("fieldsType") != "FieldsV1" or not _is_set(item.get("fieldsV1")):
         return None
     operation = item.get("operation")
@@ -65,7 +65,7 @@ def _entry(item: object) -> Entry | None:
     if operation not in ("Apply", "Update") or not all(isinstance(text, str) and len(text) <= 256 for text in texts):
         return None
     manager, version, time, subresource = texts
-    return Entry(manager, operation, version, time, _without_itself(item["fieldsV1"]), subresource)
+    return ManagedFieldsEntry(manager, operation, version, time, _without_itself(item["fieldsV1"]), subresource)
 
 
 def _is_set(fields: object) -> bool:
@@ -81,12 +81,12 @@ def _without_itself(fields: Mapping[str, Any]) -> FieldSet:
     return {name: _without_itself(below) for name, below in fields.items() if name != _ITSELF}
 
 
-def written(entries: Iterable[Entry]) -> list[dict[str, Any]]:
+def managed_fields_json(entries: Iterable[ManagedFieldsEntry]) -> list[dict[str, Any]]:
     """``managedFields`` of entries; those that own nothing are left out."""
-    return [_written(entry) for entry in entries if entry.fields]
+    return [_entry_json(entry) for entry in entries if entry.fields]
 
 
-def _written(entry: Entry) -> dict[str, Any]:
+def _entry_json(entry: ManagedFieldsEntry) -> dict[str, Any]:
     told = {
         "manager": entry.manager,
         "operation": entry.operation,
@@ -102,17 +102,17 @@ def _in_order(fields: FieldSet) -> FieldSet:
     return {name: _in_order(fields[name]) for name in sorted(fields)}
 
 
-def is_same(one: Iterable[Entry], other: Iterable[Entry]) -> bool:
+def is_same_ownership(one: Iterable[ManagedFieldsEntry], other: Iterable[ManagedFieldsEntry]) -> bool:
     """Whether they say the same, whatever the times."""
     return _timeless(one) == _timeless(other)
 
 
-def _timeless(entries: Iterable[Entry]) -> list[Entry]:
+def _timeless(entries: Iterable[ManagedFieldsEntry]) -> list[ManagedFieldsEntry]:
     known = [replace(entry, time="") for entry in entries if entry.fields]
     return sorted(known, key=lambda entry: (entry.manager, entry.operation, entry.subresource))
 
 
-def bounded(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+def bound(entries: Sequence[ManagedFieldsEntry]) -> tuple[ManagedFieldsEntry, ...]:
     """No more updating managers than are kept apart, and no set larger than an entry may be.
 
     Raises TooLarge for too many that apply, and for too much in all.
@@ -128,13 +128,13 @@ def bounded(entries: Sequence[Entry]) -> tuple[Entry, ...]:
         for old in surplus:
             fields = union(fields, old.fields)
         kept.insert(0, replace(surplus[-1], manager=ANCIENT_CHANGES, fields=fields))
-    told = tuple(replace(entry, fields=_told_shorter(entry.fields)) for entry in kept)
+    told = tuple(replace(entry, fields=_shortened(entry.fields)) for entry in kept)
     if sum(len(write_json(entry.fields)) for entry in told) > LARGEST_TOGETHER:
         raise TooLarge(f"the fields of all managers take more than {LARGEST_TOGETHER} characters; let fewer managers own the object")
     return told
 
 
-def _told_shorter(fields: FieldSet) -> FieldSet:
+def _shortened(fields: FieldSet) -> FieldSet:
     """The set itself, or one that reaches less deep and so holds whole objects instead of their members."""
     depth = 8
     while depth and len(write_json(fields)) > LARGEST_ENTRY:

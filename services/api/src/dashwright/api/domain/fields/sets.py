@@ -50,13 +50,13 @@ def common(one: FieldSet, other: FieldSet) -> FieldSet:
     return shared
 
 
-def covered(fields: FieldSet, by: FieldSet) -> FieldSet:
+def covered_by(fields: FieldSet, by: FieldSet) -> FieldSet:
     """The fields that lie at a leaf of ``by``, or below one."""
     found: FieldSet = {}
     for name in fields.keys() & by.keys():
         if not by[name]:
             found[name] = fields[name]
-        elif below := covered(fields[name], by[name]):
+        elif below := covered_by(fields[name], by[name]):
             found[name] = below
     return found
 
@@ -74,7 +74,7 @@ def within(fields: FieldSet, node: Node) -> FieldSet:
     return found
 
 
-def changed(old: Node, new: Node) -> FieldSet:
+def difference(old: Node, new: Node) -> FieldSet:
     """Where two trees differ, each place as high as it is different as a whole. At the root both must be objects."""
     if isinstance(old, Atom):
         return dict.fromkeys(new, NOTHING) if isinstance(new, dict) and is_empty_of(old, new) else {}
@@ -84,7 +84,7 @@ def changed(old: Node, new: Node) -> FieldSet:
     for name in old.keys() | new.keys():
         if name not in old or name not in new:
             places[name] = {}
-        elif below := changed(old[name], new[name]):
+        elif below := difference(old[name], new[name]):
             places[name] = below
         elif _differ(old[name], new[name]):
             places[name] = {}

@@ -14,10 +14,10 @@ _UNOWNED = {"annotations": SET_BY_STORE | CONSUMED, "labels": frozenset({NUMBER_
 FINALIZERS = ("metadata", "finalizers")
 
 
-def tracked(value: Mapping[str, Any]) -> dict[str, Any]:
+def tracked_fields(value: Mapping[str, Any]) -> dict[str, Any]:
     """``{"metadata": …, "spec": …}`` of an object: what a manager of fields may own of it."""
     metadata = value.get("metadata")
-    owned = {field: _owned(field, metadata.get(field)) for field in _METADATA} if isinstance(metadata, Mapping) else {}
+    owned = {field: _owned_part(field, metadata.get(field)) for field in _METADATA} if isinstance(metadata, Mapping) else {}
     kept = {field: value for field, value in owned.items() if value}
     tree: dict[str, Any] = {"metadata": kept} if kept else {}
     if "spec" in value:
@@ -25,6 +25,6 @@ def tracked(value: Mapping[str, Any]) -> dict[str, Any]:
     return tree
 
 
-def _owned(field: str, value: Any) -> Any:
+def _owned_part(field: str, value: Any) -> Any:
     unowned = _UNOWNED.get(field)
     return {key: text for key, text in value.items() if key not in unowned} if unowned and isinstance(value, Mapping) else value

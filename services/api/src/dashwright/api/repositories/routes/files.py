@@ -107,7 +107,7 @@ _BODY: Final = Content(
     {"description": "The file, as it is to be stored: an object of the resource API, or a classic dashboard"}, (JSON, YAML)
 )
 _WRITING: Final = {"ref": _REF, "message": _MESSAGE, **descriptions.DRY_RUN, "skipDryRun": _IGNORED}
-_FLAGS: Final = {**descriptions.typed(descriptions.DRY_RUN), "skipDryRun": bool}
+_FLAGS: Final = {**descriptions.parameter_types(descriptions.DRY_RUN), "skipDryRun": bool}
 _ERRORS: Final = (404, 405, 409, 412, 422, 424)
 
 _LIST: Final = Operation(

@@ -72,10 +72,10 @@ _TEST: Final = Operation(
     "testRepository",
     "whether a repository can be read",
     REPOSITORY.group,
-    Content(descriptions.shown(REPOSITORY), (JSON, YAML), optional=True),
+    Content(descriptions.object_model(REPOSITORY), (JSON, YAML), optional=True),
     {200: TestResults, 400: _FAILED, 422: _FAILED},
     query={"dryRun": "All: accepted; a test keeps nothing in any case"},
-    parameters=descriptions.typed(descriptions.DRY_RUN),
+    parameters=descriptions.parameter_types(descriptions.DRY_RUN),
     errors=(404,),
     description="Without a body, or with {}, the stored configuration is tried, else the one that is sent, which is not saved. "
     "The name new stands for a repository that is not stored.",

@@ -68,7 +68,7 @@ def routes(jobs: Jobs, worker: RepositoryClient) -> list[Route]:
 
     create, read, limit = Permission("jobs:create"), Permission("jobs:read"), submissions.LARGEST_BODY
     asked = event_of(JOB, "create")
-    job, job_list = descriptions.shown(JOB), descriptions.listed(JOB)
+    job, job_list = descriptions.object_model(JOB), descriptions.list_model(JOB)
     return [
         Route(
             "POST",
@@ -122,7 +122,7 @@ def _asking(identifier: str, summary: str, request: Any, answer: Any) -> Operati
         request,
         {202: answer},
         query=descriptions.DRY_RUN,
-        parameters=descriptions.typed(descriptions.DRY_RUN),
+        parameters=descriptions.parameter_types(descriptions.DRY_RUN),
         errors=(404, 409, 422, 424),
     )
 

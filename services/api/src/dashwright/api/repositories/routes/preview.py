@@ -7,10 +7,10 @@ from typing import Any
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation, Permission, Route
-from dashwright.api.pictures.dashboard_page import CONTENT, QUERY, drawn_for, page
+from dashwright.api.pictures.dashboard_page import CONTENT, QUERY, draw_or_reason, page
 from dashwright.api.pictures.render import drawing_of
 from dashwright.api.repositories.files import Files
-from dashwright.api.resources.writing.writer import aside
+from dashwright.api.resources.threads import run_sized
 from dashwright.api.workers.picture_client import Picture, PictureClient
 from dashwright.common.document import read_json, write_json
 from dashwright.common.errors import BadRequest
@@ -30,7 +30,7 @@ def routes(files: Files, drawings: PictureClient) -> list[Route]:
             raise BadRequest("a preview shows one file; name it instead of a directory")
         repository, ref = call.parameters["repository"], call.query.get("ref", "")
         told = await files.read(call.identity, repository, path, ref)
-        wrapper: dict[str, Any] = await aside(len(told), lambda: read_json(told.decode()))
+        wrapper: dict[str, Any] = await run_sized(len(told), lambda: read_json(told.decode()))
         spec = _spec_of(wrapper)
         drawn = await _drawn(call, spec, drawing, drawings)
         where = f"{repository}: {path} at {wrapper.get('ref') or ref or 'the current state'}"
@@ -53,8 +53,8 @@ async def _drawn(call: Call, spec: Any, drawing: Drawing, drawings: PictureClien
     """The picture, or why there is none."""
     if spec is None:
         return "The file holds no dashboard that could be drawn."
-    body = await aside(len(spec), lambda: write_json(spec).decode())
-    return await drawn_for(call.identity, body, drawing, drawings)
+    body = await run_sized(len(spec), lambda: write_json(spec).decode())
+    return await draw_or_reason(call.identity, body, drawing, drawings)
 
 
 def _spec_of(wrapper: Mapping[str, Any]) -> Any:

@@ -58,9 +58,9 @@ _ROLLBACK: Final = Operation(
     "ask for an earlier commit to be put back, and held",
     JOB.group,
     Content(RollbackOptions, optional=True),
-    {200: SyncPlan, 202: descriptions.shown(JOB)},
+    {200: SyncPlan, 202: descriptions.object_model(JOB)},
     query={"dryRun": "All: nothing is done but to tell what would be"},
-    parameters=descriptions.typed(descriptions.DRY_RUN),
+    parameters=descriptions.parameter_types(descriptions.DRY_RUN),
     errors=(404, 409, 422, 424),
 )
 _REVISIONS: Final = Operation(

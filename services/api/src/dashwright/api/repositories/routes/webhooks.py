@@ -41,7 +41,7 @@ _WEBHOOK: Final = Operation(
     REPOSITORY.group,
     answers={200: WebhookResponse, 202: WebhookResponse, 501: WebhookResponse},
     query=descriptions.DRY_RUN,
-    parameters=descriptions.typed(descriptions.DRY_RUN),
+    parameters=descriptions.parameter_types(descriptions.DRY_RUN),
     errors=(401, 409, 413, 422, 424),
     description="Signed by X-Hub-Signature-256 with the secret that the git host was given. JSON, or a form whose payload is JSON. "
     "Only queues a job: sync after a push to the repository's branch, pr after a pull request to it was opened or changed.",

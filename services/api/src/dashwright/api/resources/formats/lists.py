@@ -9,7 +9,7 @@ import orjson
 
 from dashwright.api.http.response import Response
 from dashwright.api.resources.formats.negotiation import Form, Format
-from dashwright.api.resources.formats.parts import Item, columns, encode, joined, version_of
+from dashwright.api.resources.formats.parts import Item, columns, encode, encode_many, version_of
 from dashwright.common.document import read_json
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.yaml import write_yaml
@@ -28,7 +28,7 @@ def one(form: Format, kind: Kind, version: str, item: Item, status: int = 200, h
     answer = Response(status, body, form.content_type, {**form.headers, **headers}, may_compress=True)
     if not form.is_yaml:
         return answer
-    return answer._replace(body=_yaml(body)) if len(body) < _LARGE else answer._replace(body=_written_aside(body), holds=2 * len(body))
+    return answer._replace(body=_yaml(body)) if len(body) < _LARGE else answer._replace(body=_yaml_in_thread(body), holds=2 * len(body))
 
 
 def table(
@@ -39,7 +39,7 @@ def table(
     return _table_head(form, kind, metadata, with_columns=with_columns) + rows + b"]}"
 
 
-class Listing:
+class ListEncoder:
     """One list as it is written: its head, any number of pieces, its tail."""
 
     def __init__(self, form: Format, kind: Kind, version: str) -> None:
@@ -63,7 +63,7 @@ class Listing:
         if self._form.is_yaml:
             written = [_item(encode(self._form, self._kind, self._version, item)) for item in items]
             return b"".join([b"\n" if was_empty else b"", *written])
-        return joined(self._form, self._kind, self._version, items, before="" if was_empty else ",")
+        return encode_many(self._form, self._kind, self._version, items, before="" if was_empty else ",")
 
     def tail(self) -> bytes:
         if self._form.is_yaml:
@@ -89,7 +89,7 @@ def _yaml(text: bytes) -> bytes:
     return write_yaml(read_json(text.decode())).encode()
 
 
-async def _written_aside(text: bytes) -> AsyncIterator[bytes]:
+async def _yaml_in_thread(text: bytes) -> AsyncIterator[bytes]:
     yield await asyncio.to_thread(_yaml, text)
 
 

@@ -31,7 +31,7 @@ class Form(Enum):
     METADATA = "metadata"
 
 
-class Included(Enum):
+class IncludeObjectPolicy(Enum):
     """What the row of a table holds of its object, beside the cells."""
 
     NONE = "None"
@@ -45,7 +45,7 @@ class Format:
 
     form: Form = Form.WHOLE
     is_yaml: bool = False
-    included: Included = Included.METADATA
+    include_object: IncludeObjectPolicy = IncludeObjectPolicy.METADATA
     meta: str = "v1"
 
     @property
@@ -64,7 +64,7 @@ class Format:
         """Whether specs have to be read; without, items may be encoded whose spec is empty."""
         if self.form is not Form.TABLE:
             return self.form is Form.WHOLE
-        return self.included is Included.OBJECT or is_shown_by_body(kind)
+        return self.include_object is IncludeObjectPolicy.OBJECT or is_shown_by_body(kind)
 
 
 _VARY: Final[Mapping[str, str]] = MappingProxyType({"Vary": "Accept"})
@@ -95,16 +95,16 @@ def format_of(call: Call, *, streamed: bool = False) -> Format:
         return _AS_JSON
     found, weight = None, 0.0
     for asked in ranges(accept):
-        offered = _offered(asked)
+        offered = _format_for(asked)
         if offered is not None and asked.weight > weight and not (streamed and offered.is_yaml):
             found, weight = offered, asked.weight
     if found is None:
         only = f"only the following media types are accepted: {JSON if streamed else _OFFERED}"
         raise NotAcceptable(f"{only}; the Accept header names none of them")
-    return found if found.form is not Form.TABLE else Format(Form.TABLE, found.is_yaml, _included(call), found.meta)
+    return found if found.form is not Form.TABLE else Format(Form.TABLE, found.is_yaml, _include_object_policy(call), found.meta)
 
 
-def _offered(asked: MediaRange) -> Format | None:
+def _format_for(asked: MediaRange) -> Format | None:
     """What there is for a media range, where there is something."""
     if asked.name not in _ANY and asked.name not in (JSON, YAML):
         return None
@@ -117,10 +117,10 @@ def _offered(asked: MediaRange) -> Format | None:
     return Format(form, asked.name == YAML, meta=meta)
 
 
-def _included(call: Call) -> Included:
+def _include_object_policy(call: Call) -> IncludeObjectPolicy:
     text = call.query.get("includeObject", "")
     try:
-        return Included(text) if text else Included.METADATA
+        return IncludeObjectPolicy(text) if text else IncludeObjectPolicy.METADATA
     except ValueError as error:
-        known = ", ".join(item.value for item in Included)
+        known = ", ".join(item.value for item in IncludeObjectPolicy)
         raise BadRequest(f"includeObject {text[:40]!r} is none of {known}") from error

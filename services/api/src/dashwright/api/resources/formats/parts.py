@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from dashwright.api.resources.formats.negotiation import Form, Format, Included, is_shown_by_body
+from dashwright.api.resources.formats.negotiation import Form, Format, IncludeObjectPolicy, is_shown_by_body
 from dashwright.common.kinds.kind import Column, Kind
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.stores.resources import Stored
@@ -17,13 +17,13 @@ Item: TypeAlias = Stored | StoredJob | bytes
 def encode(form: Format, kind: Kind, version: str, item: Item) -> bytes:
     """An object in a form: what stands between the brackets of a list."""
     if form.form is Form.WHOLE:
-        return whole(item, version)
+        return encode_whole(item, version)
     if form.form is Form.METADATA:
-        return partial(form, item)
+        return encode_metadata(form, item)
     return _row(form, kind, version, item)
 
 
-def joined(form: Format, kind: Kind, version: str, items: Iterable[Item], *, before: str = "") -> bytes:
+def encode_many(form: Format, kind: Kind, version: str, items: Iterable[Item], *, before: str = "") -> bytes:
     """Objects with commas between them, and what stands before the first."""
     pieces: list[str] = []
     for item in items:
@@ -36,13 +36,13 @@ def joined(form: Format, kind: Kind, version: str, items: Iterable[Item], *, bef
     return "".join(pieces).encode()
 
 
-def whole(item: Item, version: str) -> bytes:
+def encode_whole(item: Item, version: str) -> bytes:
     if isinstance(item, bytes):
         return item
     return item.encode() if isinstance(item, StoredJob) else item.encode(version)
 
 
-def partial(form: Format, item: Item) -> bytes:
+def encode_metadata(form: Format, item: Item) -> bytes:
     """A PartialObjectMetadata."""
     head = f'{{"kind":"PartialObjectMetadata","apiVersion":"{form.meta_version}","metadata":'
     return head.encode() + _metadata(item) + b"}"
@@ -73,9 +73,9 @@ def _metadata(item: Item) -> bytes:
 
 def _row(form: Format, kind: Kind, version: str, item: Item) -> bytes:
     cells = orjson.dumps(_cells(kind, version, item))
-    if form.included is Included.NONE:
+    if form.include_object is IncludeObjectPolicy.NONE:
         return b'{"cells":' + cells + b"}"
-    shown = whole(item, version) if form.included is Included.OBJECT else partial(form, item)
+    shown = encode_whole(item, version) if form.include_object is IncludeObjectPolicy.OBJECT else encode_metadata(form, item)
     return b'{"cells":' + cells + b',"object":' + shown + b"}"
 
 
@@ -84,17 +84,17 @@ def _cells(kind: Kind, version: str, item: Item) -> list[Any]:
         tree = orjson.loads(item)
         return [_member(tree, column.path) for column in kind.columns]
     if is_shown_by_body(kind):
-        tree = orjson.loads(whole(item, version))
+        tree = orjson.loads(encode_whole(item, version))
     else:
         tree = {"metadata": orjson.loads(item.metadata), "status": orjson.loads(item.status or "null")}
-    return [_told(column, item) if column.source in _TOLD else _member(tree, column.path) for column in kind.columns]
+    return [_stored_value(column, item) if column.source in _STORED_SOURCES else _member(tree, column.path) for column in kind.columns]
 
 
-_TOLD = frozenset({"name", "title", "subtype"})
+_STORED_SOURCES = frozenset({"name", "title", "subtype"})
 """Sources that the store has as they are; a time of creation is in the metadata."""
 
 
-def _told(column: Column, item: Stored | StoredJob) -> Any:
+def _stored_value(column: Column, item: Stored | StoredJob) -> Any:
     return getattr(item, column.source, None)
 
 

@@ -10,7 +10,7 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation
 from dashwright.api.resources import descriptions, formats
-from dashwright.api.resources.reading import readable
+from dashwright.api.resources.reading import read_object
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
 from dashwright.api.resources.writing.edits import is_editable
@@ -24,13 +24,13 @@ _REFUSED: Final = frozenset({"false", "0", "f", "F", "False", "FALSE"})
 
 
 def operation(target: Target) -> Operation:
-    either = Content(DashboardWithAccessInfo | descriptions.shown(target.kind), (JSON, YAML))
+    either = Content(DashboardWithAccessInfo | descriptions.object_model(target.kind), (JSON, YAML))
     return descriptions.operation("get", target, below="Dto", query=_QUERY, answers={200: either}, errors=(404, 406))
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
     kind, form = target.kind, formats.format_of(call)
-    stored, view = await readable(kind, services, call)
+    stored, view = await read_object(kind, services, call)
     if call.query.get("includeAccess") in _REFUSED:
         return formats.one(form, kind, target.version, stored)
     async with services.database.connection() as connection:

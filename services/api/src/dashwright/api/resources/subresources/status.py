@@ -18,35 +18,40 @@ handle = get.handle
 
 def operation(target: Target) -> Operation:
     return descriptions.operation(
-        "get", target, below="Status", query=descriptions.INCLUDED, answers={200: descriptions.in_formats(target.kind)}, errors=(404, 406)
+        "get",
+        target,
+        below="Status",
+        query=descriptions.INCLUDED,
+        answers={200: descriptions.object_content(target.kind)},
+        errors=(404, 406),
     )
 
 
 def operation_of_replace(target: Target) -> Operation:
-    return _writing("update", target, descriptions.in_formats(target.kind))
+    return _writing("update", target, descriptions.object_content(target.kind))
 
 
 def operation_of_patch(target: Target) -> Operation:
-    return _writing("patch", target, descriptions.patched(target.kind, *patches.BY_TYPE))
+    return _writing("patch", target, descriptions.patch_contents(target.kind, *patches.BY_TYPE))
 
 
 async def replace(target: Target, services: Services, call: Call) -> Response:
     kind, namespace, name, form = target.kind, call.parameters["namespace"], call.parameters["name"], formats.format_of(call)
-    by = options.writer_of(call, subresource="status")
-    sent = objects.read_status(await formats.read_body(call), kind, namespace, target.version, name)
+    context = options.write_context(call, subresource="status")
+    sent = objects.read_status_update(await formats.read_body(call), kind, namespace, target.version, name)
 
     def change(_: Stored) -> dict[str, object]:
         return sent.status
 
-    changed = await services.writer.update_status(kind, namespace, name, change, by, expect=sent.expect)
+    changed = await services.writer.update_status(kind, namespace, name, change, context, preconditions=sent.preconditions)
     return formats.one(form, kind, target.version, changed.stored)
 
 
 async def patch(target: Target, services: Services, call: Call) -> Response:
     kind, form, apply = target.kind, formats.format_of(call), patch_of(call)
-    by, body = options.writer_of(call, subresource="status"), await call.body()
+    context, body = options.write_context(call, subresource="status"), await call.body()
     change = partial(objects.patched_status, lambda tree: apply(tree, objects.read_tree(body)), target.version)
-    changed = await services.writer.update_status(kind, call.parameters["namespace"], call.parameters["name"], change, by)
+    changed = await services.writer.update_status(kind, call.parameters["namespace"], call.parameters["name"], change, context)
     return formats.one(form, kind, target.version, changed.stored)
 
 
@@ -57,6 +62,6 @@ def _writing(verb: str, target: Target, request: object) -> Operation:
         below="Status",
         query=descriptions.WRITING,
         request=request,
-        answers={200: descriptions.in_formats(target.kind)},
+        answers={200: descriptions.object_content(target.kind)},
         errors=(404, 406, 409, 422),
     )

@@ -9,7 +9,7 @@ from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation
 from dashwright.api.resources import descriptions, formats, history
 from dashwright.api.resources.formats import Form
-from dashwright.api.resources.reading import readable
+from dashwright.api.resources.reading import read_object
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
 from dashwright.common.errors import BadRequest
@@ -28,12 +28,14 @@ _QUERY: Final = {
 
 
 def operation(target: Target) -> Operation:
-    either = Content(DashboardVersionList | descriptions.shown(target.kind), (JSON, YAML))
+    either = Content(DashboardVersionList | descriptions.object_model(target.kind), (JSON, YAML))
     return descriptions.operation("list", target, below="Versions", query=_QUERY, answers={200: either}, errors=(404, 406))
 
 
 def operation_of_one(target: Target) -> Operation:
-    made = descriptions.operation("get", target, below="Version", answers={200: descriptions.in_formats(target.kind)}, errors=(404, 406))
+    made = descriptions.operation(
+        "get", target, below="Version", answers={200: descriptions.object_content(target.kind)}, errors=(404, 406)
+    )
     return replace(made, parameters={"number": int})
 
 
@@ -42,13 +44,13 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
     if asked.version:
         return await _one(target, services, call, asked.version)
     form, limit, before = formats.format_of(call), history.limit_of(call), history.before_of(call)
-    current, _ = await readable(target.kind, services, call)
+    current, _ = await read_object(target.kind, services, call)
     async with services.database.connection() as connection:
         found = await histories.versions(connection, current.uid, before=before, limit=limit + 1)
     listed = DashboardVersionList(
         kind="DashboardVersionList",
         api_version=target.kind.api_version(target.version),
-        metadata=ListMeta(resource_version=str(current.resource_version), continue_=history.next_page(found, limit).get("continue")),
+        metadata=ListMeta(resource_version=str(current.resource_version), continue_=history.continue_members(found, limit).get("continue")),
         items=[_info(version) for version in found[:limit]],
     )
     return formats.one(replace(form, form=Form.WHOLE), target.kind, target.version, listed.to_json())
@@ -73,7 +75,7 @@ def _number(text: str) -> int:
 
 async def _one(target: Target, services: Services, call: Call, number: int) -> Response:
     form = formats.format_of(call)
-    current, _ = await readable(target.kind, services, call)
+    current, _ = await read_object(target.kind, services, call)
     return formats.one(form, target.kind, target.version, await history.version_of(services, current, number))
 
 

@@ -8,10 +8,10 @@ from dashwright.api.http.denial import denied
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import descriptions, formats, jobs, objects, options
-from dashwright.api.resources.field_validation import headers_of
+from dashwright.api.resources.field_validation import warning_headers
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
-from dashwright.api.resources.writing.writer import aside
+from dashwright.api.resources.threads import run_sized
 from dashwright.common.kinds import kind as kinds
 
 
@@ -21,8 +21,8 @@ def operation(target: Target) -> Operation:
         "create",
         target,
         query=descriptions.WRITING,
-        request=descriptions.in_formats(kind),
-        answers={_status(target): descriptions.in_formats(kind)},
+        request=descriptions.object_content(kind),
+        answers={_status(target): descriptions.object_content(kind)},
         errors=(404, 406, 409, 422, 424),
     )
 
@@ -30,16 +30,16 @@ def operation(target: Target) -> Operation:
 async def handle(target: Target, services: Services, call: Call) -> Response:
     kind, namespace, form = target.kind, call.parameters["namespace"], formats.format_of(call)
     require_creation(call, kind)
-    by, validation = options.writer_of(call), options.validation_of(call)
+    context, validation = options.write_context(call), options.validation_of(call)
     if kind.shelf is kinds.Shelf.JOBS:
         submissions.check_size(await call.body())
         submission, warnings = jobs.read(await formats.read_body(call), kind, namespace, validation)
-        job = await jobs.create(services.jobs, submission, namespace, call.actor, call.identity, dry_run=by.dry_run)
-        return formats.one(form, kind, target.version, job, _status(target), headers_of(warnings))
+        job = await jobs.create(services.jobs, submission, namespace, call.actor, call.identity, dry_run=context.dry_run)
+        return formats.one(form, kind, target.version, job, _status(target), warning_headers(warnings))
     tree, size = await formats.read_body(call), len(await call.body())
-    wanted = await aside(size, partial(objects.read_new, tree, kind, namespace, target.version, validation))
-    stored = await services.writer.create(wanted, by, size=size)
-    return formats.one(form, kind, target.version, stored, _status(target), headers_of(wanted.warnings))
+    wanted = await run_sized(size, partial(objects.read_new, tree, kind, namespace, target.version, validation))
+    stored = await services.writer.create(wanted, context, size=size)
+    return formats.one(form, kind, target.version, stored, _status(target), warning_headers(wanted.warnings))
 
 
 def require_creation(call: Call, kind: kinds.Kind) -> None:

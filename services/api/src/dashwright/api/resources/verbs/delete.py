@@ -25,15 +25,21 @@ def operation(target: Target) -> Operation:
 async def handle(target: Target, services: Services, call: Call) -> Response:
     kind, namespace, name = target.kind, call.parameters["namespace"], call.parameters["name"]
     form = formats.format_of(call)
-    wanted = await options.delete_options_of(call)
+    wanted = await options.delete_request_of(call)
     if kind.shelf is kinds.Shelf.JOBS:
-        return _gone(target, name, str(await jobs.delete(services.jobs, kind, namespace, name, wanted, call.actor)))
-    by = options.writer_of(call, dry_run=wanted.dry_run)
-    deleted = await services.writer.delete(kind, namespace, name, by, expect=wanted.expect, cascade=wanted.cascade, grace=wanted.grace)
-    return _gone(target, name, str(deleted.stored.uid)) if deleted.is_gone else formats.one(form, kind, target.version, deleted.stored)
+        return _deleted_status(target, name, str(await jobs.delete(services.jobs, kind, namespace, name, wanted, call.actor)))
+    context = options.write_context(call, dry_run=wanted.dry_run)
+    deleted = await services.writer.delete(
+        kind, namespace, name, context, preconditions=wanted.preconditions, cascade=wanted.cascade, grace=wanted.grace
+    )
+    return (
+        _deleted_status(target, name, str(deleted.stored.uid))
+        if deleted.is_gone
+        else formats.one(form, kind, target.version, deleted.stored)
+    )
 
 
-def _gone(target: Target, name: str, uid: str) -> Response:
+def _deleted_status(target: Target, name: str, uid: str) -> Response:
     details = {"name": name, "group": target.kind.group, "kind": target.kind.plural, "uid": uid}
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
     return Response(200, orjson.dumps(status))

@@ -31,13 +31,13 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
         raise BadRequest(f"what is selected by {selection.special.value} cannot be removed here")
     if call.query.get("limit") or call.query.get("continue"):
         raise BadRequest("a collection is removed whole, not in pages; select fewer objects by labelSelector")
-    wanted = await options.delete_options_of(call)
+    wanted = await options.delete_request_of(call)
     if kind.shelf is kinds.Shelf.JOBS:
         await jobs.delete_selected(services.jobs, kind, namespace, selection, wanted, call.actor)
     else:
-        by = options.writer_of(call, dry_run=wanted.dry_run)
+        context = options.write_context(call, dry_run=wanted.dry_run)
         await services.writer.delete_selected(
-            kind, namespace, selection, by, expect=wanted.expect, cascade=wanted.cascade, grace=wanted.grace
+            kind, namespace, selection, context, preconditions=wanted.preconditions, cascade=wanted.cascade, grace=wanted.grace
         )
     details = {"group": kind.group, "kind": kind.plural}
     return Response(200, orjson.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}))

@@ -4,7 +4,7 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import descriptions, formats
-from dashwright.api.resources.reading import readable
+from dashwright.api.resources.reading import read_object
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
 from dashwright.common.kinds.kind import Shelf
@@ -13,14 +13,14 @@ from dashwright.common.stores import jobs
 
 def operation(target: Target) -> Operation:
     return descriptions.operation(
-        "get", target, query=descriptions.INCLUDED, answers={200: descriptions.in_formats(target.kind)}, errors=(404, 406)
+        "get", target, query=descriptions.INCLUDED, answers={200: descriptions.object_content(target.kind)}, errors=(404, 406)
     )
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
     kind, form = target.kind, formats.format_of(call)
     if kind.shelf is Shelf.RESOURCES:
-        found, _ = await readable(kind, services, call)
+        found, _ = await read_object(kind, services, call)
         return formats.one(form, kind, target.version, found)
     async with services.database.connection() as connection:
         job = await jobs.get(connection, kind, call.parameters["namespace"], call.parameters["name"])

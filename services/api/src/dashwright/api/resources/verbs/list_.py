@@ -16,7 +16,7 @@ from dashwright.common.kinds import kind as kinds
 def operation(target: Target) -> Operation:
     is_watched = "watch" in target.kind.verbs
     query = {**descriptions.LISTING, **descriptions.WATCHING} if is_watched else descriptions.LISTING
-    answer = (descriptions.listed_in_formats(target.kind), *([descriptions.CHANGES] if is_watched else []))
+    answer = (descriptions.list_content(target.kind), *([descriptions.CHANGES] if is_watched else []))
     return descriptions.operation("list", target, query=query, answers={200: answer}, errors=(406, 410, 422, 429, 504))
 
 
@@ -26,7 +26,7 @@ def operation_everywhere(target: Target) -> Operation:
         target,
         below="OfAllNamespaces",
         query=descriptions.LISTING,
-        answers={200: descriptions.listed_in_formats(target.kind)},
+        answers={200: descriptions.list_content(target.kind)},
         errors=(403, 406, 410, 422, 504),
     )
 
@@ -34,26 +34,28 @@ def operation_everywhere(target: Target) -> Operation:
 async def handle(target: Target, services: Services, call: Call) -> Response:
     selection = parse_selection(call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""), call.parameters["namespace"])
     if selection.special is not None:
-        return await history.answer(target, services, call, selection)
-    form, asked = formats.format_of(call), pages.asked_of(call)
+        return await history.history_response(target, services, call, selection)
+    form, asked = formats.format_of(call), pages.list_options_of(call)
     await sources.check_version(services.database, asked.version)
     source = await _source(target, services, call, form, asked, selection)
-    return await listing.answer(target, form, asked, source, services.database)
+    return await listing.list_response(target, form, asked, source, services.database)
 
 
-async def _source(target: Target, services: Services, call: Call, form: Format, asked: pages.Asked, selection: Selection) -> listing.Source:
+async def _source(
+    target: Target, services: Services, call: Call, form: Format, asked: pages.ListOptions, selection: Selection
+) -> listing.ListSource:
     kind, namespace = target.kind, call.parameters["namespace"]
     if kind.shelf is kinds.Shelf.JOBS:
-        return sources.Jobs(services.database, kind, namespace, selection, asked)
+        return sources.JobSource(services.database, kind, namespace, selection, asked)
     view = await services.guard.view(call.identity, namespace)
     if kind.in_folder:
         await sources.check_access(services.database, services.guard, call.identity, namespace, asked)
-    return sources.Objects(services.database, kind, namespace, selection, view.scope(kind), asked, bodies=form.needs_body(kind))
+    return sources.ObjectSource(services.database, kind, namespace, selection, view.scope(kind), asked, bodies=form.needs_body(kind))
 
 
 async def handle_everywhere(target: Target, services: Services, call: Call) -> Response:
     """The objects of all namespaces, for who may see them all."""
-    kind, form, asked = target.kind, formats.format_of(call), pages.asked_of(call)
+    kind, form, asked = target.kind, formats.format_of(call), pages.list_options_of(call)
     if not call.identity.is_server_admin:
         path = f"/apis/{kind.api_version(target.version)}/namespaces/{call.identity.namespace}/{kind.plural}"
         raise Forbidden(f"{kind.key} of all namespaces are listed for server admins only; name one, as in {path}", details=_details(kind))
@@ -61,8 +63,8 @@ async def handle_everywhere(target: Target, services: Services, call: Call) -> R
     if kind.shelf is kinds.Shelf.JOBS or selection.special is not None or is_watch(call):
         raise BadRequest(f"{kind.key} are listed over all namespaces only as they are stored now; name one for their jobs, past or changes")
     await sources.check_version(services.database, asked.version)
-    source = sources.ObjectsEverywhere(services.database, kind, selection, asked, bodies=form.needs_body(kind))
-    return await listing.answer(target, form, asked, source, services.database)
+    source = sources.AllNamespacesSource(services.database, kind, selection, asked, bodies=form.needs_body(kind))
+    return await listing.list_response(target, form, asked, source, services.database)
 
 
 def _details(kind: kinds.Kind) -> dict[str, str]:

@@ -6,7 +6,7 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import descriptions, formats, objects, options
-from dashwright.api.resources.field_validation import headers_of
+from dashwright.api.resources.field_validation import warning_headers
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
 from dashwright.api.resources.verbs import apply
@@ -20,8 +20,8 @@ def operation(target: Target) -> Operation:
         "patch",
         target,
         query=descriptions.PATCHING,
-        request=descriptions.patched(target.kind, *patches.BY_TYPE, patches.APPLY_PATCH),
-        answers={200: descriptions.in_formats(target.kind), 201: descriptions.in_formats(target.kind)},
+        request=descriptions.patch_contents(target.kind, *patches.BY_TYPE, patches.APPLY_PATCH),
+        answers={200: descriptions.object_content(target.kind), 201: descriptions.object_content(target.kind)},
         errors=(404, 406, 409, 422),
     )
 
@@ -30,13 +30,13 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
     if _type_of(call) == patches.APPLY_PATCH:
         return await apply.handle(target, services, call)
     kind, namespace, name, form = target.kind, call.parameters["namespace"], call.parameters["name"], formats.format_of(call)
-    by, validation, patch = options.writer_of(call), options.validation_of(call), patch_of(call)
-    options.refuse_force(call)
+    context, validation, patch = options.write_context(call), options.validation_of(call), patch_of(call)
+    options.check_no_force(call)
     body = await call.body()
     # Read each time it is applied: what an earlier try changed of it is forgotten.
-    change = partial(objects.patched, lambda tree: patch(tree, objects.read_tree(body)), target.version, validation)
-    changed = await services.writer.update(kind, namespace, name, change, by, size=len(body))
-    return formats.one(form, kind, target.version, changed.stored, headers=headers_of(changed.warnings))
+    change = partial(objects.patched_object, lambda tree: patch(tree, objects.read_tree(body)), target.version, validation)
+    changed = await services.writer.update(kind, namespace, name, change, context, size=len(body))
+    return formats.one(form, kind, target.version, changed.stored, headers=warning_headers(changed.warnings))
 
 
 def patch_of(call: Call) -> patches.Patch:

@@ -6,11 +6,11 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import descriptions, formats, objects, options
-from dashwright.api.resources.field_validation import headers_of
+from dashwright.api.resources.field_validation import warning_headers
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
-from dashwright.api.resources.writing.desired_object import Wanted
-from dashwright.api.resources.writing.writer import aside
+from dashwright.api.resources.threads import run_sized
+from dashwright.api.resources.writing.desired_object import DesiredObject
 from dashwright.common.stores.resources import Stored
 
 
@@ -20,20 +20,20 @@ def operation(target: Target) -> Operation:
         "update",
         target,
         query=descriptions.WRITING,
-        request=descriptions.in_formats(kind),
-        answers={200: descriptions.in_formats(kind)},
+        request=descriptions.object_content(kind),
+        answers={200: descriptions.object_content(kind)},
         errors=(404, 406, 409, 412, 422),
     )
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
     kind, namespace, name, form = target.kind, call.parameters["namespace"], call.parameters["name"], formats.format_of(call)
-    by, validation = options.writer_of(call), options.validation_of(call)
+    context, validation = options.write_context(call), options.validation_of(call)
     tree, size = await formats.read_body(call), len(await call.body())
-    sent = await aside(size, partial(objects.read, tree, kind, namespace, target.version, name, validation))
+    sent = await run_sized(size, partial(objects.read_update, tree, kind, namespace, target.version, name, validation))
 
-    def change(_: Stored) -> Wanted:
+    def change(_: Stored) -> DesiredObject:
         return sent.wanted
 
-    changed = await services.writer.update(kind, namespace, name, change, by, expect=sent.expect, size=size)
-    return formats.one(form, kind, target.version, changed.stored, headers=headers_of(changed.warnings))
+    changed = await services.writer.update(kind, namespace, name, change, context, preconditions=sent.preconditions, size=size)
+    return formats.one(form, kind, target.version, changed.stored, headers=warning_headers(changed.warnings))

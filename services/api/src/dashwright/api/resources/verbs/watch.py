@@ -8,11 +8,11 @@ from dashwright.api.domain.selectors import parse_selection
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.resources import formats
-from dashwright.api.resources.services import Handle, Services
+from dashwright.api.resources.services import ResourceHandler, Services
 from dashwright.api.resources.target import Target
 from dashwright.api.resources.watching import initial
-from dashwright.api.resources.watching.options import Options, is_watch, options_of
-from dashwright.api.resources.watching.stream import Asked, Watch, refusal
+from dashwright.api.resources.watching.options import WatchOptions, is_watch, watch_options_of
+from dashwright.api.resources.watching.stream import Watch, WatchRequest, error_event
 from dashwright.common.errors import BadRequest, Gone, TooManyRequests
 from dashwright.common.identity import Identity, Role
 from dashwright.common.stores import changes
@@ -23,7 +23,7 @@ _SHARE = 4
 """One caller has a quarter of a gateway's watches at most."""
 
 
-def or_else(listed: Handle) -> Handle:
+def watch_or_list(listed: ResourceHandler) -> ResourceHandler:
     """Answers a GET of a collection: a watch where it asks for one, else a list."""
 
     async def handled(target: Target, services: Services, call: Call) -> Response:
@@ -34,24 +34,24 @@ def or_else(listed: Handle) -> Handle:
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
     feed = services.feed
-    options, form, namespace = options_of(call), formats.format_of(call, streamed=True), call.parameters["namespace"]
+    options, form, namespace = watch_options_of(call), formats.format_of(call, streamed=True), call.parameters["namespace"]
     selection = parse_selection(call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""), namespace)
     if selection.special is not None:
         raise BadRequest(f"what is selected by {selection.special.value} does not change, and cannot be watched; list it")
     view = await services.guard.view(call.identity, namespace)
     try:
-        after = await _whence(target, services, options)
+        after = await _start_version(target, services, options)
         if options.after and not options.is_initial and target.kind.in_folder:
             await services.guard.check_since(call.identity, namespace, after)
     except Gone as error:
-        return Response(200, _refused(error), form.content_type, endless=True)
+        return Response(200, _error_events(error), form.content_type, endless=True)
     _check_room(feed, services.settings.watches, call.identity)
     if call.identity.expires_at is not None:
         options = replace(options, seconds=min(options.seconds, call.identity.expires_at - services.clock.seconds()))
-    asked = Asked(target, namespace, selection, options, form)
+    asked = WatchRequest(target, namespace, selection, options, form)
     watch = Watch(asked, feed, services.guard, services.lines, call.identity, view, after)
     if options.is_initial:
-        watch.begin_with(initial.events(services, asked, watch, view))
+        watch.send_first(initial.initial_events(services, asked, watch, view))
     return Response(200, watch, form.content_type, endless=True)
 
 
@@ -72,7 +72,7 @@ def _check_room(feed: Feed, limit: int, caller: Identity) -> None:
         )
 
 
-async def _whence(target: Target, services: Services, options: Options) -> int:
+async def _start_version(target: Target, services: Services, options: WatchOptions) -> int:
     """The version to go on from.
 
     Raises Gone for one that was never drawn here: it is another database's, or from before this one was restored.
@@ -83,6 +83,6 @@ async def _whence(target: Target, services: Services, options: Options) -> int:
         return options.after or await changes.head(connection, changes.book_of(target.kind))
 
 
-async def _refused(error: Gone) -> AsyncIterator[bytes]:
+async def _error_events(error: Gone) -> AsyncIterator[bytes]:
     """The one event of a watch that cannot begin where it wants to."""
-    yield refusal(error)
+    yield error_event(error)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from dashwright.api.resources import formats
 from dashwright.api.resources.formats import Format
-from dashwright.api.resources.watching.transitions import Told
+from dashwright.api.resources.watching.transitions import Transition
 from dashwright.api.stores import lists
 from dashwright.common.database.pool import Database
 from dashwright.common.kinds.kind import Kind
@@ -29,7 +29,7 @@ _BODIES: Final = 1024 * 1024
 """Bytes of the bodies of one piece, unless a single one has more."""
 
 
-class Piece(NamedTuple):
+class ChunkKey(NamedTuple):
     """What tells pieces apart: the events in them by their keys, and the shape that they have."""
 
     events: tuple[tuple[int, str], ...]
@@ -39,7 +39,7 @@ class Piece(NamedTuple):
     with_columns: bool
 
 
-class Written(NamedTuple):
+class Chunk(NamedTuple):
     """Lines, and of how many events they are."""
 
     lines: bytes
@@ -52,46 +52,46 @@ class Lines:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._room = _BYTES
-        self._written: OrderedDict[Piece, Written] = OrderedDict()
-        self._under_way: SingleFlight[Piece, Written] = SingleFlight()
+        self._chunks: OrderedDict[ChunkKey, Chunk] = OrderedDict()
+        self._in_flight: SingleFlight[ChunkKey, Chunk] = SingleFlight()
         self._reading = asyncio.Semaphore(_AT_ONCE)
 
-    async def of(self, events: Sequence[Told], kind: Kind, version: str, form: Format, *, with_columns: bool) -> Written:
+    async def of(self, events: Sequence[Transition], kind: Kind, version: str, form: Format, *, with_columns: bool) -> Chunk:
         """The lines of the first of some events, in order: of as many as have no more bodies than fit into memory. Raises Unavailable."""
-        piece = Piece(tuple(event.key for event in events), kind, version, form, with_columns)
-        written = self._written.get(piece)
-        return written if written is not None else await self._under_way.once(piece, lambda: self._write(piece, events))
+        key = ChunkKey(tuple(event.key for event in events), kind, version, form, with_columns)
+        chunk = self._chunks.get(key)
+        return chunk if chunk is not None else await self._in_flight.once(key, lambda: self._write(key, events))
 
     async def of_objects(self, items: Sequence[Stored | StoredJob], kind: Kind, version: str, form: Format, *, with_columns: bool) -> bytes:
         """Return an ``ADDED`` line for each object, in order. Raises Unavailable, and Gone where a body is not kept any more."""
-        piece = Piece(tuple((item.resource_version, _INITIAL) for item in items), kind, version, form, with_columns)
-        written = self._written.get(piece) or await self._under_way.once(piece, lambda: self._write_objects(piece, items))
-        return written.lines
+        key = ChunkKey(tuple((item.resource_version, _INITIAL) for item in items), kind, version, form, with_columns)
+        chunk = self._chunks.get(key) or await self._in_flight.once(key, lambda: self._write_objects(key, items))
+        return chunk.lines
 
-    async def _write_objects(self, piece: Piece, items: Sequence[Stored | StoredJob]) -> Written:
-        missing = [item for item in items if isinstance(item, Stored) and not item.spec] if piece.form.needs_body(piece.kind) else []
+    async def _write_objects(self, key: ChunkKey, items: Sequence[Stored | StoredJob]) -> Chunk:
+        missing = [item for item in items if isinstance(item, Stored) and not item.spec] if key.form.needs_body(key.kind) else []
         bodies: Mapping[UUID, str] = {}
         if missing:
             async with self._reading, self._database.connection() as connection:
                 bodies = await lists.read_bodies(connection, missing)
         whole = (item.with_spec(bodies[item.uid]) if isinstance(item, Stored) and item.uid in bodies else item for item in items)
         lines = [
-            formats.event(piece.form, piece.kind, piece.version, "ADDED", item, with_columns=first)
-            for item, first in zip(whole, [piece.with_columns] + [False] * len(items), strict=False)
+            formats.event(key.form, key.kind, key.version, "ADDED", item, with_columns=first)
+            for item, first in zip(whole, [key.with_columns] + [False] * len(items), strict=False)
         ]
-        return self._kept(piece, Written(b"".join(lines), len(lines)))
+        return self._store(key, Chunk(b"".join(lines), len(lines)))
 
-    async def _write(self, piece: Piece, events: Sequence[Told]) -> Written:
-        specs = await self._specs(piece, events)
+    async def _write(self, key: ChunkKey, events: Sequence[Transition]) -> Chunk:
+        specs = await self._specs(key, events)
         lines = [
-            formats.event(piece.form, piece.kind, piece.version, event.type, event.item(piece.kind, spec), with_columns=first)
-            for event, spec, first in zip(events, specs, [piece.with_columns] + [False] * len(events), strict=False)
+            formats.event(key.form, key.kind, key.version, event.type, event.item(key.kind, spec), with_columns=first)
+            for event, spec, first in zip(events, specs, [key.with_columns] + [False] * len(events), strict=False)
         ]
-        return self._kept(piece, Written(b"".join(lines), len(lines)))
+        return self._store(key, Chunk(b"".join(lines), len(lines)))
 
-    async def _specs(self, piece: Piece, events: Sequence[Told]) -> Sequence[str]:
+    async def _specs(self, key: ChunkKey, events: Sequence[Transition]) -> Sequence[str]:
         """The bodies of the first events, where they are shown. One that is not kept any more is empty."""
-        if not piece.form.needs_body(piece.kind):
+        if not key.form.needs_body(key.kind):
             return ["{}"] * len(events)
         wanted = list(dict.fromkeys(event.body for event in events if event.change.spec is None))
         found: dict[tuple[UUID, int], str | None] = {}
@@ -101,10 +101,10 @@ class Lines:
         specs = (event.change.spec or found.get(event.body, "{}") for event in events)
         return [spec for spec in takewhile(lambda spec: spec is not None, specs) if spec is not None]
 
-    def _kept(self, piece: Piece, written: Written) -> Written:
-        self._written[piece] = written
-        self._room -= len(written.lines)
+    def _store(self, key: ChunkKey, chunk: Chunk) -> Chunk:
+        self._chunks[key] = chunk
+        self._room -= len(chunk.lines)
         while self._room < 0:
-            _, dropped = self._written.popitem(last=False)
+            _, dropped = self._chunks.popitem(last=False)
             self._room += len(dropped.lines)
-        return written
+        return chunk

@@ -15,7 +15,7 @@ _NOT_OLDER_THAN: Final = "NotOlderThan"
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class WatchOptions:
     """``after``: the version to go on from; 0 is wherever the feed is.
 
     ``is_initial``: first comes what is there, then, with ``marks_initial``, a bookmark that says so. ``bookmarks``: now and then the
@@ -34,14 +34,14 @@ def is_watch(call: Call) -> bool:
     return _is_set(call, "watch")
 
 
-def options_of(call: Call) -> Options:
+def watch_options_of(call: Call) -> WatchOptions:
     """Raises BadRequest for what cannot be read, Invalid for options that do not go together."""
     sends_initial = _is_set(call, "sendInitialEvents") if "sendInitialEvents" in call.query else None
     _check_match(call, sends_initial=sends_initial is not None)
     after = _number(call, "resourceVersion")
     is_initial = after == 0 if sends_initial is None else sends_initial
     seconds = _number(call, "timeoutSeconds")
-    return Options(
+    return WatchOptions(
         after,
         is_initial,
         marks_initial=bool(sends_initial),

@@ -21,8 +21,8 @@ from dashwright.api.resources import formats
 from dashwright.api.resources.formats import Format
 from dashwright.api.resources.target import Target
 from dashwright.api.resources.watching.lines import Lines
-from dashwright.api.resources.watching.options import Options
-from dashwright.api.resources.watching.transitions import Told, told
+from dashwright.api.resources.watching.options import WatchOptions
+from dashwright.api.resources.watching.transitions import Transition, transition_of
 from dashwright.common.errors import Gone, Unavailable
 from dashwright.common.identity import Identity
 from dashwright.common.stores.changes import Change, State
@@ -37,13 +37,13 @@ _NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class WatchRequest:
     """What a watch is about."""
 
     target: Target
     namespace: str
     selection: Selection
-    options: Options
+    options: WatchOptions
     form: Format
 
 
@@ -59,34 +59,36 @@ class Watch:
         *("_to_tell", "_told_until", "_view", "_woken", "has_columns"),
     )
 
-    def __init__(self, asked: Asked, feed: Feed, guard: AccessPolicy, lines: Lines, caller: Identity, view: View, after: int) -> None:
-        kind, selection, options = asked.target.kind, asked.selection, asked.options
-        self._asked = asked
+    def __init__(
+        self, request: WatchRequest, feed: Feed, guard: AccessPolicy, lines: Lines, caller: Identity, view: View, after: int
+    ) -> None:
+        kind, selection, options = request.target.kind, request.selection, request.options
+        self._request = request
         self._feed = feed
         self._guard = guard
         self._lines = lines
         self._view = view
-        self._to_tell: list[Told] = []
+        self._pending: list[Transition] = []
         self._woken = Wake.NOTHING
         self._initial: AsyncIterator[bytes] | None = None
-        self._told_until: Mapping[str, int] = _NOTHING
+        self._sent_until: Mapping[str, int] = _NOTHING
         self.has_columns = False
         self._is_over = False
         name = "" if selection.is_empty else selection.name
-        self._cursor: Cursor = feed.watch(kind, asked.namespace, name, caller, seconds=options.seconds, bookmarks=options.bookmarks)
+        self._cursor: Cursor = feed.watch(kind, request.namespace, name, caller, seconds=options.seconds, bookmarks=options.bookmarks)
         self._cursor.version = after
 
-    def begin_with(self, initial: AsyncIterator[bytes]) -> None:
+    def send_first(self, initial: AsyncIterator[bytes]) -> None:
         """Sends this first."""
         self._initial = initial
 
-    def stand_at(self, version: int) -> None:
+    def continue_from(self, version: int) -> None:
         """Goes on from there: what there was is told."""
         self._cursor.version = version
 
-    def leave_out(self, told: Mapping[str, int]) -> None:
+    def skip_until(self, transition_of: Mapping[str, int]) -> None:
         """What happened to objects up to a version of each has been told."""
-        self._told_until = {**self._told_until, **told}
+        self._sent_until = {**self._sent_until, **transition_of}
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         self._cursor.held_by(asyncio.current_task())
@@ -99,7 +101,7 @@ class Watch:
             piece = await self._next()
         except Gone as error:
             self._is_over = True
-            return refusal(error)
+            return error_event(error)
         except Unavailable as error:
             log.info("watch_ended", error=error.message)
             raise StopAsyncIteration from error
@@ -124,9 +126,9 @@ class Watch:
                 self._initial = None
             elif Wake.TIME in self._woken:
                 self._is_over = True
-                is_whole = cursor.is_caught_up and not self._to_tell
-                return self._bookmark() if self._asked.options.bookmarks and is_whole else None
-            elif self._to_tell:
+                is_whole = cursor.is_caught_up and not self._pending
+                return self._bookmark() if self._request.options.bookmarks and is_whole else None
+            elif self._pending:
                 return await self._events()
             elif not cursor.is_caught_up:
                 await self._read()
@@ -142,36 +144,36 @@ class Watch:
         found = await self._cursor.read()
         if not found:
             return
-        view = await self._guard.view(self._cursor.caller, self._asked.namespace)
+        view = await self._guard.view(self._cursor.caller, self._request.namespace)
         if not self._view.agrees(view):
             raise Gone("what this caller may see has changed; list again, and go on from there")
         self._view = view
         for change in found:
-            if self._is_new(change) and (event := told(change, partial(self._shows, change.name))) is not None:
-                self._to_tell.append(event)
+            if self._is_new(change) and (event := transition_of(change, partial(self._shows, change.name))) is not None:
+                self._pending.append(event)
 
     def _is_new(self, change: Change) -> bool:
         """Whether a change is of an object that the watch is about, and not told with what was there."""
-        is_asked_for = change.kind is self._asked.target.kind and self._cursor.name in (None, change.name)
-        return is_asked_for and change.resource_version > self._told_until.get(change.name, 0)
+        is_asked_for = change.kind is self._request.target.kind and self._cursor.name in (None, change.name)
+        return is_asked_for and change.resource_version > self._sent_until.get(change.name, 0)
 
     def _shows(self, name: str, state: State) -> bool:
-        selection, kind = self._asked.selection, self._asked.target.kind
+        selection, kind = self._request.selection, self._request.target.kind
         if not selection.is_everything and not matches(selection, _labels(state, selection), name):
             return False
         return self._view.may(kind.actions["watch"], kind, name, state.folder)
 
     async def _events(self) -> bytes:
-        target, with_columns = self._asked.target, not self.has_columns
-        events = self._to_tell[:_EVENTS]
-        written = await self._lines.of(events, target.kind, target.version, self._asked.form, with_columns=with_columns)
-        self._to_tell = self._to_tell[written.events :]
+        target, with_columns = self._request.target, not self.has_columns
+        events = self._pending[:_EVENTS]
+        chunk = await self._lines.of(events, target.kind, target.version, self._request.form, with_columns=with_columns)
+        self._pending = self._pending[chunk.events :]
         self.has_columns = True
-        return written.lines
+        return chunk.lines
 
     def _bookmark(self) -> bytes:
-        asked = self._asked
-        return formats.bookmark(asked.form, asked.target.kind, asked.target.version, self._cursor.position, ends_initial=False)
+        request = self._request
+        return formats.bookmark(request.form, request.target.kind, request.target.version, self._cursor.position, ends_initial=False)
 
 
 def _labels(state: State, selection: Selection) -> dict[str, str]:
@@ -182,7 +184,7 @@ def _labels(state: State, selection: Selection) -> dict[str, str]:
     return orjson.loads(state.metadata).get("labels") or {}
 
 
-def refusal(error: Gone) -> bytes:
+def error_event(error: Gone) -> bytes:
     """The event after which a client has to list again."""
     status = error_response(error, ErrorShape.STATUS, "").body
     assert isinstance(status, bytes)

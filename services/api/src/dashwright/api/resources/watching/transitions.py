@@ -9,7 +9,7 @@ from dashwright.common.stores.changes import Change, State
 from dashwright.common.stores.resources import Stored
 
 
-class Told(NamedTuple):
+class Transition(NamedTuple):
     """One event: ``ADDED``, ``MODIFIED`` or ``DELETED``, and the state of the object that it shows, at the version of the change."""
 
     type: str
@@ -46,7 +46,7 @@ class Told(NamedTuple):
         )
 
 
-def told(change: Change, shows: Callable[[State], bool]) -> Told | None:
+def transition_of(change: Change, shows: Callable[[State], bool]) -> Transition | None:
     """How a watcher hears of a change that sees what ``shows`` says; None where it never saw the object and does not now.
 
     What enters its view is added and what leaves it is deleted, as it was when it was last in it.
@@ -55,7 +55,7 @@ def told(change: Change, shows: Callable[[State], bool]) -> Told | None:
     is_seen = change.type != "DELETED" and shows(change.state)
     was_seen = old is not None and shows(old)
     if is_seen:
-        return Told("MODIFIED" if was_seen else "ADDED", change, change.state)
+        return Transition("MODIFIED" if was_seen else "ADDED", change, change.state)
     if was_seen and old is not None:
-        return Told("DELETED", change, old)
+        return Transition("DELETED", change, old)
     return None

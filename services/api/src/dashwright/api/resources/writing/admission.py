@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from dashwright.api.resources.writing.desired_object import Wanted
+from dashwright.api.resources.writing.desired_object import DesiredObject
 from dashwright.common.document import check_texts, read_json, same, write_json
 from dashwright.common.errors import BadRequest, Cause, Invalid, TooLarge
 from dashwright.common.kinds import rendering
@@ -25,7 +25,7 @@ LARGEST_SPEC: Final = 5 * 1024 * 1024
 _RESTORED: Final = re.compile(r"Restored from version ([1-9][0-9]{0,17})")
 
 
-class Admitted(NamedTuple):
+class Admission(NamedTuple):
     """What is to be written, and the trees of its body and of the stored one."""
 
     write: resources.Write
@@ -33,7 +33,7 @@ class Admitted(NamedTuple):
     old: dict[str, Any] | None
 
 
-def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: Stored | None = None) -> Admitted:
+def admit(wanted: DesiredObject, namespace: str, settings: AdmissionSettings, stored: Stored | None = None) -> Admission:
     """Checks an object by its kind's model and rules. Raises Invalid with one cause a fault.
 
     A spec that says what ``stored`` says already keeps the stored text, and its version.
@@ -44,7 +44,7 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
     if not wanted.is_body:
         body = rendering.body_of(kind, None if stored is None else stored.body, wanted.version, body)
     if kind.spec is not None:
-        body = _shaped(kind, kind.spec, wanted.name, body)
+        body = _validated(kind, kind.spec, wanted.name, body)
     kept = stored if stored is not None and same(body, old) else None
     version = wanted.version if kept is None else kept.stored_version
     draft = Draft(wanted.name, namespace, body, dict(wanted.labels), _annotations(wanted), old, version)
@@ -73,16 +73,16 @@ def admit(wanted: Wanted, namespace: str, settings: AdmissionSettings, stored: S
         number=wanted.number,
         restored_from=wanted.restored_from or _restored_from(wanted),
     )
-    return Admitted(write, draft.spec, old)
+    return Admission(write, draft.spec, old)
 
 
-def shaped_status(kind: Kind, name: str, status: dict[str, Any]) -> dict[str, Any]:
+def validated_status(kind: Kind, name: str, status: dict[str, Any]) -> dict[str, Any]:
     """A status with defaults written and unknown fields dropped. Raises Invalid."""
     assert kind.status is not None, f"{kind.plural} have no status to write"
-    return _shaped(kind, kind.status, name, status, "status")
+    return _validated(kind, kind.status, name, status, "status")
 
 
-def _title(wanted: Wanted, extract: Extract, stored: Stored | None, old: Mapping[str, Any] | None) -> str:
+def _title(wanted: DesiredObject, extract: Extract, stored: Stored | None, old: Mapping[str, Any] | None) -> str:
     """One that an object was given beside its spec stays as long as the title in the spec does."""
     if wanted.title is not None:
         return wanted.title
@@ -91,7 +91,7 @@ def _title(wanted: Wanted, extract: Extract, stored: Stored | None, old: Mapping
     return stored.title if wanted.kind.extract(old).title == extract.title else extract.title
 
 
-def _restored_from(wanted: Wanted) -> int | None:
+def _restored_from(wanted: DesiredObject) -> int | None:
     """The generation that the message of the write names: so clients say that they restore one."""
     found = _RESTORED.fullmatch(wanted.annotations.get(MESSAGE, "")) if wanted.kind.history else None
     return None if found is None else int(found[1])
@@ -114,7 +114,7 @@ def invalid(kind: Kind, name: str, causes: list[Cause]) -> Invalid:
     )
 
 
-def _annotations(wanted: Wanted) -> dict[str, str]:
+def _annotations(wanted: DesiredObject) -> dict[str, str]:
     """As given, but that a repository owned it, and with the root folder left out."""
     is_claimed = wanted.annotations.get(MANAGED_BY) == REPOSITORY
     given = {key: text for key, text in wanted.annotations.items() if not (is_claimed and key in SET_BY_MANAGER)}
@@ -123,7 +123,7 @@ def _annotations(wanted: Wanted) -> dict[str, str]:
     return given
 
 
-def _shaped(kind: Kind, model: type[BaseModel], name: str, part: dict[str, Any], called: str = "spec") -> dict[str, Any]:
+def _validated(kind: Kind, model: type[BaseModel], name: str, part: dict[str, Any], called: str = "spec") -> dict[str, Any]:
     """The spec, or another part, with defaults written and unknown fields dropped."""
     try:
         shaped = model.model_validate_json(write_json(part))

@@ -15,13 +15,13 @@ MODIFIED: Final = "the object has been modified; please apply your changes to th
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DesiredObject:
     """An object as it is to be.
 
     ``spec`` is plain JSON data in ``version``, not admitted yet; ``is_body``: it is the body to store, not what the version shows of it.
     ``managed_fields`` are those that were sent, and of an apply those that it leaves; ``title`` None takes the one in the spec, or where
     that is as it was the one that is stored. ``number`` is given to a new object, ``uid`` is that of what was deleted, where it is to be
-    the same again. ``lets_go``: no repository is to manage it any more. ``restored_from`` is the generation that the spec was taken from.
+    the same again. ``releases``: no repository is to manage it any more. ``restored_from`` is the generation that the spec was taken from.
     ``warnings`` are returned to the client. ``secure`` are the secrets that were sent, as JSON data.
     """
 
@@ -39,13 +39,13 @@ class Wanted:
     restored_from: int | None = None
     is_body: bool = False
     uid: str = ""
-    lets_go: bool = False
+    releases: bool = False
     warnings: tuple[str, ...] = ()
     secure: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class By:
+class WriteContext:
     """Who writes, and how.
 
     ``manager`` is the name under which they own the fields they set, ``operation`` how they came to own them. ``dry_run``: everything
@@ -64,7 +64,7 @@ class By:
 
 
 @dataclass(frozen=True, slots=True)
-class Expect:
+class Preconditions:
     """What the caller takes the stored object to be; empty stands for anything. A ``generation`` counts without a version only."""
 
     uid: str = ""
@@ -74,25 +74,27 @@ class Expect:
     def check_update(self, stored: Stored) -> None:
         """Raises Conflict, or PreconditionFailed for another generation, where the object is another by now."""
         if self.uid and self.uid != str(stored.uid):
-            raise conflict(stored.kind, stored.name, _unmet("UID", self.uid, str(stored.uid)))
+            raise conflict_error(stored.kind, stored.name, _mismatch_text("UID", self.uid, str(stored.uid)))
         if self.resource_version and self.resource_version != str(stored.resource_version):
-            raise conflict(stored.kind, stored.name, MODIFIED)
+            raise conflict_error(stored.kind, stored.name, MODIFIED)
         if not self.resource_version and self.generation not in (None, stored.generation):
             raise PreconditionFailed(f"The {stored.kind.singular} has been changed by someone else")
 
     def check_delete(self, stored: Stored | StoredJob) -> None:
         """Raises Conflict where the object is another by now."""
         if self.uid and self.uid != str(stored.uid):
-            raise conflict(stored.kind, stored.name, _unmet("UID", self.uid, str(stored.uid)))
+            raise conflict_error(stored.kind, stored.name, _mismatch_text("UID", self.uid, str(stored.uid)))
         if self.resource_version and self.resource_version != str(stored.resource_version):
-            raise conflict(stored.kind, stored.name, _unmet("ResourceVersion", self.resource_version, str(stored.resource_version)))
+            raise conflict_error(
+                stored.kind, stored.name, _mismatch_text("ResourceVersion", self.resource_version, str(stored.resource_version))
+            )
 
 
-ANYTHING: Final = Expect()
+NO_PRECONDITIONS: Final = Preconditions()
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class UpdateResult:
     """What stands now, and whether the write made a difference."""
 
     stored: Stored
@@ -101,18 +103,18 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class Deleted:
+class DeleteResult:
     """The last state. ``is_gone`` is false where finalizers are left: then the object waits for them."""
 
     stored: Stored
     is_gone: bool
 
 
-def conflict(kind: Kind, name: str, why: str) -> Conflict:
+def conflict_error(kind: Kind, name: str, why: str) -> Conflict:
     return Conflict(
         f'Operation cannot be fulfilled on {kind.key} "{name}": {why}', details={"name": name, "group": kind.group, "kind": kind.plural}
     )
 
 
-def _unmet(what: str, wanted: str, found: str) -> str:
+def _mismatch_text(what: str, wanted: str, found: str) -> str:
     return f"Precondition failed: {what} in precondition: {wanted[:80]}, {what} in object meta: {found}"

@@ -9,7 +9,7 @@ import orjson
 from dashwright.api.accounts.authors import author_of
 from dashwright.api.resources import rules
 from dashwright.api.resources.writing.admission import invalid
-from dashwright.api.resources.writing.desired_object import By
+from dashwright.api.resources.writing.desired_object import WriteContext
 from dashwright.api.workers.repository_client import RepositoryClient, due, late
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
@@ -47,11 +47,15 @@ class Edits:
     async def check(self, stored: Stored, *, instead: str = "change") -> None:
         """Raises Forbidden where the object's repository takes no edits of it, saying what to do ``instead``."""
         async with self._database.connection() as connection:
-            why = await refusal(connection, stored)
+            why = await refusal_text(connection, stored)
         if why is not None:
-            raise Forbidden(f"{rules.managed(stored)}{why}; {instead} its {'directory' if stored.kind.is_tree else 'file'} there instead")
+            raise Forbidden(
+                f"{rules.managed_by_text(stored)}{why}; {instead} its {'directory' if stored.kind.is_tree else 'file'} there instead"
+            )
 
-    async def make(self, stored: Stored, write: Write | None, by: By, record: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def make(
+        self, stored: Stored, write: Write | None, context: WriteContext, record: Callable[[], Coroutine[Any, Any, None]]
+    ) -> None:
         """Changes the object's file, or where ``write`` is None removes it, and by that the object. Not inside a transaction.
 
         What is done is recorded, also where nobody waits for it any more.
@@ -59,27 +63,27 @@ class Edits:
         """
         annotations = rules.annotations_of(stored)
         name, until = rules.manager_of(stored) or "", due()
-        await self._worker.ready(by.identity, stored.namespace, name)
+        await self._worker.ready(context.identity, stored.namespace, name)
         request = EditRequest(
             namespace=stored.namespace,
             name=name,
             path=annotations.get(SOURCE_PATH, ""),
             checksum=annotations.get(SOURCE_CHECKSUM, ""),
-            edited=None if write is None else _edited(write),
+            edited=None if write is None else _edited_object(write),
             message="" if write is None else write.annotations.get(MESSAGE, ""),
-            author=await author_of(self._database, by.identity, self._clock),
-            dry_run=by.dry_run,
+            author=await author_of(self._database, context.identity, self._clock),
+            dry_run=context.dry_run,
         )
 
         async def change() -> None:
-            await self._worker.ask(request, due=until if by.dry_run else late(until))
-            if not by.dry_run:
+            await self._worker.ask(request, due=until if context.dry_run else late(until))
+            if not context.dry_run:
                 await record()
 
         await self._worker.see_through(change, due=until)
 
 
-async def refusal(connection: Connection, stored: Stored) -> str | None:
+async def refusal_text(connection: Connection, stored: Stored) -> str | None:
     """What speaks against an edit of an object that a repository manages; None where nothing does.
 
     Directories are not edited, and an object only where its repository has the workflow ``write`` and is synced: else nobody would see it.
@@ -97,19 +101,19 @@ async def refusal(connection: Connection, stored: Stored) -> str | None:
 
 async def is_editable(connection: Connection, stored: Stored) -> bool:
     """Whether somebody with the right to may change or remove the object here."""
-    return rules.manager_of(stored) is None or await refusal(connection, stored) is None
+    return rules.manager_of(stored) is None or await refusal_text(connection, stored) is None
 
 
-def of_its_file(stored: Stored, write: Write) -> Write:
+def file_write(stored: Stored, write: Write) -> Write:
     """What a write of a managed object leaves of it: who manages it stays, and a sync keeps neither owners of fields nor kubectl's notes.
 
     Raises Invalid for what a file has no place for.
     """
     metadata: dict[str, Any] = orjson.loads(stored.metadata)
     if list(write.finalizers) != (metadata.get("finalizers") or []):
-        raise _no_place(stored, "metadata.finalizers")
+        raise _no_place_error(stored, "metadata.finalizers")
     if list(write.owner_references) != (metadata.get("ownerReferences") or []):
-        raise _no_place(stored, "metadata.ownerReferences")
+        raise _no_place_error(stored, "metadata.ownerReferences")
     known = metadata.get("annotations") or {}
     kept = {key: text for key, text in known.items() if key in SET_BY_MANAGER or key == _LAST_APPLIED}
     own = {key: text for key, text in write.annotations.items() if key not in SET_BY_MANAGER and key != _LAST_APPLIED}
@@ -123,18 +127,18 @@ def check_manager(stored: Stored, given: Mapping[str, str]) -> None:
         raise Forbidden("Cannot change resource manager identity; remove the existing manager first, then add the new one")
 
 
-def check_letting_go(stored: Stored) -> None:
+def check_release(stored: Stored) -> None:
     """Raises Forbidden for a folder."""
     if stored.kind.is_tree:
-        raise Forbidden(f"{rules.managed(stored)}; a folder is let go of with its repository only, or goes with its directory")
+        raise Forbidden(f"{rules.managed_by_text(stored)}; a folder is let go of with its repository only, or goes with its directory")
 
 
-def unmanaged(write: Write) -> Write:
+def without_manager(write: Write) -> Write:
     """What is nobody's from then on."""
     return replace(write, annotations={key: text for key, text in write.annotations.items() if key not in SET_BY_MANAGER})
 
 
-def _edited(write: Write) -> EditedObject:
+def _edited_object(write: Write) -> EditedObject:
     return EditedObject(
         version=write.stored_version,
         name=write.name,
@@ -145,6 +149,6 @@ def _edited(write: Write) -> EditedObject:
     )
 
 
-def _no_place(stored: Stored, field: str) -> Exception:
+def _no_place_error(stored: Stored, field: str) -> Exception:
     text = f"Forbidden: the file of a {stored.kind.singular} that a repository manages has no place for it"
     return invalid(stored.kind, stored.name, [Cause(field, "FieldValueForbidden", text)])

@@ -7,11 +7,11 @@ from typing import Any, Final
 import orjson
 
 from dashwright.api.domain.fields import ownership
-from dashwright.api.domain.fields.managers import Entry, is_same, managers_of, written
+from dashwright.api.domain.fields.managers import ManagedFieldsEntry, is_same_ownership, managed_fields_json, managers_of
 from dashwright.api.domain.fields.nodes import Path
-from dashwright.api.domain.fields.tracked import FINALIZERS, tracked
-from dashwright.api.resources.writing.admission import Admitted
-from dashwright.api.resources.writing.desired_object import By, Wanted
+from dashwright.api.domain.fields.tracked import FINALIZERS, tracked_fields
+from dashwright.api.resources.writing.admission import Admission
+from dashwright.api.resources.writing.desired_object import DesiredObject, WriteContext
 from dashwright.common.document import read_json
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores.resources import Stored, Write
@@ -19,39 +19,43 @@ from dashwright.common.stores.resources import Stored, Write
 APPLY: Final = "Apply"
 
 
-def owned(wanted: Wanted, admitted: Admitted, by: By, now: datetime, stored: Stored | None = None) -> Sequence[Mapping[str, Any]]:
+def managed_fields(
+    wanted: DesiredObject, admitted: Admission, context: WriteContext, now: datetime, stored: Stored | None = None
+) -> Sequence[Mapping[str, Any]]:
     """The entries after a write; those that are stored, where it does not make them say anything else. ``stored`` is None at a creation.
 
     An apply has said already who owns what, in ``wanted``.
     """
     known: list[dict[str, Any]] = [] if stored is None else orjson.loads(stored.metadata).get("managedFields", [])
     after, sets = tree_of(_metadata(admitted.write), admitted.body), set_lists(wanted.kind)
-    if by.operation == APPLY:
+    if context.operation == APPLY:
         entries = managers_of(wanted.managed_fields)
     else:
         before = {} if stored is None else tree_of(orjson.loads(stored.metadata), admitted.old)
-        writer = ownership.Writer(by.manager, wanted.kind.api_version(wanted.version), told(now))
+        writer = ownership.FieldManager(context.manager, wanted.kind.api_version(wanted.version), time_text(now))
         entries = ownership.update(before, after, managers_of(known, wanted.managed_fields), writer, sets)
-    settled: Sequence[Entry] = ownership.settled(entries, after, sets)
-    return known if is_same(settled, managers_of(known)) else written(settled)
+    settled: Sequence[ManagedFieldsEntry] = ownership.settle(entries, after, sets)
+    return known if is_same_ownership(settled, managers_of(known)) else managed_fields_json(settled)
 
 
-def owned_status(stored: Stored, status: dict[str, Any], by: By, now: datetime) -> Sequence[Mapping[str, Any]]:
+def status_managed_fields(stored: Stored, status: dict[str, Any], context: WriteContext, now: datetime) -> Sequence[Mapping[str, Any]]:
     """The entries after a write of the status alone."""
     known: list[dict[str, Any]] = orjson.loads(stored.metadata).get("managedFields", [])
     before, after = {"status": read_json(stored.status or "{}")}, {"status": status}
-    writer = ownership.Writer(by.manager, stored.kind.api_version(), told(now), by.subresource)
-    return written(ownership.settled(ownership.update(before, after, managers_of(known), writer), after, subresource=by.subresource))
+    writer = ownership.FieldManager(context.manager, stored.kind.api_version(), time_text(now), context.subresource)
+    return managed_fields_json(
+        ownership.settle(ownership.update(before, after, managers_of(known), writer), after, subresource=context.subresource)
+    )
 
 
-def told(now: datetime) -> str:
+def time_text(now: datetime) -> str:
     """A time as the entries tell it."""
     return now.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def tree_of(metadata: Mapping[str, Any], body: Any) -> dict[str, Any]:
     """The part of an object that is owned; its spec is the stored body, whatever a version shows of it."""
-    return tracked({"metadata": metadata, "spec": body})
+    return tracked_fields({"metadata": metadata, "spec": body})
 
 
 def set_lists(kind: Kind) -> tuple[Path, ...]:

@@ -60,15 +60,15 @@ def json_patch(tree: Any, operations: Any) -> Any:
                 copied += len(write_json(operation["value"]))
                 if copied > MOST_COPIED:
                     raise TooLarge(f"the patch copies more than {MOST_COPIED} bytes; send what it shall become instead")
-            shifted += _behind(tree, operation, _LEFT)
+            shifted += _items_after(tree, operation, _LEFT)
             tree = _applied(tree, operation)
-            shifted += _behind(tree, operation, _ENTERED)
+            shifted += _items_after(tree, operation, _ENTERED)
             if shifted > MOST_SHIFTED:
                 raise TooLarge("the patch adds or removes too often at the head of long lists; send what such a list shall become instead")
         except (jsonpatch.InvalidJsonPatch, KeyError, TypeError) as error:
-            raise BadRequest(f"operation {index} of the patch is no operation of a JSON patch: {_said(error)}") from error
+            raise BadRequest(f"operation {index} of the patch is no operation of a JSON patch: {_reason(error)}") from error
         except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as error:
-            raise Invalid(f"operation {index} of the patch does not fit the object: {_said(error)}") from error
+            raise Invalid(f"operation {index} of the patch does not fit the object: {_reason(error)}") from error
         except RecursionError as error:
             raise BadRequest(f"nested too deeply: at most {DEEPEST_TREE} levels") from error
     return tree
@@ -105,7 +105,7 @@ def strategic_patch(tree: Any, patch: Any) -> Any:
         elif value is None or (isinstance(value, dict) and value.get(_DIRECTIVE) == "delete"):
             merged.pop(key, None)
         elif isinstance(value, list):
-            merged[key] = _plain(value, key)
+            merged[key] = _without_directives(value, key)
         else:
             merged[key] = strategic_patch(merged.get(key), value)
     return merged
@@ -127,7 +127,7 @@ def _applied(tree: Any, operation: Mapping[str, Any]) -> Any:
     return make(operation).apply(tree)
 
 
-def _behind(tree: Any, operation: Mapping[str, Any], places: Mapping[str, str]) -> int:
+def _items_after(tree: Any, operation: Mapping[str, Any], places: Mapping[str, str]) -> int:
     """How many items of a list lie behind the place of an operation; none where that is not in a list."""
     member = places.get(operation["op"])
     if member is None:
@@ -143,7 +143,7 @@ def _as_addition(tree: Any, operation: Mapping[str, Any]) -> dict[str, Any]:
     return {"op": "add", "path": operation["path"], "value": copy.deepcopy(found)}
 
 
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     text = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
     return text[:200]
 
@@ -155,7 +155,7 @@ def _remove(merged: dict[str, Any], key: str, values: Any) -> None:
         merged[key] = [item for item in found if not any(same(item, value) for value in values)]
 
 
-def _plain(items: list[Any], key: str) -> list[Any]:
+def _without_directives(items: list[Any], key: str) -> list[Any]:
     if any(isinstance(item, dict) and _DIRECTIVE in item for item in items):
         raise BadRequest(f"{_DIRECTIVE} in a list ({key}) is not understood: lists are replaced whole here; send the list as it shall be")
     return items

@@ -9,7 +9,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from dashwright.api.resources.writing.admission import invalid
-from dashwright.api.resources.writing.desired_object import Wanted
+from dashwright.api.resources.writing.desired_object import DesiredObject
 from dashwright.common.document import read_json, write_json
 from dashwright.common.errors import Cause, Invalid
 from dashwright.common.kinds.registry import REPOSITORY
@@ -23,13 +23,13 @@ _DROPPED: Final = "the token was dropped, since it was given for another host; s
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-class Sealing:
+class TokenSealer:
     """Seals with the installation's key."""
 
     def __init__(self, box: SecretBox) -> None:
         self._box = box
 
-    def seal(self, wanted: Wanted, namespace: str, stored: Stored | None) -> Wanted:
+    def seal(self, wanted: DesiredObject, namespace: str, stored: Stored | None) -> DesiredObject:
         """Return the same object with its token sealed.
 
         A token that is sent, as ``secure.token.create`` or in the block, replaces the stored one, unless it is the same. None sent keeps
@@ -39,10 +39,10 @@ class Sealing:
         if wanted.kind is not REPOSITORY:
             return wanted
         old = {} if stored is None else git_block(read_json(stored.spec))
-        given = _given(wanted, old.get("encryptedToken"))
+        given = _sent_token(wanted, old.get("encryptedToken"))
         blocks = {name: block for name in GIT_TYPES if isinstance(block := wanted.spec.get(name), dict)}
         if not blocks and (given.create or given.name):
-            raise _refused(wanted, "secure.token", "only a repository on a git host has a token")
+            raise _forbidden(wanted, "secure.token", "only a repository on a git host has a token")
         sealed: dict[str, Any] = {}
         dropped: tuple[str, ...] = ()
         for name, sent in blocks.items():
@@ -59,23 +59,23 @@ class Sealing:
         return replace(wanted, spec=wanted.spec | sealed, secure={}, annotations=annotations, warnings=(*wanted.warnings, *dropped))
 
     def _seal(
-        self, wanted: Wanted, name: str, block: GitHostRepositoryConfig, given: SecureValue, old: Mapping[str, Any], place: str
+        self, wanted: DesiredObject, name: str, block: GitHostRepositoryConfig, given: SecureValue, old: Mapping[str, Any], place: str
     ) -> None:
         """Replace the token of a block by the sealed one that is to be stored."""
         kept = old.get("encryptedToken")
         if block.encrypted_token and block.encrypted_token != kept:
             text = "the server sets it; send the token itself as secure.token.create"
-            raise _refused(wanted, f"spec.{name}.encryptedToken", text)
+            raise _forbidden(wanted, f"spec.{name}.encryptedToken", text)
         if block.token and given.create:
-            raise _refused(wanted, f"spec.{name}.token", "secure.token.create is given as well; leave one of them out")
+            raise _forbidden(wanted, f"spec.{name}.token", "secure.token.create is given as well; leave one of them out")
         token, block.token = given.create or block.token, None
         is_same_host = host_of(old.get("url")) == host_of(block.url)
-        if kept and is_same_host and not given.remove and (not token or self._opens(kept, place) == token):
+        if kept and is_same_host and not given.remove and (not token or self._open_token(kept, place) == token):
             block.encrypted_token = kept
         else:
             block.encrypted_token = base64.b64encode(self._box.seal(token, place)).decode() if token else None
 
-    def _opens(self, sealed: str, place: str) -> str | None:
+    def _open_token(self, sealed: str, place: str) -> str | None:
         """None where this key does not open it: then the token is sealed anew."""
         try:
             return self._box.open(base64.b64decode(sealed), place)
@@ -83,7 +83,7 @@ class Sealing:
             return None
 
 
-def _given(wanted: Wanted, kept: str | None) -> SecureValue:
+def _sent_token(wanted: DesiredObject, kept: str | None) -> SecureValue:
     """Return what the client says of the token beside the spec. Raises Invalid."""
     try:
         secure = RepositorySecure.model_validate_json(write_json(wanted.secure))
@@ -92,13 +92,13 @@ def _given(wanted: Wanted, kept: str | None) -> SecureValue:
         raise invalid(REPOSITORY, wanted.name, causes) from error
     given = secure.token or SecureValue()
     if given.create and given.remove:
-        raise _refused(wanted, "secure.token.remove", "create is given as well; leave one of them out")
+        raise _forbidden(wanted, "secure.token.remove", "create is given as well; leave one of them out")
     if given.name and given.name != (secret_name(kept) if kept else None):
-        raise _refused(wanted, "secure.token.name", "it names no secret of this repository; send the token as secure.token.create")
+        raise _forbidden(wanted, "secure.token.name", "it names no secret of this repository; send the token as secure.token.create")
     return given
 
 
-def _refused(wanted: Wanted, field: str, text: str) -> Invalid:
+def _forbidden(wanted: DesiredObject, field: str, text: str) -> Invalid:
     return invalid(REPOSITORY, wanted.name, [Cause(field, "FieldValueForbidden", f"Forbidden: {text}")])
 
 

@@ -17,7 +17,7 @@ MOST_AT_ONCE: Final = 10_000
 """Objects that one request may remove."""
 
 
-async def selected(connection: Connection, kind: Kind, namespace: str, selection: Selection, view: View) -> Sequence[Stored]:
+async def select(connection: Connection, kind: Kind, namespace: str, selection: Selection, view: View) -> Sequence[Stored]:
     """The selected objects that the caller may see, without their bodies. Raises BadRequest where they are too many for one transaction."""
     if selection.is_empty:
         return []
