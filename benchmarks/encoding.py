@@ -13,7 +13,6 @@ from benchmarks import points, series
 from benchmarks.row import ROUNDS, Row, compared, median_of
 from dashwright.common import media
 from dashwright.common.models.query_context import QueryContext
-from dashwright.expressions.answer import answer
 from dashwright.expressions.engine.convert import values_of
 from dashwright.expressions.engine.evaluate import evaluate
 from dashwright.expressions.engine.expression import Outcome
@@ -23,6 +22,7 @@ from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.math.evaluate import Math
 from dashwright.expressions.engine.present import frames_of
 from dashwright.expressions.formats import arrow, codec
+from dashwright.expressions.queries import respond
 
 _SHAPES = ((1, 1_000_000), (1000, 1000))
 _STALL = 50.0
@@ -108,10 +108,10 @@ async def _longest_stall(body: bytes, accept: str) -> float:
             longest = max(longest, time.perf_counter() - started - _TICK)
 
     ticking = asyncio.create_task(tick())
-    answered = await answer(body, QueryContext(accept=accept))
-    assert answered.status == 200
-    assert isinstance(answered.pieces, AsyncIterator)
-    async for _ in answered.pieces:
+    answered = await respond(body, QueryContext(accept=accept))
+    assert answered.headers["status"] == 200
+    assert isinstance(answered.body, AsyncIterator)
+    async for _ in answered.body:
         pass
     ticking.cancel()
     return longest

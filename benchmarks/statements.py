@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from benchmarks import series
 from benchmarks.row import Row, compared, in_turns, median_of
-from dashwright.expressions import answer
+from dashwright.expressions import queries
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.table import Table
@@ -120,14 +120,14 @@ def _sqlite(*tables: Mapping[str, Sequence[Any]]) -> object:
 
 async def _small(engine: SqlEngine) -> Row:
     """A statement over two series of three points, from the bytes of the request to those of the answer."""
-    settings = answer.Settings(_LIMITS, sql=engine)
+    settings = queries.QuerySettings(_LIMITS, sql=engine)
     bare = _bare(_SMALL, {"A": Table(tuple(read_frames(orjson.dumps(_POINTS))))})
     source = {"datasource": {"type": "grafana-testdata-datasource"}, "scenarioId": "raw_frame", "rawFrameContent": json.dumps(_POINTS)}
     body = orjson.dumps({"queries": [{"refId": "A", "hide": True, **source}, {"refId": "B", "type": "sql", "expression": _SMALL}]})
 
     async def ask() -> object:
-        found = await answer.answer(body, None, settings)
-        assert found.status == 200
+        found = await queries.respond(body, None, settings)
+        assert int(found.headers["status"]) == 200
         return found
 
     async def ask_bare() -> object:

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from dashwright.common.models.pictures import DrawRequest
 from dashwright.common.models.query_context import QueryContext
-from dashwright.expressions import answer
+from dashwright.expressions import queries
 from dashwright.expressions.pictures.picture import draw
 from dashwright.expressions.pictures.plotter import Plotter
 
@@ -27,7 +27,7 @@ async def main() -> None:
     plotter = Plotter()
     for theme in THEMES:
         request = DrawRequest(spec=spec, from_="1767225600000", to="1767247200000", width=1000, theme=theme)
-        picture = await draw(request, QueryContext(org_id=1), answer.Settings(), plotter, time.monotonic() + 60)
+        picture = await draw(request, QueryContext(org_id=1), queries.QuerySettings(), plotter, time.monotonic() + 60)
         (PICTURES / f"{EXAMPLE.stem}-{theme}.png").write_bytes(picture.body)
     await plotter.stop()
 

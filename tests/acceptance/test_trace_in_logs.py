@@ -38,7 +38,7 @@ async def test_a_query_is_one_trace_in_gateway_and_worker(shared: Stack, user: C
     trace_id = "5bf92f3577b34da6a3ce929d0e0e4737"
     await user.call("POST", "/api/ds/query", json=QUERY, headers={"traceparent": f"00-{trace_id}-{SPAN}-01"})
     await shared.gateway.event("request_answered", trace_id=trace_id)
-    await shared.expressions.event("query_answered", trace_id=trace_id, seconds=5)
+    await shared.expressions.event("query_completed", trace_id=trace_id, seconds=5)
 
 
 async def test_a_failed_login_is_logged_without_the_password(shared: Stack) -> None:

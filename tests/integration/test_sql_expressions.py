@@ -14,13 +14,13 @@ from tests.unit.expressions.test_frames_as_values import TIME, frame
 from dashwright.common.errors import BadRequest, DashwrightError, TooLarge
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.common.settings import load
-from dashwright.expressions.answer import Settings, answer
-from dashwright.expressions.consumer import answer_settings
+from dashwright.expressions.consumer import query_settings
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import NoData, Numbers
 from dashwright.expressions.formats.frame_reader import read_frames
+from dashwright.expressions.queries import QuerySettings, respond
 from dashwright.expressions.sql.engine import SqlEngine
 from dashwright.expressions.sql.expression import Sql
 
@@ -51,9 +51,9 @@ async def ask(
     engine: SqlEngine | None, *queries: Any, endpoint: QueryEndpoint = QueryEndpoint.QUERY, limits: Limits | None = None, **more: Any
 ) -> Any:
     body = {"queries": queries, **({"type": "x", "targets": []} if endpoint is not QueryEndpoint.QUERY else {})}
-    answered = await answer(orjson.dumps(body), QueryContext(endpoint, **more), Settings(limits or Limits(), sql=engine))
-    assert isinstance(answered.pieces, list)
-    return json.loads(b"".join(answered.pieces))
+    answered = await respond(orjson.dumps(body), QueryContext(endpoint, **more), QuerySettings(limits or Limits(), sql=engine))
+    assert isinstance(answered.body, bytes)
+    return json.loads(answered.body)
 
 
 def columns(result: Any) -> dict[str, list[Any]]:
@@ -419,15 +419,15 @@ async def test_statements_run_side_by_side(engine: SqlEngine) -> None:
 
 async def test_the_feature_makes_the_engine() -> None:
     """With the limits of the settings; without it there is none."""
-    assert answer_settings(load()).sql is None
-    settings = answer_settings(load(features="sqlExpression", sql_slots=1, sql_output_cells=2))
+    assert query_settings(load()).sql is None
+    settings = query_settings(load(features="sqlExpression", sql_slots=1, sql_output_cells=2))
     assert settings.sql is not None
     try:
-        answered = await answer(
+        answered = await respond(
             orjson.dumps({"queries": [sql("S", "SELECT 1 AS a UNION ALL SELECT 2 UNION ALL SELECT 3")]}), None, settings
         )
-        assert isinstance(answered.pieces, list)
-        assert columns(json.loads(b"".join(answered.pieces))["results"]["S"]) == {"a": [1, 2]}
+        assert isinstance(answered.body, bytes)
+        assert columns(json.loads(answered.body)["results"]["S"]) == {"a": [1, 2]}
     finally:
         settings.close()
     with pytest.raises(DashwrightError, match="stopping"):

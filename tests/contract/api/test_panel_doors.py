@@ -17,7 +17,7 @@ from dashwright.common.errors import DashwrightError
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.models.expressions import TARGETS, SourceQuery
 from dashwright.common.settings import load
-from dashwright.expressions.consumer import QueryConsumer, answer_settings
+from dashwright.expressions.consumer import QueryConsumer, query_settings
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
@@ -46,7 +46,7 @@ async def session(tmp_path: Path, database: Database) -> AsyncIterator[aiohttp.C
     settings = load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), query_targets=5, secret_key="of tests only")
     broker = MemoryBroker()
     await broker.start()
-    worker = QueryConsumer(broker, SIGNER, slots=2, settings=answer_settings(settings))
+    worker = QueryConsumer(broker, SIGNER, slots=2, settings=query_settings(settings))
     await worker.start()
     gateway = Gateway(settings, database, broker, Clock())
     address = await gateway.start()

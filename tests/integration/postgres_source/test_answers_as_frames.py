@@ -12,8 +12,8 @@ from tests.unit.expressions.sources.records import MemoryRecords
 
 from dashwright.common.errors import BadRequest
 from dashwright.common.models.query_context import QueryContext
-from dashwright.expressions.answer import Settings, answer
 from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.queries import QuerySettings, respond
 from dashwright.expressions.sources.directory import Directory
 from dashwright.expressions.sources.postgres.connections import Connections
 from dashwright.expressions.sources.postgres.source import TYPES, Postgres
@@ -246,9 +246,9 @@ async def test_expressions_read_what_a_data_source_answers(warehouse: Warehouse,
         {"refId": "F", "type": "reduce", "expression": "E", "reducer": "sum", "settings": {"mode": "dropNN"}},
     ]
     body = {"queries": queries, "from": "2020-01-01", "to": "2020-01-01T01"}
-    answered = await answer(orjson.dumps(body), QueryContext(org_id=1), Settings(limits=patient(), sources=directory))
-    assert isinstance(answered.pieces, list)
-    results = json.loads(b"".join(answered.pieces))["results"]
+    answered = await respond(orjson.dumps(body), QueryContext(org_id=1), QuerySettings(limits=patient(), sources=directory))
+    assert isinstance(answered.body, bytes)
+    results = json.loads(answered.body)["results"]
     assert shown(results["C"]) == [({"host": "h0"}, [870.0]), ({"host": "h1"}, [900.0])]
     assert shown(results["D"]) == [({"host": "h0"}, [29.0]), ({"host": "h1"}, [30.0])]
     assert shown(results["F"]) == []

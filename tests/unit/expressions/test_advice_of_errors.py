@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
-from dashwright.expressions.answer import answer
+from dashwright.expressions.queries import respond
 from dashwright.expressions.sql.engine_errors import explained
 
 SOURCE = {"refId": "A", "datasource": {"type": "grafana-testdata-datasource"}, "seriesCount": 2, "labels": "host=$seriesIndex"}
@@ -14,9 +14,11 @@ OTHER = {**SOURCE, "refId": "D", "labels": "zone=$seriesIndex"}
 
 
 async def ask(*queries: Any) -> dict[str, Any]:
-    answered = await answer(orjson.dumps({"from": "now-10s", "to": "now", "queries": queries}), QueryContext(QueryEndpoint.QUERY, org_id=1))
-    assert isinstance(answered.pieces, list)
-    told: dict[str, Any] = orjson.loads(b"".join(answered.pieces))
+    answered = await respond(
+        orjson.dumps({"from": "now-10s", "to": "now", "queries": queries}), QueryContext(QueryEndpoint.QUERY, org_id=1)
+    )
+    assert isinstance(answered.body, bytes)
+    told: dict[str, Any] = orjson.loads(answered.body)
     return told
 
 

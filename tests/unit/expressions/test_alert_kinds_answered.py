@@ -7,9 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
-from dashwright.expressions.answer import answer
 from dashwright.expressions.engine.fingerprint import fingerprint
 from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.queries import respond
 
 EXPRESSION = {"type": "__expr__", "uid": "__expr__"}
 TESTDATA = {"type": "grafana-testdata-datasource", "uid": "any"}
@@ -60,9 +60,9 @@ def deep(levels: int) -> Any:
 
 
 async def ask(*queries: Any, **more: Any) -> tuple[int, Any]:
-    answered = await answer(json.dumps({"queries": queries, "from": "0", "to": "60000", **more}).encode())
-    pieces = answered.pieces if isinstance(answered.pieces, list) else [piece async for piece in answered.pieces]
-    return answered.status, orjson.loads(b"".join(pieces))
+    answered = await respond(json.dumps({"queries": queries, "from": "0", "to": "60000", **more}).encode())
+    pieces = [answered.body] if isinstance(answered.body, bytes) else [piece async for piece in answered.body]
+    return int(answered.headers["status"]), orjson.loads(b"".join(pieces))
 
 
 async def frames_of(ref_id: str, *queries: Any, **more: Any) -> list[Any]:

@@ -12,7 +12,7 @@ from dashwright.common.errors import DeadlineExceeded
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.models.query_context import QueryContext
-from dashwright.expressions import answer
+from dashwright.expressions import queries
 from dashwright.expressions.consumer import QueryConsumer
 from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.memory import Reservation
@@ -31,16 +31,16 @@ async def broker() -> AsyncIterator[MemoryBroker]:
 async def asked(broker: MemoryBroker, timeout: float, clock: Clock) -> list[float]:
     """The seconds that the worker was left for each query, by its own clock."""
     given: list[float] = []
-    plain = answer.answer
+    plain = queries.respond
 
-    async def told(body: bytes, context: QueryContext, settings: answer.Settings, left: float, memory: Reservation) -> Any:
+    async def told(body: bytes, context: QueryContext, settings: queries.QuerySettings, left: float, memory: Reservation) -> Any:
         given.append(left)
         return await plain(body, context, settings, left, memory)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dashwright.expressions.consumer.answer.answer", told)
+        patch.setattr("dashwright.expressions.consumer.queries.respond", told)
         worker = QueryConsumer(broker, SIGNER, slots=1)
-        worker._settings = answer.Settings(clock=clock)
+        worker._settings = queries.QuerySettings(clock=clock)
         client = RpcClient(broker, SIGNER)
         await worker.start()
         await client.start()
@@ -71,9 +71,9 @@ async def test_a_query_past_its_deadline_is_not_evaluated(broker: MemoryBroker) 
 
 async def test_the_smaller_of_two_deadlines_holds() -> None:
     """And the error names the one that held."""
-    answered = await answer.answer(BODY, left=1e-9)
-    assert answered.status == 504
-    assert isinstance(answered.pieces, list)
-    assert b"left of the caller's deadline" in answered.pieces[0]
+    answered = await queries.respond(BODY, left=1e-9)
+    assert answered.headers["status"] == 504
+    assert isinstance(answered.body, bytes)
+    assert b"left of the caller's deadline" in answered.body
     with pytest.raises(DeadlineExceeded, match="DASHWRIGHT_EVALUATION_SECONDS"):
         Deadline.of(1e-9, 5).check()

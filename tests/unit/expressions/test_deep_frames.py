@@ -6,8 +6,8 @@ import orjson
 import pytest
 
 from dashwright.common.errors import BadRequest
-from dashwright.expressions.answer import answer
 from dashwright.expressions.formats.frame_reader import read_frames
+from dashwright.expressions.queries import respond
 
 
 def nested(levels: int) -> dict[str, Any]:
@@ -44,9 +44,9 @@ async def test_too_deep_a_frame_is_an_error_of_its_ref_id(member: str, place: st
         "rawFrameContent": frame(member, 300).decode(),
     }
     body = orjson.dumps({"queries": [query, {"refId": "B", "type": "math", "expression": "1"}]})
-    answered = await answer(body)
-    assert isinstance(answered.pieces, list)
-    results = orjson.loads(b"".join(answered.pieces))["results"]
+    answered = await respond(body)
+    assert isinstance(answered.body, bytes)
+    results = orjson.loads(answered.body)["results"]
     assert {ref_id: result["status"] for ref_id, result in results.items()} == {"A": 400, "B": 200}
 
 

@@ -14,12 +14,12 @@ import pytest
 
 from dashwright.common.errors import DeadlineExceeded
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
-from dashwright.expressions.answer import Settings, answer
 from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.labels import NONE
 from dashwright.expressions.engine.math.parser import parse
 from dashwright.expressions.engine.union import Union
-from dashwright.expressions.requests.request import read
+from dashwright.expressions.queries import QuerySettings, respond
+from dashwright.expressions.requests.request import parse_request
 
 pytestmark = pytest.mark.exhaustive
 
@@ -86,9 +86,9 @@ async def test_costly_requests_leave_the_event_loop_alone(queries: list[Any], en
     """What counts is what a request may cost, not its size."""
     body = orjson.dumps({"queries": queries, "type": "x", "targets": []})
     async with ticking() as gaps:
-        answered = await answer(body, QueryContext(endpoint))
-        if not isinstance(answered.pieces, list):
-            async for _ in answered.pieces:
+        answered = await respond(body, QueryContext(endpoint))
+        if not isinstance(answered.body, bytes):
+            async for _ in answered.body:
                 pass
     assert max(gaps) < LONGEST_STALL
 
@@ -99,9 +99,9 @@ async def test_a_small_request_takes_no_thread(monkeypatch: pytest.MonkeyPatch) 
     async def refuse(*_: Any) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("dashwright.expressions.answer.asyncio.to_thread", refuse)
-    answered = await answer(orjson.dumps({"queries": [numbers("A", 1), numbers("B", 1), math("C", "$A + $B")]}))
-    assert answered.status == 200
+    monkeypatch.setattr("dashwright.expressions.queries.asyncio.to_thread", refuse)
+    answered = await respond(orjson.dumps({"queries": [numbers("A", 1), numbers("B", 1), math("C", "$A + $B")]}))
+    assert answered.headers["status"] == 200
 
 
 @pytest.mark.parametrize("word", [b'"sql"', b'"\\u0073ql"'], ids=["plain", "escaped"])
@@ -111,10 +111,10 @@ async def test_a_statement_is_read_in_a_thread(word: bytes, monkeypatch: pytest.
 
     def noted(*arguments: Any) -> Any:
         readers.append(threading.current_thread().name)
-        return read(*arguments)
+        return parse_request(*arguments)
 
-    monkeypatch.setattr("dashwright.expressions.answer.read", noted)
-    await answer(b'{"queries": [{"refId": "A", "type": ' + word + b', "expression": "SELECT 1"}]}')
+    monkeypatch.setattr("dashwright.expressions.queries.parse_request", noted)
+    await respond(b'{"queries": [{"refId": "A", "type": ' + word + b', "expression": "SELECT 1"}]}')
     assert readers
     assert threading.main_thread().name not in readers
 
@@ -145,5 +145,5 @@ def test_a_union_ends_at_the_deadline() -> None:
 async def test_a_request_whose_time_is_over_is_not_read(endpoint: QueryEndpoint) -> None:
     """Nor is a panel called faulty because there was no time to look at it."""
     body = orjson.dumps({"queries": [math("A", "1")], "type": "x", "targets": []})
-    answered = await answer(body, QueryContext(endpoint), Settings(seconds=1e-9))
-    assert answered.status == 504
+    answered = await respond(body, QueryContext(endpoint), QuerySettings(seconds=1e-9))
+    assert answered.headers["status"] == 504

@@ -15,11 +15,11 @@ from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.common.settings import load
-from dashwright.expressions.answer import Settings
-from dashwright.expressions.consumer import QueryConsumer, answer_settings
+from dashwright.expressions.consumer import QueryConsumer, query_settings
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.queries import QuerySettings
 from dashwright.expressions.sources.directory import Directory, Found
 from dashwright.expressions.sources.source import Source
 
@@ -70,7 +70,7 @@ class Sources:
 
 
 @asynccontextmanager
-async def worker(settings: Settings, *, waiting: int = 64) -> AsyncIterator[Any]:
+async def worker(settings: QuerySettings, *, waiting: int = 64) -> AsyncIterator[Any]:
     """Run a worker; yield what asks it for an organization."""
     broker = MemoryBroker()
     await broker.start()
@@ -95,7 +95,7 @@ async def worker(settings: Settings, *, waiting: int = 64) -> AsyncIterator[Any]
 async def test_slow_queries_of_one_organization_delay_no_other() -> None:
     """Neither its small queries, nor health, nor validation; and what waited is served when the slow ones end."""
     slow = Slow()
-    async with worker(Settings(sources=Sources(slow))) as ask, asyncio.TaskGroup() as group:
+    async with worker(QuerySettings(sources=Sources(slow))) as ask, asyncio.TaskGroup() as group:
         backlog = [group.create_task(ask(GREEDY, SLOW)) for _ in range(2 * SLOTS)]
         await slow.busy.wait()
         for org_id in (OTHER, THIRD):
@@ -109,7 +109,7 @@ async def test_slow_queries_of_one_organization_delay_no_other() -> None:
 async def test_slow_health_checks_delay_neither_queries_nor_other_organizations() -> None:
     slow = Slow()
     check = {"uid": "slow"}
-    async with worker(Settings(sources=Sources(slow))) as ask, asyncio.TaskGroup() as group:
+    async with worker(QuerySettings(sources=Sources(slow))) as ask, asyncio.TaskGroup() as group:
         for _ in range(2 * SLOTS):
             group.create_task(ask(GREEDY, check, QueryEndpoint.HEALTH))
         await slow.busy.wait()
@@ -123,7 +123,7 @@ async def test_slow_health_checks_delay_neither_queries_nor_other_organizations(
 async def test_a_backlog_is_refused_before_it_fills_the_worker() -> None:
     """Its organization is refused at the bound; another one finds a place and a slot."""
     slow = Slow()
-    async with worker(Settings(sources=Sources(slow)), waiting=4) as ask, asyncio.TaskGroup() as group:
+    async with worker(QuerySettings(sources=Sources(slow)), waiting=4) as ask, asyncio.TaskGroup() as group:
         for _ in range(SLOTS - SLOTS // 4 + 2):
             group.create_task(ask(GREEDY, SLOW))
         await slow.busy.wait()
@@ -135,7 +135,7 @@ async def test_a_backlog_is_refused_before_it_fills_the_worker() -> None:
 
 async def test_endless_statements_of_one_organization_delay_no_other() -> None:
     """Of two processes it has one at most; its other statements wait, and end by their time."""
-    settings = answer_settings(load(features="sqlExpression", sql_slots=2, sql_seconds=600, evaluation_seconds=600))
+    settings = query_settings(load(features="sqlExpression", sql_slots=2, sql_seconds=600, evaluation_seconds=600))
     assert settings.sql is not None
     endless = "with recursive t as (select 1 as n union all select n + 1 from t) select sum(n) from t"
     try:

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from dashwright.common import media
 from dashwright.common.errors import BadRequest, SourceFailed
 from dashwright.common.models.query_context import QueryContext
-from dashwright.expressions.answer import answer
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.formats import arrow, codec
 from dashwright.expressions.formats.codec import PIECE, pieces
 from dashwright.expressions.formats.response import Result
+from dashwright.expressions.queries import respond
 
 
 def tables(body: bytes) -> list[Any]:
@@ -237,13 +237,13 @@ async def test_the_same_query_answers_the_same_values_in_both_encodings() -> Non
         {"refId": "A", "datasource": source, "scenarioId": "raw_frame", "rawFrameContent": json.dumps([content])},
         {"refId": "C", "type": "math", "expression": "$Z"},
     ]
-    answered = await answer(orjson.dumps({"queries": queries}), QueryContext(accept=media.ARROW))
-    assert (answered.status, answered.content_type) == (400, media.ARROW)
-    assert isinstance(answered.pieces, list)
-    b, a, c = tables(b"".join(answered.pieces))
+    answered = await respond(orjson.dumps({"queries": queries}), QueryContext(accept=media.ARROW))
+    assert (answered.headers["status"], answered.headers["content_type"]) == (400, media.ARROW)
+    assert isinstance(answered.body, bytes)
+    b, a, c = tables(answered.body)
     assert b["B"].to_pylist() == [2, None]
     assert a["v"].to_pylist() == [1, None]
     assert b["Time"].cast(pa.int64()).to_pylist() == [1_000_000, 2_000_000]
     assert metadata(c.schema)["refId"] == "C"
-    refused = await answer(b"{", QueryContext(accept=media.ARROW))
-    assert (refused.status, refused.content_type) == (400, "application/json")
+    refused = await respond(b"{", QueryContext(accept=media.ARROW))
+    assert (refused.headers["status"], refused.headers["content_type"]) == (400, "application/json")

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashwright.common.errors import TooLarge, TooManyRequests
+from dashwright.common.messaging.rpc import Reply
 from dashwright.common.models.query_context import QueryContext
-from dashwright.expressions.answer import Answer, Settings, answer
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.memory import MemoryBudget
+from dashwright.expressions.queries import QuerySettings, respond
 
 MEGABYTE = 2**20
 STEPS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60), st.sampled_from(["take", "give", "held", "close"])), max_size=60)
@@ -63,50 +64,50 @@ def chained(series: int, sums: int) -> bytes:
     return orjson.dumps({"from": "now-100s", "to": "now", "queries": [walk, *queries]})
 
 
-async def read(answered: Answer) -> dict[str, Any]:
-    pieces = answered.pieces if isinstance(answered.pieces, list) else [piece async for piece in answered.pieces]
+async def read(answered: Reply) -> dict[str, Any]:
+    pieces = [answered.body] if isinstance(answered.body, bytes) else [piece async for piece in answered.body]
     body: dict[str, Any] = orjson.loads(b"".join(pieces))
     return body
 
 
 @pytest.fixture
-def settings() -> Settings:
-    return Settings(memory=MemoryBudget(40 * MEGABYTE))
+def settings() -> QuerySettings:
+    return QuerySettings(memory=MemoryBudget(40 * MEGABYTE))
 
 
-async def test_a_request_that_can_never_fit_is_refused_by_size(settings: Settings) -> None:
+async def test_a_request_that_can_never_fit_is_refused_by_size(settings: QuerySettings) -> None:
     """The error names the setting; nothing is held afterwards."""
     with settings.memory.reservation(1) as memory:
-        refused = await answer(chained(200, 90), QueryContext(org_id=1), settings, memory=memory)
+        refused = await respond(chained(200, 90), QueryContext(org_id=1), settings, memory=memory)
         assert memory.most <= 30 * MEGABYTE
-    assert refused.status >= 400
+    assert int(refused.headers["status"]) >= 400
     assert "DASHWRIGHT_QUERY_BYTES); ask for less" in (await read(refused))["message"]
     assert settings.memory.held == 0
 
 
-async def test_a_request_beside_others_is_put_off_while_they_hold_the_memory(settings: Settings) -> None:
+async def test_a_request_beside_others_is_put_off_while_they_hold_the_memory(settings: QuerySettings) -> None:
     """A small one of another organization is served meanwhile."""
     with settings.memory.reservation(1) as held, settings.memory.reservation(1) as memory:
         held.take(29 * MEGABYTE)
         with pytest.raises(TooManyRequests, match=r"others at work leave too few of the 41943040 allowed.*DASHWRIGHT_QUERY_BYTES"):
-            await answer(chained(50, 20), QueryContext(org_id=1), settings, memory=memory)
+            await respond(chained(50, 20), QueryContext(org_id=1), settings, memory=memory)
         with settings.memory.reservation(2) as other:
-            assert (await answer(chained(1, 1), QueryContext(org_id=2), settings, memory=other)).status == 200
+            assert (await respond(chained(1, 1), QueryContext(org_id=2), settings, memory=other)).headers["status"] == 200
 
 
-async def test_a_response_has_a_bound(settings: Settings) -> None:
+async def test_a_response_has_a_bound(settings: QuerySettings) -> None:
     """It is refused before anything is encoded; hidden results do not count."""
     bounded = replace(settings, limits=Limits(query_response_bytes=100_000))
-    refused = await answer(chained(10, 5), settings=bounded)
-    assert refused.status == 413
+    refused = await respond(chained(10, 5), settings=bounded)
+    assert refused.headers["status"] == 413
     assert "DASHWRIGHT_QUERY_RESPONSE_BYTES" in (await read(refused))["message"]
     hidden = orjson.loads(chained(10, 5))
     for query in hidden["queries"][1:]:
         query["hide"] = True
-    assert (await answer(orjson.dumps(hidden), settings=bounded)).status == 200
+    assert (await respond(orjson.dumps(hidden), settings=bounded)).headers["status"] == 200
 
 
-async def test_concurrent_requests_stay_within_the_budget(settings: Settings) -> None:
+async def test_concurrent_requests_stay_within_the_budget(settings: QuerySettings) -> None:
     """Some are refused, none is lost, and all that was held is given back."""
     most = 0
 
@@ -114,7 +115,7 @@ async def test_concurrent_requests_stay_within_the_budget(settings: Settings) ->
         nonlocal most
         try:
             with settings.memory.reservation(org_id) as memory:
-                await answer(chained(100, 10), QueryContext(org_id=org_id), settings, memory=memory)
+                await respond(chained(100, 10), QueryContext(org_id=org_id), settings, memory=memory)
                 most = max(most, settings.memory.held)
                 await asyncio.sleep(0)
         except TooManyRequests:

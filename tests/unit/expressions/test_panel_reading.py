@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
-from dashwright.expressions.answer import answer
+from dashwright.expressions.queries import respond
 
 pytestmark = pytest.mark.exhaustive
 
@@ -77,9 +77,9 @@ BODIES = st.one_of(
 
 
 async def ask(body: Any, context: QueryContext) -> tuple[int, Any]:
-    answered = await answer(orjson.dumps(body), context)
-    assert isinstance(answered.pieces, list)
-    return answered.status, orjson.loads(b"".join(answered.pieces))
+    answered = await respond(orjson.dumps(body), context)
+    assert isinstance(answered.body, bytes)
+    return int(answered.headers["status"]), orjson.loads(answered.body)
 
 
 @settings(max_examples=300, deadline=None)
@@ -152,8 +152,10 @@ async def test_deep_values_are_refused_or_ignored_like_others(context: QueryCont
     """As deep as JSON is read at all, wherever it lies: never a failure of ours."""
     query = {"refId": "A", "type": "math", "expression": "1", "timeRange": {"zone": "utc"}, place: "DEEP"}
     body = json.dumps({"type": "t", "targets": [], "queries": [query]}).replace('"DEEP"', "[" * 1000 + "]" * 1000)
-    answered = await answer(body.encode(), context)
-    assert answered.status == (200 if context.endpoint is QueryEndpoint.VALIDATION or (context.lenient and place == "colour") else 400)
+    answered = await respond(body.encode(), context)
+    assert answered.headers["status"] == (
+        200 if context.endpoint is QueryEndpoint.VALIDATION or (context.lenient and place == "colour") else 400
+    )
 
 
 async def test_countless_faults_are_counted_only() -> None:

@@ -9,8 +9,9 @@ import orjson
 import pytest
 import time_machine
 
+from dashwright.common.messaging.rpc import Reply
 from dashwright.common.models.query_context import QueryContext
-from dashwright.expressions.answer import Answer, answer
+from dashwright.expressions.queries import respond
 
 TESTDATA = {"type": "grafana-testdata-datasource", "uid": "any"}
 EXPRESSION = {"type": "__expr__", "uid": "__expr__"}
@@ -36,16 +37,16 @@ def expression(ref_id: str, text: str, **more: Any) -> dict[str, Any]:
     return {"refId": ref_id, "datasource": EXPRESSION, "type": "math", "expression": text, **more}
 
 
-async def body_of(answered: Answer) -> bytes:
-    if isinstance(answered.pieces, AsyncIterator):
-        return b"".join([piece async for piece in answered.pieces])
-    return b"".join(answered.pieces)
+async def body_of(answered: Reply) -> bytes:
+    if isinstance(answered.body, AsyncIterator):
+        return b"".join([piece async for piece in answered.body])
+    return answered.body
 
 
 async def ask(*queries: Any, **more: Any) -> tuple[int, Any]:
-    answered = await answer(orjson.dumps({"queries": queries, **more}))
-    assert answered.content_type == "application/json"
-    return answered.status, orjson.loads(await body_of(answered))
+    answered = await respond(orjson.dumps({"queries": queries, **more}))
+    assert answered.headers["content_type"] == "application/json"
+    return int(answered.headers["status"]), orjson.loads(await body_of(answered))
 
 
 async def error_of(ref_id: str, *queries: Any) -> str:
@@ -165,7 +166,7 @@ async def test_a_warning_about_nothing_stands_on_the_result() -> None:
     assert body["results"]["C"] == {"status": 200, "notices": [{"severity": "warning", "text": text}], "frames": []}
     assert body["results"]["D"] == {"status": 200, "frames": []}
     ignored = raw("E", timeRange={"zone": "utc"})
-    answered = await answer(orjson.dumps({"queries": [ignored]}), QueryContext(lenient=True))
+    answered = await respond(orjson.dumps({"queries": [ignored]}), QueryContext(lenient=True))
     notices = orjson.loads(await body_of(answered))["results"]["E"]["notices"]
     assert [notice["text"] for notice in notices] == ["/queries/0/timeRange/zone is no property that is known here and was ignored"]
 
@@ -179,7 +180,7 @@ async def test_what_is_hidden_and_read_by_nothing_shown_does_not_run() -> None:
         expression("B", "$deep"),
         expression("also", "$unread", hide=True),
     ]
-    answered = await answer(orjson.dumps({"queries": queries}), QueryContext(explain=True))
+    answered = await respond(orjson.dumps({"queries": queries}), QueryContext(explain=True))
     body = orjson.loads(await body_of(answered))
     assert list(body["results"]) == ["B"]
     assert body["meta"]["explain"]["order"] == ["A", "deep", "B"]
@@ -256,9 +257,9 @@ async def test_sql_that_is_turned_off_says_how_to_turn_it_on() -> None:
 )
 async def test_a_request_of_the_wrong_shape_is_refused_whole(body: bytes, message_id: str, fault: str) -> None:
     """Nothing runs: a classic error whose text names the target and what to do."""
-    answered = await answer(body)
+    answered = await respond(body)
     error = orjson.loads(await body_of(answered))
-    assert answered.status == 400
+    assert answered.headers["status"] == 400
     assert error.keys() - {"faults"} == {"message", "messageId", "statusCode"}
     assert (error["messageId"], error["statusCode"]) == (message_id, 400)
     assert fault in error["message"]
@@ -271,9 +272,9 @@ async def test_a_large_answer_comes_in_pieces() -> None:
         "schema": {"fields": [{"name": "t", "type": "time"}, {"name": "v", "type": "number"}]},
         "data": {"values": [list(range(count)), [1] * count]},
     }
-    answered = await answer(orjson.dumps({"queries": [raw("A", frame, hide=True), expression("B", "$A + 1")]}))
-    assert isinstance(answered.pieces, AsyncIterator)
-    pieces = [piece async for piece in answered.pieces]
+    answered = await respond(orjson.dumps({"queries": [raw("A", frame, hide=True), expression("B", "$A + 1")]}))
+    assert isinstance(answered.body, AsyncIterator)
+    pieces = [piece async for piece in answered.body]
     assert len(pieces) > 2
     values = orjson.loads(b"".join(pieces))["results"]["B"]["frames"][0]["data"]["values"]
     assert values == [list(range(count)), [2] * count]

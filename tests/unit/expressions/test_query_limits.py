@@ -17,8 +17,7 @@ from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.common.settings import Settings as Environment
 from dashwright.common.settings import load
 from dashwright.expressions import fetching
-from dashwright.expressions.answer import Settings, answer
-from dashwright.expressions.consumer import answer_settings
+from dashwright.expressions.consumer import query_settings
 from dashwright.expressions.engine.axis import Axis
 from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.expression import Expression
@@ -30,10 +29,11 @@ from dashwright.expressions.engine.memory import MemoryBudget
 from dashwright.expressions.engine.reduce import Reduce
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.engine.values import Block, Cells, Series
+from dashwright.expressions.queries import QuerySettings, respond
 from dashwright.expressions.requests.request import Request
 from dashwright.expressions.sources import directory
-from dashwright.expressions.sources.answers import Answers
 from dashwright.expressions.sources.directory import Sources
+from dashwright.expressions.sources.query_cache import QueryCache
 from dashwright.expressions.sources.source import Source
 
 
@@ -54,9 +54,9 @@ def math(ref_id: str, expression: str) -> dict[str, Any]:
 
 
 async def ask(limits: Limits, *queries: Any, seconds: float = 60) -> tuple[int, Any]:
-    answered = await answer(orjson.dumps({"queries": queries}), settings=Settings(limits, seconds))
-    assert isinstance(answered.pieces, list)
-    return answered.status, orjson.loads(b"".join(answered.pieces))
+    answered = await respond(orjson.dumps({"queries": queries}), settings=QuerySettings(limits, seconds))
+    assert isinstance(answered.body, bytes)
+    return int(answered.headers["status"]), orjson.loads(answered.body)
 
 
 @pytest.mark.parametrize(
@@ -114,9 +114,9 @@ async def test_a_short_expression_that_multiplies_series_is_refused(operator: st
     body = orjson.dumps({"queries": queries})
     assert len(body) < 1_500
     with budget.reservation(1) as memory:
-        answered = await answer(body, settings=Settings(memory=budget), memory=memory)
-    assert isinstance(answered.pieces, list)
-    told = orjson.loads(b"".join(answered.pieces))["results"]["B"]["error"]
+        answered = await respond(body, settings=QuerySettings(memory=budget), memory=memory)
+    assert isinstance(answered.body, bytes)
+    told = orjson.loads(answered.body)["results"]["B"]["error"]
     assert re.search(r"\d+ series from .* and 19 series from \$A % \$A > \$A make \d+ series pairs, more than the 100000 allowed", told)
     assert memory.most < 50 * 2**20
 
@@ -126,10 +126,10 @@ async def test_too_many_queries_refuse_the_whole_request(endpoint: QueryEndpoint
     """At any door, before anything is read into."""
     queries = [{"no": "query"}] * 3
     body = orjson.dumps({"type": "x", "targets": [], "queries": queries})
-    answered = await answer(body, QueryContext(endpoint), Settings(Limits(query_targets=2)))
-    assert isinstance(answered.pieces, list)
-    found = orjson.loads(answered.pieces[0])
-    assert answered.status == (200 if endpoint is QueryEndpoint.VALIDATION else 400)
+    answered = await respond(body, QueryContext(endpoint), QuerySettings(Limits(query_targets=2)))
+    assert isinstance(answered.body, bytes)
+    found = orjson.loads(answered.body)
+    assert answered.headers["status"] == (200 if endpoint is QueryEndpoint.VALIDATION else 400)
     assert [fault["pointer"] for fault in found["faults"]] == ["/queries/2"]
     assert "3 queries and targets, more than the 2 allowed (setting DASHWRIGHT_QUERY_TARGETS)" in found["faults"][0]["message"]
 
@@ -138,22 +138,22 @@ async def test_too_many_queries_refuse_the_whole_request(endpoint: QueryEndpoint
 async def test_too_much_to_parse_refuses_the_whole_request(endpoint: QueryEndpoint) -> None:
     """Told once, at the expression that goes beyond it."""
     body = orjson.dumps({"type": "x", "targets": [], "queries": [math(ref_id, "1 + 1") for ref_id in "ABCD"]})
-    answered = await answer(body, QueryContext(endpoint), Settings(Limits(request_expressions=12)))
-    assert isinstance(answered.pieces, list)
-    found = orjson.loads(answered.pieces[0])
-    assert answered.status == (200 if endpoint is QueryEndpoint.VALIDATION else 400)
+    answered = await respond(body, QueryContext(endpoint), QuerySettings(Limits(request_expressions=12)))
+    assert isinstance(answered.body, bytes)
+    found = orjson.loads(answered.body)
+    assert answered.headers["status"] == (200 if endpoint is QueryEndpoint.VALIDATION else 400)
     assert [fault["pointer"] for fault in found["faults"]] == ["/queries/2/expression"]
     assert "15 characters together, more than the 12 allowed (setting DASHWRIGHT_REQUEST_EXPRESSIONS)" in found["faults"][0]["message"]
 
 
 def test_every_limit_is_a_setting_with_the_same_default() -> None:
     """What the worker hands to the engine is the environment's, and unset it is the engine's own."""
-    assert answer_settings(load()).limits.query_series == Limits().query_series
-    defaults = answer_settings(Environment())
+    assert query_settings(load()).limits.query_series == Limits().query_series
+    defaults = query_settings(Environment())
     for name in Limits.__dataclass_fields__.keys() - {"deadline", "memory"}:
         assert getattr(defaults.limits, name) == getattr(Limits(), name), name
-    assert defaults.seconds == Settings().seconds
-    chosen = answer_settings(load(query_depth=7, evaluation_seconds=3))
+    assert defaults.seconds == QuerySettings().seconds
+    chosen = query_settings(load(query_depth=7, evaluation_seconds=3))
     assert (chosen.limits.query_depth, chosen.seconds) == (7, 3)
 
 
@@ -175,11 +175,11 @@ async def test_no_node_begins_after_the_deadline(monkeypatch: pytest.MonkeyPatch
     """What was done stays; what comes later is 504 on its refId and names the setting."""
     given: list[Limits] = []
 
-    async def fetch(request: Request, context: QueryContext, limits: Limits, sources: Sources, answers: Answers) -> fetching.Fetched:
+    async def fetch(request: Request, context: QueryContext, limits: Limits, sources: Sources, answers: QueryCache) -> fetching.Fetched:
         given.append(limits)
         return await fetching.fetch(request, context, limits, sources, answers)
 
-    monkeypatch.setattr("dashwright.expressions.answer.fetch", fetch)
+    monkeypatch.setattr("dashwright.expressions.queries.fetch", fetch)
     monkeypatch.setitem(directory.BUILT_IN, "slow", Slow(lambda: given[0].deadline.end()))
     query = {"refId": "A", "datasource": {"type": "slow", "uid": "x"}}
     status, body = await ask(Limits(), query, math("B", "1"), seconds=7)
@@ -225,8 +225,8 @@ async def test_a_cancelled_request_ends_its_thread(monkeypatch: pytest.MonkeyPat
         loop.call_soon_threadsafe(begun.set)
         go_on.wait()
 
-    monkeypatch.setattr("dashwright.expressions.answer.read", wait)
-    monkeypatch.setattr("dashwright.expressions.answer._SMALL", 0)
+    monkeypatch.setattr("dashwright.expressions.queries.parse_request", wait)
+    monkeypatch.setattr("dashwright.expressions.queries._SMALL", 0)
     asked = asyncio.create_task(ask(Limits(), source("A", {"h": "a"})))
     await begun.wait()
     seen[0].deadline.check()

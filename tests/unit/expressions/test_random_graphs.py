@@ -5,7 +5,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -15,7 +15,7 @@ from tests.reference_engine.agreement import differences
 from tests.reference_engine.drawn_requests import KINDS, about_texts, of_two_operators, over_odd_values, readable, requests
 from tests.reference_engine.requests import answered
 
-from dashwright.expressions.answer import answer
+from dashwright.expressions.queries import respond
 
 pytestmark = pytest.mark.exhaustive
 
@@ -46,9 +46,9 @@ _TIMES = int(os.environ.get("RANDOM_GRAPHS", "1"))
 
 
 async def ask(request: Json) -> tuple[int, Json]:
-    found = await answer(orjson.dumps(request))
-    pieces = [piece async for piece in found.pieces] if isinstance(found.pieces, AsyncIterator) else found.pieces
-    return found.status, orjson.loads(b"".join(pieces))
+    found = await respond(orjson.dumps(request))
+    pieces = [found.body] if isinstance(found.body, bytes) else [piece async for piece in found.body]
+    return int(found.headers["status"]), orjson.loads(b"".join(pieces))
 
 
 @pytest.fixture(scope="module")

@@ -26,12 +26,12 @@ from tests.unit.expressions.sources.servers import Fake, answering, client, succ
 
 from dashwright.common.models.expressions import TARGETS, VARIANT_PROPERTIES
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
-from dashwright.expressions.answer import Settings, answer
 from dashwright.expressions.engine import classic_reducers
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.math.functions import FUNCTIONS
 from dashwright.expressions.engine.predicates import BOUNDS
 from dashwright.expressions.engine.sampling import UPSAMPLERS
+from dashwright.expressions.queries import QuerySettings, respond
 from dashwright.expressions.sources.directory import Directory
 from dashwright.expressions.sources.prometheus.source import Prometheus
 from dashwright.expressions.sql.engine import SqlEngine
@@ -77,18 +77,18 @@ def marked(language: str, mark: str) -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def settings() -> Iterator[Settings]:
+def settings() -> Iterator[QuerySettings]:
     """With all that can be turned on."""
-    made = Settings(sql=SqlEngine(Limits(), slots=1))
+    made = QuerySettings(sql=SqlEngine(Limits(), slots=1))
     yield made
     assert made.sql
     made.sql.stop()
 
 
-async def answered_by(request: Block, settings: Settings, *, explain: bool = False) -> tuple[int, Any]:
-    answered = await answer(request.text.encode(), QueryContext(_DOORS[request.mark], explain=explain), settings)
-    pieces = answered.pieces if isinstance(answered.pieces, list) else [piece async for piece in answered.pieces]
-    return answered.status, json.loads(b"".join(pieces))
+async def answered_by(request: Block, settings: QuerySettings, *, explain: bool = False) -> tuple[int, Any]:
+    answered = await respond(request.text.encode(), QueryContext(_DOORS[request.mark], explain=explain), settings)
+    pieces = [answered.body] if isinstance(answered.body, bytes) else [piece async for piece in answered.body]
+    return int(answered.headers["status"]), json.loads(b"".join(pieces))
 
 
 def in_short(status: int, body: Any) -> str:
@@ -205,7 +205,7 @@ def test_every_block_is_of_a_kind_that_runs() -> None:
 
 
 @pytest.mark.parametrize(("request_block", "shown"), [pytest.param(*example, id=example[0].place) for example in EXAMPLES])
-async def test_a_request_answers_what_stands_behind_it(request_block: Block, shown: Block, settings: Settings) -> None:
+async def test_a_request_answers_what_stands_behind_it(request_block: Block, shown: Block, settings: QuerySettings) -> None:
     """Status, frames, labels, values, notices and errors."""
     status, body = await answered_by(request_block, settings, explain=shown.mark == "explain")
     if shown.mark == "explain":
@@ -223,9 +223,9 @@ async def test_prometheus_is_asked_what_stands_behind_it(block: Block, sent: Blo
     async with fake.server:
         record = prometheus(fake.url, json_data={"timeInterval": "30s"})
         sources = Directory({"prometheus": partial(Prometheus, http=http)}, MemoryRecords([record]))
-        answered = await answer(block.text.encode(), QueryContext(org_id=1), Settings(sources=sources))
+        answered = await respond(block.text.encode(), QueryContext(org_id=1), QuerySettings(sources=sources))
         await http.close()
-    assert answered.status == 200
+    assert answered.headers["status"] == 200
     asked = [f"{method} {path} {' '.join(f'{key}={value}' for key, value in given.items())}" for method, path, given, _ in fake.asked]
     assert sorted(asked) == sorted(sent.text.splitlines())
 

@@ -11,10 +11,10 @@ import time_machine
 
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
-from dashwright.expressions.answer import answer
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
+from dashwright.expressions.queries import respond
 from dashwright.expressions.sources import directory
 from dashwright.expressions.sources.source import Source
 
@@ -36,10 +36,10 @@ def math(ref_id: str, expression: str, **more: Any) -> dict[str, Any]:
 
 
 async def results(*queries: Any, context: QueryContext | None = None, **more: Any) -> Any:
-    answered = await answer(orjson.dumps({"type": "x", "targets": [], "queries": queries, **more}), context)
-    assert isinstance(answered.pieces, list)
-    body = orjson.loads(b"".join(answered.pieces))
-    assert answered.status == (400 if any("error" in result for result in body["results"].values()) else 200)
+    answered = await respond(orjson.dumps({"type": "x", "targets": [], "queries": queries, **more}), context)
+    assert isinstance(answered.body, bytes)
+    body = orjson.loads(answered.body)
+    assert answered.headers["status"] == (400 if any("error" in result for result in body["results"].values()) else 200)
     return body["results"]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dashwright.expressions.answer import answer
+from dashwright.expressions.queries import respond
 from dashwright.standalone.cli import app
 from dashwright.standalone.evaluate import evaluate
 
@@ -65,13 +65,13 @@ def values_of(text: str, ref_id: str = "B") -> Any:
 
 async def test_json_is_what_the_server_answers() -> None:
     """Byte for byte."""
-    served = await answer(EXAMPLE.read_bytes())
-    assert isinstance(served.pieces, list)
+    served = await respond(EXAMPLE.read_bytes())
+    assert isinstance(served.body, bytes)
     program = Path(sys.executable).with_name("dashwright")
     ran = await asyncio.create_subprocess_exec(program, "eval", EXAMPLE, "--format", "json", stdout=asyncio.subprocess.PIPE)
     said, _ = await ran.communicate()
     assert ran.returncode == 0
-    assert said == b"".join(served.pieces) + b"\n"
+    assert said == served.body + b"\n"
 
 
 def test_recorded_frames_stand_for_the_queries_of_their_ref_ids(write: Write, capsys: pytest.CaptureFixture[str]) -> None:

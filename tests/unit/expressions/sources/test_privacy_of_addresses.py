@@ -11,7 +11,7 @@ from tests.unit.expressions.sources.records import prometheus as on_record
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.common.reach import Reach
-from dashwright.expressions.answer import Settings, answer
+from dashwright.expressions.queries import QuerySettings, respond
 from dashwright.expressions.sources.directory import Directory, Kinds
 from dashwright.expressions.sources.http.client import HttpClient
 from dashwright.expressions.sources.postgres.connections import Connections
@@ -36,15 +36,15 @@ async def test_an_address_is_named_to_those_who_may_read_it(uid: str, endpoint: 
     reach = Reach(AllowedHosts.of(("127.0.0.0/8",)))
     client, connections = HttpClient(reach, connections=1), Connections(reach)
     kinds: Kinds = {"prometheus": partial(Prometheus, http=client), "postgres": partial(Postgres, connections=connections)}
-    settings = Settings(sources=Directory(kinds, MemoryRecords(RECORDS)))
+    settings = QuerySettings(sources=Directory(kinds, MemoryRecords(RECORDS)))
     query = {"refId": "A", "datasource": {"uid": uid}, "expr": "up", "rawSql": "select 1", "format": "table"}
     body: dict[str, Any] = {"uid": uid} if endpoint is QueryEndpoint.HEALTH else {"from": "1000", "to": "2000", "queries": [query]}
 
     async def told(readable: frozenset[str] | None) -> str:
-        answered = await answer(orjson.dumps(body), QueryContext(endpoint, org_id=1, readable=readable), settings)
-        assert answered.status == 400
-        assert isinstance(answered.pieces, list)
-        return b"".join(answered.pieces).decode()
+        answered = await respond(orjson.dumps(body), QueryContext(endpoint, org_id=1, readable=readable), settings)
+        assert answered.headers["status"] == 400
+        assert isinstance(answered.body, bytes)
+        return answered.body.decode()
 
     try:
         for seen in (None, frozenset({uid})):

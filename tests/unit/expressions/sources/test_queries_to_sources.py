@@ -14,11 +14,11 @@ from dashwright.common.errors import BadRequest, SourceFailed
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
-from dashwright.expressions.answer import Settings, answer
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.formats.frame_reader import read_frames
+from dashwright.expressions.queries import QuerySettings, respond
 from dashwright.expressions.sources.directory import Directory
 from dashwright.expressions.sources.source import Source
 
@@ -33,19 +33,19 @@ class World:
     asked: list[tuple[str, SourceQuery, Limits]] = field(default_factory=list)
     does: Callable[[str], Any] | None = None
     cancelled: list[str] = field(default_factory=list)
-    settings: Settings = field(init=False)
+    settings: QuerySettings = field(init=False)
 
     def __post_init__(self) -> None:
-        self.settings = Settings(sources=Directory({"counted": self._make}, self.records, seconds=30))
+        self.settings = QuerySettings(sources=Directory({"counted": self._make}, self.records, seconds=30))
 
     def _make(self, record: SourceRecord) -> "Counted":
         return Counted(self, record)
 
     async def ask(self, *queries: dict[str, Any], endpoint: QueryEndpoint = QueryEndpoint.QUERY, **context: Any) -> tuple[int, Any]:
         body = orjson.dumps({"queries": list(queries), "from": "10000", "to": "20000"})
-        answered = await answer(body, QueryContext(endpoint, **{"org_id": 1, **context}), self.settings)
-        assert isinstance(answered.pieces, list)
-        return answered.status, orjson.loads(b"".join(answered.pieces))
+        answered = await respond(body, QueryContext(endpoint, **{"org_id": 1, **context}), self.settings)
+        assert isinstance(answered.body, bytes)
+        return int(answered.headers["status"]), orjson.loads(answered.body)
 
 
 @dataclass
@@ -238,7 +238,7 @@ async def test_a_slow_source_is_given_up_after_its_time(world: World) -> None:
 async def test_no_source_is_waited_for_beyond_the_requests_deadline(world: World, datasource: Any) -> None:
     """Which is told then, whatever time the source itself has."""
     world.does = lambda uid: asyncio.Event().wait()
-    world.settings = Settings(seconds=0.3, sources=world.settings.sources)
+    world.settings = QuerySettings(seconds=0.3, sources=world.settings.sources)
     status, body = await world.ask(query("A", datasource, scenarioId="slow_query", stringInput="20s"))
     assert status == 400
     assert body["results"]["A"]["status"] == 504
@@ -287,9 +287,9 @@ async def test_an_evaluation_asks_for_nothing_that_it_does_not_need(world: World
 
 
 async def health(world: World, body: Any, **context: Any) -> tuple[int, Any]:
-    answered = await answer(orjson.dumps(body), QueryContext(QueryEndpoint.HEALTH, **{"org_id": 1, **context}), world.settings)
-    assert isinstance(answered.pieces, list)
-    return answered.status, orjson.loads(b"".join(answered.pieces))
+    answered = await respond(orjson.dumps(body), QueryContext(QueryEndpoint.HEALTH, **{"org_id": 1, **context}), world.settings)
+    assert isinstance(answered.body, bytes)
+    return int(answered.headers["status"]), orjson.loads(answered.body)
 
 
 async def test_health_is_a_sentence(world: World) -> None:

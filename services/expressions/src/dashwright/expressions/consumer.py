@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
-from dataclasses import fields
+from dataclasses import fields, replace
 from time import perf_counter
 from typing import Final
 
@@ -16,12 +16,12 @@ from dashwright.common.messaging.rpc import Reply, Request, RpcServer
 from dashwright.common.messaging.signing import Signer
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.common.settings import SQL_FEATURE, Settings
-from dashwright.expressions import answer
+from dashwright.expressions import queries
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.memory import MemoryBudget
 from dashwright.expressions.freed_memory import FreedMemory
-from dashwright.expressions.sources.answers import Answers
 from dashwright.expressions.sources.directory import Directory, Sources
+from dashwright.expressions.sources.query_cache import QueryCache
 from dashwright.expressions.sql.engine import SqlEngine
 
 log = structlog.get_logger()
@@ -44,21 +44,21 @@ class QueryConsumer:
     """
 
     def __init__(
-        self, broker: Broker, signer: Signer, *, slots: int, waiting: int = _WAITING, settings: answer.Settings | None = None
+        self, broker: Broker, signer: Signer, *, slots: int, waiting: int = _WAITING, settings: queries.QuerySettings | None = None
     ) -> None:
-        self._settings = settings or answer.Settings()
+        self._settings = settings or queries.QuerySettings()
         advice = "ask again in a moment (settings DASHWRIGHT_QUERY_SLOTS and DASHWRIGHT_QUERY_WAITING)"
         seconds = self._settings.seconds
-        queries = FairLimiter(slots, waiting=waiting, seconds=seconds, subject="queries", advice=advice)
+        evaluations = FairLimiter(slots, waiting=waiting, seconds=seconds, subject="queries", advice=advice)
         health = FairLimiter(_HEALTH_SLOTS, waiting=_BESIDE_WAITING, seconds=seconds, subject="health checks of data sources")
         validations = FairLimiter(_VALIDATION_SLOTS, waiting=_BESIDE_WAITING, seconds=seconds, subject="validations")
         self._limiters = {
-            QueryEndpoint.QUERY: queries,
-            QueryEndpoint.PANEL: queries,
+            QueryEndpoint.QUERY: evaluations,
+            QueryEndpoint.PANEL: evaluations,
             QueryEndpoint.HEALTH: health,
             QueryEndpoint.VALIDATION: validations,
         }
-        prefetch = sum(limiter.capacity for limiter in (queries, health, validations))
+        prefetch = sum(limiter.capacity for limiter in (evaluations, health, validations))
         self._server = RpcServer(broker, broker.topology.query, self._answer, signer, prefetch=prefetch)
 
     async def start(self) -> None:
@@ -81,11 +81,12 @@ class QueryConsumer:
             left = request.deadline - self._settings.clock.seconds()
             if left <= 0:
                 raise DeadlineExceeded("the caller's deadline passed before the query was begun; ask again, or with a longer deadline")
-            answered = await answer.answer(request.body, context, self._settings, left, memory)
-            pieces = answered.pieces
-            body = b"".join(pieces) if isinstance(pieces, list) else _sent(pieces, held.pop_all())
-        log.info("query_answered", status=answered.status, ms=_milliseconds(perf_counter() - started), waited=_milliseconds(waited))
-        return Reply(body, {"status": answered.status, "content_type": answered.content_type})
+            reply = await queries.respond(request.body, context, self._settings, left, memory)
+            if not isinstance(reply.body, bytes):
+                reply = replace(reply, body=_sent(reply.body, held.pop_all()))
+        milliseconds = _milliseconds(perf_counter() - started)
+        log.info("query_completed", status=reply.headers["status"], ms=milliseconds, waited=_milliseconds(waited))
+        return reply
 
 
 async def _sent(pieces: AsyncIterator[bytes], held: AsyncExitStack) -> AsyncIterator[bytes]:
@@ -99,20 +100,20 @@ def _milliseconds(seconds: float) -> float:
     return round(seconds * 1000, 3)
 
 
-def answer_settings(settings: Settings, sources: Sources | None = None) -> answer.Settings:
+def query_settings(settings: Settings, sources: Sources | None = None) -> queries.QuerySettings:
     """Every limit is the setting of its name; sql where its feature is on. Without ``sources`` only the built-in ones answer.
 
     Who asks for them stops what they hold.
     """
     named = {limit.name: getattr(settings, limit.name) for limit in fields(Limits) if limit.name not in ("deadline", "memory")}
     limits = Limits(**named)
-    answers = Answers(max_bytes=settings.query_cache_bytes, seconds=settings.query_cache_seconds)
+    cache = QueryCache(max_bytes=settings.query_cache_bytes, seconds=settings.query_cache_seconds)
     sql = SqlEngine(limits, slots=settings.sql_slots) if SQL_FEATURE in settings.features else None
-    return answer.Settings(
+    return queries.QuerySettings(
         limits,
         settings.evaluation_seconds,
         sources=sources or Directory(),
-        answers=answers,
+        cache=cache,
         sql=sql,
         memory=MemoryBudget(settings.query_bytes, FreedMemory().after),
         threads=ThreadPoolExecutor(_THREADS, thread_name_prefix="evaluation"),

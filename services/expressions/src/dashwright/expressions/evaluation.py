@@ -30,7 +30,7 @@ class Evaluation:
     explanation: dict[str, Any] | None = None
 
 
-def evaluated(request: Request, fetched: Fetched, limits: Limits, *, explain: bool = False) -> Evaluation:
+def evaluate_fetched(request: Request, fetched: Fetched, limits: Limits, *, explain: bool = False) -> Evaluation:
     checked = {node.ref_id: _checked(node, fetched.results[node.ref_id]) for node in request.nodes if node.ref_id in fetched.results}
     selected = {ref_id for node in request.nodes if isinstance(node.expression, TableExpression) for ref_id in node.inputs}
     wanted = {ref_id for node in request.nodes if not isinstance(node.expression, TableExpression) for ref_id in node.inputs}

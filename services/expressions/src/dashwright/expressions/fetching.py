@@ -18,9 +18,9 @@ from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.formats.response import Result
 from dashwright.expressions.requests.request import Request
-from dashwright.expressions.sources.answers import Answers
 from dashwright.expressions.sources.directory import Found, Sources
 from dashwright.expressions.sources.privacy import seen_by
+from dashwright.expressions.sources.query_cache import QueryCache
 
 POINTS, POINTS_OF_EXPRESSIONS = 100, 5000
 """``maxDataPoints`` of a query that names none: alone, and in a request with expressions, as clients know them."""
@@ -36,9 +36,9 @@ class Fetched:
     cached: dict[str, bool] = field(default_factory=dict)
 
 
-async def fetch(request: Request, context: QueryContext, limits: Limits, sources: Sources, answers: Answers) -> Fetched:
+async def fetch(request: Request, context: QueryContext, limits: Limits, sources: Sources, cache: QueryCache) -> Fetched:
     """All at once. Equal queries of one source are asked once, also beside other requests unless this one wants to be ``fresh``."""
-    fetching = _Fetching(request, context, limits, answers, object() if context.fresh else None)
+    fetching = _Fetching(request, context, limits, cache, object() if context.fresh else None)
     queries = list(request.sources.values())
     if not queries:
         return fetching.fetched
@@ -66,12 +66,12 @@ async def within(deadline: Deadline) -> AsyncIterator[None]:
 class _Fetching:
     """The queries of one request on their way."""
 
-    def __init__(self, request: Request, context: QueryContext, limits: Limits, answers: Answers, fresh: object) -> None:
+    def __init__(self, request: Request, context: QueryContext, limits: Limits, cache: QueryCache, fresh: object) -> None:
         self._context = context
         self.fetched = Fetched()
         self._request = request
         self._limits = limits
-        self._answers = answers
+        self._cache = cache
         self._fresh = fresh
         self._points = POINTS if len(request.sources) == len(request.nodes) else POINTS_OF_EXPRESSIONS
 
@@ -119,7 +119,7 @@ class _Fetching:
         if query.max_data_points is None:
             query = query.model_copy(update={"max_data_points": self._points})
         key = record.org_id, record.id, record.uid, record.version, found.source.question(query, span)
-        frames, cached = await self._answers.of(key, lambda: _asked(query, span, found, self._limits), fresh=self._fresh)
+        frames, cached = await self._cache.get(key, lambda: _asked(query, span, found, self._limits), fresh=self._fresh)
         self.fetched.cached[query.ref_id] = cached
         metrics.source_answers.labels("hit" if cached else "miss").inc()
         return frames

@@ -10,6 +10,7 @@ from dashwright.common.database.pool import Database
 from dashwright.common.errors import DashwrightError
 from dashwright.common.identity import org_of
 from dashwright.common.jobs import verdicts
+from dashwright.common.messaging.rpc import Reply
 from dashwright.common.models.evaluation import EvaluationSpec, panel_request
 from dashwright.common.models.provisioning import JobStatus, State
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
@@ -17,9 +18,9 @@ from dashwright.common.stores import evaluations, jobs
 from dashwright.common.stores.evaluations import PIECE_BYTES, Format
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.work.execution import Execution, LeaseLost
-from dashwright.expressions.answer import Answer, Settings, encoded, evaluate
 from dashwright.expressions.evaluation import Evaluation
 from dashwright.expressions.formats import response
+from dashwright.expressions.queries import QuerySettings, encode_reply, evaluate
 
 _FORMATS: tuple[tuple[Format, str], ...] = (("json", media.JSON), ("arrow", media.ARROW))
 
@@ -27,7 +28,7 @@ _FORMATS: tuple[tuple[Format, str], ...] = (("json", media.JSON), ("arrow", medi
 class EvaluationRunner:
     """``keep``: how long a result can be read."""
 
-    def __init__(self, database: Database, settings: Settings, *, keep: timedelta) -> None:
+    def __init__(self, database: Database, settings: QuerySettings, *, keep: timedelta) -> None:
         self._database = database
         self._settings = settings
         self._keep = keep
@@ -46,7 +47,7 @@ class EvaluationRunner:
             await evaluations.open_outcome(connection, job.uid, status=response.status_of(evaluation.shown), keep=self._keep)
             for form, accept in _FORMATS:
                 number = 0
-                async for piece in _pieces(encoded(evaluation, accept)):
+                async for piece in _pieces(encode_reply(evaluation, accept)):
                     await evaluations.add_piece(connection, job.uid, form, number, piece)
                     number += 1
             if not await jobs.holds(connection, job.uid, owner=execution.owner):
@@ -63,22 +64,17 @@ def _status(execution: Execution, evaluation: Evaluation) -> JobStatus:
     return ended.model_copy(update={"errors": errors, "progress": 100.0})
 
 
-async def _pieces(answer: Answer) -> AsyncIterator[bytes]:
-    """The body in pieces of at most 1 MiB."""
+async def _pieces(reply: Reply) -> AsyncIterator[bytes]:
+    """Yield the body in pieces of at most 1 MiB."""
+    if isinstance(reply.body, bytes):
+        for start in range(0, len(reply.body), PIECE_BYTES):
+            yield reply.body[start : start + PIECE_BYTES]
+        return
     held = bytearray()
-    async for part in _parts(answer):
+    async for part in reply.body:
         held += part
         while len(held) >= PIECE_BYTES:
             yield bytes(held[:PIECE_BYTES])
             del held[:PIECE_BYTES]
     if held:
         yield bytes(held)
-
-
-async def _parts(answer: Answer) -> AsyncIterator[bytes]:
-    if isinstance(answer.pieces, list):
-        for part in answer.pieces:
-            yield part
-    else:
-        async for part in answer.pieces:
-            yield part

@@ -23,7 +23,7 @@ from dashwright.common.relay import Relay
 from dashwright.common.secrets import SecretBox
 from dashwright.common.settings import Settings, listening_at, require, secret_keys
 from dashwright.common.work.consumer import JobConsumer
-from dashwright.expressions.consumer import QueryConsumer, answer_settings
+from dashwright.expressions.consumer import QueryConsumer, query_settings
 from dashwright.expressions.jobs import EvaluationRunner
 from dashwright.expressions.pictures.consumer import PictureConsumer
 from dashwright.expressions.sources.directory import Directory, Kinds
@@ -58,7 +58,7 @@ class ExpressionsWorker:
         }
         records = StoredRecords(database, SecretBox.of(*keys))
         sources = Directory(kinds, records, seconds=settings.source_seconds, testdata=settings.testdata)
-        self._settings = answer_settings(settings, sources)
+        self._settings = query_settings(settings, sources)
         self._queries = QueryConsumer(broker, signer, slots=settings.query_slots, waiting=settings.query_waiting, settings=self._settings)
         self._pictures = PictureConsumer(broker, signer, self._settings, seconds=settings.evaluation_seconds)
         keep = timedelta(seconds=settings.evaluation_result_seconds)

@@ -18,8 +18,8 @@ from dashwright.common.models.expressions import SourceQuery
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.common.settings import SettingsError, load
 from dashwright.common.yaml import read_yaml
-from dashwright.expressions import answer
-from dashwright.expressions.consumer import answer_settings
+from dashwright.expressions import queries
+from dashwright.expressions.consumer import query_settings
 from dashwright.expressions.formats import response
 from dashwright.expressions.sources.directory import BUILT_IN, Found
 from dashwright.expressions.sources.recorded import Recorded
@@ -79,13 +79,13 @@ def evaluate(
     try:
         body = _body(file, panel, {"from": start, "to": end}, strict=strict)
         recorded = Recorded({}) if frames is None else Recorded.of_answer(frames.read_bytes())
-        settings = answer_settings(load())
+        settings = query_settings(load())
     except (DashwrightError, SettingsError, OSError, UnicodeDecodeError) as error:
         return _refused(error, NOT_RUN)
     clock = settings.clock if now is None else _Stopped(now if now.tzinfo else now.replace(tzinfo=UTC))
     settings = replace(settings, clock=clock, sources=_Recordings(recorded))
     try:
-        shown = asyncio.run(answer.evaluate(body, QueryContext(QueryEndpoint.PANEL if strict else QueryEndpoint.QUERY), settings)).shown
+        shown = asyncio.run(queries.evaluate(body, QueryContext(QueryEndpoint.PANEL if strict else QueryEndpoint.QUERY), settings)).shown
     except DashwrightError as error:
         return _refused(error, FAILED)
     finally:

@@ -19,7 +19,7 @@ _TIME_BYTES: Final = 14
 _NUMBER_BYTES: Final = 18
 """Of a value as JSON, about; short numbers take less."""
 
-OURS: Final = 500
+INTERNAL: Final = 500
 """The status of a failure of ours: its text is for the logs."""
 
 
@@ -101,12 +101,12 @@ def notices_of(warnings: Sequence[str]) -> list[dict[str, str]]:
 def error_members(error: DashwrightError) -> dict[str, Any]:
     """What a refId says of its error, whatever the encoding. All that the caller can mend is 400, a limit too."""
     source = "downstream" if isinstance(error, SourceFailed) else "plugin"
-    return {"error": text_of(error), "errorSource": source, "status": error.status if error.status >= OURS else 400}
+    return {"error": text_of(error), "errorSource": source, "status": error.status if error.status >= INTERNAL else 400}
 
 
 def text_of(error: DashwrightError) -> str:
     """What callers are told of an error; of a failure of ours, only where to look."""
-    if error.status == OURS:
+    if error.status == INTERNAL:
         trace = tracing.current()
         return f"internal error; the logs of the service tell more under trace id {trace.trace_id if trace else 'unknown'}"
     return f"[{error.message_id}] {error.message}" if error.message_id.startswith("sse.") else error.message

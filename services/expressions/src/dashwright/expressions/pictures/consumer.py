@@ -13,7 +13,7 @@ from dashwright.common.messaging.rpc import Reply, Request, RpcServer
 from dashwright.common.messaging.signing import Signer
 from dashwright.common.models.pictures import DrawRequest
 from dashwright.common.models.query_context import QueryContext
-from dashwright.expressions import answer
+from dashwright.expressions import queries
 from dashwright.expressions.pictures.picture import draw
 from dashwright.expressions.pictures.plotter import Plotter
 
@@ -28,7 +28,7 @@ _WAITING: Final = 16
 class PictureConsumer:
     """``seconds``: how long a picture may take."""
 
-    def __init__(self, broker: Broker, signer: Signer, settings: answer.Settings, *, seconds: float) -> None:
+    def __init__(self, broker: Broker, signer: Signer, settings: queries.QuerySettings, *, seconds: float) -> None:
         self._settings = settings
         self._seconds = seconds
         self._plotter = Plotter()

@@ -14,7 +14,7 @@ from dashwright.common import media
 from dashwright.common.errors import BadRequest, DashwrightError, DeadlineExceeded, NotFound
 from dashwright.common.models.pictures import DrawRequest
 from dashwright.common.models.query_context import QueryContext
-from dashwright.expressions import answer
+from dashwright.expressions import queries
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.memory import Reservation
 from dashwright.expressions.engine.timerange import TimeRange, time_range
@@ -53,7 +53,7 @@ class Picture:
     media_type: str
 
 
-async def draw(request: DrawRequest, context: QueryContext, settings: answer.Settings, plotter: Plotter, until: float) -> Picture:
+async def draw(request: DrawRequest, context: QueryContext, settings: queries.QuerySettings, plotter: Plotter, until: float) -> Picture:
     """``until`` by ``time.monotonic``.
 
     Raises BadRequest for a time that is none or a picture that is too large, NotFound for a panel that is not there, DeadlineExceeded
@@ -82,7 +82,7 @@ class _Drawing:
     """The panels of one picture."""
 
     def __init__(
-        self, theme: Theme, span: TimeRange, context: QueryContext, settings: answer.Settings, plotter: Plotter, until: float
+        self, theme: Theme, span: TimeRange, context: QueryContext, settings: queries.QuerySettings, plotter: Plotter, until: float
     ) -> None:
         self.theme = theme
         self._span = span
@@ -138,7 +138,7 @@ class _Drawing:
             "queries": [self._query(target, points) for target in panel.targets],
         }
         try:
-            evaluation = await answer.evaluate(orjson.dumps(body), self._context, self._settings, memory)
+            evaluation = await queries.evaluate(orjson.dumps(body), self._context, self._settings, memory)
         except DashwrightError as error:
             raise Message(text_of_error(error), is_fault=True) from error
         frames = [frame for result in evaluation.shown.values() for frame in result.frames]

@@ -44,7 +44,7 @@ class Draft:
     faults: list[Fault] = field(default_factory=list)
 
 
-def read(body: bytes, context: QueryContext, now: datetime, limits: Limits, sql: SqlEngine | None = None) -> Request:
+def parse_request(body: bytes, context: QueryContext, now: datetime, limits: Limits, sql: SqlEngine | None = None) -> Request:
     """Raises BadRequest that tells every fault of shape: its place, its refId and what to do; DeadlineExceeded while shapes are read."""
     draft = drafted(body, context, now, limits)
     if draft.faults:

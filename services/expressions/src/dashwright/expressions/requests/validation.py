@@ -17,7 +17,7 @@ from dashwright.expressions.requests.request import Draft, drafted, node_of
 from dashwright.expressions.sql.engine import SqlEngine
 
 
-def faults_of(body: bytes, context: QueryContext, now: datetime, limits: Limits, sql: SqlEngine | None = None) -> list[Fault]:
+def find_faults(body: bytes, context: QueryContext, now: datetime, limits: Limits, sql: SqlEngine | None = None) -> list[Fault]:
     """All faults, those of shape first. Raises BadRequest where the body is no JSON, and DeadlineExceeded: that is no fault of a panel."""
     draft = drafted(body, context, now, limits)
     faults = [*draft.faults, *_faults_of_nodes(draft, limits, sql)]

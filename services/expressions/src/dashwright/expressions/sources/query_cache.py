@@ -43,7 +43,7 @@ class _Flight:
     waiting: int = 0
 
 
-class Answers:
+class QueryCache:
     """``max_bytes`` are kept at most, 0 for none, each answer for ``seconds``. The least recently used goes first."""
 
     def __init__(self, *, max_bytes: int = MAX_BYTES, seconds: float = SECONDS, clock: Clock | None = None) -> None:
@@ -54,7 +54,7 @@ class Answers:
         self._size = 0
         self._flights: dict[Hashable, _Flight] = {}
 
-    async def of(self, key: Hashable, ask: Asked, *, fresh: Hashable = None) -> tuple[Sequence[Frame], bool]:
+    async def get(self, key: Hashable, ask: Asked, *, fresh: Hashable = None) -> tuple[Sequence[Frame], bool]:
         """The answer to what ``key`` stands for, and whether it was there without asking.
 
         Who gives ``fresh`` gets an answer that was asked for with the same ``fresh``, and no older one. Raises what ``ask`` raises, which

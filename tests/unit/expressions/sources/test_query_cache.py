@@ -10,7 +10,7 @@ import pytest
 from dashwright.common.clock import Clock
 from dashwright.common.errors import SourceFailed
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
-from dashwright.expressions.sources.answers import Answers, size_of
+from dashwright.expressions.sources.query_cache import QueryCache, size_of
 
 
 @dataclass
@@ -51,10 +51,10 @@ def frame(size: int) -> Frame:
 async def test_an_answer_is_kept_for_its_time() -> None:
     """Then it is asked for again."""
     clock, asked = Moment(), Asked()
-    answers = Answers(seconds=10, clock=clock)
-    assert [(await answers.of("k", asked))[1] for _ in range(3)] == [False, True, True]
+    cache = QueryCache(seconds=10, clock=clock)
+    assert [(await cache.get("k", asked))[1] for _ in range(3)] == [False, True, True]
     clock.at += 10
-    assert (await answers.of("k", asked))[1] is False
+    assert (await cache.get("k", asked))[1] is False
     assert asked.count == 2
 
 
@@ -62,14 +62,14 @@ async def test_the_least_recently_used_goes_first() -> None:
     """No more bytes are kept than the setting allows, and nothing that is larger alone; 0 keeps nothing."""
     one = size_of([frame(1000)])
     assert one is not None
-    answers, asked = Answers(max_bytes=2 * one), Asked(1000)
+    cache, asked = QueryCache(max_bytes=2 * one), Asked(1000)
     for key in ("a", "b", "a", "c"):
-        await answers.of(key, asked)
-    assert [(await answers.of(key, asked))[1] for key in ("a", "c", "b")] == [True, True, False]
-    assert (await answers.of("large", Asked(3000)))[1] is False
-    assert (await answers.of("large", Asked(3000)))[1] is False
-    nothing = Answers(max_bytes=0)
-    assert [(await nothing.of("k", asked))[1] for _ in range(2)] == [False, False]
+        await cache.get(key, asked)
+    assert [(await cache.get(key, asked))[1] for key in ("a", "c", "b")] == [True, True, False]
+    assert (await cache.get("large", Asked(3000)))[1] is False
+    assert (await cache.get("large", Asked(3000)))[1] is False
+    nothing = QueryCache(max_bytes=0)
+    assert [(await nothing.get("k", asked))[1] for _ in range(2)] == [False, False]
 
 
 async def test_a_shared_time_column_counts_once() -> None:
@@ -83,10 +83,10 @@ async def test_a_shared_time_column_counts_once() -> None:
 
 async def test_a_failure_is_not_kept() -> None:
     """The next one who asks has another chance."""
-    answers, asked = Answers(), Asked(error=SourceFailed("gone"))
+    cache, asked = QueryCache(), Asked(error=SourceFailed("gone"))
     for _ in range(2):
         with pytest.raises(SourceFailed, match="gone"):
-            await answers.of("k", asked)
+            await cache.get("k", asked)
     assert asked.count == 2
 
 
@@ -104,10 +104,10 @@ async def test_json_counts_with_all_that_is_in_it() -> None:
     assert size >= 10_000 * 50
     asked = Asked()
     asked.frames = [documents(10_000)]
-    answers = Answers(max_bytes=1024 * 1024)
-    assert [(await answers.of("k", asked))[1] for _ in range(2)] == [False, False]
-    answers = Answers()
-    assert [(await answers.of("k", asked))[1] for _ in range(2)] == [False, True]
+    cache = QueryCache(max_bytes=1024 * 1024)
+    assert [(await cache.get("k", asked))[1] for _ in range(2)] == [False, False]
+    cache = QueryCache()
+    assert [(await cache.get("k", asked))[1] for _ in range(2)] == [False, True]
 
 
 async def test_json_with_too_many_values_to_count_is_not_kept() -> None:
@@ -115,15 +115,15 @@ async def test_json_with_too_many_values_to_count_is_not_kept() -> None:
     asked = Asked()
     asked.frames = [documents(100_000)]
     assert size_of(asked.frames) is None
-    answers = Answers(max_bytes=1 << 40)
-    assert [(await answers.of("k", asked))[1] for _ in range(2)] == [False, False]
+    cache = QueryCache(max_bytes=1 << 40)
+    assert [(await cache.get("k", asked))[1] for _ in range(2)] == [False, False]
 
 
 async def test_who_asks_meanwhile_waits_for_the_same_answer() -> None:
     """Asked once; the frames are the same objects for all."""
-    answers, asked = Answers(max_bytes=0), Asked()
+    cache, asked = QueryCache(max_bytes=0), Asked()
     asked.let_go.clear()
-    waiting = [asyncio.create_task(answers.of("k", asked)) for _ in range(3)]
+    waiting = [asyncio.create_task(cache.get("k", asked)) for _ in range(3)]
     await asyncio.sleep(0)
     asked.let_go.set()
     given = await asyncio.gather(*waiting)
@@ -134,16 +134,16 @@ async def test_who_asks_meanwhile_waits_for_the_same_answer() -> None:
 
 async def test_one_that_goes_takes_nothing_from_the_others() -> None:
     """With the last one the query is cancelled, and the next one begins anew."""
-    answers, asked = Answers(), Asked()
+    cache, asked = QueryCache(), Asked()
     asked.let_go.clear()
-    first, second = (asyncio.create_task(answers.of("k", asked)) for _ in range(2))
+    first, second = (asyncio.create_task(cache.get("k", asked)) for _ in range(2))
     await asyncio.sleep(0)
     first.cancel()
     await asyncio.wait([first])
     assert (asked.count, asked.cancelled) == (1, 0)
     second.cancel()
     await asyncio.wait([second])
-    third = asyncio.create_task(answers.of("k", asked))
+    third = asyncio.create_task(cache.get("k", asked))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert (asked.count, asked.cancelled) == (2, 1)
@@ -153,18 +153,18 @@ async def test_one_that_goes_takes_nothing_from_the_others() -> None:
 
 async def test_a_fresh_answer_is_asked_for() -> None:
     """Neither one that is kept nor one under way will do; but within one request equal queries are still one. What comes is kept."""
-    answers, asked = Answers(), Asked()
-    await answers.of("k", asked)
+    cache, asked = QueryCache(), Asked()
+    await cache.get("k", asked)
     request = object()
-    given = await asyncio.gather(*(answers.of("k", asked, fresh=request) for _ in range(2)))
+    given = await asyncio.gather(*(cache.get("k", asked, fresh=request) for _ in range(2)))
     assert asked.count == 2
     assert [cached for _, cached in given] == [False, True]
-    assert (await answers.of("k", asked))[1] is True
+    assert (await cache.get("k", asked))[1] is True
 
 
 async def test_shared_frames_cannot_be_changed() -> None:
     """A bug would change somebody else's answer: it is an error instead."""
-    frames, _ = await Answers().of("k", Asked())
+    frames, _ = await QueryCache().get("k", Asked())
     (column,) = frames[0].fields
     with pytest.raises(ValueError, match="read-only"):
         column.values[0] = 1
