@@ -9,7 +9,7 @@ from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Gone
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.stores import changes
-from dashwright.common.stores.changes import Book, Change
+from dashwright.common.stores.changes import Change, StreamName
 
 LONG = timedelta(hours=1)
 _INSERT = """insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, labels,
@@ -34,14 +34,14 @@ def told(found: Sequence[Change]) -> list[tuple[str, str]]:
 async def test_the_feed_is_read_in_pages(database: Database) -> None:
     """In the order of versions, up to one, each change once."""
     async with database.connection() as connection:
-        begun = await changes.head(connection, Book.OBJECTS)
+        begun = await changes.head(connection, StreamName.OBJECTS)
         await make(connection, "a", "b", "c")
-        until = await changes.head(connection, Book.OBJECTS)
+        until = await changes.head(connection, StreamName.OBJECTS)
         await make(connection, "d")
-        first = await changes.after(connection, Book.OBJECTS, begun, until=until, limit=2)
-        second = await changes.after(connection, Book.OBJECTS, first[-1].resource_version, until=until, limit=2)
+        first = await changes.after(connection, StreamName.OBJECTS, begun, until=until, limit=2)
+        second = await changes.after(connection, StreamName.OBJECTS, first[-1].resource_version, until=until, limit=2)
         assert told([*first, *second]) == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
-        assert await changes.after(connection, Book.JOBS, 1, until=until, limit=2) == []
+        assert await changes.after(connection, StreamName.JOBS, 1, until=until, limit=2) == []
 
 
 async def test_the_feed_of_a_kind_tells_what_changes_access_too(database: Database) -> None:
@@ -52,18 +52,20 @@ async def test_the_feed_of_a_kind_tells_what_changes_access_too(database: Databa
         await make(connection, "a", namespace="org-2")
         await move(connection, "f", "g")
         await connection.execute("update resource set title = 'new' where name = 'g'")
-        until = await changes.head(connection, Book.OBJECTS)
+        until = await changes.head(connection, StreamName.OBJECTS)
 
         async def of(namespace: str = "default", name: str | None = None) -> list[tuple[str, str]]:
-            found = await changes.after(connection, Book.OBJECTS, 1, until=until, limit=10, kind=DASHBOARD, namespace=namespace, name=name)
+            found = await changes.after(
+                connection, StreamName.OBJECTS, 1, until=until, limit=10, kind=DASHBOARD, namespace=namespace, name=name
+            )
             return told(found)
 
         assert await of() == [("ADDED", "a"), ("ADDED", "b"), ("MODIFIED", "f")]
         assert await of(name="b") == [("ADDED", "b"), ("MODIFIED", "f")]
         assert await of(namespace="org-2") == [("ADDED", "a")]
-        folders = await changes.after(connection, Book.OBJECTS, 1, until=until, limit=10, kind=FOLDER, namespace="default")
+        folders = await changes.after(connection, StreamName.OBJECTS, 1, until=until, limit=10, kind=FOLDER, namespace="default")
         assert told(folders) == [("ADDED", "f"), ("ADDED", "g"), ("MODIFIED", "f"), ("MODIFIED", "f"), ("MODIFIED", "g")]
-        named = await changes.after(connection, Book.OBJECTS, 1, until=until, limit=10, kind=FOLDER, namespace="default", name="f")
+        named = await changes.after(connection, StreamName.OBJECTS, 1, until=until, limit=10, kind=FOLDER, namespace="default", name="f")
         assert told(named) == [("ADDED", "f"), ("MODIFIED", "f"), ("MODIFIED", "f")]
         assert [change.moves_access for change in folders] == [False, False, False, True, False]
 
@@ -73,7 +75,7 @@ async def test_an_update_tells_what_it_found(database: Database) -> None:
     async with database.connection() as connection:
         await make(connection, "a")
         await move(connection, "a", "f")
-        made, moved = await changes.after(connection, Book.OBJECTS, 1, until=2**62, limit=10)
+        made, moved = await changes.after(connection, StreamName.OBJECTS, 1, until=2**62, limit=10)
     assert made.old is None
     assert moved.old is not None
     assert (moved.old.folder, moved.state.folder, moved.old_resource_version) == (None, "f", made.resource_version)
@@ -90,8 +92,8 @@ async def test_who_stands_below_what_was_dropped_is_told(database: Database) -> 
         assert (len(trimmed.objects), trimmed.is_more) == (1, False)
         for kind in (None, FOLDER):
             with pytest.raises(Gone):
-                await changes.after(connection, Book.OBJECTS, horizon - 1, until=2**62, limit=10, kind=kind, namespace="default")
-        assert told(await changes.after(connection, Book.OBJECTS, horizon, until=2**62, limit=10)) == [("ADDED", "b")]
+                await changes.after(connection, StreamName.OBJECTS, horizon - 1, until=2**62, limit=10, kind=kind, namespace="default")
+        assert told(await changes.after(connection, StreamName.OBJECTS, horizon, until=2**62, limit=10)) == [("ADDED", "b")]
 
 
 async def test_the_feed_is_cut_to_so_many_changes(database: Database) -> None:
@@ -102,7 +104,7 @@ async def test_the_feed_is_cut_to_so_many_changes(database: Database) -> None:
         assert await connection.fetchval("select count(*) from change") == 6
         await connection.execute("update change set changed_at = now() - interval '20 minutes'")
         await changes.trim(connection, older_than=LONG, most=2)
-        assert told(await changes.after(connection, Book.OBJECTS, await changes.horizon(connection), until=2**62, limit=10)) == [
+        assert told(await changes.after(connection, StreamName.OBJECTS, await changes.horizon(connection), until=2**62, limit=10)) == [
             ("ADDED", "e"),
             ("ADDED", "f"),
         ]
@@ -115,5 +117,5 @@ async def test_a_version_drawn_is_known_before_it_is_seen(database: Database) ->
             await make(one, "a")
             drawn = await one.fetchval("select resource_version from resource")
             assert await changes.latest(other) >= drawn
-            assert await changes.head(other, Book.OBJECTS) < drawn
-        assert await changes.head(other, Book.OBJECTS) == drawn
+            assert await changes.head(other, StreamName.OBJECTS) < drawn
+        assert await changes.head(other, StreamName.OBJECTS) == drawn

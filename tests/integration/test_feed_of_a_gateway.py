@@ -13,7 +13,7 @@ from dashwright.common.errors import Unavailable
 from dashwright.common.identity import Identity, Role
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.stores import changes
-from dashwright.common.stores.changes import Book
+from dashwright.common.stores.changes import StreamName
 
 SOMEBODY = Identity(uid="user:1", login="somebody", org_id=1, role=Role.ADMIN)
 _INSERT = """insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, labels,
@@ -40,7 +40,7 @@ async def next_of(cursor: Cursor) -> list[str]:
 async def at_the_head(database: Database, feed: Feed) -> Cursor:
     cursor = feed.watch(DASHBOARD, "default", None, SOMEBODY, seconds=100, bookmarks=False)
     async with database.connection() as connection:
-        cursor.version = await changes.head(connection, Book.OBJECTS)
+        cursor.version = await changes.head(connection, StreamName.OBJECTS)
     return cursor
 
 
@@ -76,11 +76,11 @@ async def test_it_goes_on_when_the_database_is_back(database: Database, monkeypa
     failed = asyncio.Event()
     head = changes.head
 
-    async def failing(connection: Connection, book: Book) -> int:
-        if book is Book.OBJECTS and not failed.is_set():
+    async def failing(connection: Connection, stream_name: StreamName) -> int:
+        if stream_name is StreamName.OBJECTS and not failed.is_set():
             failed.set()
             raise Unavailable("the database is away")
-        return await head(connection, book)
+        return await head(connection, stream_name)
 
     monkeypatch.setattr(changes, "head", failing)
     await make(database, "b")

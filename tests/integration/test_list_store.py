@@ -16,7 +16,7 @@ from dashwright.common.errors import Gone
 from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.stores import changes, resources
-from dashwright.common.stores.changes import Book
+from dashwright.common.stores.changes import StreamName
 from dashwright.common.stores.resources import Stored, Write
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -44,7 +44,7 @@ async def remove(connection: Connection, name: str) -> None:
 
 async def everything(connection: Connection, **options: Any) -> list[Stored]:
     """All pages of one object each at the newest version, or the one given."""
-    at = options.pop("at", None) or await changes.head(connection, Book.OBJECTS)
+    at = options.pop("at", None) or await changes.head(connection, StreamName.OBJECTS)
     found: list[Stored] = []
     after: str | None = ""
     while after is not None:
@@ -85,7 +85,7 @@ async def _walk(url: str, before: list[tuple[str, ...]], meanwhile: list[tuple[s
             await transaction.start()
             for step in before:
                 await _do(connection, step)
-            at = await changes.head(connection, Book.OBJECTS)
+            at = await changes.head(connection, StreamName.OBJECTS)
             found: list[Stored] = []
             after: str | None = ""
             for step in (*meanwhile, *[("read",)] * (len(NAMES) + 1)):
@@ -142,7 +142,7 @@ async def connection(database: Database) -> Any:
 async def test_a_version_that_the_feed_has_dropped_is_gone(connection: Connection) -> None:
     """Below the horizon nobody can say what there was; at the horizon it still stands."""
     await put(connection, "a")
-    at = await changes.head(connection, Book.OBJECTS)
+    at = await changes.head(connection, StreamName.OBJECTS)
     await connection.execute("update change_horizon set resource_version = $1", at)
     assert await names(connection, at=at) == {"a"}
     with pytest.raises(Gone):
@@ -155,7 +155,7 @@ async def test_a_version_that_the_feed_has_dropped_is_gone(connection: Connectio
 async def test_a_body_that_is_not_kept_any_more_hides_no_object(connection: Connection) -> None:
     """A page without one of its objects would be taken for the truth."""
     await put(connection, "a")
-    at = await changes.head(connection, Book.OBJECTS)
+    at = await changes.head(connection, StreamName.OBJECTS)
     await put(connection, "a", "U")
     (without,) = (await lists.page(connection, DASHBOARD, "default", at=at, after="", limit=1, bodies=False)).items
     await connection.execute("delete from resource_history where generation = 1")
@@ -185,7 +185,7 @@ async def test_labels_narrow_a_list_down(connection: Connection, requirement: tu
     await put(connection, "b", tier="gold")
     await put(connection, "c", tier="lead")
     await put(connection, "d", team="")
-    at = await changes.head(connection, Book.OBJECTS)
+    at = await changes.head(connection, StreamName.OBJECTS)
     assert await names(connection, labels=[requirement]) == set(selected)
     assert await names(connection, labels=[requirement, ("tier", "in", ["gold"])]) == set(selected) & {"a", "b"}
     for name in "abcd":
@@ -207,7 +207,7 @@ async def test_names_and_numbers_find_one_object(connection: Connection) -> None
     for name in ("a", "b", "c"):
         await put(connection, name)
     number = (await everything(connection, name="b"))[0].number
-    at = await changes.head(connection, Book.OBJECTS)
+    at = await changes.head(connection, StreamName.OBJECTS)
     for _ in range(2):
         assert await names(connection, at=at, name="b") == {"b"}
         assert await names(connection, at=at, number=number) == {"b"}
@@ -223,7 +223,7 @@ async def test_a_scope_shows_what_lies_in_it(connection: Connection) -> None:
     await put(connection, "b", folder="g")
     await put(connection, "c")
     await put(connection, "d")
-    at = await changes.head(connection, Book.OBJECTS)
+    at = await changes.head(connection, StreamName.OBJECTS)
     for _ in range(2):
         assert await names(connection, at=at, scope=NOTHING) == set()
         assert await names(connection, at=at, scope=Scope(folders=["f", "x"])) == {"a"}
@@ -238,7 +238,7 @@ async def test_bodies_come_along_up_to_a_size(connection: Connection) -> None:
     """The first of them that fit; the rest is had by name and generation, and nothing where none is wanted."""
     for name in ("a", "b", "c"):
         await put(connection, name, name)
-    at = await changes.head(connection, Book.OBJECTS)
+    at = await changes.head(connection, StreamName.OBJECTS)
     size = len('{"title":"a"}')
     page = await lists.page(connection, DASHBOARD, "default", at=at, after="", limit=3, most=2 * size)
     assert [item.spec for item in page.items] == ['{"title":"a"}', '{"title":"b"}', ""]
@@ -256,8 +256,8 @@ async def test_objects_are_counted_by_kind_and_namespace(connection: Connection)
     assert await lists.count(connection, FOLDER, "default") == 0
     assert await lists.count(connection, DASHBOARD, "org-2") == 0
     assert await lists.count(connection, DASHBOARD, None) == 2
-    at = await changes.head(connection, Book.OBJECTS)
+    at = await changes.head(connection, StreamName.OBJECTS)
     await write(connection, "delete from resource")
     assert await lists.namespaces(connection, DASHBOARD, at=at) == ["default"]
     assert await lists.namespaces(connection, DASHBOARD, at=at, first="org-2") == []
-    assert await lists.namespaces(connection, DASHBOARD, at=await changes.head(connection, Book.OBJECTS)) == []
+    assert await lists.namespaces(connection, DASHBOARD, at=await changes.head(connection, StreamName.OBJECTS)) == []

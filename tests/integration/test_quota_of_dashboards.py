@@ -26,7 +26,7 @@ from dashwright.common.database.pool import Database
 from dashwright.common.errors import AlreadyExists
 from dashwright.common.identity import Identity, Role, org_of
 from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID
-from dashwright.common.kinds.kind import Extract, Kind, Shelf
+from dashwright.common.kinds.kind import Extract, Kind, Storage
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB, KINDS, REPOSITORY
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.messaging.memory import MemoryBroker
@@ -162,7 +162,7 @@ async def test_only_dashboards_of_the_organization_count(limited: Database) -> N
     assert len(await stored(limited)) == 5
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.shelf is Shelf.RESOURCES], ids=lambda kind: kind.plural)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.storage is Storage.RESOURCES], ids=lambda kind: kind.plural)
 async def test_every_kind_that_is_counted_is_guarded(limited: Database, kind: Kind) -> None:
     """Where nothing may be had, whatever the quotas count of the resource store cannot be made, by no door."""
     rules = QuotaRules(defaults={f"global_{target}": 0 for target in ("dashboard", "data_source", "alert_rule")})

@@ -257,17 +257,17 @@ async def test_the_feed_remembers_what_it_dropped(database: Database) -> None:
         await connection.execute("update change set changed_at = now() - interval '2 hours'")
         await changes.trim(connection, older_than=(NOW - NOW.replace(hour=2)))
         assert await feed(connection) == []
-        assert newest == await changes.head(connection, changes.Book.OBJECTS)
+        assert newest == await changes.head(connection, changes.StreamName.OBJECTS)
 
 
 async def test_an_empty_store_is_not_at_version_0(database: Database) -> None:
     """Version 0 stands for any; each half of the feed has its own position."""
     async with database.connection() as connection:
-        assert {await changes.head(connection, book) for book in changes.Book} == {1}
+        assert {await changes.head(connection, stream_name) for stream_name in changes.StreamName} == {1}
     await put(database, dashboard("a"))
     async with database.connection() as connection:
-        assert await changes.head(connection, changes.Book.OBJECTS) > 1
-        assert await changes.head(connection, changes.Book.JOBS) == 1
+        assert await changes.head(connection, changes.StreamName.OBJECTS) > 1
+        assert await changes.head(connection, changes.StreamName.JOBS) == 1
 
 
 async def test_what_is_kept_can_be_found_in_the_trash(database: Database) -> None:

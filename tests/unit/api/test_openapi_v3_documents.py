@@ -15,7 +15,7 @@ from dashwright.api.resources.openapi import documents
 from dashwright.api.resources.services import Services
 from dashwright.api.routes import resources as resource_routes
 from dashwright.api.routes.description import described_api
-from dashwright.common.kinds.kind import Kind, Shelf, SubResource
+from dashwright.common.kinds.kind import Kind, Storage, SubResource
 from dashwright.common.kinds.registry import DASHBOARD, KINDS
 from dashwright.common.models.meta import ObjectMeta
 from dashwright.common.models.provisioning import Action, Integer32
@@ -230,8 +230,8 @@ def test_kubectl_is_not_told_of_strategic_merge() -> None:
 
 
 def test_a_job_is_accepted() -> None:
-    """What lies on the shelf of jobs is answered before it is done."""
-    job = Kind(GROUP, (VERSION,), "Chore", "chores", "chore", frozenset({"create"}), {"create": "c"}, shelf=Shelf.JOBS)
+    """An object in the storage of jobs is returned before its job has run."""
+    job = Kind(GROUP, (VERSION,), "Chore", "chores", "chore", frozenset({"create"}), {"create": "c"}, storage=Storage.JOBS)
     (path,) = document_of(job)["paths"].values()
     assert {"201", "202"} & set(path["post"]["responses"]) == {"202"}
 

@@ -13,7 +13,7 @@ from dashwright.common.kinds.settings import AdmissionSettings
 Admission = Callable[[Draft, AdmissionSettings], None]
 
 
-class Shelf(Enum):
+class Storage(Enum):
     """Which table holds the objects of a kind."""
 
     RESOURCES = "resources"
@@ -121,7 +121,7 @@ class Kind:
     verbs: frozenset[str]
     actions: dict[str, str]
     description: str = ""
-    shelf: Shelf = Shelf.RESOURCES
+    storage: Storage = Storage.RESOURCES
     spec: type[BaseModel] | None = None
     status: type[BaseModel] | None = None
     #: The model of the member that takes secrets and shows their names.

@@ -2,7 +2,7 @@
 
 from dashwright.common.kinds.conversion import render_dashboard
 from dashwright.common.kinds.dashboard import admit_dashboard, admit_folder, extract_dashboard
-from dashwright.common.kinds.kind import Column, Kind, Shelf, SubResource
+from dashwright.common.kinds.kind import Column, Kind, Storage, SubResource
 from dashwright.common.kinds.library_panel import absorb_library_panel, admit_library_panel, extract_library_panel, render_library_panel
 from dashwright.common.kinds.repository import FINALIZERS, OWN_FINALIZERS, admit_repository, render_repository
 from dashwright.common.models.dashboard import DashboardStatus
@@ -147,7 +147,7 @@ JOB = Kind(
     singular="job",
     verbs=_JOB_VERBS,
     actions=_actions("jobs"),
-    shelf=Shelf.JOBS,
+    storage=Storage.JOBS,
     dns_name=True,
     spec=JobSpec,
     status=JobStatus,
@@ -163,7 +163,7 @@ EVALUATION = Kind(
     singular="evaluation",
     verbs=_JOB_VERBS,
     actions=_actions("evaluations"),
-    shelf=Shelf.JOBS,
+    storage=Storage.JOBS,
     dns_name=True,
     spec=EvaluationSpec,
     status=JobStatus,

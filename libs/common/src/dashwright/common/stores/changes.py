@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import Gone
-from dashwright.common.kinds.kind import Kind, Shelf
+from dashwright.common.kinds.kind import Kind, Storage
 from dashwright.common.kinds.registry import KINDS
 
 ACCESS: Final = "access"
@@ -29,7 +29,7 @@ _sql = queries.load(__package__, "changes.sql")
 _KINDS: Final[Mapping[tuple[str, str], Kind]] = MappingProxyType({(kind.group, kind.plural): kind for kind in KINDS})
 
 
-class Book(IntEnum):
+class StreamName(IntEnum):
     """The two halves of the feed: each is in the order of its versions, one beside the other is not."""
 
     OBJECTS = 1
@@ -89,14 +89,14 @@ class Trimmed(NamedTuple):
     is_more: bool
 
 
-def book_of(kind: Kind) -> Book:
+def stream_of(kind: Kind) -> StreamName:
     """The half of the feed that tells of a kind."""
-    return Book.JOBS if kind.shelf is Shelf.JOBS else Book.OBJECTS
+    return StreamName.JOBS if kind.storage is Storage.JOBS else StreamName.OBJECTS
 
 
-async def head(connection: Connection, book: Book) -> int:
+async def head(connection: Connection, stream_name: StreamName) -> int:
     """The newest version that this snapshot holds: where a list stands, and whence a watch goes on. Never 0, which stands for any."""
-    position: int = await connection.fetchval(_sql.head, book)
+    position: int = await connection.fetchval(_sql.head, stream_name)
     return position
 
 
@@ -119,7 +119,7 @@ async def moved_access(connection: Connection, namespace: str, version: int) -> 
 
 async def after(
     connection: Connection,
-    book: Book,
+    stream_name: StreamName,
     version: int,
     *,
     until: int,
@@ -134,10 +134,10 @@ async def after(
     have been dropped.
     """
     if kind is None:
-        rows = await connection.fetch(_sql.after, book, version, until, limit)
+        rows = await connection.fetch(_sql.after, stream_name, version, until, limit)
     else:
         of_kind = (namespace, kind.group, kind.plural, kind.in_folder or kind.is_tree, name)
-        rows = await connection.fetch(_sql.after_of_kind, book, version, until, limit, *of_kind)
+        rows = await connection.fetch(_sql.after_of_kind, stream_name, version, until, limit, *of_kind)
     if version < rows[0]["horizon"]:
         raise gone(version)
     return [_change(row) for row in rows if row["resource_version"] is not None]
@@ -160,7 +160,9 @@ async def trim(connection: Connection, *, older_than: timedelta, most: int = MOS
     """Drops some of the changes that nobody is expected to resume from any more: those that are older, and the oldest beyond ``most``."""
     bound = await connection.fetchval(_sql.due, older_than, most, SETTLED)
     rows = () if bound is None else await connection.fetch(_sql.trim, bound, _DROPPED_AT_ONCE)
-    return Trimmed([row["uid"] for row in rows if row["feed"] == Book.OBJECTS], sum(row["number"] for row in rows) == _DROPPED_AT_ONCE)
+    return Trimmed(
+        [row["uid"] for row in rows if row["feed"] == StreamName.OBJECTS], sum(row["number"] for row in rows) == _DROPPED_AT_ONCE
+    )
 
 
 def _change(row: Any) -> Change:

@@ -19,7 +19,7 @@ from dashwright.common.jobs import routing, verdicts
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import JOB, find
 from dashwright.common.stores import accepted, changes, evaluations
-from dashwright.common.stores.changes import Book
+from dashwright.common.stores.changes import StreamName
 from dashwright.common.stores.outbox import Wakeup
 from dashwright.common.stores.resources import Stored, not_found
 
@@ -195,7 +195,7 @@ async def get_many(connection: Connection, uids: Sequence[uuid.UUID]) -> Sequenc
 
 async def list_page(connection: Connection, kind: Kind, namespace: str, *, after: str, limit: int) -> JobPage:
     """A page of jobs in the order of their names, from one snapshot."""
-    position = await changes.head(connection, Book.JOBS)
+    position = await changes.head(connection, StreamName.JOBS)
     rows = await connection.fetch(_sql.list_page, namespace, kind.group, kind.plural, after, limit + 1)
     items = [_job(row) for row in rows[:limit]]
     if len(rows) <= limit:

@@ -16,13 +16,13 @@ from dashwright.common.errors import DashwrightError
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.observability import metrics
-from dashwright.common.stores.changes import Book, book_of
+from dashwright.common.stores.changes import StreamName, stream_of
 
 log = structlog.get_logger()
 
 _CHANNEL: Final = "change"
 _ACCESS: Final = "access:"
-_BOOKS: Final = {"resource": Book.OBJECTS, "job": Book.JOBS}
+_STREAM_NAMES: Final = {"resource": StreamName.OBJECTS, "job": StreamName.JOBS}
 
 _LISTENING, _DEAF = 5.0, 1.0
 """Seconds after which it looks by itself: a notification may be lost; and none comes while it does not listen."""
@@ -42,7 +42,7 @@ class Feed:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._access: list[Callable[[str | None], None]] = []
-        self._halves = {book: ChangeStream(database, book) for book in Book}
+        self._halves = {stream_name: ChangeStream(database, stream_name) for stream_name in StreamName}
         self._turns = WatchTimers()
         self._callers = WatchersByIdentity()
         self._under_way = AsyncExitStack()
@@ -69,7 +69,7 @@ class Feed:
 
     def watch(self, kind: Kind, namespace: str, name: str | None, caller: Identity, *, seconds: float, bookmarks: bool) -> Cursor:
         """A place in the feed, to be given back by ``leave``."""
-        cursor = self._halves[book_of(kind)].join(kind, namespace, name, caller)
+        cursor = self._halves[stream_of(kind)].join(kind, namespace, name, caller)
         self._turns.add(cursor, seconds=seconds, bookmarks=bookmarks)
         self._callers.add(cursor)
         self._count += 1
@@ -88,7 +88,7 @@ class Feed:
         heard = self._database.listen(_CHANNEL, self._heard, self._begun, self._lost)
         await self._under_way.enter_async_context(heard)
         for half in self._halves.values():
-            task = asyncio.create_task(self._follow(half), name=f"feed of {half.book.name.lower()}")
+            task = asyncio.create_task(self._follow(half), name=f"feed of {half.stream_name.name.lower()}")
             self._under_way.push_async_callback(_ended, task)
             self._under_way.callback(task.cancel)
 
@@ -107,10 +107,10 @@ class Feed:
             try:
                 moved = await half.advance()
             except DashwrightError as error:
-                log.warning("feed_behind", feed=half.book.name.lower(), error=error.message)
+                log.warning("feed_behind", feed=half.stream_name.name.lower(), error=error.message)
                 await asyncio.sleep(_AFTER_A_FAILURE)
             except Exception:
-                log.exception("feed_behind", feed=half.book.name.lower())
+                log.exception("feed_behind", feed=half.stream_name.name.lower())
                 await asyncio.sleep(_AFTER_A_FAILURE)
             else:
                 self._tell(moved)
@@ -126,8 +126,8 @@ class Feed:
     def _heard(self, payload: str) -> None:
         if payload.startswith(_ACCESS):
             self._changed(payload.removeprefix(_ACCESS))
-        elif (book := _BOOKS.get(payload)) is not None:
-            self._halves[book].heard.set()
+        elif (stream_name := _STREAM_NAMES.get(payload)) is not None:
+            self._halves[stream_name].heard.set()
 
     def _begun(self) -> None:
         self.is_listening = True

@@ -11,7 +11,7 @@ from dashwright.common.errors import Gone
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores import changes
-from dashwright.common.stores.changes import Book, Change
+from dashwright.common.stores.changes import Change, StreamName
 
 PAGE: Final = 500
 """Changes read at once."""
@@ -29,9 +29,9 @@ class ChangeStream:
     woken. While nobody watches it stays where it is.
     """
 
-    def __init__(self, database: Database, book: Book) -> None:
+    def __init__(self, database: Database, stream_name: StreamName) -> None:
         self._database = database
-        self.book = book
+        self.stream_name = stream_name
         self._lanes: dict[Lane, dict[str | None, set[Cursor]]] = {}
         self._looking_back = asyncio.Semaphore(_LOOKING_BACK)
         self._newcomers: set[Cursor] = set()
@@ -78,7 +78,7 @@ class ChangeStream:
         # Who joins meanwhile was not asked whether the first pages concern it.
         self._newcomers.clear()
         async with self._database.connection() as connection:
-            head = await changes.head(connection, self.book)
+            head = await changes.head(connection, self.stream_name)
             if head == self.boundary and self._is_following:
                 return set()
             if head < self.boundary:
@@ -88,7 +88,7 @@ class ChangeStream:
             version = self.boundary
             try:
                 while self._is_following:
-                    page = await changes.after(connection, self.book, version, until=head, limit=PAGE)
+                    page = await changes.after(connection, self.stream_name, version, until=head, limit=PAGE)
                     for change in page:
                         self.buffer.append(change)
                         concerned.update(self._concerned(change))
@@ -115,7 +115,7 @@ class ChangeStream:
         async with self._looking_back, self._database.connection() as connection:
             found = await changes.after(
                 connection,
-                self.book,
+                self.stream_name,
                 cursor.version,
                 until=until,
                 limit=PAGE,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, NamedTuple, Union, get_args, get_origi
 from pydantic import AliasChoices, BaseModel
 
 from dashwright.common.errors import Cause
-from dashwright.common.kinds.kind import Kind, Shelf
+from dashwright.common.kinds.kind import Kind, Storage
 from dashwright.common.models.causes import MOST_CAUSES
 
 _ENVELOPE: Final = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
@@ -47,7 +47,7 @@ def of_object(tree: Mapping[str, Any], kind: Kind) -> Iterator[UnknownField]:
     yield from _unknown_keys(tree, _ENVELOPE if kind.secure is None else _ENVELOPE | {"secure"}, "")
     metadata = tree.get("metadata")
     if isinstance(metadata, dict):
-        yield from _unknown_keys(metadata, _OF_JOBS if kind.shelf is Shelf.JOBS else _METADATA, "metadata")
+        yield from _unknown_keys(metadata, _OF_JOBS if kind.storage is Storage.JOBS else _METADATA, "metadata")
     for part, model in (("spec", kind.spec or kind.shown_spec), ("secure", kind.secure), ("status", kind.status)):
         if model is not None:
             yield from of_value(model, tree.get(part), part)

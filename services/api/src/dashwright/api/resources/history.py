@@ -23,7 +23,7 @@ from dashwright.api.resources.target import Target
 from dashwright.api.resources.threads import run_sized
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.stores import changes, histories, resources
-from dashwright.common.stores.changes import Book
+from dashwright.common.stores.changes import StreamName
 from dashwright.common.stores.histories import TrashPosition, Version
 from dashwright.common.stores.resources import Stored
 
@@ -47,7 +47,7 @@ async def _generations(target: Target, services: Services, call: Call, selection
         raise BadRequest("a history is that of one object: name it in the fieldSelector, as metadata.name=NAME")
     namespace, limit, before = call.parameters["namespace"], limit_of(call), before_of(call)
     async with services.database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
-        position = await changes.head(connection, Book.OBJECTS)
+        position = await changes.head(connection, StreamName.OBJECTS)
         current = next(iter(await resources.get_many(connection, kind, namespace, [name])), None)
         found = [] if current is None else await histories.versions(connection, current.uid, before=before, limit=limit + 1)
     if current is not None:
@@ -72,7 +72,7 @@ async def _trash(target: Target, services: Services, call: Call, selection: Sele
     limit, after = limit_of(call), _trash_position(call)
     view, actions = await services.guard.view(call.identity, namespace), (kind.actions["get"], kind.actions["delete"])
     async with services.database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
-        position = await changes.head(connection, Book.OBJECTS)
+        position = await changes.head(connection, StreamName.OBJECTS)
         found = await histories.trashed(
             connection, kind, namespace, name=selection.name, after=after, limit=limit + 1, deleted_by=deleter_of(call.identity)
         )

@@ -20,7 +20,7 @@ from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import JobStatus, RepositoryStatus, RepositoryType, State, SyncTarget
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import changes, hooks, jobs, quotas, repositories, resources
-from dashwright.common.stores.changes import Book
+from dashwright.common.stores.changes import StreamName
 from dashwright.common.stores.resources import Stored
 
 
@@ -70,7 +70,7 @@ def _check_target(old: Stored, target: str) -> None:
 
 
 async def _check_only_instance(connection: Connection, namespace: str, name: str) -> None:
-    at, after = await changes.head(connection, Book.OBJECTS), ""
+    at, after = await changes.head(connection, StreamName.OBJECTS), ""
     while True:
         page = await lists.page(connection, REPOSITORY, namespace, at=at, after=after, limit=200)
         for other in page.items:

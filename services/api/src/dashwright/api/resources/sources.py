@@ -15,7 +15,7 @@ from dashwright.common.errors import Cause, DeadlineExceeded, Gone
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores import changes, jobs
-from dashwright.common.stores.changes import Book
+from dashwright.common.stores.changes import StreamName
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.stores.resources import Stored
 
@@ -50,7 +50,7 @@ async def check_access(database: Database, guard: AccessPolicy, caller: Identity
 
 async def _expired(database: Database, position: Position) -> Gone:
     async with database.connection() as connection:
-        return expired_token(position, await changes.head(connection, Book.OBJECTS))
+        return expired_token(position, await changes.head(connection, StreamName.OBJECTS))
 
 
 class ObjectSource:
@@ -94,7 +94,7 @@ class ObjectSource:
 
     async def _first(self, limit: int) -> ListPage:
         async with self._database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
-            newest = await changes.head(connection, Book.OBJECTS)
+            newest = await changes.head(connection, StreamName.OBJECTS)
             at = newest if self._exact is None else min(self._exact, newest)
             found = await self._slice(connection, Position(at), limit)
             left = None

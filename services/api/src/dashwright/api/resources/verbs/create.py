@@ -31,7 +31,7 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
     kind, namespace, form = target.kind, call.parameters["namespace"], formats.format_of(call)
     require_creation(call, kind)
     context, validation = options.write_context(call), options.validation_of(call)
-    if kind.shelf is kinds.Shelf.JOBS:
+    if kind.storage is kinds.Storage.JOBS:
         submissions.check_size(await call.body())
         submission, warnings = jobs.read(await formats.read_body(call), kind, namespace, validation)
         job = await jobs.create(services.jobs, submission, namespace, call.actor, call.identity, dry_run=context.dry_run)
@@ -50,4 +50,4 @@ def require_creation(call: Call, kind: kinds.Kind) -> None:
 
 def _status(target: Target) -> int:
     """A job is accepted, not made: what it asks for comes later."""
-    return 202 if target.kind.shelf is kinds.Shelf.JOBS else 201
+    return 202 if target.kind.storage is kinds.Storage.JOBS else 201

@@ -26,7 +26,7 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
     kind, namespace, name = target.kind, call.parameters["namespace"], call.parameters["name"]
     form = formats.format_of(call)
     wanted = await options.delete_request_of(call)
-    if kind.shelf is kinds.Shelf.JOBS:
+    if kind.storage is kinds.Storage.JOBS:
         return _deleted_status(target, name, str(await jobs.delete(services.jobs, kind, namespace, name, wanted, call.actor)))
     context = options.write_context(call, dry_run=wanted.dry_run)
     deleted = await services.writer.delete(

@@ -32,7 +32,7 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
     if call.query.get("limit") or call.query.get("continue"):
         raise BadRequest("a collection is removed whole, not in pages; select fewer objects by labelSelector")
     wanted = await options.delete_request_of(call)
-    if kind.shelf is kinds.Shelf.JOBS:
+    if kind.storage is kinds.Storage.JOBS:
         await jobs.delete_selected(services.jobs, kind, namespace, selection, wanted, call.actor)
     else:
         context = options.write_context(call, dry_run=wanted.dry_run)

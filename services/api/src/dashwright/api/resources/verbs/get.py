@@ -7,7 +7,7 @@ from dashwright.api.resources import descriptions, formats
 from dashwright.api.resources.reading import read_object
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.target import Target
-from dashwright.common.kinds.kind import Shelf
+from dashwright.common.kinds.kind import Storage
 from dashwright.common.stores import jobs
 
 
@@ -19,7 +19,7 @@ def operation(target: Target) -> Operation:
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
     kind, form = target.kind, formats.format_of(call)
-    if kind.shelf is Shelf.RESOURCES:
+    if kind.storage is Storage.RESOURCES:
         found, _ = await read_object(kind, services, call)
         return formats.one(form, kind, target.version, found)
     async with services.database.connection() as connection:

@@ -45,7 +45,7 @@ async def _source(
     target: Target, services: Services, call: Call, form: Format, asked: pages.ListOptions, selection: Selection
 ) -> listing.ListSource:
     kind, namespace = target.kind, call.parameters["namespace"]
-    if kind.shelf is kinds.Shelf.JOBS:
+    if kind.storage is kinds.Storage.JOBS:
         return sources.JobSource(services.database, kind, namespace, selection, asked)
     view = await services.guard.view(call.identity, namespace)
     if kind.in_folder:
@@ -60,7 +60,7 @@ async def handle_everywhere(target: Target, services: Services, call: Call) -> R
         path = f"/apis/{kind.api_version(target.version)}/namespaces/{call.identity.namespace}/{kind.plural}"
         raise Forbidden(f"{kind.key} of all namespaces are listed for server admins only; name one, as in {path}", details=_details(kind))
     selection = parse_selection(call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""), "")
-    if kind.shelf is kinds.Shelf.JOBS or selection.special is not None or is_watch(call):
+    if kind.storage is kinds.Storage.JOBS or selection.special is not None or is_watch(call):
         raise BadRequest(f"{kind.key} are listed over all namespaces only as they are stored now; name one for their jobs, past or changes")
     await sources.check_version(services.database, asked.version)
     source = sources.AllNamespacesSource(services.database, kind, selection, asked, bodies=form.needs_body(kind))

@@ -80,7 +80,7 @@ async def _start_version(target: Target, services: Services, options: WatchOptio
     async with services.database.connection() as connection:
         if options.after > await changes.latest(connection):
             raise changes.gone(options.after)
-        return options.after or await changes.head(connection, changes.book_of(target.kind))
+        return options.after or await changes.head(connection, changes.stream_of(target.kind))
 
 
 async def _error_events(error: Gone) -> AsyncIterator[bytes]:

@@ -42,7 +42,7 @@ async def initial_events(services: Services, request: WatchRequest, watch: Watch
 
 def _source(services: Services, request: WatchRequest, view: View) -> listing.ListSource:
     kind, everything = request.target.kind, pages.ListOptions()
-    if kind.shelf is kinds.Shelf.JOBS:
+    if kind.storage is kinds.Storage.JOBS:
         return sources.JobSource(services.database, kind, request.namespace, request.selection, everything)
     bodies = request.form.needs_body(kind)
     return sources.ObjectSource(

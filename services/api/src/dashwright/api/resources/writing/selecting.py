@@ -10,7 +10,7 @@ from dashwright.common.database.pool import Connection
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores import changes
-from dashwright.common.stores.changes import Book
+from dashwright.common.stores.changes import StreamName
 from dashwright.common.stores.resources import Stored
 
 MOST_AT_ONCE: Final = 10_000
@@ -25,7 +25,7 @@ async def select(connection: Connection, kind: Kind, namespace: str, selection: 
         connection,
         kind,
         namespace,
-        at=await changes.head(connection, Book.OBJECTS),
+        at=await changes.head(connection, StreamName.OBJECTS),
         after="",
         limit=MOST_AT_ONCE,
         labels=selection.labels,
