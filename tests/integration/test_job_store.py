@@ -17,11 +17,11 @@ SUCCESS = b'{"state":"success"}'
 
 
 def new(
-    suffix: str, *, incremental: bool = False, key: str | None = "r/sync/", lane: str | None = "r", action: str = "sync"
+    suffix: str, *, incremental: bool = False, key: str | None = "r/sync/", group: str | None = "r", action: str = "sync"
 ) -> jobs.NewJob:
     spec = f'{{"action":"sync","repository":"r","sync":{{"incremental":{str(incremental).lower()}}}}}'
     labels = {"repository": "r"}
-    return jobs.NewJob(f"r-sync-{suffix}", "default", spec, "r", action, labels, "2026-01-01T00:00:00Z", key, lane, "work.sync")
+    return jobs.NewJob(f"r-sync-{suffix}", "default", spec, "r", action, labels, "2026-01-01T00:00:00Z", key, group, "work.sync")
 
 
 async def submit(database: Database, *wanted: jobs.NewJob) -> jobs.Submitted:
@@ -67,7 +67,7 @@ async def test_an_equal_pending_job_is_that_job(database: Database) -> None:
 
 async def test_a_batch_answers_in_its_order(database: Database) -> None:
     """Each item of a batch has its job at its place; equal items have the same one."""
-    submitted = await submit(database, new("1", key="a", lane="a"), new("2", key="b", lane="b"), new("3", key="a", lane="a"))
+    submitted = await submit(database, new("1", key="a", group="a"), new("2", key="b", group="b"), new("3", key="a", group="a"))
     assert submitted.jobs[0].uid == submitted.jobs[2].uid != submitted.jobs[1].uid
     assert len(submitted.wakeups) == 2
 

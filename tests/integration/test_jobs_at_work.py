@@ -55,9 +55,9 @@ class Floor:
         queue = broker.topology.work
         self.consumer = JobConsumer(database, broker, self.relay, {"sync": runner}, Clock(), queue=queue, slots=4, lease=lease)
 
-    async def submit(self, name: str, *, action: str = "sync", lane: str | None = "r") -> uuid.UUID:
+    async def submit(self, name: str, *, action: str = "sync", group: str | None = "r") -> uuid.UUID:
         spec = f'{{"action":"{action}","repository":"r"}}'
-        wanted = jobs.NewJob(name, "default", spec, "r", action, {}, "2026-01-01T00:00:00Z", name, lane, f"work.{action}")
+        wanted = jobs.NewJob(name, "default", spec, "r", action, {}, "2026-01-01T00:00:00Z", name, group, f"work.{action}")
         async with self.database.connection() as connection:
             submitted = await jobs.submit(connection, JOB, [wanted], submitted_by={}, headers={})
         self.relay.publish_soon(submitted.wakeups)
@@ -115,8 +115,8 @@ async def test_an_error_of_the_work_is_the_jobs_end(database: Database, broker: 
 
     floor = Floor(database, broker, Scripted(fail))
     await floor.consumer.start()
-    told = await floor.until(await floor.submit("told", lane="1"), "error")
-    untold = await floor.until(await floor.submit("untold", lane="2"), "error")
+    told = await floor.until(await floor.submit("told", group="1"), "error")
+    untold = await floor.until(await floor.submit("untold", group="2"), "error")
     await floor.consumer.stop(drain=5)
     await floor.relay.stop()
     assert orjson.loads(told.status)["errors"] == ["the folder is not yours"]
@@ -229,7 +229,7 @@ async def test_a_lapsed_job_is_rescued_until_it_is_given_up(database: Database, 
 
 async def lapse(floor: Floor, name: str) -> uuid.UUID:
     """A job whose worker is gone."""
-    uid = await floor.submit(name, lane=name)
+    uid = await floor.submit(name, group=name)
     async with floor.database.transaction() as connection:
         assert await jobs.claim(connection, uid, owner=uuid.uuid4(), lease=timedelta(0), status=b'{"state":"working"}')
     return uid

@@ -180,7 +180,7 @@ class Jobs:
             annotations=wanted.metadata.annotations,
             created=created_at(self._clock.now()),
             coalesce_key=None,
-            lane=None,
+            concurrency_group=None,
             wake_key=routing.EVALUATE,
         )
         return await self._submit(actor, namespace, EVALUATION, [job], once, dry_run=dry_run)

@@ -42,8 +42,10 @@ _PENDING = '{"state":"pending"}'
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A job to submit. ``coalesce_key``: what makes it equal to a pending one; ``lane``: whom it must not run beside, but ``lane_width``
-    of them at once; ``wake_key``: the routing key of its wake-up.
+    """A job to submit.
+
+    ``coalesce_key``: what makes it equal to a pending one. ``concurrency_group``: the jobs of which at most ``group_limit`` run concurrently.
+    ``wake_key``: the routing key of its wake-up.
     """
 
     name: str
@@ -54,10 +56,10 @@ class NewJob:
     labels: Mapping[str, str]
     created: str
     coalesce_key: str | None
-    lane: str | None
+    concurrency_group: str | None
     wake_key: str
     repository_uid: uuid.UUID | None = None
-    lane_width: int = 1
+    group_limit: int = 1
     annotations: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -129,10 +131,10 @@ async def submit(
         [job.repository for job in once.values()],
         [job.action for job in once.values()],
         [job.coalesce_key for job in once.values()],
-        [job.lane for job in once.values()],
+        [job.concurrency_group for job in once.values()],
         [job.wake_key for job in once.values()],
         [job.repository_uid for job in once.values()],
-        [job.lane_width for job in once.values()],
+        [job.group_limit for job in once.values()],
     ]
     texts = (
         _PENDING,
@@ -246,7 +248,7 @@ async def finish(connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID, st
     if row is None:
         return None
     await connection.execute(_sql.end_lease, uid)
-    return await _wake_lane(connection, row)
+    return await _wake_group(connection, row)
 
 
 async def hand_back(connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID) -> Sequence[Wakeup]:
@@ -268,14 +270,14 @@ async def postpone(connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID, 
     if row is None:
         return None
     await connection.execute(_sql.end_lease, uid)
-    return await _wake_lane(connection, row)
+    return await _wake_group(connection, row)
 
 
 async def fail_pending(connection: Connection, uid: uuid.UUID, *, status: bytes) -> Sequence[Wakeup]:
     """pending → error, for a job that can never run. Answers the wake-up of the next job in the lane."""
     await connection.execute(_sql.lock)
     row = await connection.fetchrow(_sql.fail_pending, uid, status.decode())
-    return await _wake_lane(connection, row)
+    return await _wake_group(connection, row)
 
 
 async def cancel(connection: Connection, kind: Kind, namespace: str, name: str, *, now: int) -> tuple[StoredJob, Sequence[Wakeup]]:
@@ -288,7 +290,7 @@ async def cancel(connection: Connection, kind: Kind, namespace: str, name: str, 
     status = orjson.loads(job.status) | {"state": "error", "finished": now, "message": verdicts.CANCELLED, "errors": [verdicts.CANCELLED]}
     row = await connection.fetchrow(_sql.cancel, job.uid, orjson.dumps(status).decode())
     await connection.execute(_sql.end_lease, job.uid)
-    return job, await _wake_lane(connection, row)
+    return job, await _wake_group(connection, row)
 
 
 async def end_all(connection: Connection, kind: Kind, namespace: str, repository: str, *, status: bytes) -> int:
@@ -349,7 +351,7 @@ async def end_lapsed(connection: Connection, job: StoredJob, *, status: bytes) -
     if row is None:
         return None
     await connection.execute(_sql.end_lease, job.uid)
-    return await _wake_lane(connection, row)
+    return await _wake_group(connection, row)
 
 
 async def has_pending_equal(connection: Connection, job: StoredJob) -> bool:
@@ -377,10 +379,10 @@ async def count(connection: Connection, kind: Kind, namespace: str) -> int:
     return await connection.fetchval(_sql.count, namespace, kind.group, kind.plural) or 0
 
 
-async def _wake_lane(connection: Connection, row: asyncpg.Record | None) -> Sequence[Wakeup]:
+async def _wake_group(connection: Connection, row: asyncpg.Record | None) -> Sequence[Wakeup]:
     if row is None or row["lane"] is None:
         return []
-    return _wakeups(await connection.fetch(_sql.wake_lane, row["namespace"], row["lane"], routing.EXCHANGE))
+    return _wakeups(await connection.fetch(_sql.wake_group, row["namespace"], row["lane"], routing.EXCHANGE))
 
 
 def _wakeups(rows: Sequence[asyncpg.Record]) -> Sequence[Wakeup]:

@@ -109,7 +109,7 @@ delete from job_lease where uid = $1
 -- name: is_synced_now
 select exists (select from job where namespace = $1 and repository = $2 and action = 'sync' and state = 'working' and uid <> $3)
 
--- name: wake_lane
+-- name: wake_group
 -- The oldest pending job of a lane that has become free.
 insert into outbox (exchange, routing_key, body)
 select $3, wake_key, json_build_object('uid', uid)::text

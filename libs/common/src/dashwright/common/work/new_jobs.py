@@ -30,8 +30,8 @@ def new_job(namespace: str, spec: JobSpec, *, uid: uuid.UUID, kind: RepositoryTy
         labels={REPOSITORY_LABEL: spec.repository, TYPE_LABEL: kind.value, OLD_LABEL: spec.repository},
         created=created_at(now),
         coalesce_key=hashlib.sha256(f"{spec.repository}/{spec.action.value}/{_target(spec)}".encode()).hexdigest(),
-        lane=f"{spec.repository}/pr" if is_pr else spec.repository,
-        lane_width=PULL_REQUESTS_AT_ONCE if is_pr else 1,
+        concurrency_group=f"{spec.repository}/pr" if is_pr else spec.repository,
+        group_limit=PULL_REQUESTS_AT_ONCE if is_pr else 1,
         wake_key=routing.work_key(spec.action.value),
         repository_uid=uid,
     )

@@ -84,7 +84,7 @@ async def test_never_two_of_a_lane_nor_five_for_pull_requests_and_all_come_to_th
             owner = uuid.uuid4()
             job = await claim(database, tokens.pop(chance.randrange(len(tokens))), owner)
             if job is not None:
-                most.update({lane: max(0, number - most[lane]) for lane, number in (await at_work(database)).items()})
+                most.update({group: max(0, number - most[group]) for group, number in (await at_work(database)).items()})
                 tokens.extend(await finish(database, job.uid, owner))
 
     while tokens:
