@@ -19,8 +19,8 @@ from tests.acceptance.processes import Stack
 from benchmarks.row import Row, in_turns, median_of
 from benchmarks.wire import Wire
 from dashwright.common.messaging.amqp import AmqpBroker
+from dashwright.common.messaging.delivery_result import Ack, DeliveryResult
 from dashwright.common.messaging.message import Delivery
-from dashwright.common.messaging.verdict import Done, Verdict
 
 _JOBS = 200
 _BODY = b'{"uid": "00000000-0000-4000-8000-000000000000"}'
@@ -99,9 +99,9 @@ class Product:
         await self._connection.execute("delete from job")
         return seconds
 
-    async def _handle(self, _delivery: Delivery) -> Verdict:
+    async def _handle(self, _delivery: Delivery) -> DeliveryResult:
         self._entering.note()
-        return Done()
+        return Ack()
 
 
 class Reference:

@@ -36,7 +36,7 @@ def definitions(topology: Topology = TOPOLOGY, *, vhost: str = "/", suffix: str 
     """
     here = {"vhost": vhost}
     # Retries and dead letters keep their message's key.
-    published = ["amq.default", topology.jobs, topology.dead, *(rung.exchange for rung in topology.ladder)]
+    published = ["amq.default", topology.jobs, topology.dead, *(tier.exchange for tier in topology.retry_delays)]
     services = consumed(topology)
     permissions = [
         {"user": name + suffix, **here, "configure": _NONE, "write": _any_of(published), "read": _any_of(queues)}

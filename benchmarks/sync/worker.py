@@ -17,10 +17,10 @@ from dashwright.common.errors import Unavailable
 from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.messaging.broker import Handler
+from dashwright.common.messaging.delivery_result import Ack, DeliveryResult
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.messaging.memory_queue import MemorySubscription
 from dashwright.common.messaging.message import Delivery, Message
-from dashwright.common.messaging.verdict import Done, Verdict
 from dashwright.common.models.provisioning import Action, JobSpec, RepositoryType, SyncJobOptions
 from dashwright.common.settings import load
 from dashwright.common.stores import jobs, resources
@@ -129,5 +129,5 @@ class _Entering(MemoryBroker):
         return await super().consume(queue, handler, prefetch=prefetch)
 
 
-async def _ignored(_delivery: Delivery) -> Verdict:
-    return Done()
+async def _ignored(_delivery: Delivery) -> DeliveryResult:
+    return Ack()

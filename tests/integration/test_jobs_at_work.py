@@ -16,10 +16,10 @@ from dashwright.common.errors import Forbidden, TooManyRequests, Unavailable
 from dashwright.common.jobs.progress import JobProgress
 from dashwright.common.jobs.routing import EVALUATE
 from dashwright.common.kinds.registry import JOB, REPOSITORY
+from dashwright.common.messaging.delivery_result import Ack
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.messaging.message import Delivery, Message
 from dashwright.common.messaging.signing import SIGNATURE, Purpose, Signer
-from dashwright.common.messaging.verdict import Done
 from dashwright.common.models.provisioning import JobStatus
 from dashwright.common.observability import metrics
 from dashwright.common.relay import Relay
@@ -333,7 +333,7 @@ async def test_a_forged_wakeup_changes_no_job(database: Database, broker: Memory
         handled.append(await dead_letters.handle(delivery))
     by_evaluate = Delivery(message=Message(body=body), exchange=broker.topology.jobs, routing_key=EVALUATE, redelivered=False, attempt=1)
     handled.append(await worker.handle(by_evaluate))
-    assert handled == [Done()] * 4
+    assert handled == [Ack()] * 4
     async with database.connection() as connection:
         (job,) = await jobs.get_many(connection, [uid])
     assert (job.state, job.attempts) == ("pending", 0)

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 
 from dashwright.common.clock import Clock
+from dashwright.common.messaging.delivery_result import Ack, DeliveryResult
 from dashwright.common.messaging.message import Delivery
-from dashwright.common.messaging.verdict import Done, Verdict
 
 
 class LoopClock(Clock):
@@ -18,13 +18,13 @@ class LoopClock(Clock):
 class Received:
     """A handler that keeps what it gets, and answers as it is told."""
 
-    def __init__(self, verdict: Callable[[Delivery], Verdict] = lambda _: Done()) -> None:
-        self._verdict = verdict
+    def __init__(self, result: Callable[[Delivery], DeliveryResult] = lambda _: Ack()) -> None:
+        self._result = result
         self._deliveries: asyncio.Queue[Delivery] = asyncio.Queue()
 
-    async def __call__(self, delivery: Delivery) -> Verdict:
+    async def __call__(self, delivery: Delivery) -> DeliveryResult:
         self._deliveries.put_nowait(delivery)
-        return self._verdict(delivery)
+        return self._result(delivery)
 
     async def next(self) -> Delivery:
         async with asyncio.timeout(20):
@@ -43,11 +43,11 @@ class Holding:
         self.let_go = asyncio.Event()
         self.finished: list[str] = []
 
-    async def __call__(self, delivery: Delivery) -> Verdict:
+    async def __call__(self, delivery: Delivery) -> DeliveryResult:
         self.begun.put_nowait(delivery)
         await self.let_go.wait()
         self.finished.append(delivery.routing_key)
-        return Done()
+        return Ack()
 
     async def next(self) -> Delivery:
         return await asyncio.wait_for(self.begun.get(), 20)

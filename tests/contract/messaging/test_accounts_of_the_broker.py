@@ -57,8 +57,8 @@ async def test_services_work_with_the_accounts_of_the_stack(address: Address) ->
         await api.consume(TOPOLOGY.submit, submitted, prefetch=1)
         await api.publish(TOPOLOGY.jobs, "work.sync", Message(body=b"wake"))
         assert (await woken.next()).message.body == b"wake"
-        for rung in TOPOLOGY.ladder:
-            await jobs.publish(rung.exchange, "work.sync", Message(body=b"later"))
+        for tier in TOPOLOGY.retry_delays:
+            await jobs.publish(tier.exchange, "work.sync", Message(body=b"later"))
         await worker.publish(TOPOLOGY.dead, "evaluate", Message(body=b"dead"))
         assert (await woken.next()).message.body == b"dead"
         for broker in (api, worker, jobs):
@@ -113,7 +113,7 @@ async def publish(channel: AbstractChannel, exchange: str, key: str) -> None:
         pytest.param(lambda channel: publish(channel, TOPOLOGY.jobs, "work.sync"), id="wake a worker"),
         pytest.param(lambda channel: publish(channel, TOPOLOGY.jobs, "evaluate"), id="wake an evaluation"),
         pytest.param(lambda channel: publish(channel, TOPOLOGY.dead, "work.sync"), id="bury a wake-up"),
-        pytest.param(lambda channel: publish(channel, TOPOLOGY.ladder[0].exchange, "work.sync"), id="put a wake-up off"),
+        pytest.param(lambda channel: publish(channel, TOPOLOGY.retry_delays[0].exchange, "work.sync"), id="put a wake-up off"),
         pytest.param(lambda channel: channel.declare_queue("mine"), id="declare a queue"),
         pytest.param(lambda channel: channel.declare_exchange("mine"), id="declare an exchange"),
         pytest.param(lambda channel: channel.queue_delete(TOPOLOGY.query), id="delete a queue"),

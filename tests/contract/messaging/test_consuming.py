@@ -10,9 +10,9 @@ import structlog
 from tests.contract.messaging.handlers import Holding, Received
 
 from dashwright.common.messaging.broker import Broker
+from dashwright.common.messaging.delivery_result import Ack, DeadLetter, DeliveryResult, Retry
 from dashwright.common.messaging.message import ORIGIN_EXCHANGE, ORIGIN_QUEUE, REASON, Delivery, Message
 from dashwright.common.messaging.topology import Topology
-from dashwright.common.messaging.verdict import Dead, Done, Retry, Verdict
 
 
 async def publish(broker: Broker, *keys: str) -> None:
@@ -36,7 +36,7 @@ async def test_what_is_done_does_not_come_again(broker: Broker) -> None:
 async def test_a_retry_comes_back_after_its_rung(broker: Broker) -> None:
     """The same message under the same key, not before the rung's time, with the attempts counted; nothing is kept in the dead letters."""
     loop = asyncio.get_running_loop()
-    handler = Received(lambda delivery: Done() if delivery.attempt == 4 else Retry(0.15, "busy"))
+    handler = Received(lambda delivery: Ack() if delivery.attempt == 4 else Retry(0.15, "busy"))
     await broker.consume(broker.topology.work, handler, prefetch=1)
     begun = loop.time()
     await publish(broker, "work.sync")
@@ -50,7 +50,7 @@ async def test_a_retry_comes_back_after_its_rung(broker: Broker) -> None:
 
 async def test_a_retry_further_off_than_the_ladder_takes_the_last_rung(broker: Broker) -> None:
     """A handler may ask for any time and gets the nearest that there is."""
-    handler = Received(lambda delivery: Done() if delivery.attempt == 2 else Retry(3600, "later"))
+    handler = Received(lambda delivery: Ack() if delivery.attempt == 2 else Retry(3600, "later"))
     await broker.consume(broker.topology.work, handler, prefetch=1)
     await publish(broker, "work.sync")
     await handler.next()
@@ -60,7 +60,7 @@ async def test_a_retry_further_off_than_the_ladder_takes_the_last_rung(broker: B
 async def test_dead_letters_keep_reason_and_origin(broker: Broker) -> None:
     """A dead message can be looked into and sent again: it has its key, its headers, why it died and where."""
     dead = Received()
-    await broker.consume(broker.topology.work, Received(lambda _: Dead("no such repository")), prefetch=1)
+    await broker.consume(broker.topology.work, Received(lambda _: DeadLetter("no such repository")), prefetch=1)
     await broker.consume(broker.topology.dead_work, dead, prefetch=1)
     await publish(broker, "work.sync")
     letter = await dead.next()
@@ -75,7 +75,7 @@ async def test_an_exception_is_a_retry_and_dead_at_the_ladders_end(broker: Broke
     """Each failure waits one rung longer; after the last rung the message is dead with the exception as its reason."""
 
     class Failing(Received):
-        async def __call__(self, delivery: Delivery) -> Verdict:
+        async def __call__(self, delivery: Delivery) -> DeliveryResult:
             await super().__call__(delivery)
             raise ValueError("boom")
 
@@ -94,13 +94,13 @@ async def test_only_failures_count_against_the_ladder(broker: Broker) -> None:
     """A message that waited for its turn often is not dead at its first failure."""
 
     class Patient(Received):
-        async def __call__(self, delivery: Delivery) -> Verdict:
+        async def __call__(self, delivery: Delivery) -> DeliveryResult:
             await super().__call__(delivery)
             if delivery.attempt <= 3:
                 return Retry(0.1, "another one is working")
             if delivery.attempt == 4:
                 raise ValueError("boom")
-            return Done()
+            return Ack()
 
     handler = Patient()
     await broker.consume(broker.topology.work, handler, prefetch=1)
@@ -189,10 +189,10 @@ async def test_a_handler_runs_in_a_context_of_its_own(broker: Broker) -> None:
     asked_by: ContextVar[str] = ContextVar("asked_by", default="nobody")
     seen: asyncio.Queue[tuple[str, dict[str, object]]] = asyncio.Queue()
 
-    async def handler(delivery: Delivery) -> Verdict:
+    async def handler(delivery: Delivery) -> DeliveryResult:
         seen.put_nowait((asked_by.get(), structlog.contextvars.get_contextvars()))
         asked_by.set(delivery.routing_key)
-        return Done()
+        return Ack()
 
     await broker.consume(broker.topology.work, handler, prefetch=1)
     asked_by.set("the publisher")
@@ -219,13 +219,13 @@ async def test_many_messages_each_arrive_once(broker: Broker, rounds: int) -> No
     done: list[str] = []
     everything = asyncio.Event()
 
-    async def handler(delivery: Delivery) -> Verdict:
+    async def handler(delivery: Delivery) -> DeliveryResult:
         if delivery.attempt == 1 and int(delivery.routing_key.removeprefix("work.")) % 7 == 0:
             return Retry(0.1, "busy")
         done.append(delivery.routing_key)
         if len(done) == rounds:
             everything.set()
-        return Done()
+        return Ack()
 
     await broker.consume(broker.topology.work, handler, prefetch=10)
     await asyncio.gather(*(publish(broker, f"work.{number}") for number in range(rounds)))

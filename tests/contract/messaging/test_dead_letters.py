@@ -8,8 +8,8 @@ from tests.contract.messaging.handlers import Received
 from dashwright.common.errors import Conflict
 from dashwright.common.messaging import amqp_subscription, memory
 from dashwright.common.messaging.broker import Broker
+from dashwright.common.messaging.delivery_result import Ack, DeadLetter, DeliveryResult, Retry
 from dashwright.common.messaging.message import REASON, Delivery, Message
-from dashwright.common.messaging.verdict import Dead, Done, Retry, Verdict
 
 LARGE, LIMIT = 3000, 1000
 
@@ -19,7 +19,7 @@ async def test_dead_wakeups_and_dead_submissions_lie_apart(broker: Broker) -> No
     wiring = broker.topology
     work, others = Received(), Received()
     for queue in (wiring.work, wiring.evaluate, wiring.submit, wiring.query):
-        await broker.consume(queue, Received(lambda _: Dead("no")), prefetch=1)
+        await broker.consume(queue, Received(lambda _: DeadLetter("no")), prefetch=1)
     for exchange, key in ((wiring.jobs, "work.sync"), (wiring.jobs, "submit.default"), (wiring.jobs, "evaluate"), ("", wiring.query)):
         await broker.publish(exchange, key, Message(body=b"{}"))
     await broker.consume(wiring.dead_work, work, prefetch=1)
@@ -32,7 +32,7 @@ async def test_dead_wakeups_and_dead_submissions_lie_apart(broker: Broker) -> No
 async def test_dead_letters_carry_no_credentials(broker: Broker) -> None:
     """A password lies no longer than its message is on its way: a retry needs it, a dead letter does not."""
     wiring = broker.topology
-    handler, dead = Received(lambda delivery: Retry(0.1, "later") if delivery.attempt == 1 else Dead("no")), Received()
+    handler, dead = Received(lambda delivery: Retry(0.1, "later") if delivery.attempt == 1 else DeadLetter("no")), Received()
     await broker.consume(wiring.submit, handler, prefetch=1)
     await broker.consume(wiring.dead, dead, prefetch=1)
     await broker.publish(wiring.jobs, "submit.default", Message(body=b"{}", headers={"authorization": "Basic c2VjcmV0", "kept": "yes"}))
@@ -41,27 +41,27 @@ async def test_dead_letters_carry_no_credentials(broker: Broker) -> None:
     assert ("authorization" in headers, headers["kept"], headers[REASON]) == (False, "yes", "no")
 
 
-@pytest.mark.parametrize("verdict", [Dead("no"), Retry(0.1, "busy")])
+@pytest.mark.parametrize("result", [DeadLetter("no"), Retry(0.1, "busy")])
 async def test_a_message_over_the_limit_is_dead_with_a_part_of_its_body(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch, verdict: Verdict
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, result: DeliveryResult
 ) -> None:
     """A stranger may send more than may be published again: its consumer goes on, and the letter says what is missing."""
     wiring = broker.topology
     await broker.publish(wiring.jobs, "work.large", Message(body=b"x" * LARGE))
     await broker.publish(wiring.jobs, "work.next", Message(body=b"{}"))
     monkeypatch.setattr(broker, "max_message", LIMIT)
-    handler = Received(lambda delivery: verdict if delivery.routing_key == "work.large" else Done())
+    handler = Received(lambda delivery: result if delivery.routing_key == "work.large" else Ack())
     dead = Received()
     await broker.consume(wiring.work, handler, prefetch=1)
     assert [(await handler.next()).routing_key for _ in range(2)] == ["work.large", "work.next"]
     await broker.consume(wiring.dead_work, dead, prefetch=1)
     letter = await dead.next()
     assert letter.message.body == b"x" * LIMIT
-    assert letter.message.headers[REASON] == f"{verdict.reason}; of its body, 3,000 bytes, the first 1,000 are kept"  # type: ignore[union-attr]
+    assert letter.message.headers[REASON] == f"{result.reason}; of its body, 3,000 bytes, the first 1,000 are kept"  # type: ignore[union-attr]
 
 
 async def test_a_message_that_cannot_be_moved_frees_its_slot(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever goes wrong with a verdict, the message is rejected and the next one handled."""
+    """Whatever goes wrong with a result, the message is rejected and the next one handled."""
 
     def fail(*_: object, **__: object) -> None:
         raise Conflict("something unforeseen")
@@ -86,7 +86,7 @@ async def test_a_dead_letter_does_not_die_again(broker: Broker) -> None:
     wiring = broker.topology
     read: asyncio.Queue[str] = asyncio.Queue()
 
-    async def handler(delivery: Delivery) -> Verdict:
+    async def handler(delivery: Delivery) -> DeliveryResult:
         read.put_nowait(delivery.routing_key)
         raise ValueError("boom")
 
@@ -101,7 +101,7 @@ async def test_a_reason_of_any_length_is_kept_in_part(broker: Broker) -> None:
     """An exception may say very much, and what no frame can carry."""
     wiring = broker.topology
     dead = Received()
-    await broker.consume(wiring.work, Received(lambda _: Dead("\udc80" + "x" * 300_000)), prefetch=1)
+    await broker.consume(wiring.work, Received(lambda _: DeadLetter("\udc80" + "x" * 300_000)), prefetch=1)
     await broker.consume(wiring.dead_work, dead, prefetch=1)
     await broker.publish(wiring.jobs, "work.1", Message(body=b"{}"))
     assert str((await dead.next()).message.headers[REASON]) == "\\udc80" + "x" * 1999

@@ -9,9 +9,9 @@ from tests.contract.messaging.handlers import Received
 
 from dashwright.common.errors import TooLarge, Unavailable, Unroutable
 from dashwright.common.messaging.broker import MAX_MESSAGE, Broker
+from dashwright.common.messaging.delivery_result import DeliveryResult
 from dashwright.common.messaging.message import ORIGIN_QUEUE, REASON, Delivery, Message
 from dashwright.common.messaging.topology import Topology
-from dashwright.common.messaging.verdict import Verdict
 from dashwright.common.observability import tracing
 
 
@@ -146,7 +146,7 @@ async def test_the_trace_goes_with_the_message(broker: Broker) -> None:
     traces: asyncio.Queue[tracing.Trace | None] = asyncio.Queue()
 
     class Traced(Received):
-        async def __call__(self, delivery: Delivery) -> Verdict:
+        async def __call__(self, delivery: Delivery) -> DeliveryResult:
             traces.put_nowait(tracing.current())
             return await super().__call__(delivery)
 

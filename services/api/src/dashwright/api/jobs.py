@@ -24,7 +24,7 @@ from dashwright.common.database.pool import Connection, Database
 from dashwright.common.database.trial import trial
 from dashwright.common.errors import BadRequest, Cause, Conflict, Forbidden, PreconditionFailed
 from dashwright.common.identity import Identity, org_of
-from dashwright.common.jobs import routing, verdicts
+from dashwright.common.jobs import job_messages, routing
 from dashwright.common.jobs.workflows import check_export
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import EVALUATION, FOLDER, JOB, REPOSITORY
@@ -298,7 +298,7 @@ class Jobs:
         now = self._clock.milliseconds()
         job, wakeups = await jobs.cancel(connection, kind, namespace, name, now=now)
         if job.state in (State.PENDING, State.WORKING):
-            ended = JobStatus(state=State.ERROR, finished=now, message=verdicts.CANCELLED, errors=[verdicts.CANCELLED])
+            ended = JobStatus(state=State.ERROR, finished=now, message=job_messages.CANCELLED, errors=[job_messages.CANCELLED])
             await mirror.mirror(connection, job, ended)
         await audit.record(connection, actor, event_of(kind, "delete"), subject_of(kind, name), org_id=actor.org_id)
         return job, wakeups

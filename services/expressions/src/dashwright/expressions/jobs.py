@@ -9,7 +9,7 @@ from dashwright.common import media
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import DashwrightError
 from dashwright.common.identity import org_of
-from dashwright.common.jobs import verdicts
+from dashwright.common.jobs import job_messages
 from dashwright.common.messaging.rpc import Reply
 from dashwright.common.models.evaluation import EvaluationSpec, panel_request
 from dashwright.common.models.provisioning import JobStatus, State
@@ -58,9 +58,9 @@ def _status(execution: Execution, evaluation: Evaluation) -> JobStatus:
     errors = [
         f"{ref_id}: {result.error.message}" for ref_id, result in evaluation.shown.items() if isinstance(result.error, DashwrightError)
     ]
-    ended = execution.failed(verdicts.COMPLETED_WITH_ERRORS)
+    ended = execution.failed(job_messages.COMPLETED_WITH_ERRORS)
     if not errors:
-        return ended.model_copy(update={"state": State.SUCCESS, "message": verdicts.COMPLETED, "errors": None, "progress": 100.0})
+        return ended.model_copy(update={"state": State.SUCCESS, "message": job_messages.COMPLETED, "errors": None, "progress": 100.0})
     return ended.model_copy(update={"errors": errors, "progress": 100.0})
 
 

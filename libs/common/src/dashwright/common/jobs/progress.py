@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from dashwright.common.jobs import verdicts
+from dashwright.common.jobs import job_messages
 from dashwright.common.models.provisioning import JobResourceSummary, JobStatus, State
 
 MOST_ERRORS = 20
@@ -70,12 +70,12 @@ class JobProgress:
     At ``most_errors`` the verdict speaks of too many; that many texts are kept, but every result counts.
     """
 
-    message: str = verdicts.STARTED
+    message: str = job_messages.STARTED
     total: int = 0
     underway: int = 0
     to_read: int = 0
     read: int = 0
-    final_message: str = verdicts.COMPLETED
+    final_message: str = job_messages.COMPLETED
     most_errors: int = MOST_ERRORS
     errors: list[str] = field(default_factory=list)
     error_count: int = 0
@@ -119,7 +119,7 @@ class JobProgress:
     @property
     def too_many_errors(self) -> str:
         """The text once the limit is reached, else empty."""
-        return verdicts.too_many_errors(self.error_count) if self.error_count >= self.most_errors else ""
+        return job_messages.too_many_errors(self.error_count) if self.error_count >= self.most_errors else ""
 
     @property
     def outcome(self) -> tuple[State, str]:
@@ -127,9 +127,9 @@ class JobProgress:
         if self._failure:
             return State.ERROR, self._failure
         if self.too_many_errors:
-            return State.ERROR, verdicts.COMPLETED_WITH_TOO_MANY_ERRORS
+            return State.ERROR, job_messages.COMPLETED_WITH_TOO_MANY_ERRORS
         if self.error_count:
-            return State.ERROR, verdicts.COMPLETED_WITH_ERRORS
+            return State.ERROR, job_messages.COMPLETED_WITH_ERRORS
         return State.SUCCESS, self.final_message
 
     def summary(self) -> list[JobResourceSummary]:

@@ -12,8 +12,8 @@ from dashwright.common.errors import Unavailable
 from dashwright.common.messaging.amqp_wire import delivered, origin, translated
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.consumer import Consumer
+from dashwright.common.messaging.delivery_result import DeliveryResult, follow_up
 from dashwright.common.messaging.message import Delivery
-from dashwright.common.messaging.verdict import Verdict, onward
 
 _log = structlog.get_logger()
 
@@ -75,16 +75,16 @@ class AmqpSubscription:
         if self._queue.name in (self._broker.topology.dead, self._broker.topology.dead_work):
             delivery = delivery.with_headers(origin(incoming))
 
-        async def settle(verdict: Verdict) -> None:
-            await self._settle(incoming, delivery, verdict)
+        async def settle(result: DeliveryResult) -> None:
+            await self._settle(incoming, delivery, result)
 
         self._consumer.take(delivery, settle)
 
-    async def _settle(self, incoming: AbstractIncomingMessage, delivery: Delivery, verdict: Verdict) -> None:
+    async def _settle(self, incoming: AbstractIncomingMessage, delivery: Delivery, result: DeliveryResult) -> None:
         acknowledge: Callable[[], Awaitable[None]] = incoming.ack
         broker = self._broker
         try:
-            follows = onward(delivery, self._queue.name, verdict, broker.topology, largest=broker.max_message)
+            follows = follow_up(delivery, self._queue.name, result, broker.topology, largest=broker.max_message)
             if follows is not None:
                 await broker.publish(follows.exchange, follows.routing_key, follows.message)
         except Unavailable as error:

@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from dashwright.common.messaging.delivery_result import DeliveryResult
 from dashwright.common.messaging.message import Delivery, Message
 from dashwright.common.messaging.topology import Topology
-from dashwright.common.messaging.verdict import Verdict
 
-Handler = Callable[[Delivery], Awaitable[Verdict]]
+Handler = Callable[[Delivery], Awaitable[DeliveryResult]]
 
 MAX_MESSAGE = 16 * 2**20
 """Bytes of one message; RabbitMQ 4 has this limit unless it is told otherwise, older ones have 128 MiB."""

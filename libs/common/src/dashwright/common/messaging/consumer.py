@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from dashwright.common.messaging.broker import Handler
+from dashwright.common.messaging.delivery_result import DeliveryResult, after_failure
 from dashwright.common.messaging.message import Delivery
 from dashwright.common.messaging.topology import Topology
-from dashwright.common.messaging.verdict import Verdict, after_failure
 from dashwright.common.observability import metrics, tracing
 
 _log = structlog.get_logger()
 
-Settle = Callable[[Verdict], Awaitable[None]]
+Settle = Callable[[DeliveryResult], Awaitable[None]]
 
 
 class Consumer:
@@ -29,7 +29,7 @@ class Consumer:
         self._running: set[asyncio.Task[None]] = set()
 
     def take(self, delivery: Delivery, settle: Settle) -> None:
-        """Starts the handler; ``settle`` gets its verdict, and is not called when the task is cancelled before."""
+        """Starts the handler; ``settle`` gets its result, and is not called when the task is cancelled before."""
         task = asyncio.get_running_loop().create_task(self._run(delivery, settle), context=self._context.copy())
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -47,14 +47,14 @@ class Consumer:
         header = delivery.message.headers.get(tracing.HEADER)
         tracing.enter(header if isinstance(header, str) else None)
         structlog.contextvars.bind_contextvars(queue=self._queue, message_id=delivery.message.message_id, delivery=delivery.attempt)
-        verdict = await self._judge(delivery)
-        metrics.messages_handled.labels(self._queue, type(verdict).__name__.lower()).inc()
-        await settle(verdict)
+        result = await self._judge(delivery)
+        metrics.messages_handled.labels(self._queue, result.label).inc()
+        await settle(result)
 
-    async def _judge(self, delivery: Delivery) -> Verdict:
+    async def _judge(self, delivery: Delivery) -> DeliveryResult:
         try:
             return await self._handler(delivery)
         except Exception as error:  # noqa: BLE001 - the outermost loop of a message
-            verdict = after_failure(delivery, self._topology, f"{type(error).__name__}: {error}")
-            _log.exception("message_handler_failed", verdict=type(verdict).__name__.lower())
-            return verdict
+            result = after_failure(delivery, self._topology, f"{type(error).__name__}: {error}")
+            _log.exception("message_handler_failed", result=result.label)
+            return result

@@ -8,10 +8,10 @@ from itertools import count
 from dashwright.common.errors import Unavailable, Unroutable
 from dashwright.common.messaging.broker import MAX_MESSAGE, Handler
 from dashwright.common.messaging.consumer import Consumer
+from dashwright.common.messaging.delivery_result import DeliveryResult, follow_up
 from dashwright.common.messaging.memory_queue import Entry, MemoryQueue, MemorySubscription
 from dashwright.common.messaging.message import ORIGIN_EXCHANGE, ORIGIN_QUEUE, REASON, Delivery, Message, check_size, stamped
 from dashwright.common.messaging.topology import TOPOLOGY, Queue, Topology
-from dashwright.common.messaging.verdict import Verdict, onward
 from dashwright.common.observability import metrics
 
 
@@ -109,8 +109,8 @@ class MemoryBroker:
         }
         return [self._queues[name] for name in sorted(names)]
 
-    def _follow(self, delivery: Delivery, queue: str, verdict: Verdict) -> None:
-        follows = onward(delivery, queue, verdict, self.topology, largest=self.max_message)
+    def _follow(self, delivery: Delivery, queue: str, result: DeliveryResult) -> None:
+        follows = follow_up(delivery, queue, result, self.topology, largest=self.max_message)
         if follows is not None:
             self._route(follows.exchange, follows.routing_key, follows.message)
 

@@ -9,9 +9,9 @@ import structlog
 
 from dashwright.common.errors import Unavailable
 from dashwright.common.messaging.consumer import Consumer
+from dashwright.common.messaging.delivery_result import DeliveryResult
 from dashwright.common.messaging.message import ATTEMPT, Delivery, Message, count
 from dashwright.common.messaging.topology import Queue
-from dashwright.common.messaging.verdict import Verdict
 
 _log = structlog.get_logger()
 
@@ -40,7 +40,9 @@ class Entry:
 class MemorySubscription:
     """A consumer of a queue with the messages it holds, oldest first."""
 
-    def __init__(self, queue: "MemoryQueue", consumer: Consumer, prefetch: int, settle: Callable[[Delivery, str, Verdict], None]) -> None:
+    def __init__(
+        self, queue: "MemoryQueue", consumer: Consumer, prefetch: int, settle: Callable[[Delivery, str, DeliveryResult], None]
+    ) -> None:
         self._queue = queue
         self._consumer = consumer
         self._prefetch = prefetch
@@ -55,9 +57,9 @@ class MemorySubscription:
         self._held[entry] = None
         delivery = entry.delivery
 
-        async def settle(verdict: Verdict) -> None:
+        async def settle(result: DeliveryResult) -> None:
             try:
-                self._settle(delivery, self._queue.spec.name, verdict)
+                self._settle(delivery, self._queue.spec.name, result)
             except Unavailable:
                 self._held.pop(entry)
                 self._queue.put_back([entry])

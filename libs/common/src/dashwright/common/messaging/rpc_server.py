@@ -12,10 +12,10 @@ from dashwright.common.clock import Clock
 from dashwright.common.errors import DashwrightError, DeadlineExceeded, Unavailable
 from dashwright.common.messaging import rpc_wire as wire
 from dashwright.common.messaging.broker import Broker, Inbox, Subscription
+from dashwright.common.messaging.delivery_result import Ack, DeliveryResult
 from dashwright.common.messaging.message import Delivery, Header, Headers, Message, count
 from dashwright.common.messaging.nonces import NonceCache
 from dashwright.common.messaging.signing import Purpose, Signer
-from dashwright.common.messaging.verdict import Done, Verdict
 from dashwright.common.observability import metrics, tracing
 
 _log = structlog.get_logger()
@@ -92,7 +92,7 @@ class RpcServer:
         if self._inbox is not None:
             await self._inbox.close()
 
-    async def _serve(self, delivery: Delivery) -> Verdict:
+    async def _serve(self, delivery: Delivery) -> DeliveryResult:
         request = delivery.message
         call_id, reply_to = request.correlation_id, request.reply_to
         if not call_id or not reply_to or not wire.is_genuine(self.signer, Purpose.REQUEST, self._queue, request):
@@ -102,12 +102,12 @@ class RpcServer:
         remaining = deadline - now
         if remaining <= 0 or self._inbox is None:
             _log.info("rpc_request_expired")
-            return Done()
+            return Ack()
         attempt = max(1, count(request.headers, wire.ATTEMPT))
         call = _Call(self, self._inbox, request, attempt, deadline, patience)
         if delivery.redelivered:
             await self._take_up_again(call, request, attempt, remaining)
-            return Done()
+            return Ack()
         if not self._nonces.add(f"{call_id}/{attempt}", now=now, until=deadline):
             return self._refuse("replay")
         self._calls[call_id] = call
@@ -115,14 +115,14 @@ class RpcServer:
             await call.run(remaining)
         finally:
             del self._calls[call_id]
-        return Done()
+        return Ack()
 
-    def _refuse(self, reason: Literal["signature", "replay"]) -> Verdict:
+    def _refuse(self, reason: Literal["signature", "replay"]) -> DeliveryResult:
         """Drops a message: the sender is unknown, and the dead letters are for what should have been carried out."""
         metrics.messages_refused.labels(self._queue, reason).inc()
         advice = "services with another DASHWRIGHT_SECRET_KEY, or programs that may write to this queue and should not"
         _log.warning("rpc_request_refused", reason=reason, look_for=advice)
-        return Done()
+        return Ack()
 
     async def _take_up_again(self, call: "_Call", request: Message, attempt: int, remaining: float) -> None:
         """The broker tells only that a request was delivered before, not how often: the count is in the second attempt's header."""

@@ -84,7 +84,7 @@ class Binding:
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class RetryTier:
     """One step of the retry ladder: what is published to ``exchange`` is back at the jobs exchange after ``delay`` seconds."""
 
     delay: float
@@ -106,7 +106,7 @@ class Topology:
     dead: str
     """The exchange of what is dead, and the queue of what is kept of it."""
     dead_work: str
-    ladder: tuple[Rung, ...]
+    retry_delays: tuple[RetryTier, ...]
     exchanges: tuple[Exchange, ...]
     queues: tuple[Queue, ...]
     bindings: tuple[Binding, ...]
@@ -119,7 +119,7 @@ def topology(prefix: str = "dashwright", delays: Sequence[float] = DELAYS) -> To
     pictures = f"{prefix}.expressions.pictures"
     submit, work, probe, repositories = f"{jobs}.submit", f"{jobs}.work", f"{jobs}.probe", f"{jobs}.repositories"
     dead_work = f"{dead}.work"
-    ladder = tuple(Rung(delay, f"{prefix}.retry.{delay:g}s") for delay in sorted(delays))
+    retry_delays = tuple(RetryTier(delay, f"{prefix}.retry.{delay:g}s") for delay in sorted(delays))
     return Topology(
         jobs=jobs,
         submit=submit,
@@ -131,13 +131,13 @@ def topology(prefix: str = "dashwright", delays: Sequence[float] = DELAYS) -> To
         evaluate=evaluate,
         dead=dead,
         dead_work=dead_work,
-        ladder=ladder,
-        exchanges=(Exchange(name=jobs), Exchange(name=dead), *(Exchange(name=rung.exchange, type="fanout") for rung in ladder)),
+        retry_delays=retry_delays,
+        exchanges=(Exchange(name=jobs), Exchange(name=dead), *(Exchange(name=tier.exchange, type="fanout") for tier in retry_delays)),
         queues=(
             _held(submit, dead),
             _held(work, dead),
             _held(evaluate, dead),
-            *(Queue(name=rung.exchange, ttl=rung.delay, dead_letter_exchange=jobs) for rung in ladder),
+            *(Queue(name=tier.exchange, ttl=tier.delay, dead_letter_exchange=jobs) for tier in retry_delays),
             Queue(name=dead, overflow="drop-head"),
             Queue(name=dead_work, overflow="drop-head"),
             Queue(name=query, kind="classic", max_length=10_000),
@@ -149,7 +149,7 @@ def topology(prefix: str = "dashwright", delays: Sequence[float] = DELAYS) -> To
             Binding(exchange=jobs, queue=submit, key=_SUBMIT),
             Binding(exchange=jobs, queue=work, key=_WORK),
             Binding(exchange=jobs, queue=evaluate, key=EVALUATE),
-            *(Binding(exchange=rung.exchange, queue=rung.exchange, key="") for rung in ladder),
+            *(Binding(exchange=tier.exchange, queue=tier.exchange, key="") for tier in retry_delays),
             *(Binding(exchange=dead, queue=dead_work, key=key) for key in (_WORK, EVALUATE)),
             # What came by the default exchange has the name of its queue as its key.
             *(Binding(exchange=dead, queue=dead, key=key) for key in (_SUBMIT, f"{prefix}.#")),

@@ -15,7 +15,7 @@ import orjson
 from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import AlreadyExists
-from dashwright.common.jobs import routing, verdicts
+from dashwright.common.jobs import job_messages, routing
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import JOB, find
 from dashwright.common.stores import accepted, changes, evaluations
@@ -44,7 +44,7 @@ _PENDING = '{"state":"pending"}'
 class NewJob:
     """A job to submit.
 
-    ``coalesce_key``: what makes it equal to a pending one. ``concurrency_group``: the jobs of which at most ``group_limit`` run concurrently.
+    ``coalesce_key``: what makes it equal to a pending one. ``concurrency_group``: at most ``group_limit`` of its jobs run concurrently.
     ``wake_key``: the routing key of its wake-up.
     """
 
@@ -287,7 +287,12 @@ async def cancel(connection: Connection, kind: Kind, namespace: str, name: str, 
     if job.state in ("success", "error"):
         await connection.execute(_sql.drop, job.uid)
         return job, []
-    status = orjson.loads(job.status) | {"state": "error", "finished": now, "message": verdicts.CANCELLED, "errors": [verdicts.CANCELLED]}
+    status = orjson.loads(job.status) | {
+        "state": "error",
+        "finished": now,
+        "message": job_messages.CANCELLED,
+        "errors": [job_messages.CANCELLED],
+    }
     row = await connection.fetchrow(_sql.cancel, job.uid, orjson.dumps(status).decode())
     await connection.execute(_sql.end_lease, job.uid)
     return job, await _wake_group(connection, row)

@@ -18,10 +18,10 @@ from structlog.contextvars import bound_contextvars
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import DashwrightError, TooManyRequests, Unavailable
-from dashwright.common.jobs import verdicts
+from dashwright.common.jobs import job_messages
 from dashwright.common.messaging.broker import Broker, Subscription
+from dashwright.common.messaging.delivery_result import Ack, DeadLetter, DeliveryResult, Retry
 from dashwright.common.messaging.message import Delivery
-from dashwright.common.messaging.verdict import Dead, Done, Retry, Verdict
 from dashwright.common.models.provisioning import JobStatus, State
 from dashwright.common.observability import metrics, tracing
 from dashwright.common.relay import Relay
@@ -77,24 +77,24 @@ class JobConsumer:
         if self._subscription is not None:
             await self._subscription.cancel(drain=drain)
 
-    async def handle(self, delivery: Delivery) -> Verdict:
+    async def handle(self, delivery: Delivery) -> DeliveryResult:
         try:
             uid = uuid.UUID(orjson.loads(delivery.message.body)["uid"])
         except (ValueError, KeyError, TypeError):
-            return Dead('the message is no wake-up of a job: its body must be {"uid": …}')
+            return DeadLetter('the message is no wake-up of a job: its body must be {"uid": …}')
         owner = uuid.uuid4()
         try:
             job = await self._claim(uid, owner, delivery.routing_key)
         except Unavailable as error:
             return Retry(_SOON, error.message)
         if job is None:
-            return Done()
+            return Ack()
         with bound_contextvars(job=job.name, repository=job.repository, action=job.action):
             await self._work(job, owner)
-        return Done()
+        return Ack()
 
     async def _claim(self, uid: uuid.UUID, owner: uuid.UUID, wake_key: str) -> StoredJob | None:
-        started = JobStatus(state=State.WORKING, started=self._clock.milliseconds(), message=verdicts.STARTED)
+        started = JobStatus(state=State.WORKING, started=self._clock.milliseconds(), message=job_messages.STARTED)
         async with self._database.transaction() as connection:
             job = await jobs.claim(connection, uid, owner=owner, lease=self._lease, status=started.to_json(), wake_key=wake_key)
         if job is not None:

@@ -19,8 +19,8 @@ from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, Una
 from dashwright.common.identity import Caller, Identity, org_of
 from dashwright.common.kinds.registry import EVALUATION, JOB
 from dashwright.common.messaging.broker import Broker, Subscription
+from dashwright.common.messaging.delivery_result import Ack, DeadLetter, DeliveryResult, Retry
 from dashwright.common.messaging.message import Delivery, Message
-from dashwright.common.messaging.verdict import Dead, Done, Retry, Verdict
 from dashwright.common.observability import tracing
 
 log = structlog.get_logger()
@@ -46,7 +46,7 @@ class QueueSubmissions:
         if self._subscription is not None:
             await self._subscription.cancel(drain=drain)
 
-    async def handle(self, delivery: Delivery) -> Verdict:
+    async def handle(self, delivery: Delivery) -> DeliveryResult:
         """One submission: accepted and answered, refused and answered, or kept for later."""
         try:
             body = await self._accept(delivery)
@@ -59,9 +59,9 @@ class QueueSubmissions:
             log.info("submission_refused", code=error.code, error=error.message)
             body = _refusal(error)
             if delivery.message.reply_to is None:
-                return Dead(error.message)
+                return DeadLetter(error.message)
         await self._answer(delivery.message, body)
-        return Done()
+        return Ack()
 
     async def _accept(self, delivery: Delivery) -> bytes:
         message = delivery.message

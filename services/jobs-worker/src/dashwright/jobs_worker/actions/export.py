@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from dashwright.common.errors import BadRequest, Conflict, DashwrightError, NotFound, TooLarge
-from dashwright.common.jobs import paths, verdicts
+from dashwright.common.jobs import job_messages, paths
 from dashwright.common.jobs.progress import Effect, JobProgress, Result
 from dashwright.common.jobs.selection import Selection
 from dashwright.common.jobs.workflows import check_export, hands_over, prefix_of
@@ -108,12 +108,12 @@ async def export(
     spec = job.repository.spec
     check_export(spec, job.options)
     ref = ref_of(spec, job.options.branch or "")
-    progress = JobProgress(message=verdicts.EXPORT_STARTED)
+    progress = JobProgress(message=job_messages.EXPORT_STARTED)
     await reporter.report(progress)
     export_set = await _collect(job, exports, reporter, spool, bounds, progress)
     made, plan = await _write(job, ref, export_set, exports, checkouts, reporter, spool, progress)
     if made is not None and hands_over(spec, job.options):
-        progress.message = verdicts.EXPORT_HANDING_OVER
+        progress.message = job_messages.EXPORT_HANDING_OVER
         await reporter.report(progress)
         levels = _handovers(export_set, plan, await made.entries())
         if any(levels):
@@ -122,7 +122,7 @@ async def export(
     for result in (*export_set.faults, *plan.results):
         progress.record(result)
     if not plan.writes and not plan.keeps:
-        progress.final_message = verdicts.NOTHING_TO_EXPORT
+        progress.final_message = job_messages.NOTHING_TO_EXPORT
     return progress
 
 
@@ -202,7 +202,7 @@ async def _write(
     progress: JobProgress,
 ) -> tuple[Checkout | None, _ExportPlan]:
     """The state of the branch after it, and what was settled; begun anew where somebody else wrote it meanwhile."""
-    progress.message = verdicts.EXPORT_WRITING
+    progress.message = job_messages.EXPORT_WRITING
     for attempt in range(_ATTEMPTS):
         try:
             base = await _base(checkouts, job.repository, ref)

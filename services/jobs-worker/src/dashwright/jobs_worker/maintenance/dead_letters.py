@@ -12,9 +12,9 @@ from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import DashwrightError
 from dashwright.common.messaging.broker import Broker, Subscription
+from dashwright.common.messaging.delivery_result import Ack, DeliveryResult
 from dashwright.common.messaging.message import REASON, Delivery
 from dashwright.common.messaging.signing import Signer
-from dashwright.common.messaging.verdict import Done, Verdict
 from dashwright.common.models.provisioning import JobStatus, State
 from dashwright.common.observability import metrics
 from dashwright.common.relay import Relay, is_genuine
@@ -39,24 +39,24 @@ class DeadLetters:
         if self._subscription is not None:
             await self._subscription.cancel(drain=drain)
 
-    async def handle(self, delivery: Delivery) -> Verdict:
+    async def handle(self, delivery: Delivery) -> DeliveryResult:
         if not is_genuine(self._signer, delivery):
             metrics.messages_refused.labels(self._broker.topology.dead_work, "signature").inc()
             log.warning("dead_letter_refused", routing_key=delivery.routing_key, reason="no service with this SECRET_KEY signed it")
-            return Done()
+            return Ack()
         reason = str(delivery.message.headers.get(REASON, "delivered too often"))
         log.error("dead_letter", routing_key=delivery.routing_key, reason=reason)
         try:
             uid = uuid.UUID(orjson.loads(delivery.message.body)["uid"])
         except (ValueError, KeyError, TypeError):
-            return Done()
+            return Ack()
         message = f"the wake-up of this job could not be handled: {reason}"
         try:
             await self._fail(uid, message)
         except DashwrightError as error:
             # The row stays pending, and the rescuer wakes it again.
             log.warning("dead_letter_not_recorded", error=error.message)
-        return Done()
+        return Ack()
 
     async def _fail(self, uid: uuid.UUID, message: str) -> None:
         status = JobStatus(state=State.ERROR, finished=self._clock.milliseconds(), message=message, errors=[message])

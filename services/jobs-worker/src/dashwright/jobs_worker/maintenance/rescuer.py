@@ -10,7 +10,7 @@ import structlog
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import DashwrightError
-from dashwright.common.jobs import verdicts
+from dashwright.common.jobs import job_messages
 from dashwright.common.models.provisioning import JobStatus, State
 from dashwright.common.observability import metrics
 from dashwright.common.relay import Relay
@@ -53,7 +53,7 @@ class Rescuer:
             if await jobs.has_pending_equal(connection, job):
                 wakeups = await self._end(connection, job, _SUPERSEDED)
             elif job.attempts >= self._attempts:
-                wakeups = await self._end(connection, job, f"{verdicts.LEASE_LAPSED}; given up after {job.attempts} attempts")
+                wakeups = await self._end(connection, job, f"{job_messages.LEASE_LAPSED}; given up after {job.attempts} attempts")
             else:
                 wakeups = await self._return(connection, job)
         if wakeups is not None:

@@ -1,6 +1,7 @@
 """What a handler says about a delivery, and what follows from it before the delivery is taken off its queue."""
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from dashwright.common.messaging.message import (
     ATTEMPT,
@@ -21,13 +22,17 @@ _LONGEST_REASON = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """Finished with, well or not: the message is not needed any more."""
+class Ack:
+    """The message is handled, successfully or not, and is not needed any more."""
+
+    label: ClassVar = "done"  #: Value of the metric label ``verdict``.
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Deliver again after about ``after`` seconds: the first rung of the ladder that is not shorter, at most the last."""
+    """The message is to be delivered again: the first retry tier that is at least ``after`` seconds, or the last."""
+
+    label: ClassVar = "retry"  #: Value of the metric label ``verdict``.
 
     after: float
     reason: str
@@ -36,17 +41,19 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True)
-class Dead:
-    """Never to be delivered again: kept in the dead letters with the reason."""
+class DeadLetter:
+    """The message is never delivered again: it is kept in the dead letters with the reason."""
+
+    label: ClassVar = "dead"  #: Value of the metric label ``verdict``.
 
     reason: str
 
 
-Verdict = Done | Retry | Dead
+DeliveryResult = Ack | Retry | DeadLetter
 
 
 @dataclass(frozen=True, slots=True)
-class Onward:
+class FollowUp:
     """A message to publish before the delivery it follows from is acknowledged."""
 
     exchange: str
@@ -54,39 +61,39 @@ class Onward:
     message: Message
 
 
-def after_failure(delivery: Delivery, topology: Topology, reason: str) -> Verdict:
+def after_failure(delivery: Delivery, topology: Topology, reason: str) -> DeliveryResult:
     """What an exception of the handler means: one rung further each time, and dead at the ladder's end."""
     failures = count(delivery.message.headers, FAILURES)
-    if failures < len(topology.ladder):
-        return Retry(topology.ladder[failures].delay, reason, failed=True)
-    return Dead(reason)
+    if failures < len(topology.retry_delays):
+        return Retry(topology.retry_delays[failures].delay, reason, failed=True)
+    return DeadLetter(reason)
 
 
-def onward(delivery: Delivery, queue: str, verdict: Verdict, topology: Topology, *, largest: int) -> Onward | None:
+def follow_up(delivery: Delivery, queue: str, result: DeliveryResult, topology: Topology, *, largest: int) -> FollowUp | None:
     """Where the message goes from here, if anywhere; ``largest`` is how many bytes a body may have to be published again.
 
     The ladder leads back to the jobs exchange only: another message is dead instead, and so is one that is too large for it. What is
     dead already does not die again.
     """
-    match verdict:
+    match result:
         case Retry() if delivery.exchange == topology.jobs and len(delivery.message.body) <= largest:
-            return _retried(delivery, verdict, topology)
-        case Retry(reason=reason) | Dead(reason=reason) if delivery.exchange != topology.dead:
+            return _retried(delivery, result, topology)
+        case Retry(reason=reason) | DeadLetter(reason=reason) if delivery.exchange != topology.dead:
             return _buried(delivery, queue, reason, topology.dead, largest)
         case _:
             return None
 
 
-def _retried(delivery: Delivery, verdict: Retry, topology: Topology) -> Onward:
-    rung = next((rung for rung in topology.ladder if rung.delay >= verdict.after), topology.ladder[-1])
+def _retried(delivery: Delivery, result: Retry, topology: Topology) -> FollowUp:
+    tier = next((tier for tier in topology.retry_delays if tier.delay >= result.after), topology.retry_delays[-1])
     headers: dict[str, Header] = {ATTEMPT: delivery.attempt}
-    if verdict.failed:
+    if result.failed:
         headers[FAILURES] = count(delivery.message.headers, FAILURES) + 1
     message = replace(delivery.message, headers={**delivery.message.headers, **headers}, expiration=None)
-    return Onward(rung.exchange, delivery.routing_key, message)
+    return FollowUp(tier.exchange, delivery.routing_key, message)
 
 
-def _buried(delivery: Delivery, queue: str, reason: str, exchange: str, largest: int) -> Onward:
+def _buried(delivery: Delivery, queue: str, reason: str, exchange: str, largest: int) -> FollowUp:
     """A dead letter lies until somebody looks at it: it carries no credentials, and a body that is too large only in part."""
     reason = reason[:_LONGEST_REASON].encode(errors="backslashreplace").decode()
     body = delivery.message.body
@@ -95,4 +102,4 @@ def _buried(delivery: Delivery, queue: str, reason: str, exchange: str, largest:
     kept = {name: value for name, value in delivery.message.headers.items() if name.lower() != AUTHORIZATION}
     headers: dict[str, Header] = {**kept, REASON: reason, ORIGIN_QUEUE: queue, ORIGIN_EXCHANGE: delivery.exchange}
     message = replace(delivery.message, body=body[:largest], headers=headers, expiration=None)
-    return Onward(exchange, delivery.routing_key, message)
+    return FollowUp(exchange, delivery.routing_key, message)
