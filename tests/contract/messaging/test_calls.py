@@ -12,7 +12,7 @@ from dashwright.common.errors import (
 )
 from dashwright.common.messaging import rpc_wire as wire
 from dashwright.common.messaging.message import Message
-from dashwright.common.messaging.rpc import Answer, Reply, Request
+from dashwright.common.messaging.rpc import Reply, Request, RpcResponse
 
 
 async def test_an_answer_of_one_piece_is_whole_at_once(calls: Calls) -> None:
@@ -41,13 +41,13 @@ async def test_a_small_answer_costs_one_message(calls: Calls, monkeypatch: pytes
 
     await calls.server(handler)
     seen: list[Message] = []
-    take = Answer.take
+    take = RpcResponse.take
 
-    def counting(answer: Answer, message: Message) -> bool:
+    def counting(answer: RpcResponse, message: Message) -> bool:
         seen.append(message)
         return take(answer, message)
 
-    monkeypatch.setattr(Answer, "take", counting)
+    monkeypatch.setattr(RpcResponse, "take", counting)
     for body in (b"whole", b"pieces"):
         answer = await client.call(calls.broker.topology.query, body, timeout=5)
         assert answer.complete is not None

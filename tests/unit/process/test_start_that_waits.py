@@ -27,20 +27,20 @@ class Server:
 async def test_what_is_away_is_tried_again() -> None:
     """The start succeeds with the first attempt that does."""
     server = Server(refusals=3)
-    assert await process.patiently("server", server.start, asyncio.Event(), pause=0) == "started"
+    assert await process.start_with_retries("server", server.start, asyncio.Event(), pause=0) == "started"
     assert server.attempts == 4
 
 
 async def test_patience_ends() -> None:
     """What stays away beyond the limit stops the start with its own error."""
     with pytest.raises(Unavailable, match="The server is away"):
-        await process.patiently("server", Server(refusals=1000).start, asyncio.Event(), seconds=1, pause=2)
+        await process.start_with_retries("server", Server(refusals=1000).start, asyncio.Event(), seconds=1, pause=2)
 
 
 async def test_a_signal_between_two_attempts_ends_the_start_at_once() -> None:
     """Nobody waits for the next attempt to stop a process."""
     server, stopped = Server(refusals=1000), asyncio.Event()
-    start = asyncio.create_task(process.patiently("server", server.start, stopped, seconds=7200, pause=3600))
+    start = asyncio.create_task(process.start_with_retries("server", server.start, stopped, seconds=7200, pause=3600))
     await server.attempted.wait()
     stopped.set()
     with pytest.raises(process.Stopped):
@@ -60,7 +60,7 @@ async def test_a_signal_during_an_attempt_ends_the_attempt() -> None:
         finally:
             ended.set()
 
-    start = asyncio.create_task(process.patiently("server", hang, stopped))
+    start = asyncio.create_task(process.start_with_retries("server", hang, stopped))
     await begun.wait()
     stopped.set()
     with pytest.raises(process.Stopped):
@@ -77,7 +77,7 @@ async def test_what_started_is_given_even_when_a_signal_comes_with_it() -> None:
         stopped.set()
         return "started"
 
-    assert await process.patiently("server", start, stopped) == "started"
+    assert await process.start_with_retries("server", start, stopped) == "started"
 
 
 def test_a_start_that_was_stopped_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,7 @@ def stop_signal() -> asyncio.Event:
     return stopped
 
 
-async def patiently(
+async def start_with_retries(
     what: str, start: Callable[[], Awaitable[T]], stopped: asyncio.Event, *, seconds: float = 60.0, pause: float = 1.0
 ) -> T:
     """Starts something another process provides, again while that is unavailable, for ``seconds``.

@@ -344,15 +344,15 @@ async def serve(settings: Settings) -> None:
     _return_freed_memory()
     stopped = process.stop_signal()
     broker = AmqpBroker(require(settings.amqp_url, "AMQP_URL"), connect_timeout=settings.start_seconds)
-    database = await process.patiently(
+    database = await process.start_with_retries(
         "database",
         lambda: Database.open(url, application_name=SERVICE, max_size=settings.database_pool_size),
         stopped,
         seconds=settings.start_seconds,
     )
     try:
-        await process.patiently("schema", lambda: process.require_schema(url), stopped, seconds=settings.start_seconds)
-        await process.patiently("broker", broker.start, stopped, seconds=settings.start_seconds)
+        await process.start_with_retries("schema", lambda: process.require_schema(url), stopped, seconds=settings.start_seconds)
+        await process.start_with_retries("broker", broker.start, stopped, seconds=settings.start_seconds)
         gateway = Gateway(settings, database, broker, Clock())
         try:
             address = await gateway.start()

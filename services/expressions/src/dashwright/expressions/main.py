@@ -105,7 +105,7 @@ async def serve(settings: Settings) -> None:
     secret_keys(settings)
     stopped = process.stop_signal()
     broker = AmqpBroker(require(settings.amqp_url, "AMQP_URL"), connect_timeout=settings.start_seconds)
-    database = await process.patiently(
+    database = await process.start_with_retries(
         "database",
         lambda: Database.open(url, application_name=SERVICE, max_size=settings.database_pool_size),
         stopped,
@@ -116,8 +116,8 @@ async def serve(settings: Settings) -> None:
     probes.add("broker", broker.check)
     probe_server = ProbeServer(probes)
     try:
-        await process.patiently("schema", lambda: process.require_schema(url), stopped, seconds=settings.start_seconds)
-        await process.patiently("broker", broker.start, stopped, seconds=settings.start_seconds)
+        await process.start_with_retries("schema", lambda: process.require_schema(url), stopped, seconds=settings.start_seconds)
+        await process.start_with_retries("broker", broker.start, stopped, seconds=settings.start_seconds)
         worker = ExpressionsWorker(settings, database, broker, Clock())
         try:
             await worker.start()

@@ -22,14 +22,14 @@ Connect = Callable[[], Awaitable["asyncpg.Connection[asyncpg.Record]"]]
 async def listening(
     connect: Connect,
     channel: str,
-    heard: Callable[[str], None],
-    missed: Callable[[], None],
-    lost: Callable[[], None] = lambda: None,
+    on_notification: Callable[[str], None],
+    on_listening: Callable[[], None],
+    on_lost: Callable[[], None] = lambda: None,
     *,
     place: str,
 ) -> AsyncIterator[None]:
     """Listens while the block runs; see ``Database.listen``."""
-    task = asyncio.create_task(_listen_for_ever(connect, channel, heard, missed, lost, place), name=f"listen {channel}")
+    task = asyncio.create_task(_keep_listening(connect, channel, on_notification, on_listening, on_lost, place), name=f"listen {channel}")
     try:
         yield
     finally:
@@ -38,21 +38,26 @@ async def listening(
             await task
 
 
-async def _listen_for_ever(
-    connect: Connect, channel: str, heard: Callable[[str], None], missed: Callable[[], None], lost: Callable[[], None], place: str
+async def _keep_listening(
+    connect: Connect,
+    channel: str,
+    on_notification: Callable[[str], None],
+    on_listening: Callable[[], None],
+    on_lost: Callable[[], None],
+    place: str,
 ) -> None:
     delay = _FIRST_DELAY
     while True:
         try:
             connection = await connect()
             try:
-                await connection.add_listener(channel, lambda _connection, _pid, _channel, payload: heard(str(payload)))
-                connection.add_termination_listener(lambda _connection: lost())
+                await connection.add_listener(channel, lambda _connection, _pid, _channel, payload: on_notification(str(payload)))
+                connection.add_termination_listener(lambda _connection: on_lost())
                 delay = _FIRST_DELAY
-                missed()
+                on_listening()
                 await _until_lost(connection)
             finally:
-                lost()
+                on_lost()
                 connection.terminate()
         except CONNECTING as error:
             log.warning("listening_lost", channel=channel, database=place, error=str(error), retry_in_seconds=delay)

@@ -114,15 +114,21 @@ class Database:
             await connection.execute("select 1")
 
     def listen(
-        self, channel: str, heard: Callable[[str], None], missed: Callable[[], None], lost: Callable[[], None] = lambda: None
+        self,
+        channel: str,
+        on_notification: Callable[[str], None],
+        on_listening: Callable[[], None],
+        on_lost: Callable[[], None] = lambda: None,
     ) -> AbstractAsyncContextManager[None]:
-        """Calls ``heard`` with the payload of each NOTIFY on ``channel`` while the block runs, over a connection of its own.
+        """Call ``on_notification`` with the payload of each NOTIFY on ``channel`` while the block runs.
 
-        ``missed`` is called whenever listening begins, the first time too: what was sent before was not heard. ``lost`` is called
-        when it ends, perhaps more than once: what is sent from then on is not heard. After a loss it listens again by itself. No
-        call-back may block or raise.
+        Listening uses a connection of its own, which is opened again after a loss. ``on_listening`` is called each time listening
+        begins, including the first: notifications sent before that are not delivered. ``on_lost`` is called when listening ends,
+        perhaps more than once: notifications sent after that are not delivered. Callbacks must neither block nor raise.
         """
-        return listening(lambda: asyncpg.connect(self._url, **self._options), channel, heard, missed, lost, place=self._place)
+        return listening(
+            lambda: asyncpg.connect(self._url, **self._options), channel, on_notification, on_listening, on_lost, place=self._place
+        )
 
     async def close(self) -> None:
         """Waits for connections in use to come back, for as long as one statement may take, then closes all."""

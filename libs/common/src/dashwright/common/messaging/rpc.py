@@ -14,7 +14,7 @@ A request whose worker died comes back redelivered. It is put into the queue onc
 well, the caller is told and the request is gone, so one that kills workers kills two.
 """
 
-from dashwright.common.messaging.rpc_client import Answer, RpcClient
+from dashwright.common.messaging.rpc_client import RpcClient, RpcResponse
 from dashwright.common.messaging.rpc_server import Reply, Request, RpcServer
 
 __all__ = ["Answer", "Reply", "Request", "RpcClient", "RpcServer"]

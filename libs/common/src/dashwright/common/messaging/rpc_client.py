@@ -33,7 +33,7 @@ class RpcClient:
         self._clock = clock or Clock()
         self._inbox: Inbox | None = None
         # Weak: an answer that its reader dropped is nobody's, and its worker is told so at the next piece.
-        self._answers: WeakValueDictionary[str, Answer] = WeakValueDictionary()
+        self._answers: WeakValueDictionary[str, RpcResponse] = WeakValueDictionary()
         self._cancels: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
@@ -57,7 +57,7 @@ class RpcClient:
             raise Unavailable("Calls to workers have not started or have ended; try again later")
         loop = asyncio.get_running_loop()
         deadline, patience = loop.time() + timeout, int(timeout * 1000)
-        answer = Answer(self._broker, self._signer, queue, timeout)
+        answer = RpcResponse(self._broker, self._signer, queue, timeout)
         self._answers[answer.call_id] = answer
         request = Message(
             body=body,
@@ -109,7 +109,7 @@ def _too_late(seconds: float, *, is_taken: bool) -> str:
     return f"No worker took the request within {seconds:g} s; see that one is running and not overloaded"
 
 
-class Answer:
+class RpcResponse:
     """An answer, whole or still coming. Read it once: by ``complete``, ``read`` or ``chunks``. Whoever stops early calls ``aclose``."""
 
     def __init__(self, broker: Broker, signer: Signer, queue: str, patience: float) -> None:
