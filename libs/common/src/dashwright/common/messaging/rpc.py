@@ -17,4 +17,4 @@ well, the caller is told and the request is gone, so one that kills workers kill
 from dashwright.common.messaging.rpc_client import RpcClient, RpcResponse
 from dashwright.common.messaging.rpc_server import Reply, Request, RpcServer
 
-__all__ = ["Answer", "Reply", "Request", "RpcClient", "RpcServer"]
+__all__ = ["Reply", "Request", "RpcClient", "RpcResponse", "RpcServer"]

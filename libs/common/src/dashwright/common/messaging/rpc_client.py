@@ -47,7 +47,7 @@ class RpcClient:
         if inbox is not None:
             await inbox.close()
 
-    async def call(self, queue: str, body: bytes, *, timeout: float, headers: Headers | None = None) -> "Answer":
+    async def call(self, queue: str, body: bytes, *, timeout: float, headers: Headers | None = None) -> "RpcResponse":
         """Returns when the first piece of the answer is here.
 
         Raises what the worker raised; DeadlineExceeded after ``timeout`` seconds; Unroutable when there is no such queue; Unavailable when

@@ -12,8 +12,7 @@ from dashwright.common.errors import BadRequest, Forbidden
 from dashwright.common.identity import Identity
 from dashwright.common.media import ARROW
 from dashwright.common.messaging.broker import Broker
-from dashwright.common.messaging.rpc import Answer as RpcReply
-from dashwright.common.messaging.rpc import RpcClient
+from dashwright.common.messaging.rpc import RpcClient, RpcResponse
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.common.observability import metrics
 
@@ -107,7 +106,7 @@ def _flag(call: Call, name: str) -> bool:
     return _FLAGS[given]
 
 
-async def _pieces(reply: RpcReply) -> AsyncIterator[bytes]:
+async def _pieces(reply: RpcResponse) -> AsyncIterator[bytes]:
     """The pieces at the client's pace; a client that leaves stops the worker."""
     async with aclosing(reply):
         async for piece in reply.chunks():
