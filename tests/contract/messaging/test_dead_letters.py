@@ -71,7 +71,7 @@ async def test_a_message_that_cannot_be_moved_frees_its_slot(broker: Broker, mon
     subscription = await broker.consume(wiring.work, handler, prefetch=1)
     with monkeypatch.context() as patch:
         for module in (amqp_subscription, memory):
-            patch.setattr(module, "onward", fail)
+            patch.setattr(module, "follow_up", fail)
         await broker.publish(wiring.jobs, "work.1", Message(body=b"{}"))
         await broker.publish(wiring.jobs, "work.2", Message(body=b"{}"))
         assert [(await handler.next()).routing_key for _ in range(2)] == ["work.1", "work.2"]
