@@ -13,7 +13,7 @@ import structlog
 
 from dashwright.common.document import read_json
 from dashwright.common.errors import Conflict, DashwrightError, TooManyRequests, Unavailable
-from dashwright.common.jobs import paths, verdicts
+from dashwright.common.jobs import job_messages, paths
 from dashwright.common.jobs.progress import Effect, JobProgress, Result
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.models.repository_views import PlannedAction
@@ -59,16 +59,16 @@ async def review(repository: Repository, reference: PullRequestReference, tools:
     Raises what the ports raise, and BadRequest or NotFound where the host knows no pull request like that. Once it is known, the status
     of the commit says then that nobody looked, where it still can.
     """
-    progress = JobProgress(message=verdicts.REVIEWING)
+    progress = JobProgress(message=job_messages.REVIEWING)
     await reporter.report(progress)
     host = tools.host
     request = await _request(repository, reference, host)
     number = request.number
     if not request.is_open:
-        progress.final_message = verdicts.REQUEST_CLOSED
+        progress.final_message = job_messages.REQUEST_CLOSED
         return progress
     if _branch(repository) not in ("", request.base):
-        progress.final_message = verdicts.REQUEST_GOES_ELSEWHERE
+        progress.final_message = job_messages.REQUEST_GOES_ELSEWHERE
         return progress
     checkout = await tools.proposals.at_pull_request(repository, number)
     await host.set_commit_status(repository, CommitStatus(checkout.commit, CommitState.PENDING, "looking at what changes", ""))
@@ -112,7 +112,7 @@ async def _report(
         return Report(title, checkout.commit, [])
     try:
         planned = await plan_sync(
-            SyncJob.of(repository), checkout, tools.stored, reporter, tools.sync_tools, JobProgress(message=verdicts.REVIEWING)
+            SyncJob.of(repository), checkout, tools.stored, reporter, tools.sync_tools, JobProgress(message=job_messages.REVIEWING)
         )
     except Conflict as error:
         return Report(title, checkout.commit, [], problems=[error.message])
@@ -268,7 +268,7 @@ def _record(progress: JobProgress, report: Report) -> None:
             kind = FOLDER if paths.is_directory(file.path) else DASHBOARD
             progress.record(Result(effect, kind.group, kind.plural, file.path))
     progress.total = progress.done
-    progress.final_message = status_text(report) if _has_content(report) else verdicts.NO_FILES
+    progress.final_message = status_text(report) if _has_content(report) else job_messages.NO_FILES
 
 
 def _has_content(report: Report) -> bool:

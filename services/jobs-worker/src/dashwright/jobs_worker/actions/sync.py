@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from dashwright.common.errors import BadRequest, DashwrightError, Invalid, PreconditionFailed, TooLarge
-from dashwright.common.jobs import paths, verdicts
+from dashwright.common.jobs import job_messages, paths
 from dashwright.common.jobs.progress import Effect, JobProgress, Result
 from dashwright.common.jobs.selection import ALL_FILES, Selection
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
@@ -101,12 +101,12 @@ async def sync(
     the two steps raise: then nothing was written.
     """
     if not job.enabled:
-        raise PreconditionFailed(verdicts.SYNC_DISABLED)
-    progress = JobProgress(message=verdicts.SYNC_STARTED)
+        raise PreconditionFailed(job_messages.SYNC_DISABLED)
+    progress = JobProgress(message=job_messages.SYNC_STARTED)
     await reporter.report(progress)
     planned = await plan_sync(job, checkout, resources, reporter, tools, progress, difference)
     await apply_plan(job, planned, resources, reporter, tools.spool, progress)
-    progress.message = verdicts.UPDATING_STATS
+    progress.message = job_messages.UPDATING_STATS
     await reporter.report(progress)
     return progress
 
@@ -139,7 +139,7 @@ async def plan_sync(
         found.directories |= difference.folders
         found.requested_directories = difference.folders
     del entries  # of 50,000 files they are megabytes, while bodies are read
-    progress.message = verdicts.READING
+    progress.message = job_messages.READING
     progress.to_read = len(found.candidates)
     await reporter.report(progress)
     reader = tools.reader(job.namespace, job.repository)
@@ -178,17 +178,17 @@ async def apply_plan(
     """Writes everything at once, or nothing, and counts it. Raises what ``resources.apply`` raises."""
     plan, folders, difference = planned.plan, planned.folders, planned.difference
     if not plan.changes:
-        progress.final_message = verdicts.NOTHING_TO_SYNC if difference is None or difference.paths else verdicts.NO_DIFFERENCE
+        progress.final_message = job_messages.NOTHING_TO_SYNC if difference is None or difference.paths else job_messages.NO_DIFFERENCE
         if planned.snapshot.commit or planned.requarantined:
             await resources.note(planned.snapshot)
         return
-    progress.message = verdicts.REPLICATING if difference is None else verdicts.REPLICATING_DIFFERENCE
+    progress.message = job_messages.REPLICATING if difference is None else job_messages.REPLICATING_DIFFERENCE
     await reporter.report(progress)
     async with aclosing(_changes(plan, folders, spool, progress, reporter)) as changes:
         await resources.apply(job.namespace, changes, planned.snapshot)
     await asyncio.to_thread(record_written, progress, plan, folders)
     if difference is not None:
-        progress.message = verdicts.REPLICATED_DIFFERENCE
+        progress.message = job_messages.REPLICATED_DIFFERENCE
         await reporter.report(progress)
 
 

@@ -10,7 +10,7 @@ import structlog
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import Conflict, DashwrightError, PreconditionFailed, Unhealthy
-from dashwright.common.jobs import verdicts
+from dashwright.common.jobs import job_messages
 from dashwright.common.jobs.progress import JobProgress
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.models.provisioning import JobStatus, RepositoryStatus, RepositoryType
@@ -80,13 +80,13 @@ class SyncRunner:
             held = await revisions.held(connection, stored.uid, generation=stored.generation)
         repository = repository_of(stored)
         if not repository.spec.sync.enabled:
-            raise PreconditionFailed(verdicts.SYNC_DISABLED)
+            raise PreconditionFailed(job_messages.SYNC_DISABLED)
         newest = await self._checkout(job, repository)
         if newest is None:
             await self._record_sync(repository, incremental=False, held_at="")
-            return execution.ended(JobProgress(message=verdicts.SYNC_STARTED, final_message=verdicts.NO_COMMITS))
+            return execution.ended(JobProgress(message=job_messages.SYNC_STARTED, final_message=job_messages.NO_COMMITS))
         if newest.commit == held and jobs.is_scheduled(job):
-            return execution.ended(JobProgress(message=verdicts.SYNC_STARTED, final_message=verdicts.HELD))
+            return execution.ended(JobProgress(message=job_messages.SYNC_STARTED, final_message=job_messages.HELD))
         back_to = jobs.commit_of(job)
         checkout = await self._commits.at_synced(repository, back_to) if back_to else newest
         head = newest.commit if back_to else ""
@@ -94,7 +94,7 @@ class SyncRunner:
         quarantined = await objects.quarantined()
         if checkout.commit and checkout.commit == kept.commit == _last_ref(stored) and all(item.is_copy for item in quarantined):
             await self._record_sync(repository, incremental=jobs.is_incremental(job), held_at=head)
-            return execution.ended(JobProgress(message=verdicts.SYNC_STARTED, final_message=verdicts.SAME_COMMIT))
+            return execution.ended(JobProgress(message=job_messages.SYNC_STARTED, final_message=job_messages.SAME_COMMIT))
         difference = await self._difference(job, checkout, kept, quarantined)
         with self._open_tools() as tools:
             progress = await sync(SyncJob.of(repository), checkout, objects, execution, tools, difference)
@@ -102,7 +102,7 @@ class SyncRunner:
         if checkout.commit:
             await self._keep_commits(repository)
         if back_to:
-            progress.final_message = verdicts.PUT_BACK
+            progress.final_message = job_messages.PUT_BACK
         return execution.ended(progress)
 
     async def _difference(
