@@ -119,25 +119,25 @@ async def test_trees_are_kept_within_their_limit(database: Database, feed: Heard
 
 async def test_a_view_is_made_once_for_a_caller_and_a_tree(database: Database, feed: Heard) -> None:
     """Who gets another right or team gets another view; who may do everything needs no tree."""
-    guard = AccessPolicy(database, feed)
-    view = await guard.view(VIC, "default")
-    assert await guard.view(VIC, "default") is view
+    policy = AccessPolicy(database, feed)
+    view = await policy.view(VIC, "default")
+    assert await policy.view(VIC, "default") is view
     other = Identity("user:7", "vic", 1, Role.VIEWER, 7, permissions=permissions_of(Role.VIEWER), teams=frozenset({3}))
-    assert await guard.view(other, "default") is not view
+    assert await policy.view(other, "default") is not view
     feed.tell("default")
-    assert await guard.view(VIC, "default") is not view
+    assert await policy.view(VIC, "default") is not view
     boss = Identity("user:1", "boss", 1, Role.ADMIN, 1, permissions=permissions_of(Role.ADMIN))
-    assert (await guard.view(boss, "default")).scope(FOLDER) == EVERYTHING
+    assert (await policy.view(boss, "default")).scope(FOLDER) == EVERYTHING
 
 
 async def test_a_folder_that_was_not_heard_of_yet_is_looked_for(database: Database, feed: Heard) -> None:
     """Somebody who was just shown it may read what lies in it, at a gateway that learns of it a moment later."""
-    guard = AccessPolicy(database, feed)
+    policy = AccessPolicy(database, feed)
     await write(database, "closed")
     await close(database, "closed")
-    assert (await guard.view(VIC, "default")).scope(FOLDER) != EVERYTHING
+    assert (await policy.view(VIC, "default")).scope(FOLDER) != EVERYTHING
     await write(database, "new")
     await write(database, "d", "new", kind="dashboards")
     async with database.connection() as connection:
         stored = await resources.get(connection, DASHBOARD, "default", "d")
-    await guard.demand(VIC, "dashboards:read", stored)
+    await policy.demand(VIC, "dashboards:read", stored)

@@ -270,7 +270,7 @@ def expected(caller: Caller, route: Route) -> str:
     if needs is SIGNED_IN:
         return LET_IN
     assert isinstance(needs, Permission)
-    if not holds(caller, needs.action, needs.where, address(route)):
+    if not holds(caller, needs.action, needs.organization, address(route)):
         return denied(needs.action)
     second = ALSO.get(named(route))
     return LET_IN if second is None or holds(caller, second, OrganizationView.CURRENT, "") else denied(f"all of {needs.action}, {second}")
@@ -307,7 +307,7 @@ class Stage:
 
     async def person(self, login: str, role: str, org_id: int = 1) -> str:
         """The credentials of a new member."""
-        hashed = await self._gateway.gate.passwords.hash(PASSWORD)
+        hashed = await self._gateway.authentication.passwords.hash(PASSWORD)
         number = await self.sql(
             """insert into "user" (login, email, org_id, password) values ($1, $1, $2, $3) returning id""", login, org_id, hashed
         )
@@ -329,7 +329,7 @@ class Stage:
         await self.sql(
             "insert into api_key (org_id, name, key, role, service_account_id, expires, is_revoked) values (1, $1, $2, 'None', $3, $4, $5)",
             name,
-            await self._gateway.gate.key_hashes.stored(material.secret, material.salt),
+            await self._gateway.authentication.key_hashes.stored(material.secret, material.salt),
             await self.account(name, role),
             expires,
             is_revoked,
@@ -345,7 +345,7 @@ class Stage:
         return Caller(name, token, NONE)
 
     async def legacy_key(self, name: str, role: str) -> str:
-        hashed = await self._gateway.gate.key_hashes.stored("s3cret", name)
+        hashed = await self._gateway.authentication.key_hashes.stored("s3cret", name)
         await self.sql("insert into api_key (org_id, name, key, role) values (1, $1, $2, $3)", name, hashed, role)
         return f"Bearer {base64.b64encode(orjson.dumps({'k': 's3cret', 'n': name, 'id': 1})).decode()}"
 
@@ -500,7 +500,7 @@ async def test_exactly_the_permission_a_route_needs_lets_in(stage: Stage) -> Non
         scope = re.sub(r"\{(\w+)\}", lambda match: "1" if match[1] in ("current_org", "org_id") else str(NOBODY), needs.scope)
         if address(route) == f"/api/orgs/{NOBODY}":
             scope = scope.replace("1", str(NOBODY))
-        grant = (needs.action, scope, 0 if needs.where is OrganizationView.GLOBAL or address(route) == f"/api/orgs/{NOBODY}" else 1)
+        grant = (needs.action, scope, 0 if needs.organization is OrganizationView.GLOBAL or address(route) == f"/api/orgs/{NOBODY}" else 1)
         if grant not in holders:
             holders[grant] = await stage.holder("only " + " ".join(map(str, grant)), *grant)
         asked = await asyncio.gather(stage.outcome(bare, route), stage.outcome(holders[grant], route))

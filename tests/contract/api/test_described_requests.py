@@ -73,7 +73,7 @@ async def desk(postgres_dsn: str, _template: str, tmp_path_factory: pytest.TempP
         gateway = Gateway(settings, database, broker, Clock())
         held.push_async_callback(gateway.stop)
         address = await gateway.start()
-        hashed = await gateway.gate.passwords.hash(PASSWORD)
+        hashed = await gateway.authentication.passwords.hash(PASSWORD)
         async with database.connection() as connection:
             for number, login, role, is_admin in ((7_000_000_001, "boss", "Admin", True), (7_000_000_002, "reader", "Viewer", False)):
                 await connection.execute(

@@ -111,9 +111,9 @@ async def accounts(passwords: Passwords) -> Accounts:
 
 @pytest.fixture
 def authenticator(accounts: Accounts, passwords: Passwords) -> Schemes:
-    memory = IdentityCache(Clock())
-    memory.begin()
-    return Schemes({"basic": BasicAuthenticator(accounts, passwords, LoginThrottle())}, accounts, memory)
+    identities = IdentityCache(Clock())
+    identities.begin()
+    return Schemes({"basic": BasicAuthenticator(accounts, passwords, LoginThrottle())}, accounts, identities)
 
 
 @pytest.fixture

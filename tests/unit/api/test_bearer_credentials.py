@@ -73,7 +73,7 @@ class Door:
     keys: Keys
     hashes: Counted
     throttle: LoginThrottle
-    memory: IdentityCache
+    identities: IdentityCache
     clock: Now
     bearer: BearerAuthenticator
 
@@ -105,10 +105,10 @@ class Door:
 @pytest.fixture
 async def door() -> AsyncIterator[Door]:
     clock = Now()
-    memory = IdentityCache(clock)
-    memory.begin()
+    identities = IdentityCache(clock)
+    identities.begin()
     keys, hashes, throttle = Keys(), Counted(), LoginThrottle(1)
-    yield Door(keys, hashes, throttle, memory, clock, BearerAuthenticator(keys, hashes, throttle, memory, clock))
+    yield Door(keys, hashes, throttle, identities, clock, BearerAuthenticator(keys, hashes, throttle, identities, clock))
     hashes.close()
 
 
@@ -173,13 +173,13 @@ async def test_an_unknown_token_is_looked_for_once_until_something_changes(door:
         assert await door.refusal(TOKEN) == INVALID
     assert (door.hashes.computed, len(door.keys.lookups)) == (1, 1)
     door.put(TOKEN)
-    door.memory.forget("key:4")
+    door.identities.forget("key:4")
     assert (await door.ask(TOKEN)).key_id == 4
 
 
 async def test_nothing_is_held_unknown_while_changes_are_not_heard(door: Door) -> None:
     """Without notifications a token that is made elsewhere gets in all the same."""
-    door.memory.suspend()
+    door.identities.suspend()
     assert await door.refusal(TOKEN) == INVALID
     door.put(TOKEN)
     assert (await door.ask(TOKEN)).key_id == 4

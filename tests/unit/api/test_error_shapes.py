@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from dashwright.api.domain import submissions
-from dashwright.api.http.denial import denied
+from dashwright.api.http.denial import permission_denied
 from dashwright.api.http.errors import error_response
 from dashwright.api.http.shapes import ErrorShape
 from dashwright.common.errors import (
@@ -56,10 +56,10 @@ GOLDEN = [
     ),
     (DashwrightError("ours", extra={"secret": 1}), CLASSIC, 500, {"message": "Internal Server Error", "traceID": TRACE}, {}),
     (
-        denied("users:read", "teams:read"),
+        permission_denied("users:read", "teams:read"),
         STATUS,
         403,
-        failure(denied("all of users:read, teams:read").message, 403, reason="Forbidden"),
+        failure(permission_denied("all of users:read, teams:read").message, 403, reason="Forbidden"),
         {},
     ),
     (
@@ -70,7 +70,7 @@ GOLDEN = [
         {"WWW-Authenticate": 'Basic realm="Dashwright", charset="UTF-8"'},
     ),
     (
-        denied("orgs.quotas:read"),
+        permission_denied("orgs.quotas:read"),
         CLASSIC,
         403,
         {
@@ -116,7 +116,7 @@ GOLDEN = [
         ),
         {},
     ),
-    (denied("folders:write"), STATUS, 403, failure(denied("folders:write").message, 403, reason="Forbidden"), {}),
+    (permission_denied("folders:write"), STATUS, 403, failure(permission_denied("folders:write").message, 403, reason="Forbidden"), {}),
     (Conflict("changed"), STATUS, 409, failure("changed", 409, reason="Conflict"), {}),
     (PreconditionFailed("old"), STATUS, 412, failure("old", 412), {}),
     (DeadlineExceeded("late"), STATUS, 504, failure("late", 504, reason="Timeout"), {}),

@@ -68,7 +68,7 @@ def test_the_pages_show_everything_and_stay_small() -> None:
 def test_a_route_tells_its_errors_by_itself() -> None:
     """What follows from needs, method and prescribed failure is declared without being written down again."""
     needs = Permission("things:read")
-    operation = Operation("x", "X", answers={200: list[Thing]}, errors=(404,))
+    operation = Operation("x", "X", responses={200: list[Thing]}, errors=(404,))
     found = described(Route("GET", "/api/things", handler, needs, operation))["responses"]
     assert sorted(found) == ["200", "400", "401", "403", "404", "429", "500", "503", "504"]
     assert sorted(described(Route("GET", "/api/things", handler, PUBLIC, operation))["responses"]) == [
@@ -109,7 +109,7 @@ def test_parameters_have_their_types() -> None:
 
 def test_bodies_are_described_by_their_models() -> None:
     """A model is a component, whatever holds it; another media type and a body that nothing is known of are told as such."""
-    operation = Operation("x", "X", request=Thing, answers={200: list[Thing], 201: Content(None, ("text/csv",)), 204: None})
+    operation = Operation("x", "X", request=Thing, responses={200: list[Thing], 201: Content(None, ("text/csv",)), 204: None})
     whole = document([Route("POST", "/api/x", handler, PUBLIC, operation)], version="1")
     post = whole["paths"]["/api/x"]["post"]
     assert post["requestBody"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Thing"}
@@ -126,7 +126,7 @@ class Reading(Shape):
 
 def test_null_is_described_where_it_is_written() -> None:
     """A shape leaves out what is missing; what a serializer makes null is null on the wire."""
-    operation = Operation("x", "X", answers={200: Reading})
+    operation = Operation("x", "X", responses={200: Reading})
     whole = document([Route("GET", "/api/x", handler, PUBLIC, operation)], version="1")
     properties = whole["components"]["schemas"]["Reading"]["properties"]
     assert properties["value"] == {"type": "integer", "format": "int64"}

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from dashwright.api.domain.actor import Actor
 from dashwright.api.http.call import Call, user_only
-from dashwright.api.http.integers import integer_of
+from dashwright.api.http.integers import parse_integer
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import PUBLIC, SIGNED_IN, OrganizationInPath, OrganizationView, Permission, Route
 from dashwright.api.http.server import Server
@@ -58,7 +58,7 @@ async def told(call: Call) -> Response:
 )
 def test_an_integer_is_ascii_digits_of_64_bits(text: str, number: int | None) -> None:
     """As the servers of existing clients read them; Python's own reading is too kind."""
-    assert integer_of(text) == number
+    assert parse_integer(text) == number
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ async def test_a_permission_is_looked_for_where_the_route_says(serve: Serve, pat
     gateway = await serve(
         [
             Route("GET", "/api/orgs/{org_id}/x", told, Permission("orgs.quotas:read", "org:id:{org_id}", IN_PATH)),
-            Route("GET", "/api/globally", told, Permission("orgs.quotas:read", where=OrganizationView.GLOBAL)),
+            Route("GET", "/api/globally", told, Permission("orgs.quotas:read", organization=OrganizationView.GLOBAL)),
             Route("GET", "/api/here", told, Permission("orgs.quotas:read", "org:id:{current_org}")),
         ]
     )
@@ -114,7 +114,7 @@ async def test_any_scope_lets_in_who_holds_the_action_on_something(
 def test_an_organization_of_the_path_must_be_in_the_path(where: OrganizationInPath) -> None:
     """Found at start, not by the first caller."""
     with pytest.raises(DashwrightError, match="names no path parameter"):
-        Route("GET", "/api/orgs/{org_id}", told, Permission("orgs:read", where=where))
+        Route("GET", "/api/orgs/{org_id}", told, Permission("orgs:read", organization=where))
 
 
 async def test_switches_and_numbers_of_the_query(serve: Serve) -> None:
@@ -194,9 +194,11 @@ async def test_refused_changes_are_noted(authenticator: Any) -> None:
     needs = Permission("orgs:write")
     routes = [Route("PUT", "/api/x", told, needs, audit="org.update"), Route("GET", "/api/x", told, needs)]
     routes.append(Route("POST", "/api/x", told, SIGNED_IN, audit="x"))
-    routes.append(Route("DELETE", "/api/x", told, Permission("orgs:delete", where=OrganizationView.GLOBAL), audit="org.delete"))
+    routes.append(Route("DELETE", "/api/x", told, Permission("orgs:delete", organization=OrganizationView.GLOBAL), audit="org.delete"))
     routes.append(
-        Route("PUT", "/api/x/{org}", told, Permission("orgs:write", where=OrganizationInPath("org", "no number")), audit="org.update")
+        Route(
+            "PUT", "/api/x/{org}", told, Permission("orgs:write", organization=OrganizationInPath("org", "no number")), audit="org.update"
+        )
     )
     server = Server(routes, authenticator, refusals=Noted())
     port = await server.start("127.0.0.1", 0)

@@ -61,7 +61,7 @@ class Ear:
 @dataclass
 class Door:
     records: Records
-    memory: IdentityCache
+    identities: IdentityCache
     ear: Ear
     schemes: Schemes
 
@@ -76,9 +76,9 @@ class Door:
 
 @pytest.fixture
 def door() -> Door:
-    records, memory, ear = Records(), IdentityCache(Clock()), Ear()
-    memory.begin()
-    return Door(records, memory, ear, Schemes({"test": records}, records, memory, ear))
+    records, identities, ear = Records(), IdentityCache(Clock()), Ear()
+    identities.begin()
+    return Door(records, identities, ear, Schemes({"test": records}, records, identities, ear))
 
 
 async def test_a_scheme_is_chosen_by_its_word_in_any_case(door: Door) -> None:
@@ -104,7 +104,7 @@ async def test_whoever_is_remembered_is_not_looked_up(door: Door) -> None:
     for _ in range(3):
         await door.schemes.identify(ASKED, None)
     assert (door.records.lookups, len(door.ear.noted)) == (1, 1)
-    door.memory.forget("user:1")
+    door.identities.forget("user:1")
     await door.schemes.identify(ASKED, None)
     assert (door.records.lookups, len(door.ear.noted)) == (2, 2)
 
@@ -123,7 +123,7 @@ async def test_a_look_up_that_a_revocation_overtook_is_not_remembered(
     door.records.is_gated = True
     first = await door.begun(look(door.schemes))
     door.records.role = Role.NONE
-    door.memory.forget("user:1")
+    door.identities.forget("user:1")
     door.records.gates[0].set()
     assert (await first).role is Role.ADMIN
     door.records.is_gated = False
@@ -135,7 +135,7 @@ async def test_whoever_comes_after_a_revocation_does_not_share_a_look_up_from_be
     door.records.is_gated = True
     before = await door.begun(door.schemes.identify(ASKED, None))
     door.records.role = None
-    door.memory.forget("user:1")
+    door.identities.forget("user:1")
     after = await door.begun(door.schemes.identify(ASKED, None))
     for gate in door.records.gates:
         gate.set()
@@ -160,7 +160,7 @@ async def test_callers_with_one_credential_share_one_look_up(door: Door) -> None
 
 async def test_while_changes_are_not_heard_every_request_is_looked_up(door: Door) -> None:
     """Neither remembered nor shared: each sees what is on record when it comes."""
-    door.memory.suspend()
+    door.identities.suspend()
     for role in (Role.ADMIN, Role.VIEWER):
         door.records.role = role
         assert (await door.schemes.identify(ASKED, None)).role is role
@@ -173,7 +173,7 @@ async def test_whoever_was_known_a_moment_ago_outlives_a_blink_of_the_database(
 ) -> None:
     """Neither changes are heard nor can anybody be looked up: strangers wait, the known go on. What a look has told since counts more."""
     await look(door.schemes)
-    door.memory.suspend()
+    door.identities.suspend()
     door.records.is_away = True
     assert (await look(door.schemes)).role is Role.ADMIN
     with pytest.raises(Unavailable):
@@ -193,7 +193,7 @@ async def test_how_an_organization_sees_a_caller_is_remembered(door: Door) -> No
     for _ in range(2):
         assert [(await door.schemes.seen_in(ANN, org)).org_id for org in (2, 0, 3)] == [2, 0, 3]
     assert door.records.lookups == 3
-    door.memory.forget("org:2")
+    door.identities.forget("org:2")
     await door.schemes.seen_in(ANN, 2)
     await door.schemes.seen_in(ANN, 3)
     assert door.records.lookups == 4
@@ -212,5 +212,5 @@ async def test_a_failure_is_not_remembered(door: Door) -> None:
 async def test_no_credential_is_kept(door: Door) -> None:
     """What is remembered is keyed by a digest that only this process can make."""
     await door.schemes.identify(ASKED, None)
-    assert [len(digest) for digest in door.memory._entries] == [16]
-    assert Schemes({}, door.records, door.memory)._digests.of("x") != door.schemes._digests.of("x")
+    assert [len(digest) for digest in door.identities._entries] == [16]
+    assert Schemes({}, door.records, door.identities)._digests.of("x") != door.schemes._digests.of("x")

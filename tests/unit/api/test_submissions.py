@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.api.domain.submissions import NO_METADATA, JobSubmission, read, read_jobs, tree_of
+from dashwright.api.domain.submissions import NO_METADATA, JobSubmission, parse_json, read, read_jobs
 from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.models.provisioning import Action
 
@@ -18,7 +18,7 @@ SYNC = {"action": "sync", "repository": "r", "sync": {}}
 
 
 def submit(value: Any, **options: Any) -> Any:
-    return read_jobs(tree_of(json.dumps(value).encode()), "default", **options)
+    return read_jobs(parse_json(json.dumps(value).encode()), "default", **options)
 
 
 def test_a_spec_a_list_and_an_object_are_read() -> None:

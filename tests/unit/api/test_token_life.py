@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from dashwright.api.auth.token_life import LifeLimits, end_of
+from dashwright.api.auth.token_life import LifeLimits, token_end
 from dashwright.api.domain import times
 from dashwright.api.domain.avatars import avatar_url
 from dashwright.common.errors import BadRequest
@@ -26,7 +26,7 @@ DAY = 86_400
 )
 def test_a_token_ends_when_it_is_asked_to(seconds: int, limits: LifeLimits, end: int | None) -> None:
     """0 is for ever; a limit may be met."""
-    assert end_of(seconds, NOW, limits) == end
+    assert token_end(seconds, NOW, limits) == end
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_a_token_ends_when_it_is_asked_to(seconds: int, limits: LifeLimits, end:
 def test_a_life_beyond_its_limit_is_refused(seconds: int, limits: LifeLimits) -> None:
     """With a limit, for ever is beyond it."""
     with pytest.raises(BadRequest):
-        end_of(seconds, NOW, limits)
+        token_end(seconds, NOW, limits)
 
 
 def test_times_are_shown_in_utc_and_whole_seconds() -> None:

@@ -118,20 +118,20 @@ class Gateway:
         keys = secret_keys(settings)
         self._box, signer = SecretBox.of(*keys), Signer(*keys)
         refusals = RefusalBuffer(database)
-        self.gate = Authentication(settings, database, clock, refusals.note_login)
+        self.authentication = Authentication(settings, database, clock, refusals.note_login)
         self._rpc = RpcClient(broker, signer)
         self._relay = Relay(database, broker, signer)
         probe = RepositoryHealthClient(broker, self._rpc, clock)
         cleaning = Cleaning(database, clock, expired_token_days=settings.expired_token_days, audit_days=settings.audit_days)
         events = LastEvents(database)
-        flushes = {"last_used": self.gate.last_used.flush, "refusals": refusals.flush, "last_events": events.flush}
+        flushes = {"last_used": self.authentication.last_used.flush, "refusals": refusals.flush, "last_events": events.flush}
         self._housekeeping = Housekeeping(flushes, cleaning.clean, flush_seconds=settings.last_used_seconds)
         self._feed = Feed(database)
-        guard = AccessPolicy(database, self._feed)
+        policy = AccessPolicy(database, self._feed)
         self._queued = QueuedSyncs(database)
         panels_of_jobs, kept = PanelValidationClient(broker, self._rpc), settings.evaluations_kept
-        jobs = Jobs(database, self._relay, probe, panels_of_jobs, clock, guard, self._queued, evaluations_kept=kept)
-        self._queue_submissions = QueueSubmissions(broker, jobs, self.gate.authenticator, queue_identity=settings.queue_identity)
+        jobs = Jobs(database, self._relay, probe, panels_of_jobs, clock, policy, self._queued, evaluations_kept=kept)
+        self._queue_submissions = QueueSubmissions(broker, jobs, self.authentication.authenticator, queue_identity=settings.queue_identity)
         limits = Limits(
             request_seconds=settings.query_seconds + 5,
             drain_seconds=settings.shutdown_seconds,
@@ -139,20 +139,20 @@ class Gateway:
             response_bytes=settings.response_bytes,
             address_connections=settings.address_connections,
         )
-        self.gate.memory.on_forgotten(self._feed.forget)
+        self.authentication.identities.on_forgotten(self._feed.forget)
         worker = RepositoryClient(database, broker, self._rpc, probe)
-        services = _services(settings, database, jobs, self._feed, clock, self._box, worker, guard)
+        services = _services(settings, database, jobs, self._feed, clock, self._box, worker, policy)
         drawings, hooks = PictureClient(broker, self._rpc), Webhooks(database, jobs, self._box, clock, events)
         of_repositories = _repository_routes(services, worker, probe, TokenSealer(self._box), drawings, hooks)
-        self.routes = _routes(services, self.gate, broker, self._rpc, self._box, drawings, of_repositories)
+        self.routes = _routes(services, self.authentication, broker, self._rpc, self._box, drawings, of_repositories)
         addresses, origins = Addresses(settings.trusted_proxies), OriginPolicy.of(settings)
         self._server = Server(
             self.routes,
-            self.gate.authenticator,
+            self.authentication.authenticator,
             limits,
             refusals,
             addresses,
-            services.guard,
+            services.policy,
             origins=origins,
             headers=_headers(settings),
             identified=_share_as_caller,
@@ -162,7 +162,7 @@ class Gateway:
     async def start(self) -> str:
         """Serves; answers the address."""
         settings = self._settings
-        hashed = await self.gate.passwords.hash(settings.admin_password.get_secret_value())
+        hashed = await self.authentication.passwords.hash(settings.admin_password.get_secret_value())
         async with self._database.connection() as connection:
             if await ensure_first_user(connection, settings.admin_user, hashed):
                 log.info("first_user_made", login=settings.admin_user)
@@ -173,7 +173,7 @@ class Gateway:
                 )
         for admin in admins:
             await self._check_exposed(admin)
-        await self.gate.start()
+        await self.authentication.start()
         await self._feed.start()
         self._housekeeping.start()
         await self._rpc.start()
@@ -187,7 +187,7 @@ class Gateway:
     async def _check_exposed(self, admin: StoredPassword) -> None:
         """Raise SettingsError where a server admin has a password that strangers try first."""
         for guess in ("", DEFAULT_PASSWORD, admin.login):
-            if await self.gate.passwords.verify(admin.hashed, guess, salt=admin.salt):
+            if await self.authentication.passwords.verify(admin.hashed, guess, salt=admin.salt):
                 raise SettingsError(
                     f"DASHWRIGHT_HTTP_HOST {self._settings.http_host} listens beyond this machine, and the account {admin.login} has the "
                     "default password, its login as password, or none: set another by PUT /api/user/password while "
@@ -201,7 +201,7 @@ class Gateway:
         await self._relay.stop()
         await self._rpc.close()
         await self._housekeeping.stop()
-        await self.gate.stop()
+        await self.authentication.stop()
 
 
 def _headers(settings: Settings) -> Mapping[str, str]:
@@ -231,17 +231,17 @@ def _services(
     clock: Clock,
     box: SecretBox,
     worker: RepositoryClient,
-    guard: AccessPolicy,
+    policy: AccessPolicy,
 ) -> Services:
     permitted = tuple(str(path) for path in settings.local_paths)
     admission = AdmissionSettings(permitted, settings.min_refresh, settings.folder_depth)
-    writer = Writer(database, clock, admission, settings.quota_rules, guard, TokenSealer(box), Edits(database, worker, clock))
-    return Services(settings, database, clock, admission, jobs, feed, guard, Lines(database), writer)
+    writer = Writer(database, clock, admission, settings.quota_rules, policy, TokenSealer(box), Edits(database, worker, clock))
+    return Services(settings, database, clock, admission, jobs, feed, policy, Lines(database), writer)
 
 
 def _routes(
     services: Services,
-    gate: Authentication,
+    authentication: Authentication,
     broker: Broker,
     rpc: RpcClient,
     box: SecretBox,
@@ -253,11 +253,11 @@ def _routes(
     probes.add(health.DATABASE_CHECK, database.check)
     probes.add("broker", broker.check)
     evaluations = query.Evaluations(broker, rpc, seconds=settings.query_seconds)
-    use = Dashboards(database, services.guard, services.writer)
+    use = Dashboards(database, services.policy, services.writer)
     served = [
         *health.routes(probes, reported_version=settings.reported_version, metrics_token=settings.metrics_token),
         *discovery.routes(KINDS),
-        *access_review.routes(KINDS, database, services.guard, gate.authenticator),
+        *access_review.routes(KINDS, database, services.policy, authentication.authenticator),
         *resource_routes.routes(services),
         *of_repositories,
         *evaluation_routes.routes(database),
@@ -267,22 +267,22 @@ def _routes(
         *panels.routes(evaluations, body_limit=settings.max_body_bytes),
         *data_source_routes.routes(database, DataSources(database, box, settings.quota_rules)),
         *data_source_health.routes(database, broker, rpc, seconds=settings.query_seconds),
-        *_account_routes(settings, database, gate, clock, services.guard),
-        *_key_routes(settings, database, gate, clock),
+        *_account_routes(settings, database, authentication, clock, services.policy),
+        *_key_routes(settings, database, authentication, clock),
         *quotas.routes(database, settings.quota_rules),
         *audit.routes(database),
-        *teams.routes(database, Rights(database, gate.memory)),
+        *teams.routes(database, Rights(database, authentication.identities)),
         *preferences.routes(database),
-        *start_page.routes(database, services.guard),
-        *search.routes(database, services.guard, trash_days=settings.trash_days),
-        *home.routes(database, services.guard),
-        *tags.routes(database, services.guard),
-        *access_rules.routes(Permissions(database, services.guard)),
-        *folders.routes(database, services.guard, Folders(database, services.guard, services.writer)),
-        *dashboards.routes(database, services.guard, use),
+        *start_page.routes(database, services.policy),
+        *search.routes(database, services.policy, trash_days=settings.trash_days),
+        *home.routes(database, services.policy),
+        *tags.routes(database, services.policy),
+        *access_rules.routes(Permissions(database, services.policy)),
+        *folders.routes(database, services.policy, Folders(database, services.policy, services.writer)),
+        *dashboards.routes(database, services.policy, use),
         *versions.routes(database, use),
-        *library_elements.routes(database, services.guard, LibraryElements(database, services.guard, services.writer)),
-        *annotations.routes(Annotations(database, services.guard, clock)),
+        *library_elements.routes(database, services.policy, LibraryElements(database, services.policy, services.writer)),
+        *annotations.routes(Annotations(database, services.policy, clock)),
     ]
     return [*served, *description.routes(served, version=health.PRODUCT_VERSION)]
 
@@ -296,7 +296,7 @@ def _repository_routes(
     hooks: Webhooks,
 ) -> list[Route]:
     database = services.database
-    files = Files(database, services.guard, worker, services.clock)
+    files = Files(database, services.policy, worker, services.clock)
     return [
         *repository_jobs.routes(services.jobs, worker),
         *rollback.routes(services.jobs, database, worker),
@@ -309,28 +309,30 @@ def _repository_routes(
     ]
 
 
-def _account_routes(settings: Settings, database: Database, gate: Authentication, clock: Clock, guard: AccessPolicy) -> list[Route]:
+def _account_routes(
+    settings: Settings, database: Database, authentication: Authentication, clock: Clock, policy: AccessPolicy
+) -> list[Route]:
     """Organizations, users, and what a client asks before anything else."""
-    rights, rules = Rights(database, gate.memory), settings.quota_rules
-    use = Users(database, rights, gate.passwords, rules, settings.password_policy)
+    rights, rules = Rights(database, authentication.identities), settings.quota_rules
+    use = Users(database, rights, authentication.passwords, rules, settings.password_policy)
     return [
         *frontend.routes(database, settings),
         *orgs.routes(database, Organizations(rights, rules)),
         *org_users.routes(database, Members(database, rights, rules), clock),
         *users.routes(database, use, clock),
-        *user.routes(database, use, gate.throttle, guard),
+        *user.routes(database, use, authentication.throttle, policy),
         *admin_users.routes(use),
         *admin_server.routes(database, settings),
         *access_control.routes(database, Grants(rights)),
     ]
 
 
-def _key_routes(settings: Settings, database: Database, gate: Authentication, clock: Clock) -> list[Route]:
+def _key_routes(settings: Settings, database: Database, authentication: Authentication, clock: Clock) -> list[Route]:
     """What programs log in with, and the accounts they log in as."""
     limits = LifeLimits(settings.api_key_max_seconds_to_live, settings.token_expiration_day_limit)
-    accounts = ServiceAccounts(database, gate.key_hashes, gate.memory, settings.quota_rules, limits, clock)
+    accounts = ServiceAccounts(database, authentication.key_hashes, authentication.identities, settings.quota_rules, limits, clock)
     return [
-        *auth_keys.routes(database, gate.memory, clock),
+        *auth_keys.routes(database, authentication.identities, clock),
         *service_accounts.routes(database, accounts, clock),
         *service_account_tokens.routes(database, accounts, clock),
     ]

@@ -4,7 +4,7 @@ from collections import Counter, deque
 from typing import Final
 
 from dashwright.api.domain.actor import Actor
-from dashwright.api.http.addresses import network_of
+from dashwright.api.http.addresses import client_network
 from dashwright.api.stores import audit
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import Caller
@@ -47,12 +47,12 @@ class RefusalBuffer:
             return
         if _is_stranger(event.actor):
             self._strangers += 1
-            self._networks[network_of(event.actor.address)] += 1
+            self._networks[client_network(event.actor.address)] += 1
         self._events.append(event)
 
     def _has_room(self, address: str) -> bool:
         most = max(1, self._size // _STRANGERS)
-        return self._strangers < most and self._networks[network_of(address)] < max(1, most // _STRANGERS)
+        return self._strangers < most and self._networks[client_network(address)] < max(1, most // _STRANGERS)
 
     async def flush(self) -> None:
         """Writes what was noted. Raises Unavailable; then it is kept for the next time, and told twice rather than not at all."""
@@ -64,7 +64,7 @@ class RefusalBuffer:
         for _ in events:
             self._events.popleft()
         kept = [event.actor for event in self._events if _is_stranger(event.actor)]
-        self._strangers, self._networks = len(kept), Counter(network_of(actor.address) for actor in kept)
+        self._strangers, self._networks = len(kept), Counter(client_network(actor.address) for actor in kept)
 
 
 def _is_stranger(actor: Actor) -> bool:

@@ -10,7 +10,7 @@ from dashwright.api.domain.access.tree import Level, ObjectKey, Rule, Rules
 from dashwright.api.domain.access.view import View
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.events import event_of, subject_of
-from dashwright.api.http.denial import denied
+from dashwright.api.http.denial import permission_denied
 from dashwright.api.stores import access, audit, folders
 from dashwright.api.stores.access import ProtectedObject, StoredRule
 from dashwright.api.stores.folders import Ancestor
@@ -41,7 +41,7 @@ class EffectiveRule:
     source: Ancestor | None = None
 
 
-def update_of(kind: Kind) -> str:
+def update_event(kind: Kind) -> str:
     """What the audit calls a change of rules."""
     return event_of(kind, "permissions.update")
 
@@ -49,9 +49,9 @@ def update_of(kind: Kind) -> str:
 class Permissions:
     """Answers and changes the rules of objects in the caller's organization."""
 
-    def __init__(self, database: Database, guard: AccessPolicy) -> None:
+    def __init__(self, database: Database, policy: AccessPolicy) -> None:
         self._database = database
-        self._guard = guard
+        self._policy = policy
 
     async def listed(
         self, caller: Identity, kind: Kind, name: str, number: int | None = None
@@ -62,7 +62,7 @@ class Permissions:
         not told. Raises NotFound, and Forbidden.
         """
         namespace = caller.namespace
-        view = await self._guard.view(caller, namespace)
+        view = await self._policy.view(caller, namespace)
         async with self._database.connection() as connection:
             guarded = await _get(connection, kind, namespace, name, number)
             _check(view, "read", kind, guarded)
@@ -97,7 +97,7 @@ class Permissions:
     ) -> AsyncIterator[tuple[Connection, ProtectedObject, Rules | None]]:
         """A transaction under the lock of objects, the object, and the rules of its own, None where it has no list."""
         namespace = caller.namespace
-        view = await self._guard.view(caller, namespace)
+        view = await self._policy.view(caller, namespace)
         try:
             async with self._database.transaction() as connection:
                 await resources.lock(connection)
@@ -107,7 +107,7 @@ class Permissions:
                 found = (await access.rules(connection, namespace, [listed])).get(listed)
                 yield connection, guarded, None if found is None else [each.rule for each in found]
         finally:
-            self._guard.forget(namespace)
+            self._policy.forget(namespace)
 
 
 def check_rules(wanted: Rules) -> None:
@@ -144,7 +144,7 @@ async def _write(
         return
     await access.replace(connection, kind, namespace, guarded, wanted)
     what, details = subject_of(kind, guarded.name), {"rules": [_said(rule) for rule in wanted]}
-    await audit.record(connection, actor, update_of(kind), what, org_id=actor.org_id, details=details)
+    await audit.record(connection, actor, update_event(kind), what, org_id=actor.org_id, details=details)
 
 
 async def _get(connection: Connection, kind: Kind, namespace: str, name: str, number: int | None = None) -> ProtectedObject:
@@ -157,7 +157,7 @@ async def _get(connection: Connection, kind: Kind, namespace: str, name: str, nu
 def _check(view: View, verb: str, kind: Kind, guarded: ProtectedObject) -> None:
     action = f"{kind.area}.permissions:{verb}"
     if not view.may(action, kind, guarded.name, guarded.folder):
-        raise denied(action)
+        raise permission_denied(action)
 
 
 async def _check_holders(connection: Connection, org_id: int, wanted: Rules) -> None:

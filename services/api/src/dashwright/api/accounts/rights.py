@@ -10,9 +10,9 @@ from dashwright.common.database.pool import Connection, Database
 class Rights:
     """Triggers tell the other gateways at the commit; this one must not answer before it has forgotten, too."""
 
-    def __init__(self, database: Database, memory: IdentityInvalidation) -> None:
+    def __init__(self, database: Database, identities: IdentityInvalidation) -> None:
         self._database = database
-        self._memory = memory
+        self._identities = identities
 
     @asynccontextmanager
     async def changing(self, *subjects: str) -> AsyncIterator[Connection]:
@@ -22,4 +22,4 @@ class Rights:
                 yield connection
         finally:
             for subject in subjects:
-                self._memory.forget(subject)
+                self._identities.forget(subject)

@@ -14,7 +14,7 @@ from dashwright.api.accounts.standing_in import require_cover
 from dashwright.api.auth import key_material
 from dashwright.api.auth.hashing import KeyHashes
 from dashwright.api.auth.identity_cache import IdentityInvalidation
-from dashwright.api.auth.token_life import LifeLimits, end_of
+from dashwright.api.auth.token_life import LifeLimits, token_end
 from dashwright.api.domain.access.assignment import may_assign
 from dashwright.api.domain.actor import Actor
 from dashwright.api.stores import audit, keys, service_accounts
@@ -76,14 +76,14 @@ class ServiceAccounts:
         self,
         database: Database,
         hashes: KeyHashes,
-        memory: IdentityInvalidation,
+        identities: IdentityInvalidation,
         quota_rules: QuotaRules,
         life_limits: LifeLimits,
         clock: Clock,
     ) -> None:
         self._database = database
         self._hashes = hashes
-        self._memory = memory
+        self._identities = identities
         self._quota_rules = quota_rules
         self._life_limits = life_limits
         self._clock = clock
@@ -144,7 +144,7 @@ class ServiceAccounts:
         async with self._database.transaction() as connection:
             account = await _found(connection, actor.org_id, account_id)
             await _check_rights(connection, caller, account_id, account.role)
-            ends = end_of(wanted.seconds_to_live, int(self._clock.seconds()), self._life_limits)
+            ends = token_end(wanted.seconds_to_live, int(self._clock.seconds()), self._life_limits)
             claims = [Claim(Scope.ORG, actor.org_id, "api_key"), Claim(Scope.GLOBAL, 0, "api_key")]
             await quotas.reserve(connection, self._quota_rules, *claims)
             role = await service_accounts.hold_role(connection, actor.org_id, account_id)
@@ -191,7 +191,7 @@ class ServiceAccounts:
                 await audit.record(connection, actor, MIGRATE, f"org:{actor.org_id}", org_id=actor.org_id, details=details)
         finally:
             for subject in forgotten:
-                self._memory.forget(subject)
+                self._identities.forget(subject)
         log.info("keys_migrated", total=len(found), failed=len(failed))
         return KeyMigration(len(found), failed)
 
@@ -232,7 +232,7 @@ class ServiceAccounts:
             async with self._database.transaction() as connection:
                 yield connection
         finally:
-            self._memory.forget(subject)
+            self._identities.forget(subject)
 
 
 def unknown_account() -> NotFound:

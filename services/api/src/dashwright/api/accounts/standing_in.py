@@ -4,7 +4,7 @@ from typing import Final
 
 from dashwright.api.domain.access.assignment import Reach, first_missing
 from dashwright.api.domain.access.roles import permissions_of
-from dashwright.api.http.denial import denied
+from dashwright.api.http.denial import permission_denied
 from dashwright.api.stores import access, users
 from dashwright.common.database.pool import Connection
 from dashwright.common.identity import Identity, Role, org_of
@@ -31,7 +31,7 @@ async def require_rules(connection: Connection, caller: Identity, team_id: int) 
     if caller.is_server_admin or caller.may(_SETS_RULES):
         return
     if await access.names_team(connection, team_id):
-        raise denied(_SETS_RULES)
+        raise permission_denied(_SETS_RULES)
 
 
 async def require_all(connection: Connection, caller: Identity) -> None:
@@ -47,4 +47,4 @@ async def _reach(connection: Connection, caller: Identity) -> Reach:
 
 def _require(caller: Reach, other: Reach) -> None:
     if (lacking := first_missing(caller, other)) is not None:
-        raise denied(lacking.action)
+        raise permission_denied(lacking.action)

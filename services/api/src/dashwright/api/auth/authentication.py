@@ -25,36 +25,36 @@ _PATIENCE = 5.0
 class Authentication:
     """Passwords, keys and tokens over one database.
 
-    ``memory`` is what use cases tell of changed rights, ``passwords``, ``throttle`` and ``key_hashes`` are for those that take or make
+    ``identities`` is what use cases tell of changed rights, ``passwords``, ``throttle`` and ``key_hashes`` are for those that take or make
     credentials themselves, ``last_used`` is to be flushed now and then.
     """
 
     def __init__(self, settings: Settings, database: Database, clock: Clock, failed: FailedLoginObserver = ignore_failed_login) -> None:
         self._database = database
         self._listening = AsyncExitStack()
-        self.memory = IdentityCache(clock)
+        self.identities = IdentityCache(clock)
         self.passwords = Passwords()
         self.key_hashes = KeyHashes()
         self.throttle = LoginThrottle(settings.login_attempts, settings.login_window_seconds)
         self.last_used = LastUseTimes(database, clock)
         accounts = UserAccounts(database)
         unknown_tokens = LoginThrottle(settings.login_attempts, settings.login_window_seconds)
-        bearer = BearerAuthenticator(KeyLookup(database), self.key_hashes, unknown_tokens, self.memory, clock)
+        bearer = BearerAuthenticator(KeyLookup(database), self.key_hashes, unknown_tokens, self.identities, clock)
         is_weak = settings.is_weak_password if settings.is_exposed else _is_never_weak
         basic = BasicAuthenticator(
             accounts, self.passwords, self.throttle, tokens=bearer, is_open=settings.basic_auth, is_weak=is_weak, failed=failed
         )
-        self.authenticator = Schemes({"basic": basic, "bearer": bearer}, accounts, self.memory, self.last_used)
+        self.authenticator = Schemes({"basic": basic, "bearer": bearer}, accounts, self.identities, self.last_used)
 
     async def start(self) -> None:
         """Begins to hear of changed rights, and waits a little for the connection for that; until it stands, nobody is remembered."""
         begun = asyncio.Event()
 
         def begin() -> None:
-            self.memory.begin()
+            self.identities.begin()
             begun.set()
 
-        heard = self._database.listen(_CHANNEL, self.memory.forget, begin, self.memory.suspend)
+        heard = self._database.listen(_CHANNEL, self.identities.forget, begin, self.identities.suspend)
         await self._listening.enter_async_context(heard)
         with suppress(TimeoutError):
             async with asyncio.timeout(_PATIENCE):

@@ -13,7 +13,7 @@ from dashwright.api.auth.digests import Digests
 from dashwright.api.auth.login_throttle import LoginThrottle
 from dashwright.api.auth.passwords import Passwords
 from dashwright.api.auth.ttl_cache import TtlCache
-from dashwright.api.http.addresses import network_of
+from dashwright.api.http.addresses import client_network
 from dashwright.api.http.authentication import Credentials, not_a_member
 from dashwright.common.errors import Forbidden, TooManyRequests, Unauthorized, Unavailable
 from dashwright.common.identity import Identity
@@ -117,7 +117,7 @@ class BasicAuthenticator:
         login, password = decoded
         account = await self._accounts.find(login, org_id)
         digest = self._digests.of(f"{login}:{password}")
-        place = self._digests.of(f"{network_of(credentials.address)} {login}:{password}")
+        place = self._digests.of(f"{client_network(credentials.address)} {login}:{password}")
         # Failures are counted for whom they are about, by whatever name.
         whom = login if account is None else account.login
         if account is None or not self._knows(account, digest) or not self._may_try(whom, credentials.address, place):

@@ -57,11 +57,11 @@ class BearerAuthenticator:
     an address that has sent too many is refused before, with 429. Whoever was let in lately is not.
     """
 
-    def __init__(self, keys: Keys, hashes: KeyHashes, throttle: LoginThrottle, memory: IdentityCache, clock: Clock) -> None:
+    def __init__(self, keys: Keys, hashes: KeyHashes, throttle: LoginThrottle, identities: IdentityCache, clock: Clock) -> None:
         self._keys = keys
         self._hashes = hashes
         self._throttle = throttle
-        self._memory = memory
+        self._identities = identities
         self._clock = clock
         self._digests = Digests()
         self._found: TtlCache[bytes, str] = TtlCache(4096, _HASH_SECONDS)
@@ -75,8 +75,8 @@ class BearerAuthenticator:
         """The holder of a key or token. Raises Unauthorized with an identifier that says why, or TooManyRequests."""
         material = key_material.read(text)
         digest = self._digests.of(text)
-        epoch = self._memory.epoch
-        if material is None or (self._memory.is_listening and self._unknown.get(digest) == epoch):
+        epoch = self._identities.epoch
+        if material is None or (self._identities.is_listening and self._unknown.get(digest) == epoch):
             raise _invalid()
         stored = self._found.get(digest) or await self._hash(material, digest, address)
         key = await self._find(material, stored)

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from dashwright.api.http.addresses import network_of
+from dashwright.api.http.addresses import client_network
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -39,11 +39,11 @@ class LoginThrottle:
 
     def refuses_address(self, address: str) -> bool:
         """Whether an address has used up what is borne of it."""
-        return address != "" and self._by_address.count(network_of(address)) >= self._attempts * _ADDRESS_FACTOR
+        return address != "" and self._by_address.count(client_network(address)) >= self._attempts * _ADDRESS_FACTOR
 
     def suspects(self, address: str) -> bool:
         """Whether anything failed from there of late: then its work waits behind that of others."""
-        return self._by_address.count(network_of(address)) > 0
+        return self._by_address.count(client_network(address)) > 0
 
     def failed(self, login: str, address: str) -> int:
         """Counts a failed login; how many this login had from there."""
@@ -52,16 +52,16 @@ class LoginThrottle:
 
     def failed_at(self, address: str) -> None:
         """Counts a failure that names no login: an unknown token."""
-        self._by_address.add(network_of(address))
+        self._by_address.add(client_network(address))
 
     def unmade(self, login: str, address: str) -> None:
         """Takes one failure back: the attempt was not made after all."""
         self._by_pair.take_back(_pair(login, address))
-        self._by_address.take_back(network_of(address))
+        self._by_address.take_back(client_network(address))
 
     def succeeded(self, login: str, address: str) -> None:
         """Takes back the failure that an attempt counts as until its end, and forgets this login's others from there."""
-        self._by_address.take_back(network_of(address))
+        self._by_address.take_back(client_network(address))
         self._by_pair.clear(_pair(login, address))
 
 
@@ -110,4 +110,4 @@ class _Windows(Generic[Key]):
 
 
 def _pair(login: str, address: str) -> tuple[str, str]:
-    return login.lower(), network_of(address)
+    return login.lower(), client_network(address)

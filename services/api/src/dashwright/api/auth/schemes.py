@@ -27,11 +27,11 @@ class Schemes:
     """
 
     def __init__(
-        self, by_name: Mapping[str, Scheme], views: IdentityViews, memory: IdentityCache, noted: LookupObserver | None = None
+        self, by_name: Mapping[str, Scheme], views: IdentityViews, identities: IdentityCache, noted: LookupObserver | None = None
     ) -> None:
         self._by_name = dict(by_name)
         self._views = views
-        self._memory = memory
+        self._identities = identities
         self._noted = noted
         self._digests = Digests()
         self._checks: SingleFlight[tuple[bytes, int], Identity] = SingleFlight()
@@ -40,15 +40,15 @@ class Schemes:
         """The caller. Raises what the scheme raises, and Unauthorized for a scheme that is not known."""
         kept = (str(org_id), credentials.address, str(credentials.may_be_weak), credentials.authorization)
         digest = self._digests.of(" ".join(kept))
-        identity = self._memory.get(digest)
+        identity = self._identities.get(digest)
         if identity is not None:
             return identity
         scheme = self._by_name.get(credentials.authorization.partition(" ")[0].lower())
         if scheme is None:
             raise Unauthorized("Unauthorized")
-        if not self._memory.is_listening:
+        if not self._identities.is_listening:
             return await self._identify(scheme, digest, credentials, org_id)
-        key = (digest, self._memory.epoch)
+        key = (digest, self._identities.epoch)
         return await self._checks.once(key, lambda: self._identify(scheme, digest, credentials, org_id))
 
     async def seen_in(self, identity: Identity, org_id: int) -> Identity:
@@ -56,7 +56,7 @@ class Schemes:
         if org_id == identity.org_id:
             return identity
         digest = self._digests.of(f"seen {identity.uid} {identity.key_id} {org_id}")
-        seen = self._memory.get(digest)
+        seen = self._identities.get(digest)
         return seen or await self._looked_up(digest, lambda: self._views.seen_in(identity, org_id))
 
     async def _identify(self, scheme: Scheme, digest: bytes, credentials: Credentials, org_id: int | None) -> Identity:
@@ -67,16 +67,16 @@ class Schemes:
 
     async def _looked_up(self, digest: bytes, look: Callable[[], Awaitable[Identity]]) -> Identity:
         """Remembers what the look-up finds. Where it cannot look, whoever was known seconds ago is known still."""
-        epoch = self._memory.epoch
+        epoch = self._identities.epoch
         try:
             identity = await look()
         except Unauthorized:
-            self._memory.drop(digest)
+            self._identities.drop(digest)
             raise
         except Unavailable:
-            known = self._memory.last_known(digest)
+            known = self._identities.last_known(digest)
             if known is None:
                 raise
             return known
-        self._memory.put(digest, identity, epoch=epoch)
+        self._identities.put(digest, identity, epoch=epoch)
         return identity

@@ -16,7 +16,7 @@ class LifeLimits:
     days: int | None = None
 
 
-def end_of(seconds_to_live: int, now: int, limits: LifeLimits) -> int | None:
+def token_end(seconds_to_live: int, now: int, limits: LifeLimits) -> int | None:
     """The end in Unix seconds, None for never (0 seconds to live).
 
     Raises BadRequest, with the texts that existing clients know, for less than 0, for more than a limit, for never where there is a

@@ -7,7 +7,7 @@ from typing import Final
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.domain.access.scopes import ORGANIZATION_ANNOTATIONS
 from dashwright.api.domain.actor import Actor
-from dashwright.api.http.denial import denied
+from dashwright.api.http.denial import permission_denied
 from dashwright.api.stores import access, annotations, audit
 from dashwright.api.stores.access import ProtectedObject
 from dashwright.api.stores.annotations import Annotation, AnnotationContent, AnnotationQuery
@@ -43,9 +43,9 @@ class Place:
 class Annotations:
     """What a caller does with the annotations of their current organization."""
 
-    def __init__(self, database: Database, guard: AccessPolicy, clock: Clock) -> None:
+    def __init__(self, database: Database, policy: AccessPolicy, clock: Clock) -> None:
         self._database = database
-        self._guard = guard
+        self._policy = policy
         self._clock = clock
 
     async def find(self, caller: Identity, wanted: AnnotationQuery, *, limit: int) -> Sequence[Annotation]:
@@ -118,7 +118,7 @@ class Annotations:
                 await audit.record(connection, actor, "annotation.delete", f"dashboard:{on.name}", org_id=caller.org_id, details=details)
 
     async def _readable(self, caller: Identity, wanted: AnnotationQuery) -> AnnotationQuery:
-        view = await self._guard.view(caller, caller.namespace)
+        view = await self._policy.view(caller, caller.namespace)
         return replace(wanted, of_organization=caller.may(READ, ORGANIZATION_ANNOTATIONS), dashboards=view.scope_of(DASHBOARD, READ))
 
     async def _one(self, caller: Identity, action: str, number: int) -> Annotation:
@@ -133,10 +133,10 @@ class Annotations:
         if dashboard is None:
             is_allowed = caller.may(action, ORGANIZATION_ANNOTATIONS)
         else:
-            view = await self._guard.view_on(caller, caller.namespace, folder)
+            view = await self._policy.view_on(caller, caller.namespace, folder)
             is_allowed = view.may(action, DASHBOARD, dashboard, folder)
         if not is_allowed:
-            raise denied(action)
+            raise permission_denied(action)
 
 
 def normalized_tags(tags: Sequence[str]) -> Sequence[str]:

@@ -9,7 +9,7 @@ from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic import common
 from dashwright.api.domain.access.view import deleter_of
 from dashwright.api.domain.events import event_of
-from dashwright.api.http.denial import denied
+from dashwright.api.http.denial import permission_denied
 from dashwright.api.resources.threads import run_sized
 from dashwright.api.resources.writing.desired_object import DesiredObject, Preconditions, WriteContext
 from dashwright.api.resources.writing.writer import Writer
@@ -54,9 +54,9 @@ class SaveRequest:
 
 
 class Dashboards:
-    def __init__(self, database: Database, guard: AccessPolicy, writer: Writer) -> None:
+    def __init__(self, database: Database, policy: AccessPolicy, writer: Writer) -> None:
         self._database = database
-        self._guard = guard
+        self._policy = policy
         self._writer = writer
 
     async def get(self, caller: Identity, uid: str) -> Stored:
@@ -65,9 +65,9 @@ class Dashboards:
             found = await resources.get_many(connection, DASHBOARD, caller.namespace, [uid])
         if not found:
             raise not_found()
-        view, action = await self._guard.view(caller, caller.namespace), DASHBOARD.actions["get"]
+        view, action = await self._policy.view(caller, caller.namespace), DASHBOARD.actions["get"]
         if not view.may(action, DASHBOARD, uid, found[0].folder):
-            raise denied(action)
+            raise permission_denied(action)
         return found[0]
 
     async def name_of(self, caller: Identity, number: int) -> str:
@@ -84,7 +84,7 @@ class Dashboards:
             return None
         async with self._database.connection() as connection:
             found = await resources.get_many(connection, FOLDER, caller.namespace, [stored.folder])
-        view = await self._guard.view(caller, caller.namespace)
+        view = await self._policy.view(caller, caller.namespace)
         return next((folder for folder in found if view.may(FOLDER.actions["get"], FOLDER, folder.name, folder.folder)), None)
 
     async def save(self, context: WriteContext, wanted: SaveRequest) -> Stored:

@@ -10,7 +10,7 @@ import orjson
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic import common
 from dashwright.api.domain.access.view import View
-from dashwright.api.http.denial import denied
+from dashwright.api.http.denial import permission_denied
 from dashwright.api.resources.writing.desired_object import DesiredObject, WriteContext
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.stores import access, titles
@@ -48,9 +48,9 @@ class FolderDetails:
 class Folders:
     """The folders of the caller's organization, by their uid. What the caller may not do with one is Forbidden, in every method."""
 
-    def __init__(self, database: Database, guard: AccessPolicy, writer: Writer) -> None:
+    def __init__(self, database: Database, policy: AccessPolicy, writer: Writer) -> None:
         self._database = database
-        self._guard = guard
+        self._policy = policy
         self._writer = writer
 
     async def get(self, caller: Identity, uid: str) -> FolderDetails:
@@ -58,12 +58,12 @@ class Folders:
         details = await self.details(caller, uid)
         action, stored = FOLDER.actions["get"], details.stored
         if not details.view.may(action, FOLDER, stored.name, stored.folder):
-            raise denied(action)
+            raise permission_denied(action)
         return details
 
     async def details(self, caller: Identity, uid: str) -> FolderDetails:
         """The same for who has just written it, and may write what they may not read. Raises NotFound."""
-        view = await self._guard.view(caller, caller.namespace)
+        view = await self._policy.view(caller, caller.namespace)
         async with self._database.connection() as connection:
             way = await tree.ancestors(connection, caller.namespace, uid)
             names = [step.name for step in way[:-1] if view.may(FOLDER.actions["get"], FOLDER, step.name, step.parent)]

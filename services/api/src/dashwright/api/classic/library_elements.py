@@ -40,9 +40,9 @@ class ElementRequest:
 
 
 class LibraryElements:
-    def __init__(self, database: Database, guard: AccessPolicy, writer: Writer) -> None:
+    def __init__(self, database: Database, policy: AccessPolicy, writer: Writer) -> None:
         self._database = database
-        self._guard = guard
+        self._policy = policy
         self._writer = writer
 
     async def create(self, context: WriteContext, uid: str, wanted: ElementRequest) -> str:
@@ -53,7 +53,7 @@ class LibraryElements:
         _check(wanted)
         if not wanted.name or wanted.model is None:
             raise BadRequest("a library element needs a name and a model")
-        view = await self._guard.view(context.identity, context.identity.namespace)
+        view = await self._policy.view(context.identity, context.identity.namespace)
         async with self._database.connection() as connection:
             folder = await common.find_folder(connection, context.identity.org_id, wanted.folder_uid, wanted.folder_number) or ""
             _demand(view, context, "create", "", folder)
@@ -70,7 +70,7 @@ class LibraryElements:
         """Raises what ``create`` does, NotFound for an unknown element, and PreconditionFailed where it has another version by now."""
         _check(wanted)
         namespace = context.identity.namespace
-        view = await self._guard.view(context.identity, namespace)
+        view = await self._policy.view(context.identity, namespace)
         async with self._database.connection() as connection:
             found = await resources.get_many(connection, LIBRARY_PANEL, namespace, [uid])
             if not found:

@@ -69,7 +69,7 @@ def read(body: bytes, namespace: str) -> Submission:
 
     Raises BadRequest for what is none, Invalid for a bad one: unknown fields are causes, too.
     """
-    value = tree_of(body)
+    value = parse_json(body)
     if isinstance(value, dict) and value.get("kind") == EVALUATION.kind:
         wanted = read_evaluation(value, namespace)
         if wanted.unknown:
@@ -124,7 +124,7 @@ def read_evaluation(value: Any, namespace: str) -> EvaluationSubmission:
     return EvaluationSubmission(metadata, spec, _some(unknown_fields.of_object(value, EVALUATION)))
 
 
-def tree_of(body: bytes) -> Any:
+def parse_json(body: bytes) -> Any:
     """Return the JSON of a submission. Raises TooLarge, and BadRequest for what is none."""
     check_size(body)
     try:

@@ -69,7 +69,7 @@ def _parsed(text: str) -> _Address | None:
     return getattr(address, "ipv4_mapped", None) or address
 
 
-def network_of(address: str) -> str:
+def client_network(address: str) -> str:
     """The network that counts as one client."""
     if ":" not in address:
         return address

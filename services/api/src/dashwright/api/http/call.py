@@ -13,8 +13,8 @@ from pydantic import BaseModel, ValidationError
 
 from dashwright.api.domain.actor import Actor
 from dashwright.api.http.decoding import CODINGS, FAULTS, Unpacker
-from dashwright.api.http.denial import denied
-from dashwright.api.http.integers import integer_of
+from dashwright.api.http.denial import permission_denied
+from dashwright.api.http.integers import parse_integer
 from dashwright.api.http.shapes import ErrorShape
 from dashwright.common.errors import BadRequest, Forbidden, Invalid, TooLarge, UnsupportedMediaType
 from dashwright.common.identity import Caller, Identity
@@ -114,11 +114,11 @@ class Call:
         For what a route cannot know before its body is read, or an object is found.
         """
         if not self.evaluated.may(action, scope):
-            raise denied(action)
+            raise permission_denied(action)
 
     def integer(self, parameter: str, fault: str, *, message_id: str | None = None) -> int:
         """A parameter of the path as a whole number of 64 bits. Raises BadRequest with ``fault``."""
-        number = integer_of(self.parameters[parameter])
+        number = parse_integer(self.parameters[parameter])
         if number is None:
             raise BadRequest(fault, message_id=message_id)
         return number
@@ -129,7 +129,7 @@ class Call:
 
     def number(self, name: str, default: int, *, least: int, most: int) -> int:
         """A parameter of the query as a whole number; ``default`` where it is none or below ``least``, never more than ``most``."""
-        number = integer_of(self.query.get(name, ""))
+        number = parse_integer(self.query.get(name, ""))
         return default if number is None or number < least else min(number, most)
 
     async def body(self, limit: int | None = None) -> bytes:

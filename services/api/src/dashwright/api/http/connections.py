@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Final
 
-from dashwright.api.http.addresses import PEERS, Addresses, network_of
+from dashwright.api.http.addresses import PEERS, Addresses, client_network
 
 MOST_UNFINISHED: Final = 1024
 """Connections of one address that have sent no whole request head."""
@@ -24,7 +24,7 @@ class ConnectionLimiter:
 
     def admit(self, peer: str) -> bool:
         """Count a new connection, which has no request yet. Return whether the address may have it; one that may not is not counted."""
-        network = network_of(peer)
+        network = client_network(peer)
         is_counted = not self._proxies.exempts(peer)
         if is_counted and self._open[network] >= self._most:
             return False
@@ -37,11 +37,11 @@ class ConnectionLimiter:
 
     def has_begun(self, peer: str) -> None:
         """Count the first request of a connection."""
-        _take(self._unfinished, network_of(peer))
+        _take(self._unfinished, client_network(peer))
 
     def close(self, peer: str, *, has_begun: bool) -> None:
         """Count the end of a connection that was admitted."""
-        network = network_of(peer)
+        network = client_network(peer)
         if not has_begun:
             _take(self._unfinished, network)
         if not self._proxies.exempts(peer):

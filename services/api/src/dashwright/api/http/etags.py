@@ -7,7 +7,7 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.response import JSON, Response
 
 
-def tag_of(body: bytes) -> str:
+def entity_tag(body: bytes) -> str:
     """The tag of a text: equal for equal texts only."""
     return hashlib.sha256(body).hexdigest()[:32]
 

@@ -14,12 +14,12 @@ from structlog.contextvars import bind_contextvars
 
 from dashwright.api.domain.actor import Actor
 from dashwright.api.http import html
-from dashwright.api.http.addresses import PEERS, Addresses, network_of
+from dashwright.api.http.addresses import PEERS, Addresses, client_network
 from dashwright.api.http.authentication import NOT_A_MEMBER, ORGANIZATION_MISMATCH, Authenticator, Credentials, not_a_member
 from dashwright.api.http.budget import ResponseOwner
 from dashwright.api.http.call import Call, actor_of
 from dashwright.api.http.deadlines import Deadlines
-from dashwright.api.http.denial import ACCESS_DENIED, denied
+from dashwright.api.http.denial import ACCESS_DENIED, permission_denied
 from dashwright.api.http.dispatch import Dispatcher, Match
 from dashwright.api.http.errors import error_response
 from dashwright.api.http.in_flight import InFlightRequests
@@ -224,14 +224,14 @@ class Exchange:
         needs = match.route.needs
         if not isinstance(needs, Permission):
             return identity
-        where, evaluated = needs.where, identity
+        where, evaluated = needs.organization, identity
         if where is OrganizationView.CURRENT:
             if not identity.org_id:
                 raise not_a_member()
         elif where is OrganizationView.GLOBAL:
             evaluated = await self._authenticator.seen_in(identity, 0)
         else:
-            evaluated = await self._authenticator.seen_in(identity, where.org_of(match.parameters))
+            evaluated = await self._authenticator.seen_in(identity, where.organization_id(match.parameters))
         if needs.any_scope or needs.by_object:
             is_allowed = evaluated.holds(needs.action)
             if not is_allowed and needs.by_object and self._objects is not None:
@@ -239,7 +239,7 @@ class Exchange:
         else:
             is_allowed = evaluated.may(needs.action, needs.scope_for(match.parameters, identity.org_id))
         if not is_allowed:
-            raise denied(needs.action)
+            raise permission_denied(needs.action)
         return evaluated
 
     async def _respond(self, request: web.BaseRequest, answer: Response, outcome: _Outcome) -> web.StreamResponse:
@@ -255,16 +255,16 @@ class Exchange:
     def _owner(self, request: web.BaseRequest, caller: Identity) -> ResponseOwner:
         if caller.kind is not Caller.ANONYMOUS:
             return ResponseOwner(caller.uid, caller.org_id)
-        return ResponseOwner(network_of(self._address(request)), 0)
+        return ResponseOwner(client_network(self._address(request)), 0)
 
 
 def _concerned(match: Match, caller: Identity) -> int:
     """The organization that a refused change was about; 0 where it was about none, or is a stranger's."""
     needs = match.route.needs
-    where = needs.where if isinstance(needs, Permission) else OrganizationView.CURRENT
+    where = needs.organization if isinstance(needs, Permission) else OrganizationView.CURRENT
     if where is OrganizationView.GLOBAL or caller.kind is Caller.ANONYMOUS:
         return 0
-    return where.org_of(match.parameters) if isinstance(where, OrganizationInPath) else caller.org_id
+    return where.organization_id(match.parameters) if isinstance(where, OrganizationInPath) else caller.org_id
 
 
 def _path(request: web.BaseRequest) -> str:

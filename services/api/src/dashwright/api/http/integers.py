@@ -8,7 +8,7 @@ _LEAST: Final = -(2**63)
 _MOST: Final = 2**63 - 1
 
 
-def integer_of(text: str) -> int | None:
+def parse_integer(text: str) -> int | None:
     """The number that ``text`` is: ASCII digits, perhaps after a sign, within 64 bits. None for anything else.
 
     ``int()`` alone would take blanks, underscores and digits of other scripts.

@@ -85,7 +85,7 @@ def _named(operation: Operation) -> Iterable[tuple[Any, Mode]]:
     """Return the types of the bodies of an operation."""
     for content in _contents(operation.request):
         yield content.schema, "validation"
-    for answer in operation.answers.values():
+    for answer in operation.responses.values():
         for content in _contents(answer):
             yield content.schema, "serialization"
 
@@ -145,7 +145,7 @@ def _body(described: Any, schemas: Schemas, mode: Mode) -> Schema:
 
 def _responses(route: Route, operation: Operation, schemas: Schemas) -> Schema:
     responses: dict[int, Schema] = {}
-    for status, answer in operation.answers.items():
+    for status, answer in operation.responses.items():
         responses[status] = {"description": HTTPStatus(status).phrase}
         if answer is not None:
             responses[status]["content"] = _body(answer, schemas, "serialization")

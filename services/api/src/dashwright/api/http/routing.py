@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from dashwright.api.http.call import Call
-from dashwright.api.http.integers import integer_of
+from dashwright.api.http.integers import parse_integer
 from dashwright.api.http.response import JSON, Response
 from dashwright.api.http.shapes import ErrorShape, error_shape_of
 from dashwright.common.errors import BadRequest, DashwrightError
@@ -46,9 +46,9 @@ class OrganizationInPath:
     fault: str
     message_id: str | None = None
 
-    def org_of(self, parameters: Mapping[str, str]) -> int:
+    def organization_id(self, parameters: Mapping[str, str]) -> int:
         """Raises BadRequest."""
-        number = integer_of(parameters[self.parameter])
+        number = parse_integer(parameters[self.parameter])
         if number is None:
             raise BadRequest(self.fault, message_id=self.message_id)
         return number
@@ -58,14 +58,14 @@ class OrganizationInPath:
 class Permission:
     """An action, and the scope it is needed on: ``*``, or a template over the path's parameters as they were sent.
 
-    In a template (``dashboards:uid:{uid}``) ``{current_org}`` is the caller's organization. ``where`` is the organization whose view
+    In a template (``dashboards:uid:{uid}``) ``{current_org}`` is the caller's organization. ``organization`` is the organization whose view
     of the caller counts. ``any_scope``: the action on anything will do, and the handler narrows down what it shows or changes.
     ``by_object``: so will a rule of access that allows it on some folder or what lies in one.
     """
 
     action: str
     scope: str = "*"
-    where: OrganizationView | OrganizationInPath = OrganizationView.CURRENT
+    organization: OrganizationView | OrganizationInPath = OrganizationView.CURRENT
     any_scope: bool = False
     by_object: bool = False
 
@@ -79,8 +79,8 @@ class Permission:
             self.scope_for(parameters, 1)
         except (KeyError, ValueError, IndexError) as error:
             raise DashwrightError(f"scope {self.scope!r} names no path parameter") from error
-        if isinstance(self.where, OrganizationInPath) and self.where.parameter not in parameters:
-            raise DashwrightError(f"organization {self.where.parameter!r} names no path parameter")
+        if isinstance(self.organization, OrganizationInPath) and self.organization.parameter not in parameters:
+            raise DashwrightError(f"organization {self.organization.parameter!r} names no path parameter")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,8 @@ BINARY: Final[Mapping[str, str]] = MappingProxyType({"type": "string", "format":
 class Operation:
     """What the OpenAPI document says of a route.
 
-    ``request`` and ``answers`` hold Content, several of them where the media types differ in their schema, or a type for JSON of that
-    type; ``answers`` maps each status to that, or to None for an answer without body. ``query`` says what each parameter of the query
+    ``request`` and ``responses`` hold Content, several of them where the media types differ in their schema, or a type for JSON of that
+    type; ``responses`` maps each status to that, or to None for an answer without body. ``query`` says what each parameter of the query
     is for, ``parameters`` the type of those parameters of path and query that are no text (``int``, ``bool``, ``list[str]`` for one
     that may be repeated). ``errors`` are the statuses from 400 on that do not follow from the route itself: of a guarded route 401 and
     403, of one with a body 413 and 415, and 400, 429 and those of failures always do.
@@ -114,7 +114,7 @@ class Operation:
     summary: str
     tag: str = ""
     request: Any = None
-    answers: Mapping[int, Any] = field(default_factory=dict)
+    responses: Mapping[int, Any] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
     errors: tuple[int, ...] = ()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from dashwright.api.http.addresses import network_of
+from dashwright.api.http.addresses import client_network
 from dashwright.common.errors import TooManyRequests
 
 _PATIENCE: Final = 10.0
@@ -20,12 +20,12 @@ class UploadBudget:
         self._held: Counter[str] = Counter()
 
     @contextmanager
-    def of(self, address: str) -> Iterator[Callable[[int], None]]:
+    def reserve(self, address: str) -> Iterator[Callable[[int], None]]:
         """What is called with the size of each piece before it is kept; at the end all of them are let go.
 
         It raises TooManyRequests where there is no room.
         """
-        network, own = network_of(address), 0
+        network, own = client_network(address), 0
 
         def keep(size: int) -> None:
             nonlocal own

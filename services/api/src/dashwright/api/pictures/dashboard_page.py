@@ -47,7 +47,7 @@ def routes(dashboards: Dashboards, drawings: PictureClient) -> list[Route]:
             operation_id,
             "a page that shows a dashboard",
             "dashboards",
-            answers={200: CONTENT},
+            responses={200: CONTENT},
             query=QUERY,
             errors=(404,),
             description="Takes dashboards:read on the dashboard, and datasources:query for the picture.",

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from dashwright.api.classic.dashboards import Dashboards
 from dashwright.api.http.call import Call
-from dashwright.api.http.denial import denied
+from dashwright.api.http.denial import permission_denied
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import BINARY, Content, Operation, Permission, Route
 from dashwright.api.routes.query import QUERY, readable_by, uids_of
@@ -43,7 +43,7 @@ def routes(dashboards: Dashboards, drawings: PictureClient) -> list[Route]:
             operation_id,
             "a dashboard as a picture",
             "dashboards",
-            answers={200: PICTURE},
+            responses={200: PICTURE},
             query=_QUERY,
             parameters={"width": int, "height": int, "scale": float, "theme": Literal["light", "dark"], "format": Literal["png", "svg"]},
             errors=(404, 503, 504),
@@ -61,7 +61,7 @@ def routes(dashboards: Dashboards, drawings: PictureClient) -> list[Route]:
 def query_context(caller: Identity) -> QueryContext:
     """Whose data sources a picture may query, and which. Raises Forbidden where the caller may query none."""
     if not caller.holds(QUERY):
-        raise denied(QUERY)
+        raise permission_denied(QUERY)
     return QueryContext(org_id=caller.org_id, uids=uids_of(caller), readable=readable_by(caller))
 
 

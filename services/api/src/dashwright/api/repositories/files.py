@@ -10,10 +10,10 @@ from dashwright.api.accounts.authors import author_of
 from dashwright.api.domain.access.view import View
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.events import event_of, subject_of
-from dashwright.api.http.denial import denied
+from dashwright.api.http.denial import permission_denied
 from dashwright.api.resources import rules
 from dashwright.api.stores import audit
-from dashwright.api.workers.repository_client import READ, RepositoryClient, due, late
+from dashwright.api.workers.repository_client import READ, RepositoryClient, deadline_after, recording_deadline
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.document import read_json, write_json
@@ -54,29 +54,31 @@ class Files:
     says of the path.
     """
 
-    def __init__(self, database: Database, guard: AccessPolicy, worker: RepositoryClient, clock: Clock) -> None:
+    def __init__(self, database: Database, policy: AccessPolicy, worker: RepositoryClient, clock: Clock) -> None:
         self._database = database
-        self._guard = guard
+        self._policy = policy
         self._worker = worker
         self._clock = clock
 
     async def listed(self, caller: Identity, repository: str, path: str, ref: str) -> bytes:
         """A FileList of everything below a directory, for who may do anything with the repository. Raises Forbidden."""
         if not caller.may(LIST):
-            raise denied(LIST)
-        await self._worker.ready(caller, caller.namespace, repository)
-        return await self._worker.ask(FilesRequest(namespace=caller.namespace, name=repository, path=path, ref=ref), due=due())
+            raise permission_denied(LIST)
+        await self._worker.require_ready(caller, caller.namespace, repository)
+        return await self._worker.call(
+            FilesRequest(namespace=caller.namespace, name=repository, path=path, ref=ref), deadline=deadline_after()
+        )
 
     async def read(self, caller: Identity, repository: str, path: str, ref: str) -> bytes:
         """A ResourceWrapper, for who may read all the objects in it. Raises Forbidden.
 
         What holds none that can be told is for those who may list it.
         """
-        await self._worker.ready(caller, caller.namespace, repository)
+        await self._worker.require_ready(caller, caller.namespace, repository)
         request = FileRequest(namespace=caller.namespace, name=repository, path=path, ref=ref)
-        told = await self._asked(caller, request, until=due())
+        told = await self._asked(caller, request, until=deadline_after())
         if not told["touches"] and not caller.may(LIST):
-            raise denied(LIST)
+            raise permission_denied(LIST)
         await self._judge(caller, path, _touches(told))
         return await _written(told["wrapper"])
 
@@ -87,8 +89,8 @@ class Files:
         be done, or it is being deleted. The worker says first what would be done, and to which objects; it does that only while the
         repository is as it was then.
         """
-        name, until = wanted.repository, due()
-        if rules.is_deleting(await self._worker.ready(caller, caller.namespace, name)):
+        name, until = wanted.repository, deadline_after()
+        if rules.is_deleting(await self._worker.require_ready(caller, caller.namespace, name)):
             raise Conflict(f'cannot change files of a repository marked for deletion: "{name}"')
         asked = ChangeRequest(
             namespace=caller.namespace,
@@ -106,11 +108,11 @@ class Files:
 
         async def make() -> dict[str, Any]:
             done = await self._done(caller, asked, until)
-            self._guard.forget(caller.namespace)  # directories are folders
+            self._policy.forget(caller.namespace)  # directories are folders
             await self._record(actor, wanted, done)
             return done
 
-        return await _written((await self._worker.see_through(make, due=until))["wrapper"])
+        return await _written((await self._worker.complete(make, deadline=until))["wrapper"])
 
     async def _done(self, caller: Identity, asked: ChangeRequest, until: float) -> dict[str, Any]:
         moved: Conflict | None = None
@@ -118,7 +120,7 @@ class Files:
             planned = await self._planned(caller, asked, until)
             decided = asked.model_copy(update={"base": planned["base"], "content": planned.get("content")})
             try:
-                return await self._asked(caller, decided, until=late(until))
+                return await self._asked(caller, decided, until=recording_deadline(until))
             except AlreadyExists:
                 raise
             except Conflict as error:
@@ -143,9 +145,9 @@ class Files:
                     raise Forbidden(f"{path!r} is forbidden: {caller.login} needs {kind.actions[verb]} {_why(touch)}")
 
     async def _view(self, caller: Identity, touches: Sequence[Touch]) -> View:
-        view = await self._guard.view(caller, caller.namespace)
+        view = await self._policy.view(caller, caller.namespace)
         unknown = next((touch.folder for touch in touches if touch.folder is not None and not view.knows(touch.folder)), None)
-        return view if unknown is None else await self._guard.view_on(caller, caller.namespace, unknown)
+        return view if unknown is None else await self._policy.view_on(caller, caller.namespace, unknown)
 
     async def _record(self, actor: Actor, wanted: FileChange, done: dict[str, Any]) -> None:
         told = {"path": wanted.path, "from": wanted.original_path, "ref": wanted.ref, "commit": done["wrapper"].get("ref")}
@@ -162,7 +164,7 @@ class Files:
     async def _asked(self, caller: Identity, request: FileRequest | ChangeRequest, *, until: float) -> dict[str, Any]:
         """A FileAnswer or ChangeAnswer, its numbers as they were written."""
         try:
-            body = await self._worker.ask(request, due=until)
+            body = await self._worker.call(request, deadline=until)
         except NotFound as error:
             if not error.causes or caller.may(READ):
                 raise

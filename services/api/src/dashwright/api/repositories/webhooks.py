@@ -181,7 +181,7 @@ class Webhooks:
         if told is None:
             raise _unsigned()
         body, digest, signature = bytearray(), hashlib.sha256(), hmac.new(secret.encode(), digestmod=hashlib.sha256)
-        with self._unchecked.of(delivery.address) as keep:
+        with self._unchecked.reserve(delivery.address) as keep:
             try:
                 async with asyncio.timeout(_SECONDS):
                     async for piece in delivery.body:

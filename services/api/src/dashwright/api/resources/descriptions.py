@@ -96,7 +96,7 @@ def operation(
     below: str = "",
     query: Mapping[str, str] = MappingProxyType({}),
     request: Any = None,
-    answers: Mapping[int, Any],
+    responses: Mapping[int, Any],
     errors: tuple[int, ...] = (),
 ) -> Operation:
     """Return a verb on objects, or on what is ``below`` them. The rest is as in Operation."""
@@ -106,7 +106,7 @@ def operation(
         f"{verb} {kind.plural}",
         tag=kind.group,
         request=request,
-        answers=answers,
+        responses=responses,
         query=query,
         parameters=parameter_types(query),
         errors=errors,

@@ -51,7 +51,7 @@ async def _generations(target: Target, services: Services, call: Call, selection
         current = next(iter(await resources.get_many(connection, kind, namespace, [name])), None)
         found = [] if current is None else await histories.versions(connection, current.uid, before=before, limit=limit + 1)
     if current is not None:
-        await services.guard.demand(call.identity, kind.actions["get"], current)
+        await services.policy.demand(call.identity, kind.actions["get"], current)
 
     async def items() -> AsyncIterator[Stored]:
         for version in found[:limit]:
@@ -70,7 +70,7 @@ async def _trash(target: Target, services: Services, call: Call, selection: Sele
     """
     kind, form, namespace = target.kind, formats.format_of(call), call.parameters["namespace"]
     limit, after = limit_of(call), _trash_position(call)
-    view, actions = await services.guard.view(call.identity, namespace), (kind.actions["get"], kind.actions["delete"])
+    view, actions = await services.policy.view(call.identity, namespace), (kind.actions["get"], kind.actions["delete"])
     async with services.database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
         position = await changes.head(connection, StreamName.OBJECTS)
         found = await histories.trashed(

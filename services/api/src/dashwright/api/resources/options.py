@@ -6,7 +6,7 @@ from typing import Any, Final
 import orjson
 
 from dashwright.api.http.call import Call
-from dashwright.api.http.integers import integer_of
+from dashwright.api.http.integers import parse_integer
 from dashwright.api.resources.field_validation import FieldValidation
 from dashwright.api.resources.writing.desired_object import NO_PRECONDITIONS, Preconditions, WriteContext
 from dashwright.common.errors import BadRequest, Cause, Invalid
@@ -97,7 +97,7 @@ async def delete_request_of(call: Call) -> DeleteRequest:
         raise BadRequest(f"propagationPolicy {str(policy)[:40]!r} is none of Orphan, Background and Foreground")
     grace = sent.get("gracePeriodSeconds")
     if grace is None and (text := call.query.get("gracePeriodSeconds")):
-        grace = integer_of(text)
+        grace = parse_integer(text)
         if grace is None:
             raise BadRequest(f"gracePeriodSeconds {text[:40]!r} is not an integer")
     if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool) or grace < 0):

@@ -28,7 +28,7 @@ class Services:
     admission: AdmissionSettings
     jobs: Jobs
     feed: Feed
-    guard: AccessPolicy
+    policy: AccessPolicy
     lines: Lines
     writer: Writer
 

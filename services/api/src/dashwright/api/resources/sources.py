@@ -32,7 +32,7 @@ async def check_version(database: Database, version: int) -> None:
         raise DeadlineExceeded(f"{text}; list without one", retry_after=1, causes=[cause])
 
 
-async def check_access(database: Database, guard: AccessPolicy, caller: Identity, namespace: str, asked: ListOptions) -> None:
+async def check_access(database: Database, policy: AccessPolicy, caller: Identity, namespace: str, asked: ListOptions) -> None:
     """Raises Gone for a version of before who may see objects has changed, with how to go on where it is of a page that follows.
 
     The rules of then are not known any more: those of now would show what was hidden.
@@ -41,7 +41,7 @@ async def check_access(database: Database, guard: AccessPolicy, caller: Identity
     if asked.position is None and not asked.is_exact:
         return
     try:
-        await guard.check_since(caller, namespace, at)
+        await policy.check_since(caller, namespace, at)
     except Gone as error:
         if asked.position is None:
             raise

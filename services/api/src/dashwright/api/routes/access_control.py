@@ -7,7 +7,7 @@ from dashwright.api.accounts.grants import Grants
 from dashwright.api.accounts.users import not_found
 from dashwright.api.domain.access.scopes import Grant, normalise
 from dashwright.api.http.call import Call
-from dashwright.api.http.integers import integer_of
+from dashwright.api.http.integers import parse_integer
 from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import SIGNED_IN, Operation, OrganizationView, Permission, Route
 from dashwright.api.models.response import Message
@@ -80,21 +80,21 @@ def routes(database: Database, use: Grants) -> list[Route]:
             "/api/access-control/user/actions",
             actions,
             SIGNED_IN,
-            Operation("getUserActions", "what the caller may do at all", TAG, answers={200: dict[str, bool]}),
+            Operation("getUserActions", "what the caller may do at all", TAG, responses={200: dict[str, bool]}),
         ),
         Route(
             "GET",
             "/api/access-control/user/permissions",
             scopes,
             SIGNED_IN,
-            Operation("getUserPermissions", "what the caller may do, and on what", TAG, answers={200: dict[str, list[str]]}),
+            Operation("getUserPermissions", "what the caller may do, and on what", TAG, responses={200: dict[str, list[str]]}),
         ),
         Route(
             "GET",
             of_users,
             of_user,
             Permission("users.permissions:read", one_user, OrganizationView.GLOBAL),
-            Operation("listUserGrants", "a user's explicit grants", TAG, answers=listing, query=_ORG, parameters=types, errors=(404,)),
+            Operation("listUserGrants", "a user's explicit grants", TAG, responses=listing, query=_ORG, parameters=types, errors=(404,)),
         ),
         Route(
             "PUT",
@@ -106,7 +106,7 @@ def routes(database: Database, use: Grants) -> list[Route]:
                 "replace a user's explicit grants",
                 TAG,
                 request=GrantsForm,
-                answers=said,
+                responses=said,
                 query=_ORG,
                 parameters=types,
                 errors=(404,),
@@ -122,7 +122,7 @@ def routes(database: Database, use: Grants) -> list[Route]:
                 "listServiceAccountGrants",
                 "a service account's explicit grants",
                 TAG,
-                answers=listing,
+                responses=listing,
                 query=_ORG,
                 parameters=types,
                 errors=(404,),
@@ -138,7 +138,7 @@ def routes(database: Database, use: Grants) -> list[Route]:
                 "replace a service account's explicit grants",
                 TAG,
                 request=GrantsForm,
-                answers=said,
+                responses=said,
                 query=_ORG,
                 parameters=types,
                 errors=(404,),
@@ -159,7 +159,7 @@ def _org(call: Call) -> int:
     text = call.query.get("orgId")
     if text is None:
         return call.identity.org_id
-    org_id = integer_of(text)
+    org_id = parse_integer(text)
     if org_id is None:
         raise BadRequest("orgId is invalid")
     if org_id != call.identity.org_id and not call.identity.is_server_admin:

@@ -25,14 +25,14 @@ _OPERATION: Final = Operation(
     "whether the caller may do something",
     "discovery",
     request=Content(SelfSubjectAccessReview, (JSON, YAML)),
-    answers={201: SelfSubjectAccessReview},
+    responses={201: SelfSubjectAccessReview},
     query={"dryRun": "All: accepted; a review keeps nothing in any case"},
     parameters=descriptions.parameter_types(descriptions.DRY_RUN),
     description="A SelfSubjectAccessReview of authorization.k8s.io/v1; `spec.resourceAttributes` says what. Nothing is stored.",
 )
 
 
-def routes(kinds: Sequence[Kind], database: Database, guard: AccessPolicy, views: IdentityViews) -> list[Route]:
+def routes(kinds: Sequence[Kind], database: Database, policy: AccessPolicy, views: IdentityViews) -> list[Route]:
     async def review(call: Call) -> Response:
         options.is_dry_run(call)
         asked = _spec(await formats.read_body(call))
@@ -66,7 +66,7 @@ def routes(kinds: Sequence[Kind], database: Database, guard: AccessPolicy, views
     async def _may(kind: Kind, action: str, name: str, caller: Identity) -> bool:
         if not kind.in_folder:
             return caller.may(action)
-        view = await guard.view(caller, caller.namespace)
+        view = await policy.view(caller, caller.namespace)
         if not name:
             return view.holds(action)
         async with database.connection() as connection:

@@ -32,15 +32,15 @@ def routes(database: Database, settings: Settings) -> list[Route]:
             "GET",
             "/api/admin/settings",
             set_how,
-            Permission("settings:read", where=OrganizationView.GLOBAL),
-            Operation("adminGetSettings", "settings in sections, secrets masked", TAG, answers={200: dict[str, dict[str, str]]}),
+            Permission("settings:read", organization=OrganizationView.GLOBAL),
+            Operation("adminGetSettings", "settings in sections, secrets masked", TAG, responses={200: dict[str, dict[str, str]]}),
         ),
         Route(
             "GET",
             "/api/admin/stats",
             stats,
-            Permission("server.stats:read", where=OrganizationView.GLOBAL),
-            Operation("adminGetStats", "how much there is; 0 for what is not kept here", TAG, answers={200: ServerStats}),
+            Permission("server.stats:read", organization=OrganizationView.GLOBAL),
+            Operation("adminGetStats", "how much there is; 0 for what is not kept here", TAG, responses={200: ServerStats}),
         ),
     ]
 

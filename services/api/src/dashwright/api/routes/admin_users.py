@@ -69,7 +69,7 @@ def routes(use: Users) -> list[Route]:
     said = {200: Message}
 
     def act(path: str, handler: Callable[[Call], Awaitable[Response]], action: str, operation: str, summary: str, audit: str) -> Route:
-        described = Operation(operation, summary, TAG, answers=said, parameters=number, errors=(404,))
+        described = Operation(operation, summary, TAG, responses=said, parameters=number, errors=(404,))
         return Route("POST", f"{one}/{path}", handler, _needs(action), described, audit=audit)
 
     return [
@@ -83,7 +83,7 @@ def routes(use: Users) -> list[Route]:
                 "make a user, Viewer of one organization",
                 TAG,
                 request=AdminCreateUserForm,
-                answers={200: UserMade},
+                responses={200: UserMade},
                 errors=(412,),
             ),
             audit=events.CREATE,
@@ -93,7 +93,7 @@ def routes(use: Users) -> list[Route]:
             f"{one}/password",
             set_password,
             _needs("users.password:write"),
-            Operation("adminUpdateUserPassword", "an unknown user is 500", TAG, request=PasswordForm, answers=said, parameters=number),
+            Operation("adminUpdateUserPassword", "an unknown user is 500", TAG, request=PasswordForm, responses=said, parameters=number),
             audit=events.PASSWORD,
         ),
         Route(
@@ -106,7 +106,7 @@ def routes(use: Users) -> list[Route]:
                 "make or unmake a server admin",
                 TAG,
                 request=ServerAdminForm,
-                answers=said,
+                responses=said,
                 parameters=number,
                 errors=(404,),
             ),
@@ -117,7 +117,7 @@ def routes(use: Users) -> list[Route]:
             one,
             delete,
             _needs("users:delete"),
-            Operation("adminDeleteUser", "delete a user", TAG, answers=said, parameters=number, errors=(404,)),
+            Operation("adminDeleteUser", "delete a user", TAG, responses=said, parameters=number, errors=(404,)),
             audit=events.DELETE,
         ),
         act("disable", disable, "users:disable", "adminDisableUser", "a disabled user cannot log in", events.DISABLE),

@@ -5,8 +5,8 @@ from typing import Final
 
 from dashwright.api.domain import times
 from dashwright.api.http.call import Call
-from dashwright.api.http.denial import denied
-from dashwright.api.http.integers import integer_of
+from dashwright.api.http.denial import permission_denied
+from dashwright.api.http.integers import parse_integer
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.audit import AuditEvent, AuditPage
@@ -45,7 +45,7 @@ def routes(database: Database) -> list[Route]:
         "listAuditEvents",
         "who did what to what",
         "audit",
-        answers={200: AuditPage},
+        responses={200: AuditPage},
         query=_FILTERS,
         parameters={"orgId": int, "before": int, "limit": int},
     )
@@ -74,7 +74,7 @@ def _organization(call: Call) -> int | None:
     if call.identity.is_server_admin:
         return wanted
     if wanted not in (None, own):
-        raise denied(_READ)
+        raise permission_denied(_READ)
     return own
 
 
@@ -82,7 +82,7 @@ def _number(call: Call, name: str) -> int | None:
     text = call.query.get(name)
     if text is None:
         return None
-    number = integer_of(text)
+    number = parse_integer(text)
     if number is None:
         raise BadRequest(f"{name} is no whole number")
     return number

@@ -28,7 +28,7 @@ _TO_DELETE: Final = "Deprecated: use GET /api/serviceaccounts and DELETE /api/se
 _TO_MAKE: Final = "Removed: use POST /api/serviceaccounts and POST /api/serviceaccounts/{id}/tokens instead."
 
 
-def routes(database: Database, memory: IdentityInvalidation, clock: Clock) -> list[Route]:
+def routes(database: Database, identities: IdentityInvalidation, clock: Clock) -> list[Route]:
     """``GET`` and ``DELETE`` know the caller's organization only, and no token of a service account. ``POST`` answers 410 to everybody."""
 
     async def listed(call: Call) -> Response:
@@ -49,7 +49,7 @@ def routes(database: Database, memory: IdentityInvalidation, clock: Clock) -> li
                 org_id = call.identity.org_id
                 await audit.record(connection, call.actor, "api-key.delete", f"api-key:{key_id}", org_id=org_id, details={"name": name})
         finally:
-            memory.forget(f"key:{key_id}")
+            identities.forget(f"key:{key_id}")
         return message_response("API key deleted")
 
     async def create(call: Call) -> Response:
@@ -66,7 +66,7 @@ def routes(database: Database, memory: IdentityInvalidation, clock: Clock) -> li
                 "getAPIkeys",
                 "the organization's legacy keys, by name",
                 "api_keys",
-                answers={200: list[ApiKey]},
+                responses={200: list[ApiKey]},
                 query={"includeExpired": "expired keys, too", "accesscontrol": "what the caller may do with each"},
                 parameters={"includeExpired": bool, "accesscontrol": bool},
                 description=_TO_READ,
@@ -83,7 +83,7 @@ def routes(database: Database, memory: IdentityInvalidation, clock: Clock) -> li
                 "deleteAPIkey",
                 "delete a legacy key",
                 "api_keys",
-                answers={200: Message},
+                responses={200: Message},
                 parameters={"id": int},
                 errors=(404,),
                 description=_TO_DELETE,
@@ -97,7 +97,7 @@ def routes(database: Database, memory: IdentityInvalidation, clock: Clock) -> li
             "/api/auth/keys",
             create,
             PUBLIC,
-            Operation("addAPIkey", "gone", "api_keys", answers={410: Message}, description=_TO_MAKE, deprecated=True),
+            Operation("addAPIkey", "gone", "api_keys", responses={410: Message}, description=_TO_MAKE, deprecated=True),
         ),
     ]
 

@@ -34,7 +34,7 @@ def routes(database: Database, broker: Broker, rpc: RpcClient, *, seconds: float
             operation_id,
             "whether a data source works",
             TAG,
-            answers={200: DataSourceHealth, 400: DataSourceHealth | Error},
+            responses={200: DataSourceHealth, 400: DataSourceHealth | Error},
             parameters={"id": int} if deprecated else {},
             errors=(404,),
             deprecated=deprecated,

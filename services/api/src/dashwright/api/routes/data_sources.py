@@ -196,7 +196,7 @@ def routes(database: Database, use: DataSources) -> list[Route]:
         "getDataSources",
         "data sources of the current organization, by name",
         TAG,
-        answers={200: list[DataSourceItem]},
+        responses={200: list[DataSourceItem]},
         query=_ACCESS,
         parameters=switch,
         description="Shows those that the caller may read.",
@@ -207,7 +207,7 @@ def routes(database: Database, use: DataSources) -> list[Route]:
             operation_id,
             what,
             TAG,
-            answers={200: DataSourceShape},
+            responses={200: DataSourceShape},
             query=_ACCESS,
             parameters=switch | (number if deprecated else {}),
             errors=(404,),
@@ -228,16 +228,16 @@ def routes(database: Database, use: DataSources) -> list[Route]:
 
     add = Operation("addDataSource", "make a data source", TAG, AddDataSourceCommand, {200: DataSourceSaved}, errors=(409,))
     id_of = Operation(
-        "getDataSourceIdByName", "the number of a data source", TAG, answers={200: DataSourceId}, errors=(404,), deprecated=True
+        "getDataSourceIdByName", "the number of a data source", TAG, responses={200: DataSourceId}, errors=(404,), deprecated=True
     )
     removing = {200: DataSourceDeleted}
-    delete_by_uid = Operation("deleteDataSourceByUID", "delete a data source", TAG, answers=removing, errors=(404,))
-    delete_by_name = Operation("deleteDataSourceByName", "delete a data source by its name", TAG, answers=removing, errors=(404,))
+    delete_by_uid = Operation("deleteDataSourceByUID", "delete a data source", TAG, responses=removing, errors=(404,))
+    delete_by_name = Operation("deleteDataSourceByName", "delete a data source by its name", TAG, responses=removing, errors=(404,))
     delete_by_id = Operation(
         "deleteDataSourceByID",
         "delete a data source by its number",
         TAG,
-        answers={200: Message},
+        responses={200: Message},
         parameters=number,
         errors=(404,),
         deprecated=True,

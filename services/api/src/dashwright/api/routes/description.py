@@ -10,7 +10,7 @@ import orjson
 from dashwright.api.http import docs_page
 from dashwright.api.http.call import Call
 from dashwright.api.http.earlier import openapi_30
-from dashwright.api.http.etags import tag_of, tagged
+from dashwright.api.http.etags import entity_tag, tagged
 from dashwright.api.http.openapi import document
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, Content, Operation, Route
@@ -45,7 +45,7 @@ def routes(others: Sequence[Route], *, version: str) -> list[Route]:
     @lru_cache
     def text() -> tuple[bytes, str]:
         body = orjson.dumps(described())
-        return body, tag_of(body)
+        return body, entity_tag(body)
 
     @lru_cache
     def pages() -> dict[str, bytes]:
@@ -83,7 +83,7 @@ def _moved(path: str, place: str, operation: str) -> Route:
         return Response(302, headers={"Location": place})
 
     summary = f"leads to {place}, for the clients that know this address"
-    return Route("GET", path, moved, PUBLIC, Operation(operation, summary, "description", answers={302: None}))
+    return Route("GET", path, moved, PUBLIC, Operation(operation, summary, "description", responses={302: None}))
 
 
 _DOCS: Final = "/docs"
@@ -93,7 +93,7 @@ _OLD_PLACES: Final = (
     ("/swagger.json", openapi_v2.PATH, "getSwaggerDocument"),
 )
 _TEXT: Final = {"type": "object", "additionalProperties": True, "description": "An OpenAPI 3.1 document"}
-_OPENAPI: Final = Operation("getOpenApi", "this description", "description", answers={200: Content(_TEXT), 304: None})
+_OPENAPI: Final = Operation("getOpenApi", "this description", "description", responses={200: Content(_TEXT), 304: None})
 _SHOWN: Final = {200: Content(str, ("text/html",))}
-_PAGE: Final = Operation("getDocs", "this description as a page", "description", answers=_SHOWN)
-_PAGE_OF_GROUP: Final = Operation("getDocsOfGroup", "a group of operations as a page", "description", answers=_SHOWN, errors=(404,))
+_PAGE: Final = Operation("getDocs", "this description as a page", "description", responses=_SHOWN)
+_PAGE_OF_GROUP: Final = Operation("getDocsOfGroup", "a group of operations as a page", "description", responses=_SHOWN, errors=(404,))

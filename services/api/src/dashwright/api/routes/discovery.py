@@ -11,7 +11,7 @@ from typing import Final
 import orjson
 
 from dashwright.api.http.call import Call
-from dashwright.api.http.etags import tag_of, tagged
+from dashwright.api.http.etags import entity_tag, tagged
 from dashwright.api.http.response import JSON, Response
 from dashwright.api.http.routing import SIGNED_IN, Content, Handler, Operation, Route
 from dashwright.api.http.shapes import ErrorShape
@@ -67,7 +67,7 @@ def routes(kinds: Sequence[Kind]) -> list[Route]:
             "/apis/{group}",
             group,
             SIGNED_IN,
-            Operation("getApiGroup", "one group", _TAG, answers={200: APIGroup, 304: None}, errors=(404,)),
+            Operation("getApiGroup", "one group", _TAG, responses={200: APIGroup, 304: None}, errors=(404,)),
         ),
         Route(
             "GET",
@@ -75,7 +75,7 @@ def routes(kinds: Sequence[Kind]) -> list[Route]:
             version,
             SIGNED_IN,
             Operation(
-                "getApiResources", "the resources of a version of a group", _TAG, answers={200: APIResourceList, 304: None}, errors=(404,)
+                "getApiResources", "the resources of a version of a group", _TAG, responses={200: APIResourceList, 304: None}, errors=(404,)
             ),
         ),
     ]
@@ -83,7 +83,7 @@ def routes(kinds: Sequence[Kind]) -> list[Route]:
 
 def _route(path: str, handler: Handler, identifier: str, summary: str) -> Route:
     told = "Aggregated, everything in one document, where Accept says so."
-    operation = Operation(identifier, summary, _TAG, answers={200: _EITHER, 304: None}, description=told)
+    operation = Operation(identifier, summary, _TAG, responses={200: _EITHER, 304: None}, description=told)
     return Route("GET", path, handler, SIGNED_IN, operation, shape=ErrorShape.STATUS)
 
 
@@ -111,7 +111,7 @@ def _meta_version(accept: str) -> str:
 
 def _text(document: discovery.Document, content_type: str = JSON) -> _Text:
     body = orjson.dumps(document)
-    return _Text(body, tag_of(body), content_type)
+    return _Text(body, entity_tag(body), content_type)
 
 
 def _answer(call: Call, found: _Text | None, missing: str) -> Response:

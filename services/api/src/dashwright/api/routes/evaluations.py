@@ -38,7 +38,7 @@ def routes(database: Database) -> list[Route]:
         return Response(outcome.status, pieces, ARROW if as_arrow else JSON)
 
     answers = {200: FRAMES, 400: FRAMES}
-    operation = Operation("getEvaluationResult", "the frames of an evaluation", EVALUATION.group, answers=answers, errors=(404, 409, 410))
+    operation = Operation("getEvaluationResult", "the frames of an evaluation", EVALUATION.group, responses=answers, errors=(404, 409, 410))
     return [Route("GET", path, result, Permission(EVALUATION.actions["get"]), operation)]
 
 

@@ -56,7 +56,7 @@ def routes(database: Database, settings: Settings, *, commit: str = "unknown") -
         "getFrontendSettings",
         "version, data sources and what is switched on",
         TAG,
-        answers={200: FrontendSettings},
+        responses={200: FrontendSettings},
         description="Data sources, by name, are those that the caller may query or read.",
     )
     return [Route("GET", "/api/frontend/settings", frontend, SIGNED_IN, operation), Route("GET", "/bootdata", _bootdata, PUBLIC, _BOOTDATA)]
@@ -67,7 +67,7 @@ async def _bootdata(_: Call) -> Response:
     return json_response({"settings": {"namespace": namespace_of(1)}})
 
 
-_BOOTDATA: Final = Operation("getBootData", "which namespace a client starts in", TAG, answers={200: BootData})
+_BOOTDATA: Final = Operation("getBootData", "which namespace a client starts in", TAG, responses={200: BootData})
 
 
 def _source(stored: Stored) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def routes(probes: Probes, *, reported_version: str, commit: str = "unknown", me
 def _get(
     path: str, handler: Handler, identifier: str, summary: str, answers: Mapping[int, Any], query: Mapping[str, str] = _NO_QUERY
 ) -> Route:
-    operation = Operation(identifier, summary, tag="health", answers=answers, query=query)
+    operation = Operation(identifier, summary, tag="health", responses=answers, query=query)
     return Route("GET", path, handler, PUBLIC, operation, is_routine=True)
 
 

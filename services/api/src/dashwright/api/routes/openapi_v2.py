@@ -13,7 +13,7 @@ import orjson
 
 from dashwright.api.http.call import Call
 from dashwright.api.http.earlier import swagger_20
-from dashwright.api.http.etags import tag_of, tagged
+from dashwright.api.http.etags import entity_tag, tagged
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import BINARY, PUBLIC, Content, Operation, Route
 from dashwright.api.resources.openapi import documents
@@ -39,7 +39,7 @@ def routes(kinds: Sequence[Kind], described: Callable[[], Mapping[str, Any]]) ->
     @lru_cache
     def text() -> tuple[bytes, str]:
         body = orjson.dumps(swagger_20(documents.everything(described(), kinds)))
-        return body, tag_of(body)
+        return body, entity_tag(body)
 
     async def document(call: Call) -> Response:
         if any(name in call.accept for name in _ASKED):
@@ -51,6 +51,6 @@ def routes(kinds: Sequence[Kind], described: Callable[[], Mapping[str, Any]]) ->
         "getOpenApiV2",
         "this description as Swagger 2.0",
         "discovery",
-        answers={200: (Content(_DOCUMENT), Content(BINARY, (PROTOBUF,))), 304: None},
+        responses={200: (Content(_DOCUMENT), Content(BINARY, (PROTOBUF,))), 304: None},
     )
     return [Route("GET", PATH, document, PUBLIC, operation)]

@@ -9,7 +9,7 @@ import orjson
 from pydantic import Field
 
 from dashwright.api.http.call import Call
-from dashwright.api.http.etags import tag_of, tagged
+from dashwright.api.http.etags import entity_tag, tagged
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, Content, Operation, Route
 from dashwright.api.resources import discovery
@@ -54,7 +54,7 @@ def routes(kinds: Sequence[Kind], described: Callable[[], Mapping[str, Any]]) ->
         for group in discovery.groups_of(kinds):
             for version in discovery.versions_of(kinds, group):
                 body = orjson.dumps(documents.document(described(), kinds, group, version))
-                found[f"apis/{group}/{version}"] = body, tag_of(body)
+                found[f"apis/{group}/{version}"] = body, entity_tag(body)
         return found
 
     @lru_cache
@@ -64,7 +64,7 @@ def routes(kinds: Sequence[Kind], described: Callable[[], Mapping[str, Any]]) ->
     async def index(call: Call) -> Response:
         _check_accept(call)
         body = await asyncio.to_thread(index_text)
-        return tagged(call, body, tag_of(body), _UNTIL_IT_CHANGES)
+        return tagged(call, body, entity_tag(body), _UNTIL_IT_CHANGES)
 
     async def one(call: Call) -> Response:
         _check_accept(call)
@@ -81,7 +81,7 @@ def routes(kinds: Sequence[Kind], described: Callable[[], Mapping[str, Any]]) ->
             "/openapi/v3",
             index,
             PUBLIC,
-            Operation("listOpenApiV3", "which documents there are", _TAG, answers=_INDEX, errors=(406,)),
+            Operation("listOpenApiV3", "which documents there are", _TAG, responses=_INDEX, errors=(406,)),
         ),
         Route(
             "GET",
@@ -92,7 +92,7 @@ def routes(kinds: Sequence[Kind], described: Callable[[], Mapping[str, Any]]) ->
                 "getOpenApiV3",
                 "the description of a version of a group, as Kubernetes clients read it",
                 _TAG,
-                answers=_DOCUMENT,
+                responses=_DOCUMENT,
                 query={"hash": "the tag of the document that is meant; it may be kept for ever then"},
                 errors=(404, 406),
             ),

@@ -96,7 +96,7 @@ def _routes(
 
     org: dict[str, type] = {"org_id": int} if isinstance(where, OrganizationInPath) else {}
     one = f"{path}/{{user_id}}"
-    read = Permission(_READ, where=where, any_scope=True)
+    read = Permission(_READ, organization=where, any_scope=True)
     return [
         Route(
             "GET",
@@ -107,7 +107,7 @@ def _routes(
                 f"getOrgUsers{suffix}",
                 "members, by e-mail and login",
                 TAG,
-                answers={200: list[MemberShape]},
+                responses={200: list[MemberShape]},
                 query={"query": _QUERY, "limit": f"at most, {_ALL} unless given", "accesscontrol": _SHOWN},
                 parameters={**org, "limit": int, "accesscontrol": bool},
                 errors=(404,),
@@ -122,7 +122,7 @@ def _routes(
                 f"searchOrgUsers{suffix}",
                 "members in pages, by e-mail and login",
                 TAG,
-                answers={200: MemberPage},
+                responses={200: MemberPage},
                 query={
                     "query": _QUERY,
                     "page": "from 1",
@@ -143,7 +143,7 @@ def _routes(
                 "make a user a member",
                 TAG,
                 request=MemberForm,
-                answers={200: MemberAdded},
+                responses={200: MemberAdded},
                 parameters=org,
                 errors=(404, 409),
             ),
@@ -159,7 +159,7 @@ def _routes(
                 "give a member another role; who is none is 500",
                 TAG,
                 request=RoleForm,
-                answers={200: Message},
+                responses={200: Message},
                 parameters={**org, "user_id": int},
             ),
             audit=events.UPDATE,
@@ -173,7 +173,7 @@ def _routes(
                 f"removeOrgUser{suffix}",
                 "end a membership; the user stays",
                 TAG,
-                answers={200: Message},
+                responses={200: Message},
                 parameters={**org, "user_id": int},
                 errors=(404,),
             ),
@@ -198,7 +198,7 @@ def _lookup(database: Database) -> Route:
             "getOrgUsersForCurrentOrgLookup",
             "members to name somewhere",
             TAG,
-            answers={200: list[MemberFound]},
+            responses={200: list[MemberFound]},
             query={"query": _QUERY, "limit": f"at most, {_LOOKED_UP} unless given"},
             parameters={"limit": int},
         ),
@@ -210,7 +210,7 @@ def _invites() -> Route:
         return json_response([])
 
     described = Operation(
-        "getPendingOrgInvites", "pending invitations: none, since users are added without one", TAG, answers={200: list[InviteShape]}
+        "getPendingOrgInvites", "pending invitations: none, since users are added without one", TAG, responses={200: list[InviteShape]}
     )
     return Route("GET", "/api/org/invites", invites, Permission("org.users:add", "users:*"), described)
 

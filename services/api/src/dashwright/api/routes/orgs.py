@@ -93,13 +93,13 @@ def routes(database: Database, organizations: Organizations) -> list[Route]:
     said, org, number = {200: Message}, {200: OrganizationShape}, {"org_id": int}
     form, address = OrganizationForm, AddressForm
     return [
-        Route("GET", "/api/org", current, SIGNED_IN, Operation("getCurrentOrg", "the caller's own", TAG, answers=org, errors=(404,))),
+        Route("GET", "/api/org", current, SIGNED_IN, Operation("getCurrentOrg", "the caller's own", TAG, responses=org, errors=(404,))),
         Route(
             "PUT",
             "/api/org",
             rename_current,
             own,
-            Operation("updateCurrentOrg", "rename the caller's organization", TAG, request=form, answers=said, errors=(404,)),
+            Operation("updateCurrentOrg", "rename the caller's organization", TAG, request=form, responses=said, errors=(404,)),
             audit=events.UPDATE,
         ),
         Route(
@@ -107,7 +107,7 @@ def routes(database: Database, organizations: Organizations) -> list[Route]:
             "/api/org/address",
             move_current,
             own,
-            Operation("updateCurrentOrgAddress", "replace the address", TAG, request=address, answers=said, errors=(404,)),
+            Operation("updateCurrentOrgAddress", "replace the address", TAG, request=address, responses=said, errors=(404,)),
             audit=events.MOVE,
         ),
         Route(
@@ -119,7 +119,7 @@ def routes(database: Database, organizations: Organizations) -> list[Route]:
                 "searchOrgs",
                 "organizations, by name",
                 TAG,
-                answers={200: list[OrganizationItem]},
+                responses={200: list[OrganizationItem]},
                 query=_LISTED,
                 parameters={"page": int, "perpage": int},
             ),
@@ -129,7 +129,7 @@ def routes(database: Database, organizations: Organizations) -> list[Route]:
             "/api/orgs",
             create,
             Permission("orgs:create", "org:*", OrganizationView.GLOBAL),
-            Operation("createOrg", "make one; its maker is Admin", TAG, request=form, answers={200: OrganizationMade}, errors=(409,)),
+            Operation("createOrg", "make one; its maker is Admin", TAG, request=form, responses={200: OrganizationMade}, errors=(409,)),
             audit=events.CREATE,
         ),
         Route(
@@ -137,21 +137,21 @@ def routes(database: Database, organizations: Organizations) -> list[Route]:
             "/api/orgs/name/{name}",
             by_name,
             Permission("orgs:read", "org:*", OrganizationView.GLOBAL),
-            Operation("getOrgByName", "one by its exact name", TAG, answers=org, errors=(404,)),
+            Operation("getOrgByName", "one by its exact name", TAG, responses=org, errors=(404,)),
         ),
         Route(
             "GET",
             "/api/orgs/{org_id}",
             one,
             Permission("orgs:read", here, IN_PATH),
-            Operation("getOrgByID", "one", TAG, answers=org, parameters=number, errors=(404,)),
+            Operation("getOrgByID", "one", TAG, responses=org, parameters=number, errors=(404,)),
         ),
         Route(
             "PUT",
             "/api/orgs/{org_id}",
             rename,
             write,
-            Operation("updateOrg", "rename one; an unknown one is 500", TAG, request=form, answers=said, parameters=number),
+            Operation("updateOrg", "rename one; an unknown one is 500", TAG, request=form, responses=said, parameters=number),
             audit=events.UPDATE,
         ),
         Route(
@@ -159,7 +159,7 @@ def routes(database: Database, organizations: Organizations) -> list[Route]:
             "/api/orgs/{org_id}/address",
             move,
             write,
-            Operation("updateOrgAddress", "replace the address", TAG, request=address, answers=said, parameters=number, errors=(404,)),
+            Operation("updateOrgAddress", "replace the address", TAG, request=address, responses=said, parameters=number, errors=(404,)),
             audit=events.MOVE,
         ),
         Route(
@@ -167,7 +167,7 @@ def routes(database: Database, organizations: Organizations) -> list[Route]:
             "/api/orgs/{org_id}",
             delete,
             Permission("orgs:delete", here, IN_PATH),
-            Operation("deleteOrgByID", "delete one with all it holds", TAG, answers=said, parameters=number, errors=(404,)),
+            Operation("deleteOrgByID", "delete one with all it holds", TAG, responses=said, parameters=number, errors=(404,)),
             audit=events.DELETE,
         ),
     ]

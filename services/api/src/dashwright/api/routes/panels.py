@@ -24,8 +24,8 @@ def routes(evaluations: Evaluations, *, body_limit: int) -> list[Route]:
     query = Operation("queryPanel", summary, "panels", Panel, RESULTS, EXPLAIN, parameters=dict.fromkeys(EXPLAIN, bool))
     validate = Operation("validatePanel", "report every fault of a panel and run nothing", "panels", Panel, {200: PanelValidation})
     found = {200: Content(_JSON_SCHEMA, (_SCHEMA_TYPE,))}
-    schema = Operation("getPanelSchema", "JSON Schema of a panel", "panels", answers=found)
-    target = Operation("getTargetSchema", "JSON Schema of one kind of expression target", "panels", answers=found, errors=(404,))
+    schema = Operation("getPanelSchema", "JSON Schema of a panel", "panels", responses=found)
+    target = Operation("getTargetSchema", "JSON Schema of one kind of expression target", "panels", responses=found, errors=(404,))
     return [
         Route("POST", "/api/panels/query", evaluations.by(QueryEndpoint.PANEL), NEEDS, query, body_limit=body_limit),
         Route("POST", "/api/panels/validate", evaluations.by(QueryEndpoint.VALIDATION), NEEDS, validate, body_limit=body_limit),

@@ -132,7 +132,7 @@ def routes(database: Database) -> list[Route]:
 def _routes(
     path: str, whose: str, read: Access | Permission, write: Access | Permission, handlers: _Handlers, errors: tuple[int, ...]
 ) -> list[Route]:
-    get = Operation(f"get{whose}Preferences", "what is preferred; only what is set", _TAG, answers={200: PreferencesShape}, errors=errors)
+    get = Operation(f"get{whose}Preferences", "what is preferred; only what is set", _TAG, responses={200: PreferencesShape}, errors=errors)
     replace = Operation(f"update{whose}Preferences", "replace all preferences", _TAG, PreferencesBody, {200: Message}, errors=errors)
     change = Operation(f"patch{whose}Preferences", "change the preferences given", _TAG, PreferencesBody, {200: Message}, errors=errors)
     return [

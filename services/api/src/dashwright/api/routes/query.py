@@ -63,7 +63,7 @@ def routes(evaluations: Evaluations, *, body_limit: int) -> list[Route]:
         "evaluate queries and expressions",
         "ds",
         request=QueryRequest,
-        answers=RESULTS,
+        responses=RESULTS,
         query=flags,
         parameters=dict.fromkeys(flags, bool),
     )

@@ -4,7 +4,7 @@ from dashwright.api.domain import times
 from dashwright.api.domain.access.metadata import Subject, access_control
 from dashwright.api.domain.avatars import avatar_url
 from dashwright.api.http.call import Call
-from dashwright.api.http.integers import integer_of
+from dashwright.api.http.integers import parse_integer
 from dashwright.api.models import service_accounts as shapes
 from dashwright.api.stores import service_accounts
 from dashwright.api.stores.service_accounts import StoredServiceAccount
@@ -19,7 +19,7 @@ async def account_of(connection: Connection, call: Call, action: str, *, fault: 
     Raises Forbidden unless the caller may do ``action`` on it, then BadRequest with ``fault`` where it is neither.
     """
     text = call.parameters["id"]
-    account_id = integer_of(text)
+    account_id = parse_integer(text)
     if account_id is None:
         account_id = await service_accounts.number_of(connection, call.identity.org_id, text)
     call.demand(action, f"{Subject.SERVICE_ACCOUNT.prefix}{account_id or 0}")

@@ -121,7 +121,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
             "/api/serviceaccounts",
             search,
             read,
-            Operation("listServiceAccounts", "as search", TAG, answers=page_answer, query=_SEARCHED, parameters=_TYPES),
+            Operation("listServiceAccounts", "as search", TAG, responses=page_answer, query=_SEARCHED, parameters=_TYPES),
         ),
         Route(
             "GET",
@@ -132,7 +132,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
                 "searchOrgServiceAccountsWithPaging",
                 "service accounts, by e-mail and login",
                 TAG,
-                answers=page_answer,
+                responses=page_answer,
                 query=_SEARCHED,
                 parameters=_TYPES,
             ),
@@ -143,7 +143,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
             create,
             Permission("serviceaccounts:create", any_scope=True),
             Operation(
-                "createServiceAccount", "create a service account", TAG, request=CreateServiceAccountForm, answers={201: ServiceAccount}
+                "createServiceAccount", "create a service account", TAG, request=CreateServiceAccountForm, responses={201: ServiceAccount}
             ),
             audit=CREATE,
         ),
@@ -156,7 +156,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
                 "retrieveServiceAccount",
                 "read one",
                 TAG,
-                answers={200: ServiceAccountProfile},
+                responses={200: ServiceAccountProfile},
                 query={"accesscontrol": _SEARCHED["accesscontrol"]},
                 parameters={"accesscontrol": bool},
                 errors=(404,),
@@ -172,7 +172,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
                 "change what is given",
                 TAG,
                 request=ServiceAccountChange,
-                answers={200: ServiceAccountChanged},
+                responses={200: ServiceAccountChanged},
                 errors=(404,),
             ),
             audit=UPDATE,
@@ -182,7 +182,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
             one_account,
             delete,
             Permission(_DELETE, any_scope=True),
-            Operation("deleteServiceAccount", "delete one with its tokens", TAG, answers={200: Message}, errors=(404,)),
+            Operation("deleteServiceAccount", "delete one with its tokens", TAG, responses={200: Message}, errors=(404,)),
             audit=DELETE,
         ),
         Route(
@@ -190,7 +190,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
             "/api/serviceaccounts/migrate",
             migrate,
             write_all,
-            Operation("migrateAPIKeysToServiceAccounts", "give every legacy key a service account", TAG, answers={200: Migration}),
+            Operation("migrateAPIKeysToServiceAccounts", "give every legacy key a service account", TAG, responses={200: Migration}),
             audit=MIGRATE,
         ),
         Route(
@@ -202,7 +202,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
                 "migrateAPIKeyToServiceAccount",
                 "give one legacy key a service account",
                 TAG,
-                answers={200: Message},
+                responses={200: Message},
                 parameters={"keyId": int},
                 errors=(404, 409),
             ),

@@ -30,9 +30,9 @@ _PAGE: Final = {200: Content(str, ("text/html",))}
 class _Pages:
     """The handlers, each of which shows what its caller may read and leaves out the rest."""
 
-    def __init__(self, database: Database, guard: AccessPolicy) -> None:
+    def __init__(self, database: Database, policy: AccessPolicy) -> None:
         self._database = database
-        self._guard = guard
+        self._policy = policy
 
     async def start(self, call: Call) -> Response:
         caller = call.identity
@@ -75,7 +75,7 @@ class _Pages:
     async def _search(
         self, caller: Identity, *, containing: str = "", folders: Sequence[str] = (), names: Sequence[str] = ()
     ) -> titles.TitleQuery:
-        view = await self._guard.view(caller, caller.namespace)
+        view = await self._policy.view(caller, caller.namespace)
         return titles.TitleQuery(
             caller.org_id,
             caller.user_id if caller.kind is Caller.USER else 0,
@@ -87,25 +87,25 @@ class _Pages:
         )
 
 
-def routes(database: Database, guard: AccessPolicy) -> list[Route]:
+def routes(database: Database, policy: AccessPolicy) -> list[Route]:
     """Return the routes of the pages and of their icon."""
-    pages = _Pages(database, guard)
+    pages = _Pages(database, policy)
 
     async def icon(_: Call) -> Response:
         return Response(200, html.FAVICON, media.SVG, {"Cache-Control": "public, max-age=86400", "X-Content-Type-Options": "nosniff"})
 
     query = {"query": "part of the title; without it the dashboards and folders of the root"}
-    start = Operation("showStartPage", "Show dashboards, repositories and jobs", _TAG, answers=_PAGE)
-    dashboards = Operation("showDashboards", "Show the dashboards and folders that have a title", _TAG, answers=_PAGE, query=query)
+    start = Operation("showStartPage", "Show dashboards, repositories and jobs", _TAG, responses=_PAGE)
+    dashboards = Operation("showDashboards", "Show the dashboards and folders that have a title", _TAG, responses=_PAGE, query=query)
     routes = [
         Route("GET", "/", pages.start, SIGNED_IN, start),
         Route("GET", "/dashboards", pages.dashboards, SIGNED_IN, dashboards),
     ]
     for path, name in (("/dashboards/f/{uid}", "showFolder"), ("/dashboards/f/{uid}/{slug}", "showFolderWithSlug")):
-        operation = Operation(name, "Show what a folder holds", _TAG, answers=_PAGE, errors=(404,))
+        operation = Operation(name, "Show what a folder holds", _TAG, responses=_PAGE, errors=(404,))
         routes.append(Route("GET", path, pages.folder, SIGNED_IN, operation))
     for path, name in (("/favicon.svg", "getIcon"), ("/favicon.ico", "getFavicon")):
-        operation = Operation(name, "Return the icon of pages", _TAG, answers={200: Content(bytes, (media.SVG,))})
+        operation = Operation(name, "Return the icon of pages", _TAG, responses={200: Content(bytes, (media.SVG,))})
         routes.append(Route("GET", path, icon, PUBLIC, operation, is_routine=True))
     return routes
 

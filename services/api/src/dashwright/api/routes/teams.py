@@ -9,8 +9,8 @@ from dashwright.api.accounts.teams import ADD_MEMBER, CREATE, DELETE, REMOVE_MEM
 from dashwright.api.domain.access.metadata import Subject, access_control
 from dashwright.api.domain.avatars import avatar_url
 from dashwright.api.http.call import Call
-from dashwright.api.http.denial import denied
-from dashwright.api.http.integers import integer_of
+from dashwright.api.http.denial import permission_denied
+from dashwright.api.http.integers import parse_integer
 from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import SIGNED_IN, Operation, OrganizationView, Permission, Route
 from dashwright.api.models.response import Message
@@ -69,7 +69,7 @@ def shown(team: teams.Team, caller: Identity, *, with_access: bool) -> TeamShape
 async def find(database: Database, call: Call, action: str) -> teams.Team:
     """The team the path names. Raises Forbidden where the caller may not do ``action`` on it, and NotFound."""
     reference = call.parameters["team_id"]
-    number = integer_of(reference)
+    number = parse_integer(reference)
     if number is not None:
         call.demand(action, f"{_PREFIX}{number}")
     async with database.connection() as connection:
@@ -127,8 +127,8 @@ class _Handlers:
     async def of_user(self, call: Call) -> Response:
         caller = call.identity
         if not caller.holds("teams:read"):
-            raise denied("users:read", "teams:read")
-        user_id = integer_of(call.parameters["id"])
+            raise permission_denied("users:read", "teams:read")
+        user_id = parse_integer(call.parameters["id"])
         async with self._database.connection() as connection:
             if user_id is None or not await teams.person_exists(connection, user_id):
                 raise NotFound("user not found")
@@ -191,15 +191,15 @@ def routes(database: Database, rights: Rights) -> list[Route]:
         "searchTeams",
         "teams of the current organization, by name",
         _TAG,
-        answers={200: TeamPage},
+        responses={200: TeamPage},
         query={"query": "part of the name", "name": "the name", "page": "from 1", "perpage": "at most 5000; 1000", **access},
         parameters={"page": int, "perpage": int, **_PARAMETERS},
     )
     create = Operation("createTeam", "make a team; its creator is its admin", _TAG, CreateTeamCommand, {200: TeamMade}, errors=(409,))
-    get = Operation("getTeamByID", "one team", _TAG, answers={200: TeamShape}, query=access, parameters=_PARAMETERS, errors=(404,))
+    get = Operation("getTeamByID", "one team", _TAG, responses={200: TeamShape}, query=access, parameters=_PARAMETERS, errors=(404,))
     update = Operation("updateTeam", "change name or e-mail", _TAG, TeamChanges, {200: Message}, errors=(404,))
-    delete = Operation("deleteTeamByID", "remove a team", _TAG, answers={200: Message}, errors=(404,))
-    listing = Operation("getTeamMembers", "the members of a team, by login", _TAG, answers={200: list[TeamMemberShape]}, errors=(404,))
+    delete = Operation("deleteTeamByID", "remove a team", _TAG, responses={200: Message}, errors=(404,))
+    listing = Operation("getTeamMembers", "the members of a team, by login", _TAG, responses={200: list[TeamMemberShape]}, errors=(404,))
     add = Operation("addTeamMember", "add a person of the organization", _TAG, AddTeamMemberCommand, {200: Message}, errors=(404,))
     change = Operation(
         "updateTeamMember",
@@ -210,14 +210,14 @@ def routes(database: Database, rights: Rights) -> list[Route]:
         errors=(404,),
         parameters={"user_id": int},
     )
-    remove = Operation("removeTeamMember", "remove a member", _TAG, answers={200: Message}, parameters={"user_id": int}, errors=(404,))
+    remove = Operation("removeTeamMember", "remove a member", _TAG, responses={200: Message}, parameters={"user_id": int}, errors=(404,))
 
-    own = Operation("getSignedInUserTeamList", "the caller's teams in the current organization", _TAG, answers={200: list[TeamShape]})
+    own = Operation("getSignedInUserTeamList", "the caller's teams in the current organization", _TAG, responses={200: list[TeamShape]})
     of_user = Operation(
         "getUserTeams",
         "a user's teams in the current organization",
         _TAG,
-        answers={200: list[TeamShape]},
+        responses={200: list[TeamShape]},
         parameters={"id": int},
         errors=(404,),
         description="Needs teams:read as well, which narrows down what is shown.",

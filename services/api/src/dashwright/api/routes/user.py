@@ -25,7 +25,7 @@ STAR: Final = "star.add"
 UNSTAR: Final = "star.remove"
 
 
-def routes(database: Database, use: Users, throttle: LoginThrottle, guard: AccessPolicy) -> list[Route]:
+def routes(database: Database, use: Users, throttle: LoginThrottle, policy: AccessPolicy) -> list[Route]:
     async def current(call: Call) -> Response:
         caller = call.identity
         if caller.kind is Caller.API_KEY:
@@ -78,7 +78,7 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, guard: Acces
         """The dashboard that the path names by uid or number. Raises NotFound where the caller may not read it, too."""
         caller = call.identity
         uid, number = ("", call.integer("id", "id is invalid")) if "id" in call.parameters else (call.parameters["uid"], None)
-        view = await guard.view(caller, caller.namespace)
+        view = await policy.view(caller, caller.namespace)
         async with database.connection() as connection:
             found = await access.find(connection, DASHBOARD, caller.namespace, uid, number)
         if found is None or not view.may(DASHBOARD.actions["get"], DASHBOARD, found.name, found.folder):
@@ -114,7 +114,7 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, guard: Acces
                 "getSignedInUser",
                 "who the caller is; a legacy key is nobody, and gets a few members only",
                 TAG,
-                answers={200: ProfileShape | KeyProfile},
+                responses={200: ProfileShape | KeyProfile},
                 errors=(404,),
             ),
         ),
@@ -123,7 +123,9 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, guard: Acces
             "/api/user",
             change,
             SIGNED_IN,
-            Operation("updateSignedInUser", "change login, e-mail, name or theme", TAG, request=UserForm, answers=said, errors=(404, 409)),
+            Operation(
+                "updateSignedInUser", "change login, e-mail, name or theme", TAG, request=UserForm, responses=said, errors=(404, 409)
+            ),
             audit=events.UPDATE,
         ),
         Route(
@@ -131,14 +133,14 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, guard: Acces
             "/api/login/ping",
             ping,
             SIGNED_IN,
-            Operation("loginPing", "whether the credentials are valid", TAG, answers=said),
+            Operation("loginPing", "whether the credentials are valid", TAG, responses=said),
         ),
         Route(
             "GET",
             "/api/user/orgs",
             organizations,
             SIGNED_IN,
-            Operation("getSignedInUserOrgList", "what the caller is a member of", TAG, answers={200: list[MembershipShape]}),
+            Operation("getSignedInUserOrgList", "what the caller is a member of", TAG, responses={200: list[MembershipShape]}),
         ),
         Route(
             "POST",
@@ -149,7 +151,7 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, guard: Acces
                 "userSetUsingOrg",
                 "change the current organization; 401 where the caller is no member",
                 TAG,
-                answers=said,
+                responses=said,
                 parameters={"orgId": int},
             ),
             audit=events.SWITCH,
@@ -159,7 +161,7 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, guard: Acces
             "/api/user/password",
             change_password,
             SIGNED_IN,
-            Operation("changeUserPassword", "a new password for the old one", TAG, request=OwnPasswordForm, answers=said, errors=(404,)),
+            Operation("changeUserPassword", "a new password for the old one", TAG, request=OwnPasswordForm, responses=said, errors=(404,)),
             audit=events.PASSWORD,
             takes_weak_passwords=True,
         ),
@@ -168,7 +170,7 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, guard: Acces
             starred,
             star,
             SIGNED_IN,
-            Operation("starDashboardByUID", "star a dashboard", TAG, answers=said, errors=(404,)),
+            Operation("starDashboardByUID", "star a dashboard", TAG, responses=said, errors=(404,)),
             audit=STAR,
         ),
         Route(
@@ -176,7 +178,7 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, guard: Acces
             starred,
             unstar,
             SIGNED_IN,
-            Operation("unstarDashboardByUID", "take a star away, also where there is none", TAG, answers=said),
+            Operation("unstarDashboardByUID", "take a star away, also where there is none", TAG, responses=said),
             audit=UNSTAR,
         ),
         Route(
@@ -184,7 +186,7 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, guard: Acces
             by_number,
             star,
             SIGNED_IN,
-            Operation("starDashboard", "the same by number", TAG, answers=said, parameters=number, errors=(404,), deprecated=True),
+            Operation("starDashboard", "the same by number", TAG, responses=said, parameters=number, errors=(404,), deprecated=True),
             audit=STAR,
         ),
         Route(
@@ -192,7 +194,7 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, guard: Acces
             by_number,
             unstar,
             SIGNED_IN,
-            Operation("unstarDashboard", "the same by number", TAG, answers=said, parameters=number, errors=(404,), deprecated=True),
+            Operation("unstarDashboard", "the same by number", TAG, responses=said, parameters=number, errors=(404,), deprecated=True),
             audit=UNSTAR,
         ),
     ]

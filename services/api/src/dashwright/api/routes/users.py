@@ -7,7 +7,7 @@ from dashwright.api.accounts.users import Users, not_found
 from dashwright.api.domain.access.metadata import Subject
 from dashwright.api.domain.names import fitting
 from dashwright.api.http.call import Call
-from dashwright.api.http.integers import integer_of
+from dashwright.api.http.integers import parse_integer
 from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import Operation, OrganizationView, Permission, Route
 from dashwright.api.models.organizations import MembershipShape
@@ -56,7 +56,7 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
         return json_response(profile(found))
 
     async def person(call: Call, missing: NotFound) -> people.Person:
-        number = integer_of(call.parameters["id"])
+        number = parse_integer(call.parameters["id"])
         if number is None:
             raise missing
         async with database.connection() as connection:
@@ -85,13 +85,13 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
 
     async def switch(call: Call) -> Response:
         org_id = call.integer("orgId", "orgId is invalid")
-        user_id = integer_of(call.parameters["id"])
+        user_id = parse_integer(call.parameters["id"])
         if user_id is None:
             raise not_found()
         await use.switch(call.actor, user_id, org_id)
         return message_response("Active organization changed")
 
-    anybody = Permission(_READ, where=OrganizationView.GLOBAL, any_scope=True)
+    anybody = Permission(_READ, organization=OrganizationView.GLOBAL, any_scope=True)
     read, write = Permission(_READ, _ONE, OrganizationView.GLOBAL), Permission(_WRITE, _ONE, OrganizationView.GLOBAL)
     number: dict[str, type] = {"id": int}
     return [
@@ -100,14 +100,16 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
             "/api/users",
             listed,
             anybody,
-            Operation("searchUsers", "users, by login", TAG, answers={200: list[UserItem]}, query=_LISTED, parameters=_PAGING),
+            Operation("searchUsers", "users, by login", TAG, responses={200: list[UserItem]}, query=_LISTED, parameters=_PAGING),
         ),
         Route(
             "GET",
             "/api/users/search",
             searched,
             anybody,
-            Operation("searchUsersWithPaging", "users in pages, by login", TAG, answers={200: UserPage}, query=_LISTED, parameters=_PAGING),
+            Operation(
+                "searchUsersWithPaging", "users in pages, by login", TAG, responses={200: UserPage}, query=_LISTED, parameters=_PAGING
+            ),
         ),
         Route(
             "GET",
@@ -118,7 +120,7 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
                 "getUserByLoginOrEmail",
                 "the user with a login or e-mail",
                 TAG,
-                answers={200: ProfileShape},
+                responses={200: ProfileShape},
                 query={"loginOrEmail": "either, in any case of letters"},
                 errors=(404,),
             ),
@@ -132,7 +134,7 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
                 "getUserByID",
                 "one",
                 TAG,
-                answers={200: ProfileShape},
+                responses={200: ProfileShape},
                 query={"accesscontrol": "what the caller may do with the user"},
                 parameters={**number, "accesscontrol": bool},
                 errors=(404,),
@@ -148,7 +150,7 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
                 "change login, e-mail, name or theme; what is missing stays",
                 TAG,
                 request=UserForm,
-                answers={200: Message},
+                responses={200: Message},
                 parameters=number,
                 errors=(404, 409),
             ),
@@ -159,7 +161,7 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
             "/api/users/{id}/orgs",
             organizations,
             read,
-            Operation("getUserOrgList", "a user's own", TAG, answers={200: list[MembershipShape]}, parameters=number, errors=(404,)),
+            Operation("getUserOrgList", "a user's own", TAG, responses={200: list[MembershipShape]}, parameters=number, errors=(404,)),
         ),
         Route(
             "GET",
@@ -170,7 +172,7 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
                 "adminGetUserAuthTokens",
                 "the sessions of a user: none, since each request carries its credentials",
                 "admin_users",
-                answers={200: list[AuthTokenShape]},
+                responses={200: list[AuthTokenShape]},
                 parameters=number,
                 errors=(404,),
             ),
@@ -184,7 +186,7 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
                 "switchOrgOfUser",
                 "change a user's current organization; 401 where they are no member",
                 TAG,
-                answers={200: Message},
+                responses={200: Message},
                 parameters={**number, "orgId": int},
                 errors=(404,),
             ),

@@ -32,7 +32,7 @@ class RepositoryClient:
         self._probe = probe
         self._under_way: SingleFlight[object, Any] = SingleFlight()
 
-    async def ready(self, caller: Identity, namespace: str, name: str) -> Stored:
+    async def require_ready(self, caller: Identity, namespace: str, name: str) -> Stored:
         """The repository, which can be worked with. Raises NotFound, and Unhealthy for one that failed its probe.
 
         Why it did, with addresses and folders, is told to who may read repositories.
@@ -47,19 +47,19 @@ class RepositoryClient:
             raise Unhealthy("The repository configuration is not healthy", details=error.details) from error
         return repository
 
-    async def ask(self, request: Shape, *, due: float) -> bytes:
+    async def call(self, request: Shape, *, deadline: float) -> bytes:
         """The worker's answer, until ``due`` by the loop's clock. Raises what the worker raises, DeadlineExceeded and Unavailable."""
-        left = due - asyncio.get_running_loop().time()
+        left = deadline - asyncio.get_running_loop().time()
         answer = await self._rpc.call(self._queue, request.to_json(), timeout=max(left, 0.001))
         return await answer.read()
 
-    async def see_through(self, work: Callable[[], Coroutine[Any, Any, Done]], *, due: float) -> Done:
+    async def complete(self, work: Callable[[], Coroutine[Any, Any, Done]], *, deadline: float) -> Done:
         """Waits until ``due`` for a change to be made and recorded; it goes on after that, and is recorded as what it became.
 
         Raises DeadlineExceeded, and what the work does.
         """
         try:
-            async with asyncio.timeout_at(due):
+            async with asyncio.timeout_at(deadline):
                 done: Done = await self._under_way.once(object(), work)
         except TimeoutError as error:
             text = f"The change took longer than {SECONDS:g} seconds; look whether it has come before you ask for it again"
@@ -67,11 +67,11 @@ class RepositoryClient:
         return done
 
 
-def late(due: float) -> float:
+def recording_deadline(deadline: float) -> float:
     """Until when an answer to a change is worth having that was waited for until ``due``: what it became is recorded then."""
-    return due + SECONDS
+    return deadline + SECONDS
 
 
-def due(seconds: float = SECONDS) -> float:
+def deadline_after(seconds: float = SECONDS) -> float:
     """When an answer that is asked for now has to be there."""
     return asyncio.get_running_loop().time() + seconds

@@ -5,14 +5,14 @@ from typing import Any, Final, get_args
 
 from pydantic import Field
 
-from dashwright.api.access.permissions import EffectiveRule, Permissions, check_rules, update_of
+from dashwright.api.access.permissions import EffectiveRule, Permissions, check_rules, update_event
 from dashwright.api.domain.access.tree import Level, Rule
 from dashwright.api.domain.access.view import GUARDED, actions_of
 from dashwright.api.domain.avatars import avatar_url
 from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
 from dashwright.api.domain.times import format_time
 from dashwright.api.http.call import Call
-from dashwright.api.http.integers import integer_of
+from dashwright.api.http.integers import parse_integer
 from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.access_rules import Assignments, HeldPermission, LevelName, ObjectPermission, PermissionsDescribed
@@ -140,7 +140,7 @@ def _classic(kind: Kind, permissions: Permissions) -> list[Route]:
             list_id,
             f"who may do what with a {kind.singular}",
             f"{kind.plural}",
-            answers={200: list[ObjectPermission]},
+            responses={200: list[ObjectPermission]},
             parameters=types,
             errors=(404,),
         )
@@ -154,7 +154,7 @@ def _classic(kind: Kind, permissions: Permissions) -> list[Route]:
             errors=(404,),
         )
         found.append(Route("GET", f"{place}/permissions", handlers.list, read, listing))
-        found.append(Route("POST", f"{place}/permissions", handlers.replace, write, replace, audit=update_of(kind)))
+        found.append(Route("POST", f"{place}/permissions", handlers.replace, write, replace, audit=update_event(kind)))
     return found
 
 
@@ -166,7 +166,7 @@ def _control(kind: Kind, permissions: Permissions) -> list[Route]:
         return Operation(f"{verb}{kind.kind}Access", summary, _TAG, request, {200: answer}, parameters=types, errors=(404,))
 
     def change(path: str, handle: Handle, described: Operation) -> Route:
-        return Route("POST", f"{root}/{{uid}}{path}", handle, write, described, audit=update_of(kind))
+        return Route("POST", f"{root}/{{uid}}{path}", handle, write, described, audit=update_event(kind))
 
     one = f"what %s may do with a {kind.singular}"
     return [
@@ -214,7 +214,7 @@ def _named_level(name: str) -> Level:
 
 def _number(call: Call, parameter: str, what: str) -> int:
     """A number of the path. One that nobody can have is as good as one that nobody has."""
-    number = integer_of(call.parameters[parameter])
+    number = parse_integer(call.parameters[parameter])
     if not number:
         raise BadRequest(f"{what} not found")
     return number

@@ -18,7 +18,7 @@ from dashwright.api.classic.annotations import (
 from dashwright.api.classic.routes.exact_json import Number, parse_exact
 from dashwright.api.domain.avatars import avatar_url
 from dashwright.api.http.call import Call
-from dashwright.api.http.integers import integer_of
+from dashwright.api.http.integers import parse_integer
 from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.annotations import (
@@ -109,7 +109,7 @@ class _Handlers:
 
     async def list(self, call: Call) -> Response:
         query = call.query
-        given = {name: integer_of(query.get(name, "")) or None for name in _NUMBERS}
+        given = {name: parse_integer(query.get(name, "")) or None for name in _NUMBERS}
         if given["alertId"] or query.get("type") == "alert":
             return json_response([])
         start, end, uid = given["from"] or 0, given["to"] or 0, query.get("dashboardUID") or None
@@ -235,7 +235,7 @@ def routes(annotations: Annotations) -> list[Route]:
         "getAnnotations",
         "annotations, the newest first",
         _TAG,
-        answers={200: list[AnnotationShape]},
+        responses={200: list[AnnotationShape]},
         query=_QUERY,
         parameters={**integers, "matchAny": bool, "tags": list[str]},
     )
@@ -243,12 +243,12 @@ def routes(annotations: Annotations) -> list[Route]:
         "getAnnotationTags",
         "the tags of annotations, and how many have each",
         _TAG,
-        answers={200: AnnotationTagsAnswer},
+        responses={200: AnnotationTagsAnswer},
         query={"tag": "part of a tag", "limit": "at most 1000; 100"},
         parameters={"limit": int},
     )
     number = {"annotation_id": int}
-    get = Operation("getAnnotationByID", "one annotation", _TAG, answers={200: AnnotationShape}, parameters=number, errors=(404,))
+    get = Operation("getAnnotationByID", "one annotation", _TAG, responses={200: AnnotationShape}, parameters=number, errors=(404,))
     add = Operation("postAnnotation", "make an annotation", _TAG, PostAnnotationCommand, {200: AnnotationAdded})
     graphite = Operation(
         "postGraphiteAnnotation", "make one of the organization, as Graphite does", _TAG, GraphiteEvent, {200: AnnotationAdded}
@@ -265,7 +265,7 @@ def routes(annotations: Annotations) -> list[Route]:
     change = Operation(
         "patchAnnotation", "change what is given of an annotation", _TAG, AnnotationChange, {200: Message}, parameters=number, errors=(404,)
     )
-    remove = Operation("deleteAnnotationByID", "remove an annotation", _TAG, answers={200: Message}, parameters=number, errors=(404,))
+    remove = Operation("deleteAnnotationByID", "remove an annotation", _TAG, responses={200: Message}, parameters=number, errors=(404,))
     many = Operation("massDeleteAnnotations", "remove the annotations of a panel", _TAG, PanelOrOne, {200: Message}, errors=(404,))
     return [
         Route("GET", path, handlers.list, read, listing),

@@ -72,9 +72,9 @@ class _Identity(ClassicBody):
 
 
 class _Handlers:
-    def __init__(self, database: Database, guard: AccessPolicy, dashboards: Dashboards) -> None:
+    def __init__(self, database: Database, policy: AccessPolicy, dashboards: Dashboards) -> None:
         self._database = database
-        self._guard = guard
+        self._policy = policy
         self._dashboards = dashboards
 
     async def save(self, call: Call) -> Response:
@@ -110,7 +110,7 @@ class _Handlers:
         async with self._database.connection() as connection:
             can_change = await is_editable(connection, stored)
             marks = await titles.marks(connection, caller.user_id if caller.kind is Caller.USER else 0, caller.org_id, stored)
-        can = access(await self._guard.view(caller, caller.namespace), caller, stored, is_editable=can_change)
+        can = access(await self._policy.view(caller, caller.namespace), caller, stored, is_editable=can_change)
         folder_title = folder.title if folder is not None else "" if stored.folder else "General"
         annotations = told.annotations
         return DashboardMeta(
@@ -139,8 +139,8 @@ class _Handlers:
         )
 
 
-def routes(database: Database, guard: AccessPolicy, dashboards: Dashboards) -> list[Route]:
-    handlers = _Handlers(database, guard, dashboards)
+def routes(database: Database, policy: AccessPolicy, dashboards: Dashboards) -> list[Route]:
+    handlers = _Handlers(database, policy, dashboards)
     one = "/api/dashboards/uid/{uid}"
     save = Operation(
         "postDashboard",
@@ -151,8 +151,8 @@ def routes(database: Database, guard: AccessPolicy, dashboards: Dashboards) -> l
         errors=(404, 409, 422),
         description="A new dashboard needs dashboards:create as well.",
     )
-    get = Operation("getDashboardByUID", "one dashboard", _TAG, answers={200: DashboardShape}, errors=(404,))
-    delete = Operation("deleteDashboardByUID", "remove a dashboard", _TAG, answers={200: DashboardDeleted}, errors=(404,))
+    get = Operation("getDashboardByUID", "one dashboard", _TAG, responses={200: DashboardShape}, errors=(404,))
+    delete = Operation("deleteDashboardByUID", "remove a dashboard", _TAG, responses={200: DashboardDeleted}, errors=(404,))
     restore_deleted = Operation(
         "restoreDeletedDashboardByUID",
         "make a deleted dashboard again, as it was",

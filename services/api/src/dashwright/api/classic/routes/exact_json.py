@@ -4,7 +4,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-from dashwright.api.http.integers import integer_of
+from dashwright.api.http.integers import parse_integer
 from dashwright.common.document import Exact, read_shallow
 from dashwright.common.errors import BadRequest, Invalid
 
@@ -12,7 +12,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def _as_integer(value: Any) -> Any:
-    number = integer_of(str(value)) if isinstance(value, Exact) else None
+    number = parse_integer(str(value)) if isinstance(value, Exact) else None
     return value if number is None else number
 
 

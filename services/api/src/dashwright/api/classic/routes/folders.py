@@ -56,9 +56,9 @@ class MovedFolder(ClassicBody):
 
 
 class _Handlers:
-    def __init__(self, database: Database, guard: AccessPolicy, folders: Folders) -> None:
+    def __init__(self, database: Database, policy: AccessPolicy, folders: Folders) -> None:
         self._database = database
-        self._guard = guard
+        self._policy = policy
         self._folders = folders
 
     async def list(self, call: Call) -> Response:
@@ -70,7 +70,7 @@ class _Handlers:
         caller, parent = call.identity, call.query.get("parentUid", "")
         if parent:
             await self._folders.get(caller, parent)
-        view = await self._guard.view(caller, caller.namespace)
+        view = await self._policy.view(caller, caller.namespace)
         wanted = titles.TitleQuery(caller.org_id, 0, dashboards=NOTHING, containers=view.scope(FOLDER, verb), folders=[parent])
         async with self._database.connection() as connection:
             found = await titles.search(connection, wanted, limit=limit, offset=(page - 1) * limit)
@@ -132,8 +132,8 @@ class _Handlers:
         return json_response(folder)
 
 
-def routes(database: Database, guard: AccessPolicy, folders: Folders) -> list[Route]:
-    handlers = _Handlers(database, guard, folders)
+def routes(database: Database, policy: AccessPolicy, folders: Folders) -> list[Route]:
+    handlers = _Handlers(database, policy, folders)
     every, one = "/api/folders", "/api/folders/{uid}"
     shown, access = {200: FolderShape}, {"accesscontrol": "true: accessControl, what the caller may do with it"}
     switch: dict[str, type] = {"accesscontrol": bool}
@@ -141,7 +141,7 @@ def routes(database: Database, guard: AccessPolicy, folders: Folders) -> list[Ro
         "getFolders",
         "the folders in a folder, by title",
         _TAG,
-        answers={200: list[FolderItem]},
+        responses={200: list[FolderItem]},
         query={
             "parentUid": "the folder; the root",
             "limit": "at most 1000; 1000",
@@ -155,9 +155,9 @@ def routes(database: Database, guard: AccessPolicy, folders: Folders) -> list[Ro
     create = Operation(
         "createFolder", "make a folder", _TAG, CreateFolderCommand, refusable, query=access, parameters=switch, errors=(404,)
     )
-    get = Operation("getFolderByUID", "one folder", _TAG, answers=shown, query=access, parameters=switch, errors=(404,))
+    get = Operation("getFolderByUID", "one folder", _TAG, responses=shown, query=access, parameters=switch, errors=(404,))
     by_id = Operation(
-        "getFolderByID", "the same by number", _TAG, answers=shown, query=access, parameters={"id": int, **switch}, errors=(404,)
+        "getFolderByID", "the same by number", _TAG, responses=shown, query=access, parameters={"id": int, **switch}, errors=(404,)
     )
     change = Operation(
         "updateFolder", "rename a folder", _TAG, ChangedFolder, refusable, query=access, parameters=switch, errors=(404, 409)
@@ -165,12 +165,12 @@ def routes(database: Database, guard: AccessPolicy, folders: Folders) -> list[Ro
     move = Operation(
         "moveFolder", "put a folder into another", _TAG, MovedFolder, shown, query=access, parameters=switch, errors=(404, 409)
     )
-    counts = Operation("getFolderDescendantCounts", "how much lies in a folder", _TAG, answers={200: FolderCounts}, errors=(404,))
+    counts = Operation("getFolderDescendantCounts", "how much lies in a folder", _TAG, responses={200: FolderCounts}, errors=(404,))
     delete = Operation(
         "deleteFolder",
         "remove a folder with everything inside",
         _TAG,
-        answers={200: FolderDeleted},
+        responses={200: FolderDeleted},
         query={"forceDeleteRules": "has no effect: there are no alert rules"},
         errors=(404,),
     )

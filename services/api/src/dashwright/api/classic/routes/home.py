@@ -92,11 +92,11 @@ BUILT_IN: Final = {"meta": {**_META.model_dump(by_alias=True, exclude_none=True)
 """The home of a caller for whom none is chosen: the panels that clients draw without a data source."""
 
 
-def routes(database: Database, guard: AccessPolicy) -> list[Route]:
+def routes(database: Database, policy: AccessPolicy) -> list[Route]:
     async def home(call: Call) -> Response:
         caller = call.identity
         user_id = caller.user_id if caller.kind is Caller.USER else 0
-        view = await guard.view(caller, caller.namespace)
+        view = await policy.view(caller, caller.namespace)
         async with database.connection() as connection:
             chosen = await preferences.home_dashboards(connection, caller.org_id, user_id)
         for found in chosen:
@@ -108,6 +108,6 @@ def routes(database: Database, guard: AccessPolicy) -> list[Route]:
         "getHomeDashboard",
         "where the dashboard lies that the caller, a team of theirs or the organization chose, or an empty one",
         "dashboards",
-        answers={200: HomeShape | DashboardShape},
+        responses={200: HomeShape | DashboardShape},
     )
     return [Route("GET", "/api/dashboards/home", home, SIGNED_IN, operation)]

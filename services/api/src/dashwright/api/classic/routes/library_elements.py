@@ -17,8 +17,8 @@ from dashwright.api.domain.avatars import avatar_url
 from dashwright.api.domain.events import event_of
 from dashwright.api.domain.times import format_time
 from dashwright.api.http.call import Call
-from dashwright.api.http.denial import denied
-from dashwright.api.http.integers import integer_of
+from dashwright.api.http.denial import permission_denied
+from dashwright.api.http.integers import parse_integer
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.library_elements import (
@@ -82,15 +82,15 @@ class ElementChange(ClassicBody):
 
 
 class _Handlers:
-    def __init__(self, database: Database, guard: AccessPolicy, elements: LibraryElements) -> None:
+    def __init__(self, database: Database, policy: AccessPolicy, elements: LibraryElements) -> None:
         self._database = database
-        self._guard = guard
+        self._policy = policy
         self._elements = elements
 
     async def list(self, call: Call) -> Response:
         caller, query = call.identity, call.query
         limit, page = call.number("perPage", _PAGE, least=1, most=_LARGEST_PAGE), call.number("page", 1, least=1, most=_MOST_PAGES)
-        view = await self._guard.view(caller, caller.namespace)
+        view = await self._policy.view(caller, caller.namespace)
         async with self._database.connection() as connection:
             wanted = library_elements.ElementQuery(
                 caller.org_id,
@@ -118,7 +118,7 @@ class _Handlers:
 
     async def by_name(self, call: Call) -> Response:
         caller = call.identity
-        view = await self._guard.view(caller, caller.namespace)
+        view = await self._policy.view(caller, caller.namespace)
         wanted = library_elements.ElementQuery(caller.org_id, view.scope(LIBRARY_PANEL), name=call.parameters["name"])
         async with self._database.connection() as connection:
             found = await library_elements.search(connection, wanted, limit=_LARGEST_PAGE, offset=0)
@@ -143,8 +143,8 @@ class _Handlers:
 
     async def connections(self, call: Call) -> Response:
         caller = call.identity
-        element = await self._one(call, await self._guard.view(caller, caller.namespace), call.parameters["uid"])
-        scope = (await self._guard.view(caller, caller.namespace)).scope(DASHBOARD)
+        element = await self._one(call, await self._policy.view(caller, caller.namespace), call.parameters["uid"])
+        scope = (await self._policy.view(caller, caller.namespace)).scope(DASHBOARD)
         async with self._database.connection() as connection:
             found = await library_elements.connections(connection, caller.org_id, element.uid, scope)
         makers = await authors(self._database, {dashboard.created_by for dashboard in found})
@@ -162,7 +162,7 @@ class _Handlers:
         return json_response(ConnectionsAnswer(result=connected))
 
     async def _element_response(self, call: Call, uid: str) -> Response:
-        view = await self._guard.view(call.identity, call.identity.namespace)
+        view = await self._policy.view(call.identity, call.identity.namespace)
         element = await self._one(call, view, uid)
         return Response(200, b'{"result":' + (await self._encoded(call, view, [element]))[0] + b"}", may_compress=True)
 
@@ -174,7 +174,7 @@ class _Handlers:
             raise not_found()
         action = LIBRARY_PANEL.actions["get"]
         if not view.may(action, LIBRARY_PANEL, uid, found.elements[0].folder):
-            raise denied(action)
+            raise permission_denied(action)
         return found.elements[0]
 
     async def _encoded(self, call: Call, view: View, elements: Sequence[library_elements.ElementRow]) -> Sequence[bytes]:
@@ -230,11 +230,11 @@ def _split(text: str) -> list[str]:
 
 def _numbers(text: str) -> list[int]:
     """What is no number is left out; where nothing is left, no folder has the number."""
-    return [number for part in _split(text) if (number := integer_of(part)) is not None] or ([-1] if text else [])
+    return [number for part in _split(text) if (number := parse_integer(part)) is not None] or ([-1] if text else [])
 
 
-def routes(database: Database, guard: AccessPolicy, elements: LibraryElements) -> list[Route]:
-    handlers = _Handlers(database, guard, elements)
+def routes(database: Database, policy: AccessPolicy, elements: LibraryElements) -> list[Route]:
+    handlers = _Handlers(database, policy, elements)
     path, actions = "/api/library-elements", LIBRARY_PANEL.actions
     one = f"{path}/{{uid}}"
 
@@ -245,21 +245,21 @@ def routes(database: Database, guard: AccessPolicy, elements: LibraryElements) -
         "getLibraryElements",
         "library panels, by name",
         _TAG,
-        answers={200: ElementPageAnswer},
+        responses={200: ElementPageAnswer},
         query=_QUERY,
         parameters={"kind": int, "perPage": int, "page": int},
     )
     create = Operation(
         "createLibraryElement", "make a library panel", _TAG, CreateLibraryElementCommand, {200: ElementAnswer}, errors=(404, 422)
     )
-    by_name = Operation("getLibraryElementByName", "the library panels of that name", _TAG, answers={200: ElementsAnswer}, errors=(404,))
-    get = Operation("getLibraryElementByUID", "one library panel", _TAG, answers={200: ElementAnswer}, errors=(404,))
+    by_name = Operation("getLibraryElementByName", "the library panels of that name", _TAG, responses={200: ElementsAnswer}, errors=(404,))
+    get = Operation("getLibraryElementByUID", "one library panel", _TAG, responses={200: ElementAnswer}, errors=(404,))
     change = Operation(
         "updateLibraryElement", "change a library panel", _TAG, ElementChange, {200: ElementAnswer}, errors=(404, 409, 412, 422)
     )
-    delete = Operation("deleteLibraryElementByUID", "remove a library panel", _TAG, answers={200: ElementDeleted}, errors=(404,))
+    delete = Operation("deleteLibraryElementByUID", "remove a library panel", _TAG, responses={200: ElementDeleted}, errors=(404,))
     connections = Operation(
-        "getLibraryElementConnections", "the dashboards that show a library panel", _TAG, answers={200: ConnectionsAnswer}, errors=(404,)
+        "getLibraryElementConnections", "the dashboards that show a library panel", _TAG, responses={200: ConnectionsAnswer}, errors=(404,)
     )
     return [
         Route("GET", path, handlers.list, needs("list"), listing),

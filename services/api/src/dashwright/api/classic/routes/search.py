@@ -11,7 +11,7 @@ from dashwright.api.domain.access.view import deleter_of
 from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
 from dashwright.api.domain.times import format_time
 from dashwright.api.http.call import Call
-from dashwright.api.http.integers import integer_of
+from dashwright.api.http.integers import parse_integer
 from dashwright.api.http.response import Response, json_response, legacy_500_response
 from dashwright.api.http.routing import SIGNED_IN, Operation, Route
 from dashwright.api.models.classic_objects import FoundItem, SortOption, SortOptions
@@ -85,9 +85,9 @@ class Asked(ClassicBody):
 
 
 class _Handlers:
-    def __init__(self, database: Database, guard: AccessPolicy, kept: timedelta) -> None:
+    def __init__(self, database: Database, policy: AccessPolicy, kept: timedelta) -> None:
         self._database = database
-        self._guard = guard
+        self._policy = policy
         self._kept = kept
 
     async def by_query(self, call: Call) -> Response:
@@ -103,7 +103,7 @@ class _Handlers:
         if not _TYPES.issuperset(asked.type):
             return legacy_500_response(f"Search failed: type must be {_DASHBOARDS} or {_FOLDERS}")
         caller = call.identity
-        view = await self._guard.view(caller, caller.namespace)
+        view = await self._policy.view(caller, caller.namespace)
         types = frozenset(asked.type) or _TYPES
         wanted = titles.TitleQuery(
             caller.org_id,
@@ -152,19 +152,19 @@ class _Handlers:
         return found
 
 
-def routes(database: Database, guard: AccessPolicy, *, trash_days: int) -> list[Route]:
-    handlers = _Handlers(database, guard, timedelta(days=trash_days))
+def routes(database: Database, policy: AccessPolicy, *, trash_days: int) -> list[Route]:
+    handlers = _Handlers(database, policy, timedelta(days=trash_days))
     answers = {200: list[FoundItem], 500: Message}
     search = Operation(
         "search",
         "dashboards and folders, by title",
         "search",
-        answers=answers,
+        responses=answers,
         query=_QUERY,
         parameters=_PARAMETERS,
     )
     post = Operation("searchByBody", "the same, for more names than an address holds", "search", Asked, answers)
-    sorting = Operation("listSortOptions", "the orders that sort takes", "search", answers={200: SortOptions})
+    sorting = Operation("listSortOptions", "the orders that sort takes", "search", responses={200: SortOptions})
     return [
         Route("GET", "/api/search/sorting", handlers.sorting, SIGNED_IN, sorting),
         Route("GET", "/api/search", handlers.by_query, SIGNED_IN, search),
@@ -179,7 +179,7 @@ def _search_query(call: Call) -> Asked:
     def numbers(name: str) -> list[int]:
         """What is no number is left out, as clients' servers do; where nothing is left, no object has the number."""
         given = texts(name)
-        return [number for text in given if (number := integer_of(text)) is not None] or ([-1] if given else [])
+        return [number for text in given if (number := parse_integer(text)) is not None] or ([-1] if given else [])
 
     sort = call.query.get("sort", "")
     return Asked(

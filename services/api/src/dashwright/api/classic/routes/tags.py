@@ -10,13 +10,15 @@ from dashwright.common.database.pool import Database
 from dashwright.common.kinds.registry import DASHBOARD
 
 
-def routes(database: Database, guard: AccessPolicy) -> list[Route]:
+def routes(database: Database, policy: AccessPolicy) -> list[Route]:
     async def tags(call: Call) -> Response:
         caller = call.identity
-        scope = (await guard.view(caller, caller.namespace)).scope(DASHBOARD)
+        scope = (await policy.view(caller, caller.namespace)).scope(DASHBOARD)
         async with database.connection() as connection:
             found = await titles.tags(connection, caller.org_id, scope)
         return json_response([TagCount(term=term, count=count) for term, count in found])
 
-    operation = Operation("getDashboardTags", "the tags of dashboards, and how many have each", "dashboards", answers={200: list[TagCount]})
+    operation = Operation(
+        "getDashboardTags", "the tags of dashboards, and how many have each", "dashboards", responses={200: list[TagCount]}
+    )
     return [Route("GET", "/api/dashboards/tags", tags, SIGNED_IN, operation)]

@@ -13,7 +13,7 @@ from dashwright.api.classic.routes.exact_json import Number
 from dashwright.api.classic.routes.provenance import Author, authors
 from dashwright.api.domain.times import format_time
 from dashwright.api.http.call import Call
-from dashwright.api.http.integers import integer_of
+from dashwright.api.http.integers import parse_integer
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Handler, Operation, Permission, Route
 from dashwright.api.models.classic_objects import DashboardSaved, VersionItem, VersionPage, VersionShape
@@ -106,7 +106,7 @@ def _routes(path: str, by: str, handlers: _Handlers) -> Sequence[Route]:
         f"getDashboardVersionsBy{by}",
         "the versions of a dashboard, the newest first",
         _TAG,
-        answers={200: VersionPage},
+        responses={200: VersionPage},
         query=_QUERY,
         parameters=numbers | query,
         errors=(404,),
@@ -116,7 +116,7 @@ def _routes(path: str, by: str, handlers: _Handlers) -> Sequence[Route]:
         f"getDashboardVersionBy{by}",
         "one version of a dashboard",
         _TAG,
-        answers={200: VersionShape},
+        responses={200: VersionShape},
         parameters=numbers | {"version": int},
         errors=(404,),
         deprecated=by == "ID",
@@ -140,7 +140,7 @@ def _routes(path: str, by: str, handlers: _Handlers) -> Sequence[Route]:
 
 def _before(call: Call) -> int | None:
     token = call.query.get("continueToken", "")
-    number = integer_of(token)
+    number = parse_integer(token)
     if token and number is None:
         raise BadRequest("continueToken is none that an answer told; list again without it")
     return number

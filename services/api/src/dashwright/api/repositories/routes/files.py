@@ -111,13 +111,13 @@ _FLAGS: Final = {**descriptions.parameter_types(descriptions.DRY_RUN), "skipDryR
 _ERRORS: Final = (404, 405, 409, 412, 422, 424)
 
 _LIST: Final = Operation(
-    "listRepositoryFiles", "the files of a repository", REPOSITORY.group, answers={200: FileList}, query={"ref": _REF}, errors=(404, 424)
+    "listRepositoryFiles", "the files of a repository", REPOSITORY.group, responses={200: FileList}, query={"ref": _REF}, errors=(404, 424)
 )
 _GET: Final = Operation(
     "getRepositoryFile",
     "what a file holds and what it stands for; of a text (.md), what it says; of a directory, its files",
     REPOSITORY.group,
-    answers={200: ResourceWrapper | FileList},
+    responses={200: ResourceWrapper | FileList},
     query={"ref": _REF, "skipDryRun": _IGNORED},
     parameters=_FLAGS,
     errors=(404, 422, 424),
@@ -150,7 +150,7 @@ _DELETE: Final = Operation(
     "deleteRepositoryFile",
     "remove a file, or a directory with everything in it",
     REPOSITORY.group,
-    answers={200: ResourceWrapper},
+    responses={200: ResourceWrapper},
     query=_WRITING,
     parameters=_FLAGS,
     errors=_ERRORS,

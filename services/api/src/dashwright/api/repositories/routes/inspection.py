@@ -8,7 +8,7 @@ from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.api.repositories.configurations import Configurations
 from dashwright.api.repositories.routes.place import ONE
 from dashwright.api.resources import descriptions, formats, options
-from dashwright.api.workers.repository_client import RepositoryClient, due
+from dashwright.api.workers.repository_client import RepositoryClient, deadline_after
 from dashwright.api.workers.repository_health import RepositoryHealthClient
 from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.kinds.registry import REPOSITORY
@@ -30,7 +30,7 @@ def routes(configurations: Configurations, worker: RepositoryClient, probe: Repo
         except Invalid as error:
             causes = [ErrorDetails(type=cause.reason, field=cause.field, detail=cause.message) for cause in error.causes]
             return _results(error.status, causes or [ErrorDetails(type="FieldValueInvalid", detail=error.message)])
-        answer = await worker.ask(TrialRequest(namespace=namespace, name=name, spec=spec), due=due())
+        answer = await worker.call(TrialRequest(namespace=namespace, name=name, spec=spec), deadline=deadline_after())
         tested = TrialAnswer.model_validate_json(answer)
         if tested.message is None:
             return _results(200, [])
@@ -49,7 +49,7 @@ def routes(configurations: Configurations, worker: RepositoryClient, probe: Repo
         if RepositorySpec.model_validate_json(stored.spec).type is RepositoryType.LOCAL:
             raise BadRequest(f"this repository does not support {request.call}")
         await probe.require_healthy(request.namespace, [stored])
-        return Response(200, await worker.ask(request, due=due()), may_compress=True)
+        return Response(200, await worker.call(request, deadline=deadline_after()), may_compress=True)
 
     read, write = Permission("repositories:read"), Permission("repositories:write")
     return [
@@ -60,12 +60,14 @@ def routes(configurations: Configurations, worker: RepositoryClient, probe: Repo
     ]
 
 
-_REFS: Final = Operation("listRepositoryRefs", "the branches of the git host", REPOSITORY.group, answers={200: RefList}, errors=(404, 424))
+_REFS: Final = Operation(
+    "listRepositoryRefs", "the branches of the git host", REPOSITORY.group, responses={200: RefList}, errors=(404, 424)
+)
 
 
 def _history(identifier: str, summary: str) -> Operation:
     query = {"ref": "a branch, or a commit of the repository's own branch by all of its digits; by default that branch"}
-    return Operation(identifier, summary, REPOSITORY.group, answers={200: HistoryList}, query=query, errors=(404, 424))
+    return Operation(identifier, summary, REPOSITORY.group, responses={200: HistoryList}, query=query, errors=(404, 424))
 
 
 _TEST: Final = Operation(

@@ -15,7 +15,7 @@ from dashwright.api.jobs import Jobs
 from dashwright.api.repositories.routes.place import ONE
 from dashwright.api.resources import descriptions, options
 from dashwright.api.resources.jobs import encode, encode_list
-from dashwright.api.workers.repository_client import RepositoryClient, due
+from dashwright.api.workers.repository_client import RepositoryClient, deadline_after
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.registry import JOB
 from dashwright.common.models.provisioning import Action, ExportJobOptions, JobSpec, SyncJobOptions
@@ -77,7 +77,7 @@ def routes(jobs: Jobs, worker: RepositoryClient) -> list[Route]:
             create,
             replace(
                 _asking("syncRepository", "ask for a sync job, or for what it would do", Content(SyncJobOptions, optional=True), job),
-                answers={200: SyncPlan, 202: job},
+                responses={200: SyncPlan, 202: job},
                 query={
                     "dryRun": "All: nothing is done, and the answer tells what would be",
                     "ref": "of a dry run: another branch or commit",
@@ -111,7 +111,7 @@ async def planned(call: Call, worker: RepositoryClient, ref: str) -> Response:
     """What a sync of a repository would do, or of that state of it. What it is about only those learn who may see every file."""
     may_see = call.evaluated.may("repositories:write")
     request = PlanRequest(namespace=call.parameters["namespace"], name=call.parameters["name"], ref=ref, with_items=may_see)
-    return Response(200, await worker.ask(request, due=due(_PLAN_SECONDS)), may_compress=True)
+    return Response(200, await worker.call(request, deadline=deadline_after(_PLAN_SECONDS)), may_compress=True)
 
 
 def _asking(identifier: str, summary: str, request: Any, answer: Any) -> Operation:
@@ -128,7 +128,7 @@ def _asking(identifier: str, summary: str, request: Any, answer: Any) -> Operati
 
 
 def _telling(identifier: str, summary: str, answer: Any) -> Operation:
-    return Operation(identifier, summary, JOB.group, answers={200: answer}, errors=(404,))
+    return Operation(identifier, summary, JOB.group, responses={200: answer}, errors=(404,))
 
 
 async def _options_of(call: Call, action: Action) -> submissions.JobSubmission:
@@ -142,7 +142,7 @@ async def _options_of(call: Call, action: Action) -> submissions.JobSubmission:
 
 
 def _jobs_of(call: Call, body: bytes) -> submissions.JobSubmission:
-    return submissions.read_jobs(submissions.tree_of(body), call.parameters["namespace"], repository=call.parameters["name"])
+    return submissions.read_jobs(submissions.parse_json(body), call.parameters["namespace"], repository=call.parameters["name"])
 
 
 async def _submit(jobs: Jobs, call: Call, wanted: submissions.JobSubmission) -> Response:

@@ -37,8 +37,8 @@ def routes(database: Database) -> list[Route]:
             found = await repositories.counts(connection, call.parameters["namespace"])
         return json_response(_stats(found))
 
-    shown = Operation("getRepositorySettings", "what every Viewer may know of repositories", tag, answers={200: RepositoryViewList})
-    counted = Operation("getRepositoryStats", "how many objects repositories manage, or none does", tag, answers={200: ResourceStats})
+    shown = Operation("getRepositorySettings", "what every Viewer may know of repositories", tag, responses={200: RepositoryViewList})
+    counted = Operation("getRepositoryStats", "how many objects repositories manage, or none does", tag, responses={200: ResourceStats})
     return [
         Route("GET", f"{namespace}/settings", settings, Permission("dashboards:read"), shown),
         Route("GET", f"{namespace}/stats", stats, Permission("repositories:write"), counted),

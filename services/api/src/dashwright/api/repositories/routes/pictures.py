@@ -32,7 +32,7 @@ def routes(database: Database) -> list[Route]:
         "getRepositoryPicture",
         "a picture that a comment of a pull request points to",
         REPOSITORY.group,
-        answers={200: PICTURE},
+        responses={200: PICTURE},
         errors=(404,),
         description=f"Without credentials, for whoever knows the id. The newest {pictures.KEPT} of a repository are kept, for 30 days.",
     )

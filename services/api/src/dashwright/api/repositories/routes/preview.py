@@ -40,7 +40,7 @@ def routes(files: Files, drawings: PictureClient) -> list[Route]:
         "previewRepositoryFile",
         "a page that shows the dashboard of a file at a ref",
         "dashboards",
-        answers={200: CONTENT},
+        responses={200: CONTENT},
         query={"ref": "a branch or commit; by default the repository's own branch", **QUERY},
         errors=(404, 422, 424),
         description="Takes the rights on the objects in the file, and datasources:query for the picture.",

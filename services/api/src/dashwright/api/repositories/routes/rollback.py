@@ -64,7 +64,7 @@ _ROLLBACK: Final = Operation(
     errors=(404, 409, 422, 424),
 )
 _REVISIONS: Final = Operation(
-    "listRepositoryRevisions", "the commits that were synced", REPOSITORY.group, answers={200: RevisionList}, errors=(404,)
+    "listRepositoryRevisions", "the commits that were synced", REPOSITORY.group, responses={200: RevisionList}, errors=(404,)
 )
 
 

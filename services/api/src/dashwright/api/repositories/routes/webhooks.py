@@ -39,7 +39,7 @@ _WEBHOOK: Final = Operation(
     "callRepositoryWebhook",
     "what a git host delivers when something is pushed or a pull request changes",
     REPOSITORY.group,
-    answers={200: WebhookResponse, 202: WebhookResponse, 501: WebhookResponse},
+    responses={200: WebhookResponse, 202: WebhookResponse, 501: WebhookResponse},
     query=descriptions.DRY_RUN,
     parameters=descriptions.parameter_types(descriptions.DRY_RUN),
     errors=(401, 409, 413, 422, 424),

@@ -12,7 +12,7 @@ from dashwright.common.stores import resources
 
 
 def operation(target: Target) -> Operation:
-    return descriptions.operation("get", target, below="Counts", answers={200: DescendantCounts}, errors=(404,))
+    return descriptions.operation("get", target, below="Counts", responses={200: DescendantCounts}, errors=(404,))
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
@@ -20,6 +20,6 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
     async with services.database.connection() as connection:
         stored = await resources.get(connection, kind, namespace, name)
         found = await folders.counts(connection, namespace, name)
-    await services.guard.demand(call.identity, kind.actions["get"], stored)
+    await services.policy.demand(call.identity, kind.actions["get"], stored)
     counts = [DescendantCount(group=each.group, resource=each.plural, count=each.objects) for each in found]
     return json_response(DescendantCounts(kind="DescendantCounts", api_version=kind.api_version(target.version), counts=counts))

@@ -25,7 +25,7 @@ _REFUSED: Final = frozenset({"false", "0", "f", "F", "False", "FALSE"})
 
 def operation(target: Target) -> Operation:
     either = Content(DashboardWithAccessInfo | descriptions.object_model(target.kind), (JSON, YAML))
-    return descriptions.operation("get", target, below="Dto", query=_QUERY, answers={200: either}, errors=(404, 406))
+    return descriptions.operation("get", target, below="Dto", query=_QUERY, responses={200: either}, errors=(404, 406))
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:

@@ -19,7 +19,7 @@ _MOST_QUARANTINED: Final = 1000
 
 
 def operation(target: Target) -> Operation:
-    return descriptions.operation("get", target, below="Resources", answers={200: ResourceList}, errors=(404,))
+    return descriptions.operation("get", target, below="Resources", responses={200: ResourceList}, errors=(404,))
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:

@@ -12,7 +12,7 @@ from dashwright.common.stores import resources
 
 
 def operation(target: Target) -> Operation:
-    return descriptions.operation("get", target, below="Parents", answers={200: FolderInfoList}, errors=(404,))
+    return descriptions.operation("get", target, below="Parents", responses={200: FolderInfoList}, errors=(404,))
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
@@ -21,7 +21,7 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
     async with services.database.connection() as connection:
         stored = await resources.get(connection, kind, namespace, name)
         way = await folders.ancestors(connection, namespace, name)
-    view = await services.guard.demand(call.identity, kind.actions["get"], stored)
+    view = await services.policy.demand(call.identity, kind.actions["get"], stored)
     seen = [step for step in way if view.may(kind.actions["get"], kind, step.name, step.parent)]
     named = {step.name for step in seen}
     items = [FolderInfo(name=step.name, title=step.title, parent=step.parent if step.parent in named else None) for step in seen]

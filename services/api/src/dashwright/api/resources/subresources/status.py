@@ -22,7 +22,7 @@ def operation(target: Target) -> Operation:
         target,
         below="Status",
         query=descriptions.INCLUDED,
-        answers={200: descriptions.object_content(target.kind)},
+        responses={200: descriptions.object_content(target.kind)},
         errors=(404, 406),
     )
 
@@ -62,6 +62,6 @@ def _writing(verb: str, target: Target, request: object) -> Operation:
         below="Status",
         query=descriptions.WRITING,
         request=request,
-        answers={200: descriptions.object_content(target.kind)},
+        responses={200: descriptions.object_content(target.kind)},
         errors=(404, 406, 409, 422),
     )

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from dashwright.api.http.call import Call
-from dashwright.api.http.integers import integer_of
+from dashwright.api.http.integers import parse_integer
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation
 from dashwright.api.resources import descriptions, formats, history
@@ -29,12 +29,12 @@ _QUERY: Final = {
 
 def operation(target: Target) -> Operation:
     either = Content(DashboardVersionList | descriptions.object_model(target.kind), (JSON, YAML))
-    return descriptions.operation("list", target, below="Versions", query=_QUERY, answers={200: either}, errors=(404, 406))
+    return descriptions.operation("list", target, below="Versions", query=_QUERY, responses={200: either}, errors=(404, 406))
 
 
 def operation_of_one(target: Target) -> Operation:
     made = descriptions.operation(
-        "get", target, below="Version", answers={200: descriptions.object_content(target.kind)}, errors=(404, 406)
+        "get", target, below="Version", responses={200: descriptions.object_content(target.kind)}, errors=(404, 406)
     )
     return replace(made, parameters={"number": int})
 
@@ -67,7 +67,7 @@ def _options(call: Call) -> VersionsQueryOptions:
 
 
 def _number(text: str) -> int:
-    number = integer_of(text)
+    number = parse_integer(text)
     if number is None or number < 1:
         raise BadRequest(f"version {text[:40]!r} is not the number of a version: a whole number from 1 on")
     return number

@@ -4,7 +4,7 @@ from functools import partial
 
 from dashwright.api.domain import submissions
 from dashwright.api.http.call import Call
-from dashwright.api.http.denial import denied
+from dashwright.api.http.denial import permission_denied
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import descriptions, formats, jobs, objects, options
@@ -22,7 +22,7 @@ def operation(target: Target) -> Operation:
         target,
         query=descriptions.WRITING,
         request=descriptions.object_content(kind),
-        answers={_status(target): descriptions.object_content(kind)},
+        responses={_status(target): descriptions.object_content(kind)},
         errors=(404, 406, 409, 422, 424),
     )
 
@@ -45,7 +45,7 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
 def require_creation(call: Call, kind: kinds.Kind) -> None:
     """Raises Forbidden where the caller may not make objects of the kind anywhere."""
     if not all(call.evaluated.may(action, scope) for action, scope in kind.create_needs):
-        raise denied(*[action for action, _ in kind.creating])
+        raise permission_denied(*[action for action, _ in kind.creating])
 
 
 def _status(target: Target) -> int:

@@ -19,7 +19,7 @@ def operation(target: Target) -> Operation:
         target,
         query={**descriptions.SELECTING, **descriptions.DELETING},
         request=descriptions.DELETE_OPTIONS,
-        answers={200: descriptions.STATUS},
+        responses={200: descriptions.STATUS},
         errors=(404, 409, 413, 415),
     )
 

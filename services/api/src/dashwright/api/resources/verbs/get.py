@@ -13,7 +13,7 @@ from dashwright.common.stores import jobs
 
 def operation(target: Target) -> Operation:
     return descriptions.operation(
-        "get", target, query=descriptions.INCLUDED, answers={200: descriptions.object_content(target.kind)}, errors=(404, 406)
+        "get", target, query=descriptions.INCLUDED, responses={200: descriptions.object_content(target.kind)}, errors=(404, 406)
     )
 
 

@@ -17,7 +17,7 @@ def operation(target: Target) -> Operation:
     is_watched = "watch" in target.kind.verbs
     query = {**descriptions.LISTING, **descriptions.WATCHING} if is_watched else descriptions.LISTING
     answer = (descriptions.list_content(target.kind), *([descriptions.CHANGES] if is_watched else []))
-    return descriptions.operation("list", target, query=query, answers={200: answer}, errors=(406, 410, 422, 429, 504))
+    return descriptions.operation("list", target, query=query, responses={200: answer}, errors=(406, 410, 422, 429, 504))
 
 
 def operation_everywhere(target: Target) -> Operation:
@@ -26,7 +26,7 @@ def operation_everywhere(target: Target) -> Operation:
         target,
         below="OfAllNamespaces",
         query=descriptions.LISTING,
-        answers={200: descriptions.list_content(target.kind)},
+        responses={200: descriptions.list_content(target.kind)},
         errors=(403, 406, 410, 422, 504),
     )
 
@@ -47,9 +47,9 @@ async def _source(
     kind, namespace = target.kind, call.parameters["namespace"]
     if kind.storage is kinds.Storage.JOBS:
         return sources.JobSource(services.database, kind, namespace, selection, asked)
-    view = await services.guard.view(call.identity, namespace)
+    view = await services.policy.view(call.identity, namespace)
     if kind.in_folder:
-        await sources.check_access(services.database, services.guard, call.identity, namespace, asked)
+        await sources.check_access(services.database, services.policy, call.identity, namespace, asked)
     return sources.ObjectSource(services.database, kind, namespace, selection, view.scope(kind), asked, bodies=form.needs_body(kind))
 
 

@@ -21,7 +21,7 @@ def operation(target: Target) -> Operation:
         target,
         query=descriptions.PATCHING,
         request=descriptions.patch_contents(target.kind, *patches.BY_TYPE, patches.APPLY_PATCH),
-        answers={200: descriptions.object_content(target.kind), 201: descriptions.object_content(target.kind)},
+        responses={200: descriptions.object_content(target.kind), 201: descriptions.object_content(target.kind)},
         errors=(404, 406, 409, 422),
     )
 

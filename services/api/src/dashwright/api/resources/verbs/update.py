@@ -21,7 +21,7 @@ def operation(target: Target) -> Operation:
         target,
         query=descriptions.WRITING,
         request=descriptions.object_content(kind),
-        answers={200: descriptions.object_content(kind)},
+        responses={200: descriptions.object_content(kind)},
         errors=(404, 406, 409, 412, 422),
     )
 

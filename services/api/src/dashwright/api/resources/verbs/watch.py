@@ -38,18 +38,18 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
     selection = parse_selection(call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""), namespace)
     if selection.special is not None:
         raise BadRequest(f"what is selected by {selection.special.value} does not change, and cannot be watched; list it")
-    view = await services.guard.view(call.identity, namespace)
+    view = await services.policy.view(call.identity, namespace)
     try:
         after = await _start_version(target, services, options)
         if options.after and not options.is_initial and target.kind.in_folder:
-            await services.guard.check_since(call.identity, namespace, after)
+            await services.policy.check_since(call.identity, namespace, after)
     except Gone as error:
         return Response(200, _error_events(error), form.content_type, endless=True)
     _check_room(feed, services.settings.watches, call.identity)
     if call.identity.expires_at is not None:
         options = replace(options, seconds=min(options.seconds, call.identity.expires_at - services.clock.seconds()))
     asked = WatchRequest(target, namespace, selection, options, form)
-    watch = Watch(asked, feed, services.guard, services.lines, call.identity, view, after)
+    watch = Watch(asked, feed, services.policy, services.lines, call.identity, view, after)
     if options.is_initial:
         watch.send_first(initial.initial_events(services, asked, watch, view))
     return Response(200, watch, form.content_type, endless=True)

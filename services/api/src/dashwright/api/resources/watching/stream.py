@@ -60,12 +60,12 @@ class Watch:
     )
 
     def __init__(
-        self, request: WatchRequest, feed: Feed, guard: AccessPolicy, lines: Lines, caller: Identity, view: View, after: int
+        self, request: WatchRequest, feed: Feed, policy: AccessPolicy, lines: Lines, caller: Identity, view: View, after: int
     ) -> None:
         kind, selection, options = request.target.kind, request.selection, request.options
         self._request = request
         self._feed = feed
-        self._guard = guard
+        self._policy = policy
         self._lines = lines
         self._view = view
         self._pending: list[Transition] = []
@@ -144,7 +144,7 @@ class Watch:
         found = await self._cursor.read()
         if not found:
             return
-        view = await self._guard.view(self._cursor.caller, self._request.namespace)
+        view = await self._policy.view(self._cursor.caller, self._request.namespace)
         if not self._view.agrees(view):
             raise Gone("what this caller may see has changed; list again, and go on from there")
         self._view = view

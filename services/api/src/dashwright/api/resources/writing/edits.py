@@ -10,7 +10,7 @@ from dashwright.api.accounts.authors import author_of
 from dashwright.api.resources import rules
 from dashwright.api.resources.writing.admission import invalid
 from dashwright.api.resources.writing.desired_object import WriteContext
-from dashwright.api.workers.repository_client import RepositoryClient, due, late
+from dashwright.api.workers.repository_client import RepositoryClient, deadline_after, recording_deadline
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Cause, Forbidden
@@ -62,8 +62,8 @@ class Edits:
         Raises Conflict where the file is another by now, Unhealthy, DeadlineExceeded, Unavailable, and what the worker says of the content.
         """
         annotations = rules.annotations_of(stored)
-        name, until = rules.manager_of(stored) or "", due()
-        await self._worker.ready(context.identity, stored.namespace, name)
+        name, until = rules.manager_of(stored) or "", deadline_after()
+        await self._worker.require_ready(context.identity, stored.namespace, name)
         request = EditRequest(
             namespace=stored.namespace,
             name=name,
@@ -76,11 +76,11 @@ class Edits:
         )
 
         async def change() -> None:
-            await self._worker.ask(request, due=until if context.dry_run else late(until))
+            await self._worker.call(request, deadline=until if context.dry_run else recording_deadline(until))
             if not context.dry_run:
                 await record()
 
-        await self._worker.see_through(change, due=until)
+        await self._worker.complete(change, deadline=until)
 
 
 async def refusal_text(connection: Connection, stored: Stored) -> str | None:

@@ -16,7 +16,7 @@ from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.domain.access.view import View, deleter_of, demand
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.domain.selectors import Selection
-from dashwright.api.http.denial import denied
+from dashwright.api.http.denial import permission_denied
 from dashwright.api.resources import rules
 from dashwright.api.resources.threads import run_sized
 from dashwright.api.resources.writing import admission, edits, owners, selecting
@@ -56,7 +56,7 @@ class Writer:
         clock: Clock,
         settings: AdmissionSettings,
         quotas: QuotaRules,
-        guard: AccessPolicy,
+        policy: AccessPolicy,
         sealing: TokenSealer,
         edits: Edits,
     ) -> None:
@@ -64,7 +64,7 @@ class Writer:
         self._clock = clock
         self._settings = settings
         self._quotas = quotas
-        self._guard = guard
+        self._policy = policy
         self._sealing = sealing
         self._edits = edits
         # Who changes one object waits for the others here, rather than to be turned away again and again by the store.
@@ -78,7 +78,7 @@ class Writer:
         kind, namespace = wanted.kind, context.identity.namespace
         wanted = replace(wanted, finalizers=wanted.finalizers or kind.finalizers)
         write = await run_sized(size, partial(self._new, wanted, namespace, context))
-        view = await self._guard.view(context.identity, namespace)
+        view = await self._policy.view(context.identity, namespace)
         _demand(view, context, kind, "create", "", write.annotations.get(FOLDER))
         status = kind.status().to_json().decode() if kind.status is not None and issubclass(kind.status, Shape) else None
         async with self._transaction(context) as connection:
@@ -91,7 +91,7 @@ class Writer:
             await _record(connection, context, kind, write.name, "create", context.created)
             stored = await resources.get(connection, kind, namespace, write.name)
         if kind.is_tree:
-            self._guard.forget(namespace)
+            self._policy.forget(namespace)
         return replace(stored, resource_version=0) if context.dry_run else stored
 
     async def update(
@@ -110,14 +110,14 @@ class Writer:
         What a repository manages is changed by its file. Raises NotFound, Conflict where the object is not as expected, or changes faster
         than it can be written, and what ``create`` and ``Edits`` do.
         """
-        view = await self._guard.view(context.identity, namespace)
+        view = await self._policy.view(context.identity, namespace)
         object_lock = self._object_locks.setdefault((kind.key, namespace, name), asyncio.Lock())
         async with object_lock:
             for _ in range(_TRIES):
                 changed = await self._try_update(kind, namespace, name, change, context, view, preconditions, size)
                 if changed is not None:
                     if kind.is_tree or rules.is_deleting(changed.stored):
-                        self._guard.forget(namespace)
+                        self._policy.forget(namespace)
                     return changed
         raise conflict_error(kind, name, MODIFIED)
 
@@ -137,7 +137,7 @@ class Writer:
         ``cascade``: a folder goes with everything inside. ``grace`` 0 overrules what a file provisions. Raises NotFound, Conflict,
         Forbidden for what a repository manages, and BadRequest for a folder that is not empty.
         """
-        view = await self._guard.view(context.identity, namespace)
+        view = await self._policy.view(context.identity, namespace)
         async with self._database.connection() as connection:
             stored = await resources.get(connection, kind, namespace, name)
         if rules.manager_of(stored):
@@ -148,7 +148,7 @@ class Writer:
             (deleted,) = await self._delete(
                 connection, namespace, found, context, view, preconditions=preconditions, cascade=cascade, grace=grace
             )
-        self._guard.forget(namespace)  # with an object go its rules, and with a repository its folders
+        self._policy.forget(namespace)  # with an object go its rules, and with a repository its folders
         return deleted
 
     async def delete_selected(
@@ -166,13 +166,13 @@ class Writer:
 
         Raises what that does, naming the object, and BadRequest where they are too many for one transaction.
         """
-        view = await self._guard.view(context.identity, namespace)
+        view = await self._policy.view(context.identity, namespace)
         async with self._transaction(context) as connection:
             await resources.lock(connection)
             found = await selecting.select(connection, kind, namespace, selection, view)
             for batch in [[stored] for stored in selecting.deepest_first(found)] if kind.is_tree else [found]:
                 await self._delete(connection, namespace, batch, context, view, preconditions=preconditions, cascade=cascade, grace=grace)
-        self._guard.forget(namespace)  # with an object go its rules, and with a repository its folders
+        self._policy.forget(namespace)  # with an object go its rules, and with a repository its folders
         return len(found)
 
     async def update_status(
@@ -189,7 +189,7 @@ class Writer:
 
         Raises NotFound, Conflict, Invalid and Forbidden.
         """
-        view = await self._guard.view(context.identity, namespace)
+        view = await self._policy.view(context.identity, namespace)
         async with self._transaction(context) as connection:
             await resources.lock(connection)
             stored = await resources.get(connection, kind, namespace, name)
@@ -248,7 +248,7 @@ class Writer:
     async def _release(self, namespace: str, stored: Stored, write: resources.Write, context: WriteContext) -> UpdateResult | None:
         """The same of what a repository is to manage no more. Its file stays as it is."""
         if not context.identity.may(REPOSITORY.actions["update"]):
-            raise denied(REPOSITORY.actions["update"])
+            raise permission_denied(REPOSITORY.actions["update"])
         edits.check_release(stored)
         return await self._write_if_unchanged(namespace, stored, edits.without_manager(write), context, releases=rules.manager_of(stored))
 

@@ -40,32 +40,32 @@ def time() -> Time:
 
 
 @pytest.fixture
-def memory(time: Time) -> IdentityCache:
+def identities(time: Time) -> IdentityCache:
     started = IdentityCache(time, size=3, seconds=5, monotonic=time)
     started.begin()
     return started
 
 
-def remember(memory: IdentityCache, name: bytes, identity: Identity) -> None:
-    memory.put(name, identity, epoch=memory.epoch)
+def remember(identities: IdentityCache, name: bytes, identity: Identity) -> None:
+    identities.put(name, identity, epoch=identities.epoch)
 
 
-def test_an_identity_is_remembered_for_seconds(memory: IdentityCache, time: Time) -> None:
+def test_an_identity_is_remembered_for_seconds(identities: IdentityCache, time: Time) -> None:
     """Not longer, however often it is asked for."""
-    remember(memory, b"a", user(1))
+    remember(identities, b"a", user(1))
     for now, is_known in ((1000, True), (1004.9, True), (1005, False)):
         time.at = now
-        assert (memory.get(b"a") is not None) is is_known
-    assert len(memory) == 0
+        assert (identities.get(b"a") is not None) is is_known
+    assert len(identities) == 0
 
 
-def test_a_key_that_expires_while_it_is_remembered_is_out(memory: IdentityCache, time: Time) -> None:
+def test_a_key_that_expires_while_it_is_remembered_is_out(identities: IdentityCache, time: Time) -> None:
     """The second it expires it is not known any more: the look-up that follows says why."""
-    remember(memory, b"a", token(1, 2, expires_at=1002))
+    remember(identities, b"a", token(1, 2, expires_at=1002))
     time.at = 1001.9
-    assert memory.get(b"a") is not None
+    assert identities.get(b"a") is not None
     time.at = 1002
-    assert memory.get(b"a") is None
+    assert identities.get(b"a") is None
 
 
 @pytest.mark.parametrize(
@@ -83,53 +83,53 @@ def test_a_key_that_expires_while_it_is_remembered_is_out(memory: IdentityCache,
 )
 def test_forgetting_a_subject_takes_all_that_stands_on_it(time: Time, subject: str, left: set[bytes]) -> None:
     """A user, a key, an organization: whoever came by it is looked up anew, nobody else."""
-    memory = IdentityCache(time)
-    memory.begin()
+    identities = IdentityCache(time)
+    identities.begin()
     known = {b"user": user(1), b"token": token(3, 7), b"other": user(2), b"org": user(5, org_id=2)}
     for name, identity in known.items():
-        remember(memory, name, identity)
-    memory.forget(subject)
-    assert {name for name in known if memory.get(name)} == left
+        remember(identities, name, identity)
+    identities.forget(subject)
+    assert {name for name in known if identities.get(name)} == left
 
 
-def test_what_was_looked_up_before_is_not_remembered_after(memory: IdentityCache) -> None:
+def test_what_was_looked_up_before_is_not_remembered_after(identities: IdentityCache) -> None:
     """Whatever was forgotten meanwhile: the answer on its way may tell of the time before."""
-    for forget in (partial(memory.forget, "user:9"), memory.forget_all, memory.begin):
-        epoch = memory.epoch
+    for forget in (partial(identities.forget, "user:9"), identities.forget_all, identities.begin):
+        epoch = identities.epoch
         forget()
-        memory.put(b"a", user(1), epoch=epoch)
-        assert memory.get(b"a") is None
+        identities.put(b"a", user(1), epoch=epoch)
+        assert identities.get(b"a") is None
 
 
 def test_nothing_is_remembered_while_changes_are_not_heard(time: Time) -> None:
     """Neither before listening began nor after it was lost; when it begins again, nothing of before is left."""
-    memory = IdentityCache(time)
-    remember(memory, b"a", user(1))
-    assert memory.get(b"a") is None
-    memory.begin()
-    remember(memory, b"a", user(1))
-    assert memory.get(b"a") is not None
-    memory.suspend()
-    assert memory.get(b"a") is None
-    remember(memory, b"b", user(1))
-    assert memory.last_known(b"b") is None
-    memory.begin()
-    assert memory.get(b"a") is None
-    assert memory.last_known(b"a") is None
+    identities = IdentityCache(time)
+    remember(identities, b"a", user(1))
+    assert identities.get(b"a") is None
+    identities.begin()
+    remember(identities, b"a", user(1))
+    assert identities.get(b"a") is not None
+    identities.suspend()
+    assert identities.get(b"a") is None
+    remember(identities, b"b", user(1))
+    assert identities.last_known(b"b") is None
+    identities.begin()
+    assert identities.get(b"a") is None
+    assert identities.last_known(b"a") is None
 
 
-def test_whom_it_knew_when_hearing_ended_is_told_for_the_rest_of_their_seconds(memory: IdentityCache, time: Time) -> None:
+def test_whom_it_knew_when_hearing_ended_is_told_for_the_rest_of_their_seconds(identities: IdentityCache, time: Time) -> None:
     """To those who cannot look; a look, or a change made here, ends it."""
     for name in (b"a", b"b", b"c"):
-        remember(memory, name, user(ord(name)))
-    memory.suspend()
-    assert memory.last_known(b"a") is not None
-    memory.forget("user:98")
-    assert memory.last_known(b"b") is None
-    remember(memory, b"c", user(99))
-    assert memory.last_known(b"c") is None
+        remember(identities, name, user(ord(name)))
+    identities.suspend()
+    assert identities.last_known(b"a") is not None
+    identities.forget("user:98")
+    assert identities.last_known(b"b") is None
+    remember(identities, b"c", user(99))
+    assert identities.last_known(b"c") is None
     time.at = 1005
-    assert memory.last_known(b"a") is None
+    assert identities.last_known(b"a") is None
 
 
 @given(
@@ -145,16 +145,16 @@ def test_whom_it_knew_when_hearing_ended_is_told_for_the_rest_of_their_seconds(m
 def test_the_index_of_subjects_is_that_of_the_entries(steps: list[tuple[str, int | str, int]]) -> None:
     """Against a plain dict: what is forgotten is gone, the bound holds, and the index keeps nothing that is not there."""
     time = Time()
-    memory = IdentityCache(time, size=3, seconds=5, monotonic=time)
-    memory.begin()
+    identities = IdentityCache(time, size=3, seconds=5, monotonic=time)
+    identities.begin()
     for what, which, number in steps:
         if what == "put":
-            remember(memory, str(which).encode(), user(number))
+            remember(identities, str(which).encode(), user(number))
         elif what == "forget":
-            memory.forget(str(which))
-            assert not any(f"user:{entry.identity.user_id}" == which or which == "org:1" for entry in memory._entries.values())
+            identities.forget(str(which))
+            assert not any(f"user:{entry.identity.user_id}" == which or which == "org:1" for entry in identities._entries.values())
         else:
             time.at += int(which)
-        assert len(memory) <= 3
-        indexed = {(subject, name) for subject, names in memory._by_subject.items() for name in names}
-        assert indexed == {(subject, name) for name, entry in memory._entries.items() for subject in entry.subjects}
+        assert len(identities) <= 3
+        indexed = {(subject, name) for subject, names in identities._by_subject.items() for name in names}
+        assert indexed == {(subject, name) for name, entry in identities._entries.items() for subject in entry.subjects}

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from tests.signer import SIGNER
 
-from dashwright.api.workers.repository_client import RepositoryClient, due, late
+from dashwright.api.workers.repository_client import RepositoryClient, deadline_after, recording_deadline
 from dashwright.api.workers.repository_health import RepositoryHealthClient
 from dashwright.common.clock import Clock
 from dashwright.common.errors import Conflict, DeadlineExceeded
@@ -29,7 +29,7 @@ async def test_what_nobody_waits_for_any_more_goes_on(worker: RepositoryClient) 
         recorded.set()
 
     with pytest.raises(DeadlineExceeded, match="look whether it has come"):
-        await worker.see_through(change, due=asyncio.get_running_loop().time())
+        await worker.complete(change, deadline=asyncio.get_running_loop().time())
     may_end.set()
     async with asyncio.timeout(5):
         await recorded.wait()
@@ -44,7 +44,7 @@ async def test_who_goes_ends_no_change(worker: RepositoryClient) -> None:
         await may_end.wait()
         recorded.set()
 
-    waiting = asyncio.create_task(worker.see_through(change, due=due()))
+    waiting = asyncio.create_task(worker.complete(change, deadline=deadline_after()))
     await begun.wait()
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -63,12 +63,12 @@ async def test_in_time_it_is_as_if_it_were_waited_for(worker: RepositoryClient) 
     async def refuse() -> int:
         raise Conflict("no")
 
-    assert await worker.see_through(change, due=due()) == 7
+    assert await worker.complete(change, deadline=deadline_after()) == 7
     with pytest.raises(Conflict, match="no"):
-        await worker.see_through(refuse, due=due())
+        await worker.complete(refuse, deadline=deadline_after())
 
 
 async def test_an_answer_is_worth_having_longer_than_it_is_waited_for() -> None:
     """As long again as the worker may take."""
-    until = due()
-    assert late(until) - until == pytest.approx(33)
+    until = deadline_after()
+    assert recording_deadline(until) - until == pytest.approx(33)

@@ -74,7 +74,7 @@ async def start(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPa
                 Clock(),
             )
             told: asyncio.Queue[str] = asyncio.Queue()
-            memory = gateway.gate.memory
+            memory = gateway.authentication.identities
             forget, begins = memory.forget, memory.begin
 
             def hear(subject: str) -> None:
@@ -198,7 +198,7 @@ async def test_a_change_at_one_gateway_is_in_force_at_the_other(start: StartGate
     """As soon as the other has heard what was told at the commit, which is before it can be asked anything that was told later."""
     change = CHANGES[name]
     one, two = await start(), await start()
-    hashed = await one.gateway.gate.passwords.hash(PASSWORD)
+    hashed = await one.gateway.authentication.passwords.hash(PASSWORD)
     await sql(database, "insert into org (id, name) values (2, 'Two'), (3, 'Three')")
     await sql(database, """insert into "user" (id, login, email, org_id, password) values (7, 'anna', 'anna', 1, $1)""", hashed)
     await sql(database, "insert into org_user (org_id, user_id, role) values (1, 7, 'Admin'), (2, 7, $1)", _role_in_two(change))

@@ -40,11 +40,11 @@ OLD_KEY = f"Bearer {LEGACY}"
 class Listening:
     """A gate, and what its memory is told."""
 
-    def __init__(self, gate: Authentication, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.gate = gate
+    def __init__(self, authentication: Authentication, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.authentication = authentication
         self._told: asyncio.Queue[str] = asyncio.Queue()
         for name in ("forget", "begin", "suspend"):
-            monkeypatch.setattr(gate.memory, name, self._telling(name, getattr(gate.memory, name)))
+            monkeypatch.setattr(authentication.identities, name, self._telling(name, getattr(authentication.identities, name)))
 
     def _telling(self, name: str, act: Callable[..., None]) -> Callable[..., None]:
         def tell(*subject: str) -> None:
@@ -68,7 +68,7 @@ class Listening:
         await self.hears(mark)
 
     async def ask(self, authorization: str, org_id: int | None = None) -> Identity:
-        return await self.gate.authenticator.identify(Credentials(authorization, ADDRESS), org_id)
+        return await self.authentication.authenticator.identify(Credentials(authorization, ADDRESS), org_id)
 
     async def refusal(self, authorization: str, org_id: int | None = None) -> str:
         with pytest.raises(Unauthorized) as refused:
@@ -122,8 +122,8 @@ async def start(imported: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
 
         async def begin() -> Listening:
             started = Listening(Authentication(load(), imported, Clock()), monkeypatch)
-            await started.gate.start()
-            stack.push_async_callback(started.gate.stop)
+            await started.authentication.start()
+            stack.push_async_callback(started.authentication.stop)
             await started.hears("begin")
             return started
 
@@ -131,14 +131,14 @@ async def start(imported: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
 
 
 @pytest.fixture
-async def gate(start: Start) -> Listening:
+async def authentication(start: Start) -> Listening:
     return await start()
 
 
-async def test_a_legacy_key_and_a_token_log_in_as_they_were_made(gate: Listening) -> None:
+async def test_a_legacy_key_and_a_token_log_in_as_they_were_made(authentication: Listening) -> None:
     """Each with the role of its row; the token is its account. Both also stand in place of a password."""
     for authorization in (OLD_KEY, basic("api_key", LEGACY)):
-        key = await gate.ask(authorization)
+        key = await authentication.ask(authorization)
         assert (key.uid, key.login, key.org_id, key.role, key.kind, key.user_id, key.key_id) == (
             "api-key:2",
             "grafana",
@@ -150,7 +150,7 @@ async def test_a_legacy_key_and_a_token_log_in_as_they_were_made(gate: Listening
         )
         assert key.may("apikeys:read")
     for authorization in (BEARER, basic("api_key", TOKEN), f"bEARER  {TOKEN} "):
-        token = await gate.ask(authorization)
+        token = await authentication.ask(authorization)
         assert (token.uid, token.login, token.org_id, token.role, token.kind, token.user_id, token.key_id) == (
             "service-account:3",
             "sa-1-robot",
@@ -164,48 +164,48 @@ async def test_a_legacy_key_and_a_token_log_in_as_they_were_made(gate: Listening
         assert not token.may("dashboards:write")
 
 
-async def test_a_key_that_was_handed_over_is_its_account_and_its_text_stays(gate: Listening, imported: Database) -> None:
+async def test_a_key_that_was_handed_over_is_its_account_and_its_text_stays(authentication: Listening, imported: Database) -> None:
     """The holder of the key sends what they always sent."""
     await sql(imported, "update api_key set service_account_id = 3 where id = 2")
-    key = await gate.ask(OLD_KEY)
+    key = await authentication.ask(OLD_KEY)
     assert (key.uid, key.role, key.key_id) == ("service-account:3", Role.VIEWER, 2)
 
 
-async def test_an_imported_password_logs_in_and_is_renewed(gate: Listening, imported: Database, start: Start) -> None:
+async def test_an_imported_password_logs_in_and_is_renewed(authentication: Listening, imported: Database, start: Start) -> None:
     """Once verified it is stored as argon2 without salt; it goes on fitting, here and on a gateway that knows nothing of it."""
-    assert await gate.refusal(basic("ann", "wrong")) == "password-auth.failed"
+    assert await authentication.refusal(basic("ann", "wrong")) == "password-auth.failed"
     assert await value(imported, 'select password from "user" where id = 2') == IMPORTED_PASSWORD
-    assert (await gate.ask(basic("ANN@x.org", "admin"))).role is Role.EDITOR
+    assert (await authentication.ask(basic("ANN@x.org", "admin"))).role is Role.EDITOR
     stored = await value(imported, 'select password from "user" where id = 2')
     assert str(stored).startswith("$argon2id$")
     assert await value(imported, 'select salt from "user" where id = 2') is None
-    for gateway in (gate, await start()):
+    for gateway in (authentication, await start()):
         assert (await gateway.ask(ANN)).uid == "user:2"
         assert await gateway.refusal(basic("ann", "wrong")) == "password-auth.failed"
     assert await value(imported, 'select password from "user" where id = 2') == stored
 
 
-async def test_a_service_account_has_no_password(gate: Listening) -> None:
+async def test_a_service_account_has_no_password(authentication: Listening) -> None:
     """Its login is nobody's, with the same words as for a wrong password."""
-    assert await gate.refusal(basic("sa-1-robot", "")) == "password-auth.failed"
+    assert await authentication.refusal(basic("sa-1-robot", "")) == "password-auth.failed"
 
 
-async def test_a_key_belongs_to_its_organization(gate: Listening) -> None:
+async def test_a_key_belongs_to_its_organization(authentication: Listening) -> None:
     """Named it may be; another one is refused."""
     for authorization in (OLD_KEY, BEARER):
-        assert (await gate.ask(authorization, 1)).org_id == 1
-        assert await gate.refusal(authorization, 2) == "api-key.organization-mismatch"
+        assert (await authentication.ask(authorization, 1)).org_id == 1
+        assert await authentication.refusal(authorization, 2) == "api-key.organization-mismatch"
 
 
-async def test_who_is_a_member_of_nothing_is_seen_globally(gate: Listening, imported: Database) -> None:
+async def test_who_is_a_member_of_nothing_is_seen_globally(authentication: Listening, imported: Database) -> None:
     """They can still be told so; in an organization that is named they are no member."""
     await sql(imported, "delete from org_user where user_id = 2")
-    ann = await gate.ask(ANN)
+    ann = await authentication.ask(ANN)
     assert (ann.org_id, ann.role, dict(ann.permissions)) == (0, Role.NONE, {})
-    assert await gate.refusal(ANN, 1) == "organization.not-a-member"
+    assert await authentication.refusal(ANN, 1) == "organization.not-a-member"
 
 
-async def test_grants_add_to_the_role_where_they_were_given(gate: Listening, imported: Database) -> None:
+async def test_grants_add_to_the_role_where_they_were_given(authentication: Listening, imported: Database) -> None:
     """In one organization, or with 0 in all of them and globally; older names mean the same, unknown ones nothing."""
     grants = [
         (2, 1, "teams:read", "teams:id:5"),
@@ -217,17 +217,17 @@ async def test_grants_add_to_the_role_where_they_were_given(gate: Listening, imp
     ]
     for grant in grants:
         await sql(imported, "insert into permission (user_id, org_id, action, scope, created_by) values ($1, $2, $3, $4, 'test')", *grant)
-    ann = await gate.ask(ANN)
+    ann = await authentication.ask(ANN)
     assert ann.may("dashboards:write")
     assert ann.permissions["teams:read"] == {"teams:id:5"}
     assert ann.may("orgs:read", "org:id:7")
     assert not ann.holds("teams:write")
     assert not ann.holds("nothing:known")
-    robot = await gate.ask(BEARER)
+    robot = await authentication.ask(BEARER)
     assert (robot.may("teams:read"), robot.may("users.quotas:list", "global.users:2")) == (True, True)
 
     async def held(caller: Identity, org_id: int) -> tuple[Role, list[str]]:
-        seen = await gate.gate.authenticator.seen_in(caller, org_id)
+        seen = await authentication.authentication.authenticator.seen_in(caller, org_id)
         assert (seen.org_id, seen.uid, seen.key_id) == (org_id, caller.uid, caller.key_id)
         return seen.role, sorted(set(seen.permissions) & {"teams:read", "teams:write", "orgs:read", "users.quotas:list"})
 
@@ -237,7 +237,7 @@ async def test_grants_add_to_the_role_where_they_were_given(gate: Listening, imp
     assert await held(ann, 9) == (Role.NONE, ["orgs:read"])
     assert await held(robot, 2) == (Role.NONE, ["users.quotas:list"])
     assert await held(robot, 0) == (Role.NONE, ["users.quotas:list"])
-    assert await held(await gate.ask(OLD_KEY), 2) == (Role.NONE, [])
+    assert await held(await authentication.ask(OLD_KEY), 2) == (Role.NONE, [])
 
 
 async def test_a_server_admin_is_one_in_every_organization(imported: Database) -> None:
@@ -287,7 +287,7 @@ async def test_what_one_gateway_revokes_the_next_request_on_another_is_refused(
         await gateway.ask(authorization, 1)
         await gateway.settle(imported)  # an imported password was renewed
         await gateway.ask(authorization, 1)
-        assert len(gateway.gate.memory) > 0
+        assert len(gateway.authentication.identities) > 0
     await sql(imported, change)
     for gateway in gateways:
         await gateway.hears(subject)
@@ -319,7 +319,7 @@ async def test_what_is_taken_from_a_caller_is_gone_at_the_next_request(
 
     async def rights(gateway: Listening) -> tuple[int, ...]:
         caller = await gateway.ask(authorization)
-        views = [await gateway.gate.authenticator.seen_in(caller, org_id) for org_id in (0, 2)]
+        views = [await gateway.authentication.authenticator.seen_in(caller, org_id) for org_id in (0, 2)]
         return tuple(len(seen.permissions) for seen in (caller, *views))
 
     for gateway in gateways:
@@ -334,49 +334,49 @@ async def test_what_is_taken_from_a_caller_is_gone_at_the_next_request(
         assert all(now <= then for now, then in zip(has, had, strict=True))
 
 
-async def test_nothing_is_stale_while_the_listener_is_away(imported: Database, gate: Listening) -> None:
+async def test_nothing_is_stale_while_the_listener_is_away(imported: Database, authentication: Listening) -> None:
     """When its connection is ended nobody is let in without a look, and nobody is remembered until it listens again."""
     for authorization in (ANN, OLD_KEY, BEARER):
-        await gate.ask(authorization)
-    await gate.settle(imported)
+        await authentication.ask(authorization)
+    await authentication.settle(imported)
     await sql(
         imported,
         "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query ilike 'listen%'",
     )
-    await gate.hears("suspend")
+    await authentication.hears("suspend")
     await sql(imported, "update api_key set is_revoked = true")
     for authorization in (OLD_KEY, BEARER):
-        assert await gate.refusal(authorization) == "api-key.revoked"
-    await gate.hears("begin")
-    await gate.ask(ANN)
+        assert await authentication.refusal(authorization) == "api-key.revoked"
+    await authentication.hears("begin")
+    await authentication.ask(ANN)
     await sql(imported, 'update "user" set is_disabled = true where id = 2')
-    await gate.hears("user:2")
-    assert await gate.refusal(ANN) == "password-auth.failed"
+    await authentication.hears("user:2")
+    assert await authentication.refusal(ANN) == "password-auth.failed"
 
 
 async def test_a_stopped_gate_remembers_nobody(imported: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before it listens and after."""
-    gate = Listening(Authentication(load(), imported, Clock()), monkeypatch)
-    await gate.ask(OLD_KEY)
-    assert len(gate.gate.memory) == 0
-    await gate.gate.start()
-    await gate.hears("begin")
-    await gate.ask(OLD_KEY)
-    assert len(gate.gate.memory) == 1
-    await gate.gate.stop()
-    assert not gate.gate.memory.is_listening
+    authentication = Listening(Authentication(load(), imported, Clock()), monkeypatch)
+    await authentication.ask(OLD_KEY)
+    assert len(authentication.authentication.identities) == 0
+    await authentication.authentication.start()
+    await authentication.hears("begin")
+    await authentication.ask(OLD_KEY)
+    assert len(authentication.authentication.identities) == 1
+    await authentication.authentication.stop()
+    assert not authentication.authentication.identities.is_listening
 
 
-async def test_no_secret_is_logged(gate: Listening, imported: Database) -> None:
+async def test_no_secret_is_logged(authentication: Listening, imported: Database) -> None:
     """Of all who come in and all who do not."""
     with capture_logs() as lines:
         for authorization in (ANN, OLD_KEY, BEARER, basic("api_key", TOKEN)):
-            await gate.ask(authorization)
-        await gate.refusal(basic("ann", "hunter2"))
+            await authentication.ask(authorization)
+        await authentication.refusal(basic("ann", "hunter2"))
         await sql(imported, "update api_key set is_revoked = true")
-        await gate.hears("key:2")
+        await authentication.hears("key:2")
         for authorization in (OLD_KEY, BEARER, "Bearer glsa_x", f"Bearer {key_material.new_token()}"):
-            await gate.refusal(authorization)
+            await authentication.refusal(authorization)
     assert len(lines) >= 4
     text = str(lines)
     for secret in ("hunter2", TOKEN, TOKEN.split("_")[1], LEGACY, "V1qLvztgOJ89Rov23uFXc2CjbFTnocbL", TOKEN_STORED, "glsa_"):

@@ -8,8 +8,8 @@ from dashwright.common.errors import TooManyRequests
 
 def test_one_network_holds_its_share_and_no_more() -> None:
     """Also by several requests; another network has room."""
-    holding = UploadBudget(10, 6)
-    with holding.of("192.0.2.1") as keep, holding.of("192.0.2.1") as keep_more, holding.of("192.0.2.2") as keep_other:
+    uploads = UploadBudget(10, 6)
+    with uploads.reserve("192.0.2.1") as keep, uploads.reserve("192.0.2.1") as keep_more, uploads.reserve("192.0.2.2") as keep_other:
         keep(4)
         keep_more(2)
         with pytest.raises(TooManyRequests):
@@ -19,21 +19,21 @@ def test_one_network_holds_its_share_and_no_more() -> None:
 
 def test_all_together_hold_so_much() -> None:
     """Whatever network asks for more is refused."""
-    holding = UploadBudget(10, 6)
-    with holding.of("192.0.2.1") as keep, holding.of("192.0.2.2") as keep_other:
+    uploads = UploadBudget(10, 6)
+    with uploads.reserve("192.0.2.1") as keep, uploads.reserve("192.0.2.2") as keep_other:
         keep(6)
         keep_other(4)
-        with pytest.raises(TooManyRequests), holding.of("192.0.2.3") as keep_third:
+        with pytest.raises(TooManyRequests), uploads.reserve("192.0.2.3") as keep_third:
             keep_third(1)
 
 
 def test_what_is_done_leaves_its_room() -> None:
     """Also what was refused, or failed."""
-    holding = UploadBudget(10, 10)
+    uploads = UploadBudget(10, 10)
     for _ in range(3):
-        with holding.of("2001:db8::1") as keep:
+        with uploads.reserve("2001:db8::1") as keep:
             keep(10)
             with pytest.raises(TooManyRequests):
                 keep(1)
-    with holding.of("2001:db8::2") as keep:
+    with uploads.reserve("2001:db8::2") as keep:
         keep(10)
