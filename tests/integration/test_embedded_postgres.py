@@ -197,7 +197,7 @@ async def test_a_lost_password_is_named(data_dir: Path) -> None:
 def test_somebody_elses_cluster_refuses(data_dir: Path) -> None:
     """A cluster is run by the user who made it: the error names both users, and nothing is chowned."""
     (data_dir / "postgres").mkdir()
-    placed = replace(placement.place(data_dir) if os.getuid() else _as_current(data_dir), account=child.Account("other", 4242, 4242))
+    placed = replace(placement.place(data_dir) if os.getuid() else _as_current(data_dir), account=child.UnixAccount("other", 4242, 4242))
     with pytest.raises(Unavailable, match=f"belongs to {child.current_account().name} and would be run as other"):
         placement._check_owner(placed)
 

@@ -102,7 +102,7 @@ def _program(*names: str) -> Path:
     raise CannotProvide(f"there is no {names[0]} on this host (looked in PATH, {', '.join(map(str, _PLACES))})")
 
 
-def _account() -> child.Account:
+def _account() -> child.UnixAccount:
     if os.getuid() != 0:
         return child.current_account()
     account = child.named_account("mysql") or child.named_account("nobody")

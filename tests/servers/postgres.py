@@ -126,7 +126,7 @@ def embedded_programs(folder: Path) -> Path:
         raise CannotProvide(error.message) from error
 
 
-def _account() -> child.Account:
+def _account() -> child.UnixAccount:
     if os.getuid() != 0:
         return child.current_account()
     account = child.named_account("nobody")

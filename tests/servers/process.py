@@ -53,7 +53,7 @@ def free_port() -> int:
     raise CannotProvide("no free port on the loopback")
 
 
-def private_folder(name: str, account: child.Account) -> Path:
+def private_folder(name: str, account: child.UnixAccount) -> Path:
     """A new folder, inside the run's where there is one, that only ``account`` (and root) can enter."""
     folder = Path(tempfile.mkdtemp(prefix=f"dashwright-{name}-", dir=os.environ.get(RUN_FOLDER)))
     if folder.stat().st_uid != account.uid:
@@ -68,7 +68,7 @@ class Process:
         self,
         command: Sequence[str | Path],
         *,
-        account: child.Account,
+        account: child.UnixAccount,
         output: Path,
         ends_by: signal.Signals,
         environment: Mapping[str, str] | None = None,

@@ -91,7 +91,7 @@ def _program() -> Path:
     return Path(found)
 
 
-def _account() -> child.Account:
+def _account() -> child.UnixAccount:
     if os.getuid() != 0:
         return child.current_account()
     account = child.named_account("prometheus") or child.named_account("nobody")

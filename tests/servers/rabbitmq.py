@@ -164,7 +164,7 @@ def programs() -> Path:
     raise CannotProvide("there are no RabbitMQ server programs on this host (looked in PATH and /usr/lib/rabbitmq)")
 
 
-def _account() -> child.Account:
+def _account() -> child.UnixAccount:
     """The packaged server's own user where this runs as root: its programs expect to be able to read what that user reads."""
     if os.getuid() != 0:
         return child.current_account()

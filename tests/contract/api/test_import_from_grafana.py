@@ -17,8 +17,8 @@ from dashwright.common.database.pool import Database
 from dashwright.common.identity import Role
 from dashwright.standalone.importing import run as importing
 from dashwright.standalone.importing.report import Outcome, Report
-from dashwright.standalone.importing.run import Wishes
-from dashwright.standalone.importing.source import opened
+from dashwright.standalone.importing.run import ImportOptions
+from dashwright.standalone.importing.source import open_source
 
 WHEN = "2024-03-01 10:00:00"
 LATER = "2024-04-01 10:00:00"
@@ -174,8 +174,8 @@ def bring(database: Database, tmp_path: Path) -> Import:
 
 async def imported(database: Database, source: str, **wishes: Any) -> Report:
     report = Report()
-    async with opened(source) as origin, database.transaction() as connection:
-        await importing.run(origin, connection, Wishes(**wishes), report, lambda table, number: None)
+    async with open_source(source) as origin, database.transaction() as connection:
+        await importing.run(origin, connection, ImportOptions(**wishes), report, lambda table, number: None)
     return report
 
 
@@ -395,5 +395,5 @@ async def test_what_is_no_database_of_grafana_is_refused(tmp_path: Path) -> None
     other = grafana_layout.make_sqlite(tmp_path / "other.db", {"org": []})
     for source, said in ((str(tmp_path / "none"), "there is no file"), (str(text), "no SQLite database"), (other, "no table user")):
         with pytest.raises(Exception, match=said):
-            async with opened(source) as origin:
+            async with open_source(source) as origin:
                 await importing.tables(origin)

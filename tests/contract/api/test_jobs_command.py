@@ -19,15 +19,15 @@ from tests.servers.git import GitServer
 from dashwright.common.errors import NotFound
 from dashwright.common.identity import Role
 from dashwright.standalone.jobs import following
-from dashwright.standalone.jobs.command import Where, cancel, follow, list_, sync
+from dashwright.standalone.jobs.command import ServerOptions, cancel, follow, list_, sync
 from dashwright.standalone.jobs.server import Job, Login, Server
 
 JOBS = REPOSITORIES.replace("repositories", "jobs")
 ADMIN = "admin:admin"
 
 
-def where(api: Api, **more: str) -> Where:
-    return Where(**{"url": str(api.address), "user": ADMIN, **more})
+def where(api: Api, **more: str) -> ServerOptions:
+    return ServerOptions(**{"url": str(api.address), "user": ADMIN, **more})
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ async def test_what_cannot_be_asked_is_told_without_secrets(
 
 
 async def test_a_server_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert await run(list_, where=Where(url="http://127.0.0.1:1")) == 2
+    assert await run(list_, where=ServerOptions(url="http://127.0.0.1:1")) == 2
     assert "http://127.0.0.1:1" in capsys.readouterr().err
 
 

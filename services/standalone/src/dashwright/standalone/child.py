@@ -20,7 +20,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class UnixAccount:
     """The user a child runs as."""
 
     name: str
@@ -28,26 +28,26 @@ class Account:
     gid: int
 
 
-def current_account() -> Account:
+def current_account() -> UnixAccount:
     uid = os.getuid()
     try:
-        return Account(pwd.getpwuid(uid).pw_name, uid, os.getgid())
+        return UnixAccount(pwd.getpwuid(uid).pw_name, uid, os.getgid())
     except KeyError:
-        return Account(f"user {uid}", uid, os.getgid())
+        return UnixAccount(f"user {uid}", uid, os.getgid())
 
 
-def named_account(name: str) -> Account | None:
+def named_account(name: str) -> UnixAccount | None:
     try:
         entry = pwd.getpwnam(name)
     except KeyError:
         return None
-    return Account(name, entry.pw_uid, entry.pw_gid)
+    return UnixAccount(name, entry.pw_uid, entry.pw_gid)
 
 
 def spawn(
     command: Sequence[str | Path],
     *,
-    account: Account,
+    account: UnixAccount,
     output: IO[bytes],
     at_parents_end: signal.Signals,
     environment: Mapping[str, str] | None = None,

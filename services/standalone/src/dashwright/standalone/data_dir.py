@@ -8,7 +8,7 @@ from typing import IO
 from dashwright.common.errors import Unavailable
 
 
-def hold(data_dir: Path) -> IO[str]:
+def lock_data_dir(data_dir: Path) -> IO[str]:
     """Makes the folder if need be and locks it until the answer is closed or this process ends, however it ends.
 
     Raises Unavailable when another process holds it.

@@ -9,7 +9,7 @@ from dashwright.standalone.postgres import EmbeddedPostgres
 
 
 @asynccontextmanager
-async def database_of(settings: Settings) -> AsyncIterator[tuple[str, Path]]:
+async def open_database(settings: Settings) -> AsyncIterator[tuple[str, Path]]:
     """Its address, and the folder for what belongs to it. Raises Unavailable, saying what to do, where it cannot be had."""
     if settings.database_url is not None:
         yield settings.database_url.get_secret_value(), settings.data_dir

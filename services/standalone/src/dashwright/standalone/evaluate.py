@@ -25,14 +25,14 @@ from dashwright.expressions.sources.directory import BUILT_IN, Found
 from dashwright.expressions.sources.recorded import Recorded
 from dashwright.standalone.panel import panel_of
 from dashwright.standalone.tables import show
-from dashwright.standalone.terminal import told
+from dashwright.standalone.terminal import error_line
 
 FAILED, NOT_RUN = 1, 2
 _PIPED_WIDTH = 160
 
 
 @dataclass(frozen=True, slots=True)
-class _Stopped(Clock):
+class _FixedClock(Clock):
     """A clock that stands."""
 
     at: datetime
@@ -82,7 +82,7 @@ def evaluate(
         settings = query_settings(load())
     except (DashwrightError, SettingsError, OSError, UnicodeDecodeError) as error:
         return _refused(error, NOT_RUN)
-    clock = settings.clock if now is None else _Stopped(now if now.tzinfo else now.replace(tzinfo=UTC))
+    clock = settings.clock if now is None else _FixedClock(now if now.tzinfo else now.replace(tzinfo=UTC))
     settings = replace(settings, clock=clock, sources=_Recordings(recorded))
     try:
         shown = asyncio.run(queries.evaluate(body, QueryContext(QueryEndpoint.PANEL if strict else QueryEndpoint.QUERY), settings)).shown
@@ -100,7 +100,7 @@ def evaluate(
 
 
 def _refused(error: Exception, status: int) -> int:
-    sys.stderr.write(f"dashwright eval: {told(error)}\n")
+    sys.stderr.write(f"dashwright eval: {error_line(error)}\n")
     return status
 
 

@@ -17,8 +17,8 @@ from dashwright.jobs_worker.domain.file_forms import LARGEST_FILE, check_size, d
 from dashwright.jobs_worker.domain.lint.finding import Waivers
 from dashwright.jobs_worker.domain.lint.issue import FILE, Issue, fault_of_config
 from dashwright.jobs_worker.domain.lint.linter import RULES, lint
-from dashwright.standalone.lint_formats import Report, print_github, print_json, print_sarif, print_summary, print_text
-from dashwright.standalone.terminal import told
+from dashwright.standalone.lint_formats import FileReport, print_github, print_json, print_sarif, print_summary, print_text
+from dashwright.standalone.terminal import error_line
 
 FOUND, NOT_RUN = 1, 2
 
@@ -60,9 +60,9 @@ def check(
     try:
         _check_rules(rule)
         settings, of_config = _config(config)
-        linted = [Report(str(path), at, _chosen(lint(spec, settings), rule)) for path, at, spec in _dashboards(files)]
+        linted = [FileReport(str(path), at, _chosen(lint(spec, settings), rule)) for path, at, spec in _dashboards(files)]
     except (DashwrightError, OSError) as error:
-        sys.stderr.write(f"dashwright lint: {told(error)}\n")
+        sys.stderr.write(f"dashwright lint: {error_line(error)}\n")
         return NOT_RUN
     reports = [*of_config, *linted]
     chosen: Format = "json" if as_json else format
@@ -88,7 +88,7 @@ def _chosen(issues: Sequence[Issue], rules: Sequence[str]) -> Sequence[Issue]:
     return [issue for issue in issues if issue.rule in rules] if rules else issues
 
 
-def _config(given: Path | None) -> tuple[Waivers | None, list[Report]]:
+def _config(given: Path | None) -> tuple[Waivers | None, list[FileReport]]:
     """Return the configuration, and what is said of its own file, if anything."""
     path = given or Path(FILE)
     if given is None and not path.exists():
@@ -97,7 +97,7 @@ def _config(given: Path | None) -> tuple[Waivers | None, list[Report]]:
     from dashwright.jobs_worker.domain.lint.config import read_config
 
     config, unknown = read_config(path.read_bytes())
-    return config, [Report(str(path), "", [fault_of_config(message, LintSeverity.WARNING) for message in unknown])] if unknown else []
+    return config, [FileReport(str(path), "", [fault_of_config(message, LintSeverity.WARNING) for message in unknown])] if unknown else []
 
 
 def _dashboards(files: Iterable[str]) -> Iterator[tuple[Path, str, dict[str, Any]]]:

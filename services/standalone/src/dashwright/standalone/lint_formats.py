@@ -26,7 +26,7 @@ _RULES_PAGE: Final = "docs/reference/lint.md"
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class FileReport:
     """The findings on one file; ``at`` is where in it the dashboard's spec stands, a JSON pointer."""
 
     path: str
@@ -41,7 +41,7 @@ class Report:
         return self.at + (issue.pointer or "")
 
 
-def print_text(reports: Sequence[Report], *, dashboards: int) -> None:
+def print_text(reports: Sequence[FileReport], *, dashboards: int) -> None:
     """Print each issue on a line, with its JSON pointer, below the name of its file."""
     console = _console()
     for report in reports:
@@ -54,7 +54,7 @@ def print_text(reports: Sequence[Report], *, dashboards: int) -> None:
     _print_totals(console, reports, dashboards)
 
 
-def print_summary(reports: Sequence[Report], *, dashboards: int) -> None:
+def print_summary(reports: Sequence[FileReport], *, dashboards: int) -> None:
     """Print how often each rule was broken and in how many files, errors first."""
     console = _console()
     counts = Counter((issue.severity, issue.rule) for report in reports for issue in report.issues)
@@ -74,7 +74,7 @@ def print_summary(reports: Sequence[Report], *, dashboards: int) -> None:
     _print_totals(console, reports, dashboards)
 
 
-def print_json(reports: Sequence[Report]) -> None:
+def print_json(reports: Sequence[FileReport]) -> None:
     """Print a list of ``{path, issues}``; the pointer of an issue is one into the file."""
     shown = [
         {
@@ -86,7 +86,7 @@ def print_json(reports: Sequence[Report]) -> None:
     sys.stdout.write(write_json(shown).decode() + "\n")
 
 
-def print_github(reports: Sequence[Report]) -> None:
+def print_github(reports: Sequence[FileReport]) -> None:
     """Print workflow commands, which GitHub shows as annotations of the lines."""
     for report in reports:
         lines = _lines(report)
@@ -95,7 +95,7 @@ def print_github(reports: Sequence[Report]) -> None:
             sys.stdout.write(f"::{issue.severity.value} {place}::{_data(issue.message)}\n")
 
 
-def print_sarif(reports: Sequence[Report]) -> None:
+def print_sarif(reports: Sequence[FileReport]) -> None:
     """Print one run in SARIF 2.1.0."""
     results = []
     for report in reports:
@@ -123,7 +123,7 @@ def print_sarif(reports: Sequence[Report]) -> None:
     sys.stdout.write(written(document).decode())
 
 
-def _lines(report: Report) -> dict[str, int]:
+def _lines(report: FileReport) -> dict[str, int]:
     """Return the line of each pointer that an issue has; the first line where the text does not tell."""
     wanted = {report.pointer(issue) for issue in report.issues}
     try:
@@ -151,7 +151,7 @@ def _line(node: yaml.Node | None, pointer: str) -> int:
     return line
 
 
-def _print_totals(console: Console, reports: Iterable[Report], dashboards: int) -> None:
+def _print_totals(console: Console, reports: Iterable[FileReport], dashboards: int) -> None:
     counts = Counter(issue.severity for report in reports for issue in report.issues)
     errors, warnings = (_many(counts[severity], severity.value) for severity in (LintSeverity.ERROR, LintSeverity.WARNING))
     console.print(f"{errors}, {warnings} in {_many(dashboards, 'dashboard')}")

@@ -17,7 +17,7 @@ from pathlib import Path
 import structlog
 
 from dashwright.common.errors import Unavailable
-from dashwright.standalone.child import Account, current_account, named_account
+from dashwright.standalone.child import UnixAccount, current_account, named_account
 
 log = structlog.get_logger()
 
@@ -34,7 +34,7 @@ class Placement:
 
     folder: Path
     programs: Path
-    account: Account
+    account: UnixAccount
     version: str
 
     @property
@@ -71,7 +71,7 @@ def reachable_programs(folder: Path) -> Path:
     return _copy_programs(programs, folder / f"server-{package.version}")
 
 
-def _place_as_root(data_dir: Path) -> tuple[Path, Account]:
+def _place_as_root(data_dir: Path) -> tuple[Path, UnixAccount]:
     account = named_account(_SERVANT)
     if account is None:
         raise Unavailable(f"PostgreSQL refuses to run as root and there is no user {_SERVANT}. Start Dashwright as an ordinary user.")

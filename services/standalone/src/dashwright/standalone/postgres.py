@@ -64,11 +64,11 @@ class EmbeddedPostgres:
         version, or when the server does not start.
         """
         try:
-            self._held.enter_context(data_dirs.hold(self._data_dir))
+            self._held.enter_context(data_dirs.lock_data_dir(self._data_dir))
             placement = place(self._data_dir)
             self.folder = placement.folder
             if placement.folder != self._data_dir:  # a copy of the data folder names the same database
-                self._held.enter_context(data_dirs.hold(placement.folder))
+                self._held.enter_context(data_dirs.lock_data_dir(placement.folder))
             password = open_cluster(placement)
             await end_orphan(placement.data)
             sockets = self._make_socket_folder(placement)

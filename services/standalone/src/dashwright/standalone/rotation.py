@@ -15,7 +15,7 @@ from dashwright.common.observability import logging
 from dashwright.common.secrets import SecretBox
 from dashwright.common.settings import Settings, SettingsError, load, secret_keys
 from dashwright.standalone import sealed, secret_key
-from dashwright.standalone.database import database_of
+from dashwright.standalone.database import open_database
 
 UNREADABLE, NOT_RUN = 1, 2
 _SERVICE = "dashwright-rotate-secrets"
@@ -56,7 +56,7 @@ def rotate_secrets(
 
 async def _rotate(settings: Settings, *, batch: int, dry_run: bool) -> Counter[tuple[str, str]]:
     counted: Counter[tuple[str, str]] = Counter()
-    async with database_of(settings) as (url, folder):
+    async with open_database(settings) as (url, folder):
         if not settings.secret_key:
             settings = settings.model_copy(update={"secret_key": SecretStr(secret_key.keep(folder))})
         database = await Database.open(url, application_name=_SERVICE, max_size=1)

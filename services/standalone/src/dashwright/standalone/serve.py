@@ -26,7 +26,7 @@ from dashwright.common.settings import PREFIX, Settings
 from dashwright.expressions.main import ExpressionsWorker
 from dashwright.jobs_worker.main import JobsWorker
 from dashwright.standalone import secret_key
-from dashwright.standalone.database import database_of
+from dashwright.standalone.database import open_database
 
 log = structlog.get_logger()
 
@@ -57,7 +57,7 @@ async def serve(settings: Settings) -> None:
     process.allow_connections(settings.watches)
     stopped = process.stop_signal()
     settings = reaching_this_machine(settings)
-    async with database_of(settings) as (url, folder):
+    async with open_database(settings) as (url, folder):
         if not settings.secret_key:
             settings = settings.model_copy(update={"secret_key": SecretStr(secret_key.keep(folder))})
         await schema.migrate(url)

@@ -60,7 +60,7 @@ class Files:
         self._worker = worker
         self._clock = clock
 
-    async def listed(self, caller: Identity, repository: str, path: str, ref: str) -> bytes:
+    async def list_files(self, caller: Identity, repository: str, path: str, ref: str) -> bytes:
         """A FileList of everything below a directory, for who may do anything with the repository. Raises Forbidden."""
         if not caller.may(LIST):
             raise permission_denied(LIST)
@@ -72,15 +72,15 @@ class Files:
     async def read(self, caller: Identity, repository: str, path: str, ref: str) -> bytes:
         """A ResourceWrapper, for who may read all the objects in it. Raises Forbidden.
 
-        What holds none that can be told is for those who may list it.
+        What holds none that can be found is for those who may list it.
         """
         await self._worker.require_ready(caller, caller.namespace, repository)
         request = FileRequest(namespace=caller.namespace, name=repository, path=path, ref=ref)
-        told = await self._asked(caller, request, until=deadline_after())
-        if not told["touches"] and not caller.may(LIST):
+        found = await self._ask_worker(caller, request, until=deadline_after())
+        if not found["touches"] and not caller.may(LIST):
             raise permission_denied(LIST)
-        await self._judge(caller, path, _touches(told))
-        return await _written(told["wrapper"])
+        await self._check_rights(caller, path, _touches(found))
+        return await _json(found["wrapper"])
 
     async def change(self, actor: Actor, caller: Identity, wanted: FileChange) -> bytes:
         """Return the ResourceWrapper of what was done, or of a dry run of what would be.
@@ -104,36 +104,36 @@ class Files:
             author=await author_of(self._database, caller, self._clock),
         )
         if wanted.dry_run:
-            return await _written((await self._planned(caller, asked, until))["wrapper"])
+            return await _json((await self._plan(caller, asked, until))["wrapper"])
 
         async def make() -> dict[str, Any]:
-            done = await self._done(caller, asked, until)
+            done = await self._perform(caller, asked, until)
             self._policy.forget(caller.namespace)  # directories are folders
             await self._record(actor, wanted, done)
             return done
 
-        return await _written((await self._worker.complete(make, deadline=until))["wrapper"])
+        return await _json((await self._worker.complete(make, deadline=until))["wrapper"])
 
-    async def _done(self, caller: Identity, asked: ChangeRequest, until: float) -> dict[str, Any]:
+    async def _perform(self, caller: Identity, asked: ChangeRequest, until: float) -> dict[str, Any]:
         moved: Conflict | None = None
         for _ in range(_TRIES):
-            planned = await self._planned(caller, asked, until)
+            planned = await self._plan(caller, asked, until)
             decided = asked.model_copy(update={"base": planned["base"], "content": planned.get("content")})
             try:
-                return await self._asked(caller, decided, until=recording_deadline(until))
+                return await self._ask_worker(caller, decided, until=recording_deadline(until))
             except AlreadyExists:
                 raise
             except Conflict as error:
                 moved = error
         raise Conflict(f"{asked.path!r} could not be changed, since others change the repository all the time; try again") from moved
 
-    async def _planned(self, caller: Identity, asked: ChangeRequest, until: float) -> dict[str, Any]:
+    async def _plan(self, caller: Identity, asked: ChangeRequest, until: float) -> dict[str, Any]:
         """Return the ChangeAnswer that says what would be done. Raises Forbidden where the caller may not do all of it."""
-        planned = await self._asked(caller, asked, until=until)
-        await self._judge(caller, asked.path, _touches(planned))
+        planned = await self._ask_worker(caller, asked, until=until)
+        await self._check_rights(caller, asked.path, _touches(planned))
         return planned
 
-    async def _judge(self, caller: Identity, path: str, touches: Sequence[Touch]) -> None:
+    async def _check_rights(self, caller: Identity, path: str, touches: Sequence[Touch]) -> None:
         """Raises Forbidden, which names no object: the caller named a path only."""
         view = await self._view(caller, touches)
         for touch in touches:
@@ -142,7 +142,7 @@ class Files:
             name = "" if touch.verb == "create" else touch.name
             for verb in (touch.verb, *(("get",) if touch.verb in _ANSWERED_WHOLE else ())):
                 if not view.may(kind.actions[verb], kind, name, touch.folder):
-                    raise Forbidden(f"{path!r} is forbidden: {caller.login} needs {kind.actions[verb]} {_why(touch)}")
+                    raise Forbidden(f"{path!r} is forbidden: {caller.login} needs {kind.actions[verb]} {_reason(touch)}")
 
     async def _view(self, caller: Identity, touches: Sequence[Touch]) -> View:
         view = await self._policy.view(caller, caller.namespace)
@@ -150,7 +150,7 @@ class Files:
         return view if unknown is None else await self._policy.view_on(caller, caller.namespace, unknown)
 
     async def _record(self, actor: Actor, wanted: FileChange, done: dict[str, Any]) -> None:
-        told = {"path": wanted.path, "from": wanted.original_path, "ref": wanted.ref, "commit": done["wrapper"].get("ref")}
+        details = {"path": wanted.path, "from": wanted.original_path, "ref": wanted.ref, "commit": done["wrapper"].get("ref")}
         async with self._database.connection() as connection:
             await audit.record(
                 connection,
@@ -158,10 +158,10 @@ class Files:
                 wanted.event,
                 subject_of(REPOSITORY, wanted.repository),
                 org_id=actor.org_id,
-                details={key: text for key, text in told.items() if text},
+                details={key: text for key, text in details.items() if text},
             )
 
-    async def _asked(self, caller: Identity, request: FileRequest | ChangeRequest, *, until: float) -> dict[str, Any]:
+    async def _ask_worker(self, caller: Identity, request: FileRequest | ChangeRequest, *, until: float) -> dict[str, Any]:
         """A FileAnswer or ChangeAnswer, its numbers as they were written."""
         try:
             body = await self._worker.call(request, deadline=until)
@@ -170,8 +170,8 @@ class Files:
                 raise
             # It names the branches that there are.
             raise NotFound(f"branch not found: {request.ref!r}" if request.ref else "the repository's branch was not found") from error
-        told: dict[str, Any] = await asyncio.to_thread(lambda: read_json(body.decode()))
-        return told
+        found: dict[str, Any] = await asyncio.to_thread(lambda: read_json(body.decode()))
+        return found
 
 
 def event_of_files(verb: str) -> str:
@@ -179,16 +179,16 @@ def event_of_files(verb: str) -> str:
     return event_of(REPOSITORY, f"files.{verb}")
 
 
-def _touches(told: dict[str, Any]) -> Sequence[Touch]:
-    return [Touch.model_validate(touch) for touch in told["touches"]]
+def _touches(found: dict[str, Any]) -> Sequence[Touch]:
+    return [Touch.model_validate(touch) for touch in found["touches"]]
 
 
-def _why(touch: Touch) -> str:
+def _reason(touch: Touch) -> str:
     if touch.resource == REPOSITORY.plural:
         return "as long as its directory was not synced, since whom that is closed to is not known before"
     return "on what it stands for"
 
 
-async def _written(tree: dict[str, Any]) -> bytes:
+async def _json(tree: dict[str, Any]) -> bytes:
     """In a thread, as it was read: bodies may have megabytes."""
     return await asyncio.to_thread(write_json, tree)

@@ -60,7 +60,7 @@ class QueueSubmissions:
             body = _refusal(error)
             if delivery.message.reply_to is None:
                 return DeadLetter(error.message)
-        await self._answer(delivery.message, body)
+        await self._reply(delivery.message, body)
         return Ack()
 
     async def _accept(self, delivery: Delivery) -> bytes:
@@ -100,7 +100,7 @@ class QueueSubmissions:
             raise Unauthorized("Unauthorized: send the header authorization as in HTTP; anonymous submission is switched off here")
         return access.queue_identity(org_id)
 
-    async def _answer(self, message: Message, body: bytes) -> None:
+    async def _reply(self, message: Message, body: bytes) -> None:
         if message.reply_to is None:
             return
         answer = Message(body=body, correlation_id=message.correlation_id, message_id=message.message_id, persistent=False)

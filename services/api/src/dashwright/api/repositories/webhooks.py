@@ -123,7 +123,7 @@ class Webhooks:
         self._events = events
         self._unchecked = UploadBudget(_UNCHECKED, _UNCHECKED_OF_ONE)
 
-    async def expecting(self, namespace: str, name: str) -> HookTarget | None:
+    async def find_target(self, namespace: str, name: str) -> HookTarget | None:
         """Return what is known of the repository whose host was asked to call; None where none was."""
         try:
             async with self._database.connection() as connection:
@@ -141,7 +141,7 @@ class Webhooks:
             return None
         return HookTarget(stored, status, secret)
 
-    async def take(self, expecting: HookTarget | None, delivery: Delivery, by: Actor, *, dry_run: bool = False) -> Decision:
+    async def accept(self, target: HookTarget | None, delivery: Delivery, by: Actor, *, dry_run: bool = False) -> Decision:
         """Queue what a delivery asks for, and return the host's response; a delivery that was taken before is not queued again.
 
         A dry run checks all this and queues nothing.
@@ -151,11 +151,11 @@ class Webhooks:
         TooManyRequests where too much comes at once, Unhealthy of a repository that was seen not to be healthy, and what asking for a
         job raises.
         """
-        signed = await self._signed(secrets.token_hex() if expecting is None else expecting.secret, delivery)
-        assert expecting is not None, "no signature fits a secret that was made for it"
+        signed = await self._verified_body(secrets.token_hex() if target is None else target.secret, delivery)
+        assert target is not None, "no signature fits a secret that was made for it"
         if not delivery.id or len(delivery.id) > _LONGEST_ID or not delivery.id.isprintable():
             raise BadRequest("the delivery has no id that could tell it from others; send X-GitHub-Delivery")
-        stored, health = expecting.stored, expecting.status.health
+        stored, health = target.stored, target.status.health
         decision = decide(
             delivery.event, _payload(delivery.media_type, signed.body), stored.name, RepositorySpec.model_validate_json(stored.spec)
         )
@@ -175,11 +175,11 @@ class Webhooks:
         await self._jobs.submit_delivered(host, stored, decision.job, once, dry_run=dry_run)
         return decision
 
-    async def _signed(self, secret: str, delivery: Delivery) -> SignedBody:
+    async def _verified_body(self, secret: str, delivery: Delivery) -> SignedBody:
         """Hashed as it comes, compared in constant time. Nothing is read where there is nothing to compare with."""
-        told = _SIGNATURE.fullmatch(delivery.signature)
-        if told is None:
-            raise _unsigned()
+        match = _SIGNATURE.fullmatch(delivery.signature)
+        if match is None:
+            raise _invalid_signature()
         body, digest, signature = bytearray(), hashlib.sha256(), hmac.new(secret.encode(), digestmod=hashlib.sha256)
         with self._unchecked.reserve(delivery.address) as keep:
             try:
@@ -191,12 +191,12 @@ class Webhooks:
                         signature.update(piece)
             except TimeoutError as error:
                 raise BadRequest(f"the delivery did not come within {_SECONDS:g} seconds; send it again") from error
-        if not hmac.compare_digest(signature.hexdigest(), told[1]):
-            raise _unsigned()
+        if not hmac.compare_digest(signature.hexdigest(), match[1]):
+            raise _invalid_signature()
         return SignedBody(body, digest.digest())
 
 
-def _unsigned() -> Unauthorized:
+def _invalid_signature() -> Unauthorized:
     return Unauthorized("invalid signature")
 
 

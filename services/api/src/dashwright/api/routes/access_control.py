@@ -56,14 +56,14 @@ def routes(database: Database, use: Grants) -> list[Route]:
             return await listed(connection, *await service_account(connection, call))
 
     async def grant_user(call: Call) -> Response:
-        wanted = await _wanted(call)
+        wanted = await _requested_grants(call)
         async with database.connection() as connection:
             user_id, org_id = await user(connection, call)
         await use.replace(call.actor, call.identity, f"user:{user_id}", user_id, org_id, wanted, unknown=not_found())
         return message_response("Permissions updated")
 
     async def grant_service_account(call: Call) -> Response:
-        wanted = await _wanted(call)
+        wanted = await _requested_grants(call)
         async with database.connection() as connection:
             account_id, org_id = await service_account(connection, call)
         holder = f"service-account:{account_id}"
@@ -148,7 +148,7 @@ def routes(database: Database, use: Grants) -> list[Route]:
     ]
 
 
-async def _wanted(call: Call) -> list[Grant]:
+async def _requested_grants(call: Call) -> list[Grant]:
     """The body's grants by their canonical names, each once. Raises BadRequest naming an unknown action or a scope that does not fit."""
     form = await call.fields(GrantsForm, fault=_BAD_BODY)
     return sorted({normalise(grant.action, grant.scope) for grant in form.permissions})

@@ -33,13 +33,19 @@ _OPERATION: Final = Operation(
 
 
 def routes(kinds: Sequence[Kind], database: Database, policy: AccessPolicy, views: IdentityViews) -> list[Route]:
-    async def review(call: Call) -> Response:
+    async def create(call: Call) -> Response:
         options.is_dry_run(call)
         asked = _spec(await formats.read_body(call))
         reason = await _refusal(asked.get("resourceAttributes"), call.identity)
         status = {"allowed": True} if reason is None else {"allowed": False, "reason": reason}
-        told = {"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "metadata": {}, "spec": asked, "status": status}
-        return json_response(told, 201)
+        review = {
+            "kind": "SelfSubjectAccessReview",
+            "apiVersion": "authorization.k8s.io/v1",
+            "metadata": {},
+            "spec": asked,
+            "status": status,
+        }
+        return json_response(review, 201)
 
     async def _refusal(attributes: Any, caller: Identity) -> str | None:
         """Why not; None where the caller may."""
@@ -73,7 +79,7 @@ def routes(kinds: Sequence[Kind], database: Database, policy: AccessPolicy, view
             found = await resources.get_many(connection, kind, caller.namespace, [name])
         return view.may(action, kind, name, found[0].folder if found else None)
 
-    return [Route("POST", _PATH, review, SIGNED_IN, _OPERATION)]
+    return [Route("POST", _PATH, create, SIGNED_IN, _OPERATION)]
 
 
 class _ResourceAttributes:

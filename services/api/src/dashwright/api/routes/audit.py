@@ -39,7 +39,7 @@ def routes(database: Database) -> list[Route]:
         limit = call.number("limit", _PAGE, least=1, most=_LARGEST_PAGE)
         async with database.connection() as connection:
             page = await audit.query(connection, wanted, before=before, limit=limit)
-        return json_response(AuditPage(events=[_shown(event) for event in page.events], next=page.next).members())
+        return json_response(AuditPage(events=[_event_view(event) for event in page.events], next=page.next).members())
 
     operation = Operation(
         "listAuditEvents",
@@ -99,7 +99,7 @@ def _time(call: Call, name: str) -> datetime | None:
         raise BadRequest(f"{name} is no time; write it as 2026-01-31T12:00:00Z") from error
 
 
-def _shown(event: AuditRecord) -> AuditEvent:
+def _event_view(event: AuditRecord) -> AuditEvent:
     return AuditEvent(
         id=event.id,
         at=times.format_time(event.at),

@@ -37,7 +37,7 @@ def routes(database: Database, identities: IdentityInvalidation, clock: Clock) -
         async with database.connection() as connection:
             found = await keys.legacy(connection, call.identity.org_id, not_before=not_before, ids=ids)
         caller = call.identity if call.switch("accesscontrol") else None
-        return json_response([_shown(key, caller).members() for key in found])
+        return json_response([_key_view(key, caller).members() for key in found])
 
     async def delete(call: Call) -> Response:
         key_id = call.integer("id", "id is invalid")
@@ -102,7 +102,7 @@ def routes(database: Database, identities: IdentityInvalidation, clock: Clock) -
     ]
 
 
-def _shown(key: StoredLegacyKey, caller: Identity | None) -> ApiKey:
+def _key_view(key: StoredLegacyKey, caller: Identity | None) -> ApiKey:
     """``caller`` where the answer tells what they may do with the key."""
     members: dict[str, object] = {"id": key.id, "name": key.name, "role": key.role.value}
     if key.expires is not None:

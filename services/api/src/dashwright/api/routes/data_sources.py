@@ -65,7 +65,7 @@ def readable(found: Sequence[Stored], caller: Identity, *actions: str) -> Sequen
     return [stored for stored in found if any(caller.may(action, f"{_PREFIX}{stored.uid}") for action in actions)]
 
 
-def item(stored: Stored, caller: Identity | None) -> DataSourceItem:
+def item_view(stored: Stored, caller: Identity | None) -> DataSourceItem:
     """One of the list; ``caller`` where the answer tells what they may do with it."""
     fields, kind = stored.fields, type_of(stored.fields.type)
     return DataSourceItem(
@@ -87,7 +87,7 @@ def item(stored: Stored, caller: Identity | None) -> DataSourceItem:
     )
 
 
-def shown(stored: Stored, caller: Identity | None = None) -> DataSourceShape:
+def data_source_view(stored: Stored, caller: Identity | None = None) -> DataSourceShape:
     """All of one; ``caller`` where the answer tells what they may do with it."""
     fields = stored.fields
     return DataSourceShape(
@@ -112,7 +112,7 @@ def shown(stored: Stored, caller: Identity | None = None) -> DataSourceShape:
     )
 
 
-class _Handlers:
+class _DataSourceHandlers:
     def __init__(self, database: Database, use: DataSources) -> None:
         self._database = database
         self._use = use
@@ -121,11 +121,11 @@ class _Handlers:
         async with self._database.connection() as connection:
             found = await data_sources.listed(connection, call.identity.org_id)
         caller = call.identity if call.switch("accesscontrol") else None
-        return json_response([item(stored, caller) for stored in readable(found, call.identity, "datasources:read")])
+        return json_response([item_view(stored, caller) for stored in readable(found, call.identity, "datasources:read")])
 
     async def get(self, call: Call) -> Response:
         found = await find(self._database, call, "datasources:read")
-        return json_response(shown(found, call.identity if call.switch("accesscontrol") else None))
+        return json_response(data_source_view(found, call.identity if call.switch("accesscontrol") else None))
 
     async def number(self, call: Call) -> Response:
         found = await find(self._database, call, "datasources:read")
@@ -178,12 +178,12 @@ def _revised(before: Fields, body: DataSourceChanges) -> Fields:
 
 
 def _saved(message: str, stored: Stored) -> Response:
-    return json_response(DataSourceSaved(id=stored.id, name=stored.name, message=message, datasource=shown(stored)))
+    return json_response(DataSourceSaved(id=stored.id, name=stored.name, message=message, datasource=data_source_view(stored)))
 
 
 def routes(database: Database, use: DataSources) -> list[Route]:
     """``/api/datasources``: list, create, read, change, delete."""
-    handlers = _Handlers(database, use)
+    handlers = _DataSourceHandlers(database, use)
     all_of_them, by_uid, by_id, by_name = (
         "/api/datasources",
         "/api/datasources/uid/{uid}",

@@ -53,12 +53,12 @@ def routes(kinds: Sequence[Kind]) -> list[Route]:
 
     async def group(call: Call) -> Response:
         name = call.parameters["group"]
-        return _answer(call, groups.get(name), f"there is no API group {name!r}; /apis lists those that are served")
+        return _response(call, groups.get(name), f"there is no API group {name!r}; /apis lists those that are served")
 
     async def version(call: Call) -> Response:
         name = f"{call.parameters['group']}/{call.parameters['version']}"
         found = resources.get((call.parameters["group"], call.parameters["version"]))
-        return _answer(call, found, f"there is no API version {name!r}; /apis lists those that are served")
+        return _response(call, found, f"there is no API version {name!r}; /apis lists those that are served")
 
     return [
         _route("/apis", _either(discovery.api_group_list(kinds), everything), "getApiGroups", "the groups of the resource API"),
@@ -82,8 +82,8 @@ def routes(kinds: Sequence[Kind]) -> list[Route]:
 
 
 def _route(path: str, handler: Handler, identifier: str, summary: str) -> Route:
-    told = "Aggregated, everything in one document, where Accept says so."
-    operation = Operation(identifier, summary, _TAG, responses={200: _EITHER, 304: None}, description=told)
+    aggregated = "Aggregated, everything in one document, where Accept says so."
+    operation = Operation(identifier, summary, _TAG, responses={200: _EITHER, 304: None}, description=aggregated)
     return Route("GET", path, handler, SIGNED_IN, operation, shape=ErrorShape.STATUS)
 
 
@@ -92,10 +92,10 @@ def _either(plain: discovery.Document, aggregated: Callable[[str], discovery.Doc
     texts = {version: _text(aggregated(version), _AGGREGATED.format(version)) for version in _META_VERSIONS}
     texts[""] = _text(plain)
 
-    async def answer(call: Call) -> Response:
-        return _answer(call, texts[_meta_version(call.accept)], "")
+    async def handler(call: Call) -> Response:
+        return _response(call, texts[_meta_version(call.accept)], "")
 
-    return answer
+    return handler
 
 
 def _meta_version(accept: str) -> str:
@@ -114,7 +114,7 @@ def _text(document: discovery.Document, content_type: str = JSON) -> _Text:
     return _Text(body, entity_tag(body), content_type)
 
 
-def _answer(call: Call, found: _Text | None, missing: str) -> Response:
+def _response(call: Call, found: _Text | None, missing: str) -> Response:
     if found is None:
         raise NotFound(missing)
     return tagged(call, found.body, found.tag, _HEADERS, found.content_type)

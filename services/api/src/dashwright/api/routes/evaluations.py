@@ -25,7 +25,7 @@ def routes(database: Database) -> list[Route]:
     async def result(call: Call) -> Response:
         name = call.parameters["name"]
         async with database.connection() as connection:
-            job = await _kept(connection, call.parameters["namespace"], name)
+            job = await _find_evaluation(connection, call.parameters["namespace"], name)
             outcome = await evaluations.find(connection, job.uid)
         if job.state in (State.PENDING, State.WORKING):
             raise Conflict(f'{EVALUATION.key} "{name}" is {job.state}; its result is here when it has ended', retry_after=1)
@@ -42,7 +42,7 @@ def routes(database: Database) -> list[Route]:
     return [Route("GET", path, result, Permission(EVALUATION.actions["get"]), operation)]
 
 
-async def _kept(connection: Connection, namespace: str, name: str) -> StoredJob:
+async def _find_evaluation(connection: Connection, namespace: str, name: str) -> StoredJob:
     """Return an evaluation. Raises Gone for one that has expired, NotFound where there never was one, or too long ago."""
     try:
         return await jobs.get(connection, EVALUATION, namespace, name)

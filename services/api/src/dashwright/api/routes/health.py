@@ -57,23 +57,23 @@ def _get(
 
 
 def _probe(report: Callable[[], Awaitable[Report]]) -> Handler:
-    async def answer(call: Call) -> Response:
+    async def handler(call: Call) -> Response:
         outcome = await report()
         text = outcome.text(verbose="verbose" in call.query)
         return Response(outcome.status, text.encode(), _TEXT, {"Cache-Control": "no-cache"})
 
-    return answer
+    return handler
 
 
 def _metrics(token: SecretStr | None) -> Handler:
     expected = f"Bearer {token.get_secret_value()}".encode() if token and token.get_secret_value() else b""
 
-    async def answer(call: Call) -> Response:
+    async def handler(call: Call) -> Response:
         if expected and not hmac.compare_digest(call.headers.get("Authorization", "").encode(), expected):
             raise Unauthorized("Metrics need the token of DASHWRIGHT_METRICS_TOKEN; send it as Authorization: Bearer")
         return Response(200, metrics.exposition(), metrics.CONTENT_TYPE)
 
-    return answer
+    return handler
 
 
 async def _version(_: Call) -> Response:

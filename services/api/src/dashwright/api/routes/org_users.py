@@ -12,7 +12,7 @@ from dashwright.api.http.response import Response, json_response, legacy_500_res
 from dashwright.api.http.routing import Operation, OrganizationInPath, OrganizationView, Permission, Route
 from dashwright.api.models.organizations import InviteShape, MemberAdded, MemberForm, MemberFound, MemberPage, MemberShape, RoleForm
 from dashwright.api.models.response import Message
-from dashwright.api.routes.account_answers import found_member, member
+from dashwright.api.routes.account_views import member_found_view, member_view
 from dashwright.api.routes.orgs import BAD_BODY, IN_PATH, TAG
 from dashwright.api.stores import members, orgs
 from dashwright.common.clock import Clock
@@ -58,7 +58,7 @@ def _routes(
             if await orgs.get(connection, org_of(call)) is None:
                 raise not_found()
             found = await members.page(connection, org_of(call), containing=_query(call), limit=limit, only=_readable(call))
-        return json_response(_shown(call, found))
+        return json_response(_member_views(call, found))
 
     async def search(call: Call) -> Response:
         page, per_page = call.number("page", 1, least=1, most=_LAST_PAGE), call.number("perpage", _PAGE, least=1, most=_LARGEST_PAGE)
@@ -68,12 +68,12 @@ def _routes(
                 raise not_found()
             found = await members.page(connection, org_id, containing=containing, limit=per_page, offset=offset, only=only)
             total = await members.count(connection, org_id, containing=containing, only=only)
-        return json_response(MemberPage(total_count=total, org_users=_shown(call, found), page=page, per_page=per_page))
+        return json_response(MemberPage(total_count=total, org_users=_member_views(call, found), page=page, per_page=per_page))
 
-    def _shown(call: Call, found: Sequence[members.Member]) -> list[MemberShape]:
+    def _member_views(call: Call, found: Sequence[members.Member]) -> list[MemberShape]:
         caller = call.evaluated if call.switch("accesscontrol") else None
         now = clock.now()
-        return [member(one, now, caller) for one in found]
+        return [member_view(one, now, caller) for one in found]
 
     async def add(call: Call) -> Response:
         form = await call.fields(MemberForm, fault=BAD_BODY)
@@ -187,7 +187,7 @@ def _lookup(database: Database) -> Route:
         limit = call.number("limit", _LOOKED_UP, least=1, most=_LOOKED_UP)
         async with database.connection() as connection:
             found = await members.page(connection, call.identity.org_id, containing=_query(call), limit=limit, only=_readable(call))
-        return json_response([found_member(one) for one in found])
+        return json_response([member_found_view(one) for one in found])
 
     return Route(
         "GET",

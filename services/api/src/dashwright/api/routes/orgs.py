@@ -10,7 +10,7 @@ from dashwright.api.http.response import Response, json_response, legacy_500_res
 from dashwright.api.http.routing import SIGNED_IN, Operation, OrganizationInPath, OrganizationView, Permission, Route
 from dashwright.api.models.organizations import AddressForm, OrganizationForm, OrganizationItem, OrganizationMade, OrganizationShape
 from dashwright.api.models.response import Message
-from dashwright.api.routes.account_answers import organization
+from dashwright.api.routes.account_views import organization_view
 from dashwright.api.stores import orgs
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, NotFound
@@ -35,7 +35,7 @@ def routes(database: Database, organizations: Organizations) -> list[Route]:
             found = await orgs.get(connection, org_id)
         if found is None:
             raise not_found()
-        return json_response(organization(found))
+        return json_response(organization_view(found))
 
     async def current(call: Call) -> Response:
         return await read(call.identity.org_id)
@@ -48,7 +48,7 @@ def routes(database: Database, organizations: Organizations) -> list[Route]:
             found = await orgs.by_name(connection, call.parameters["name"])
         if found is None:
             raise not_found()
-        return json_response(organization(found))
+        return json_response(organization_view(found))
 
     async def listed(call: Call) -> Response:
         page, per_page = call.number("page", 0, least=0, most=_LAST_PAGE), call.number("perpage", _PAGE, least=1, most=_LARGEST_PAGE)

@@ -27,8 +27,8 @@ def routes(evaluations: Evaluations, *, body_limit: int) -> list[Route]:
     schema = Operation("getPanelSchema", "JSON Schema of a panel", "panels", responses=found)
     target = Operation("getTargetSchema", "JSON Schema of one kind of expression target", "panels", responses=found, errors=(404,))
     return [
-        Route("POST", "/api/panels/query", evaluations.by(QueryEndpoint.PANEL), NEEDS, query, body_limit=body_limit),
-        Route("POST", "/api/panels/validate", evaluations.by(QueryEndpoint.VALIDATION), NEEDS, validate, body_limit=body_limit),
+        Route("POST", "/api/panels/query", evaluations.handler_for(QueryEndpoint.PANEL), NEEDS, query, body_limit=body_limit),
+        Route("POST", "/api/panels/validate", evaluations.handler_for(QueryEndpoint.VALIDATION), NEEDS, validate, body_limit=body_limit),
         Route("GET", "/api/panels/schema", _schema, NEEDS, schema),
         Route("GET", "/api/panels/schema/{type}", _schema, NEEDS, target),
     ]

@@ -61,7 +61,7 @@ class PreferencesBody(ClassicBody):
         return self.model_dump(by_alias=True, exclude_unset=True)
 
 
-class _Handlers:
+class _PreferencesHandlers:
     """The three verbs on the preferences of one kind of owner."""
 
     def __init__(self, database: Database, changes: PreferenceChanges, owner: OwnerOf) -> None:
@@ -123,14 +123,14 @@ def routes(database: Database) -> list[Route]:
     read, write = Permission("orgs.preferences:read", in_org), Permission("orgs.preferences:write", in_org)
     team_read, team_write = Permission("teams:read", any_scope=True), Permission("teams:write", any_scope=True)
     return [
-        *_routes("/api/user/preferences", "User", SIGNED_IN, SIGNED_IN, _Handlers(database, changes, user), (403, 404)),
-        *_routes("/api/org/preferences", "Org", read, write, _Handlers(database, changes, org), (404,)),
-        *_routes("/api/teams/{team_id}/preferences", "Team", team_read, team_write, _Handlers(database, changes, team), (404,)),
+        *_routes("/api/user/preferences", "User", SIGNED_IN, SIGNED_IN, _PreferencesHandlers(database, changes, user), (403, 404)),
+        *_routes("/api/org/preferences", "Org", read, write, _PreferencesHandlers(database, changes, org), (404,)),
+        *_routes("/api/teams/{team_id}/preferences", "Team", team_read, team_write, _PreferencesHandlers(database, changes, team), (404,)),
     ]
 
 
 def _routes(
-    path: str, whose: str, read: Access | Permission, write: Access | Permission, handlers: _Handlers, errors: tuple[int, ...]
+    path: str, whose: str, read: Access | Permission, write: Access | Permission, handlers: _PreferencesHandlers, errors: tuple[int, ...]
 ) -> list[Route]:
     get = Operation(f"get{whose}Preferences", "what is preferred; only what is set", _TAG, responses={200: PreferencesShape}, errors=errors)
     replace = Operation(f"update{whose}Preferences", "replace all preferences", _TAG, PreferencesBody, {200: Message}, errors=errors)

@@ -39,7 +39,7 @@ class Evaluations:
         self._rpc = rpc
         self._seconds = seconds
 
-    def by(self, endpoint: QueryEndpoint) -> Handler:
+    def handler_for(self, endpoint: QueryEndpoint) -> Handler:
         """A handler for requests that come by ``endpoint``."""
 
         async def ask(call: Call) -> Response:
@@ -67,7 +67,7 @@ def routes(evaluations: Evaluations, *, body_limit: int) -> list[Route]:
         query=flags,
         parameters=dict.fromkeys(flags, bool),
     )
-    return [Route("POST", "/api/ds/query", evaluations.by(QueryEndpoint.QUERY), NEEDS, operation, body_limit=body_limit)]
+    return [Route("POST", "/api/ds/query", evaluations.handler_for(QueryEndpoint.QUERY), NEEDS, operation, body_limit=body_limit)]
 
 
 def _context(call: Call, endpoint: QueryEndpoint) -> QueryContext:

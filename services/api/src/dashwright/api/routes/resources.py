@@ -25,7 +25,7 @@ _READING: Final = frozenset({"get", "list"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Door:
+class _Endpoint:
     """How a verb is reached. ``path`` follows that of the collection."""
 
     verb: str
@@ -35,29 +35,29 @@ class _Door:
     handle: ResourceHandler
 
 
-_DOORS: Final = (
-    _Door("list", "GET", "", list_.operation, watch.watch_or_list(list_.handle)),
-    _Door("create", "POST", "", create.operation, create.handle),
-    _Door("get", "GET", "/{name}", get.operation, get.handle),
-    _Door("update", "PUT", "/{name}", update.operation, update.handle),
-    _Door("patch", "PATCH", "/{name}", patch.operation, patch.handle),
-    _Door("delete", "DELETE", "/{name}", delete.operation, delete.handle),
-    _Door("deletecollection", "DELETE", "", delete_collection.operation, delete_collection.handle),
+_ENDPOINTS: Final = (
+    _Endpoint("list", "GET", "", list_.operation, watch.watch_or_list(list_.handle)),
+    _Endpoint("create", "POST", "", create.operation, create.handle),
+    _Endpoint("get", "GET", "/{name}", get.operation, get.handle),
+    _Endpoint("update", "PUT", "/{name}", update.operation, update.handle),
+    _Endpoint("patch", "PATCH", "/{name}", patch.operation, patch.handle),
+    _Endpoint("delete", "DELETE", "/{name}", delete.operation, delete.handle),
+    _Endpoint("deletecollection", "DELETE", "", delete_collection.operation, delete_collection.handle),
 )
-_STATUS: Final = _Door("get", "GET", "/{name}/status", status.operation, status.handle)
+_STATUS: Final = _Endpoint("get", "GET", "/{name}/status", status.operation, status.handle)
 _STATUS_WRITES: Final = (
-    _Door("status", "PUT", "/{name}/status", status.operation_of_replace, status.replace),
-    _Door("status", "PATCH", "/{name}/status", status.operation_of_patch, status.patch),
+    _Endpoint("status", "PUT", "/{name}/status", status.operation_of_replace, status.replace),
+    _Endpoint("status", "PATCH", "/{name}/status", status.operation_of_patch, status.patch),
 )
-_SUBRESOURCES: Final[Mapping[str, tuple[_Door, ...]]] = MappingProxyType(
+_SUBRESOURCES: Final[Mapping[str, tuple[_Endpoint, ...]]] = MappingProxyType(
     {
-        "counts": (_Door("get", "GET", "/{name}/counts", counts.operation, counts.handle),),
-        "parents": (_Door("get", "GET", "/{name}/parents", parents.operation, parents.handle),),
-        "resources": (_Door("get", "GET", "/{name}/resources", managed.operation, managed.handle),),
-        "dto": (_Door("get", "GET", "/{name}/dto", dto.operation, dto.handle),),
+        "counts": (_Endpoint("get", "GET", "/{name}/counts", counts.operation, counts.handle),),
+        "parents": (_Endpoint("get", "GET", "/{name}/parents", parents.operation, parents.handle),),
+        "resources": (_Endpoint("get", "GET", "/{name}/resources", managed.operation, managed.handle),),
+        "dto": (_Endpoint("get", "GET", "/{name}/dto", dto.operation, dto.handle),),
         "versions": (
-            _Door("list", "GET", "/{name}/versions", versions.operation, versions.handle),
-            _Door("get", "GET", "/{name}/versions/{number}", versions.operation_of_one, versions.handle_one),
+            _Endpoint("list", "GET", "/{name}/versions", versions.operation, versions.handle),
+            _Endpoint("get", "GET", "/{name}/versions/{number}", versions.operation_of_one, versions.handle_one),
         ),
     }
 )
@@ -65,13 +65,15 @@ _SUBRESOURCES: Final[Mapping[str, tuple[_Door, ...]]] = MappingProxyType(
 
 def routes(services: Services, kinds: Sequence[Kind] = KINDS) -> list[Route]:
     """Return every verb of every kind in each of its versions, and what is served below its objects."""
-    verbs = [_route(door, Target(kind, version), services) for kind in kinds for version in kind.versions for door in _doors(kind)]
+    verbs = [
+        _route(endpoint, Target(kind, version), services) for kind in kinds for version in kind.versions for endpoint in _endpoints(kind)
+    ]
     below = [
-        _route(door, Target(kind, version, sub), services)
+        _route(endpoint, Target(kind, version, sub), services)
         for kind in kinds
         for version in kind.versions
         for sub in kind.subresources
-        for door in _SUBRESOURCES.get(sub.name, ())
+        for endpoint in _SUBRESOURCES.get(sub.name, ())
     ]
     everywhere = [_everywhere(Target(kind, version), services) for kind in kinds if "list" in kind.verbs for version in kind.versions]
     return [*verbs, *below, *everywhere]
@@ -84,21 +86,21 @@ def _everywhere(target: Target, services: Services) -> Route:
     return Route("GET", path, handle, SIGNED_IN, list_.operation_everywhere(target))
 
 
-def _doors(kind: Kind) -> Iterator[_Door]:
-    yield from (door for door in _DOORS if door.verb in kind.verbs)
+def _endpoints(kind: Kind) -> Iterator[_Endpoint]:
+    yield from (endpoint for endpoint in _ENDPOINTS if endpoint.verb in kind.verbs)
     if kind.status is not None:
         yield _STATUS
         yield from _STATUS_WRITES if "update" in kind.verbs else ()
 
 
-def _route(door: _Door, target: Target, services: Services) -> Route:
+def _route(endpoint: _Endpoint, target: Target, services: Services) -> Route:
     kind = target.kind
     return Route(
-        door.method,
-        f"/apis/{kind.group}/{target.version}/namespaces/{{namespace}}/{kind.plural}{door.path}",
-        functools.partial(door.handle, target, services),
-        Permission(kind.actions[door.verb] if target.sub is None else target.sub.action, by_object=kind.in_folder),
-        door.operation(target),
+        endpoint.method,
+        f"/apis/{kind.group}/{target.version}/namespaces/{{namespace}}/{kind.plural}{endpoint.path}",
+        functools.partial(endpoint.handle, target, services),
+        Permission(kind.actions[endpoint.verb] if target.sub is None else target.sub.action, by_object=kind.in_folder),
+        endpoint.operation(target),
         body_limit=OBJECT_LIMIT,
-        audit=None if door.verb in _READING else event_of(kind, _EVENTS.get(door.verb, door.verb)),
+        audit=None if endpoint.verb in _READING else event_of(kind, _EVENTS.get(endpoint.verb, endpoint.verb)),
     )

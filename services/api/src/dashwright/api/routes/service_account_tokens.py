@@ -9,7 +9,7 @@ from dashwright.api.http.response import NO_STORE, Response, json_response, mess
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models import keys as shapes
 from dashwright.api.models.response import Message
-from dashwright.api.routes.service_account_answers import account_of
+from dashwright.api.routes.service_account_views import account_of
 from dashwright.api.stores import keys
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -27,7 +27,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
             account_id = await account_of(connection, call, _READ)
             found = await keys.tokens(connection, call.identity.org_id, account_id)
         now = clock.seconds()
-        return json_response([_shown(token, now).members() for token in found])
+        return json_response([_token_view(token, now).members() for token in found])
 
     async def create(call: Call) -> Response:
         async with database.connection() as connection:
@@ -85,7 +85,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
     ]
 
 
-def _shown(token: keys.StoredToken, now: float) -> shapes.Token:
+def _token_view(token: keys.StoredToken, now: float) -> shapes.Token:
     left = 0.0 if token.expires is None else max(token.expires - now, 0.0)
     return shapes.Token(
         id=token.id,

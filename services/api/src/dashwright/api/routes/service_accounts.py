@@ -25,7 +25,7 @@ from dashwright.api.models.service_accounts import (
     ServiceAccountPage,
     ServiceAccountProfile,
 )
-from dashwright.api.routes.service_account_answers import account_of, item, profile
+from dashwright.api.routes.service_account_views import account_of, item_view, profile_view
 from dashwright.api.stores import service_accounts
 from dashwright.api.stores.service_accounts import ServiceAccountQuery
 from dashwright.common.clock import Clock
@@ -65,13 +65,13 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
             org_id, offset = call.identity.org_id, (page - 1) * per_page
             found, total = await service_accounts.matching(connection, org_id, wanted, limit=per_page, offset=offset)
         caller = call.identity if call.switch("accesscontrol") else None
-        shown = [item(account, caller) for account in found]
+        shown = [item_view(account, caller) for account in found]
         return json_response(ServiceAccountPage(total_count=total, service_accounts=shown, page=page, per_page=per_page).members())
 
     async def create(call: Call) -> Response:
         form = await call.fields(CreateServiceAccountForm, fault=_BAD_BODY)
         made = await accounts.create(call.actor, call.identity, ServiceAccountChanges(form.name, form.role, form.is_disabled))
-        return json_response(item(made).members(), 201)
+        return json_response(item_view(made).members(), 201)
 
     async def one(call: Call) -> Response:
         async with database.connection() as connection:
@@ -79,7 +79,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
             account = await service_accounts.find(connection, call.identity.org_id, account_id)
         if account is None:
             raise unknown_account()
-        return json_response(profile(account, call.identity if call.switch("accesscontrol") else None).members())
+        return json_response(profile_view(account, call.identity if call.switch("accesscontrol") else None).members())
 
     async def change(call: Call) -> Response:
         async with database.connection() as connection:
@@ -88,7 +88,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
         changed = await accounts.change(
             call.actor, call.identity, account_id, ServiceAccountChanges(form.name, form.role, form.is_disabled)
         )
-        shown = profile(changed)
+        shown = profile_view(changed)
         text = "Service account updated"
         return json_response(ServiceAccountChanged(message=text, id=changed.id, name=changed.name, serviceaccount=shown).members())
 

@@ -51,7 +51,7 @@ class MemberChanges(ClassicBody):
     permission: Literal[0, 4]
 
 
-def shown(team: teams.Team, caller: Identity, *, with_access: bool) -> TeamShape:
+def team_view(team: teams.Team, caller: Identity, *, with_access: bool) -> TeamShape:
     """A team as the API shows it to ``caller``."""
     return TeamShape(
         id=team.id,
@@ -80,7 +80,7 @@ async def find(database: Database, call: Call, action: str) -> teams.Team:
     return team
 
 
-class _Handlers:
+class _TeamHandlers:
     def __init__(self, database: Database, rights: Rights) -> None:
         self._database = database
         self._teams = Teams(database, rights)
@@ -95,7 +95,7 @@ class _Handlers:
             found = await teams.page(connection, wanted, limit=limit, offset=(page - 1) * limit, viewer=call.identity.user_id)
             total = await teams.count(connection, wanted)
         with_access = call.switch("accesscontrol")
-        listed = [shown(team, call.identity, with_access=with_access) for team in found]
+        listed = [team_view(team, call.identity, with_access=with_access) for team in found]
         return json_response(TeamPage(total_count=total, teams=listed, page=page, per_page=limit))
 
     async def create(self, call: Call) -> Response:
@@ -105,7 +105,7 @@ class _Handlers:
 
     async def get(self, call: Call) -> Response:
         team = await find(self._database, call, "teams:read")
-        return json_response(shown(team, call.identity, with_access=call.switch("accesscontrol")))
+        return json_response(team_view(team, call.identity, with_access=call.switch("accesscontrol")))
 
     async def update(self, call: Call) -> Response:
         team = await find(self._database, call, "teams:write")  # before the body: an unknown team is told of, whatever is sent
@@ -122,7 +122,7 @@ class _Handlers:
         caller = call.identity
         async with self._database.connection() as connection:
             found = await teams.of_member(connection, caller.org_id, caller.user_id)
-        return json_response([shown(team, caller, with_access=False) for team in found])
+        return json_response([team_view(team, caller, with_access=False) for team in found])
 
     async def of_user(self, call: Call) -> Response:
         caller = call.identity
@@ -133,7 +133,7 @@ class _Handlers:
             if user_id is None or not await teams.person_exists(connection, user_id):
                 raise NotFound("user not found")
             found = await teams.of_member(connection, caller.org_id, user_id, caller.ids("teams:read", _PREFIX))
-        return json_response([shown(team, caller, with_access=False) for team in found])
+        return json_response([team_view(team, caller, with_access=False) for team in found])
 
     async def members(self, call: Call) -> Response:
         team = await find(self._database, call, "teams.permissions:read")
@@ -179,7 +179,7 @@ class _Handlers:
 
 def routes(database: Database, rights: Rights) -> list[Route]:
     """``/api/teams``: search, create, read, change, delete; and the members of one."""
-    handlers = _Handlers(database, rights)
+    handlers = _TeamHandlers(database, rights)
     teams_at, one, members, member = (
         "/api/teams",
         "/api/teams/{team_id}",

@@ -12,7 +12,7 @@ from dashwright.api.http.routing import SIGNED_IN, Operation, Route
 from dashwright.api.models.organizations import MembershipShape
 from dashwright.api.models.response import Message
 from dashwright.api.models.users import KeyProfile, OwnPasswordForm, ProfileShape, UserForm
-from dashwright.api.routes.account_answers import membership, profile
+from dashwright.api.routes.account_views import membership_view, profile_view
 from dashwright.api.routes.users import TAG, changes_of
 from dashwright.api.stores import access, audit, members, orgs, people, stars
 from dashwright.common.database.pool import Database
@@ -34,7 +34,7 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, policy: Acce
             found = await people.account(connection, caller.user_id)
         if found is None:
             raise not_found()
-        return json_response(profile(found, org_id=caller.org_id))
+        return json_response(profile_view(found, org_id=caller.org_id))
 
     async def ping(_: Call) -> Response:
         return message_response("Logged in")
@@ -52,7 +52,7 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, policy: Acce
                 found = [] if org is None else [members.Membership(org.id, org.name, caller.role)]
             else:
                 found = list(await members.organizations(connection, caller.user_id))
-        return json_response([membership(one) for one in found])
+        return json_response([membership_view(one) for one in found])
 
     async def switch(call: Call) -> Response:
         user_id = user_only(call, lacks="other organizations")

@@ -13,7 +13,7 @@ from dashwright.api.http.routing import Operation, OrganizationView, Permission,
 from dashwright.api.models.organizations import MembershipShape
 from dashwright.api.models.response import Message
 from dashwright.api.models.users import AuthTokenShape, ProfileShape, UserForm, UserItem, UserPage
-from dashwright.api.routes.account_answers import membership, profile, user_item
+from dashwright.api.routes.account_views import membership_view, profile_view, user_item_view
 from dashwright.api.stores import members, people
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -40,7 +40,7 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
             found = await people.page(connection, containing=containing, limit=per_page, offset=(page - 1) * per_page, only=only)
             total = await people.count(connection, containing=containing, only=only)
         now = clock.now()
-        return UserPage(total_count=total, users=[user_item(one, now) for one in found], page=page, per_page=per_page)
+        return UserPage(total_count=total, users=[user_item_view(one, now) for one in found], page=page, per_page=per_page)
 
     async def listed(call: Call) -> Response:
         return json_response((await search(call)).users)
@@ -53,7 +53,7 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
             found = await people.find(connection, call.query.get("loginOrEmail", ""))
         if found is None or not call.evaluated.may(_READ, f"{Subject.USER.prefix}{found.id}"):
             raise not_found()
-        return json_response(profile(found))
+        return json_response(profile_view(found))
 
     async def person(call: Call, missing: NotFound) -> people.Person:
         number = parse_integer(call.parameters["id"])
@@ -67,7 +67,7 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
 
     async def one(call: Call) -> Response:
         found = await person(call, not_found())
-        return json_response(profile(found, caller=call.evaluated if call.switch("accesscontrol") else None))
+        return json_response(profile_view(found, caller=call.evaluated if call.switch("accesscontrol") else None))
 
     async def change(call: Call) -> Response:
         user_id = (await person(call, NotFound("User not found"))).id
@@ -77,7 +77,7 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
     async def organizations(call: Call) -> Response:
         user_id = (await person(call, not_found())).id
         async with database.connection() as connection:
-            return json_response([membership(found) for found in await members.organizations(connection, user_id)])
+            return json_response([membership_view(found) for found in await members.organizations(connection, user_id)])
 
     async def auth_tokens(call: Call) -> Response:
         await person(call, not_found())

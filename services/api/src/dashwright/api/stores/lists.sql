@@ -33,13 +33,13 @@ with later as (
 
 -- name: with_bodies
 -- How the page is told.
-, told as (
+, sized as (
     select p.*, h.spec, octet_length(h.spec) as size, sum(octet_length(h.spec)) over (order by p.name) as total
     from page p left join resource_history h using (uid, generation)
 )
 select s.resource_version as horizon, t.uid, t.name, t.namespace, t.resource_version, t.generation, t.stored_version, t.number, t.title,
        t.folder, t.layout, t.subtype, t.metadata, t.status, t.size, case when t.total <= $7 then t.spec else '' end as spec
-from change_horizon s left join told t on true
+from change_horizon s left join sized t on true
 order by t.name
 
 -- name: without_bodies

@@ -48,7 +48,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Unwanted:
+class SkippedRow:
     """A row that becomes nothing here, and why."""
 
     table: str
@@ -64,7 +64,7 @@ class Names:
     dashboards: Mapping[int, str] = field(default_factory=dict)
 
 
-Read = Callable[[Row, Names], "Record | Unwanted"]
+Read = Callable[[Row, Names], "Record | SkippedRow"]
 
 
 def _times(row: Row) -> dict[str, datetime]:
@@ -150,12 +150,12 @@ def api_key(row: Row, _: Names) -> Record:
     return _record("api_key", row, columns, org_id=org_id)
 
 
-def quota(row: Row, _: Names) -> Record | Unwanted:
+def quota(row: Row, _: Names) -> Record | SkippedRow:
     org_id, user_id, target = whole(row, "org_id"), whole(row, "user_id"), text(row, "target")
     key = f"{org_id}/{user_id}/{target}"
     scope = Scope.ORG if org_id else Scope.USER
     if bool(org_id) == bool(user_id) or target not in TARGETS[scope]:
-        return Unwanted("quota", key, f"nothing is counted here as {target!r} for this kind of owner", org_id)
+        return SkippedRow("quota", key, f"nothing is counted here as {target!r} for this kind of owner", org_id)
     columns = {"org_id": org_id, "user_id": user_id, "target": target, "limit": max(whole(row, "limit"), -1)}
     return _record("quota", row, columns, org_id=org_id, key=key)
 
@@ -203,12 +203,12 @@ def preferences(row: Row, names: Names) -> Record:
     return Record("preferences", f"{org_id}/{user_id}/{team_id}", {**columns, "updated": updated}, org_id, updated)
 
 
-def star(row: Row, names: Names) -> Record | Unwanted:
+def star(row: Row, names: Names) -> Record | SkippedRow:
     user_id, number = whole(row, "user_id"), whole(row, "dashboard_id")
     uid = text(row, "dashboard_uid") or names.dashboards.get(number)
     org_id = whole(row, "org_id") or 1
     if not uid:
-        return Unwanted("star", f"{user_id}/{number}", "its dashboard is gone", org_id)
+        return SkippedRow("star", f"{user_id}/{number}", "its dashboard is gone", org_id)
     return Record("star", f"{user_id}/{org_id}/{uid}", {"user_id": user_id, "org_id": org_id, "dashboard_uid": uid}, org_id)
 
 

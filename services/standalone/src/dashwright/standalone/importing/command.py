@@ -15,11 +15,11 @@ from dashwright.common.database.pool import Database, Timeouts
 from dashwright.common.errors import DashwrightError
 from dashwright.common.observability import logging
 from dashwright.common.settings import Settings, SettingsError, load
-from dashwright.standalone.database import database_of
+from dashwright.standalone.database import open_database
 from dashwright.standalone.importing import run as importing
 from dashwright.standalone.importing.report import Report
-from dashwright.standalone.importing.run import Wishes
-from dashwright.standalone.importing.source import opened
+from dashwright.standalone.importing.run import ImportOptions
+from dashwright.standalone.importing.source import open_source
 
 REFUSED, NOT_RUN = 1, 2
 _PATIENT: Final = Timeouts(statement=3600, idle=3600)
@@ -56,23 +56,23 @@ def import_grafana(
     """
     logging.configure("dashwright-import")
     console = Console(stderr=True, highlight=False)
-    told = Report()
+    outcome = Report()
     try:
         settings = load()
-        asyncio.run(_import(database, settings, Wishes(org, settings.versions_kept), told, console, is_dry=dry_run))
+        asyncio.run(_import(database, settings, ImportOptions(org, settings.versions_kept), outcome, console, is_dry=dry_run))
     except (DashwrightError, SettingsError) as error:
         console.print(f"dashwright admin import-grafana: {error}", markup=False)
         return NOT_RUN
-    told.show(Console(width=None if sys.stdout.isatty() else 160, highlight=False))
+    outcome.show(Console(width=None if sys.stdout.isatty() else 160, highlight=False))
     if report is not None:
-        report.write_bytes(orjson.dumps(told.to_plain(), option=orjson.OPT_INDENT_2))
+        report.write_bytes(orjson.dumps(outcome.to_plain(), option=orjson.OPT_INDENT_2))
     if dry_run:
         console.print("Dry run: nothing was written.")
-    return REFUSED if told.has_refused else 0
+    return REFUSED if outcome.has_refused else 0
 
 
-async def _import(source: str, settings: Settings, wishes: Wishes, report: Report, console: Console, *, is_dry: bool) -> None:
-    async with opened(source) as origin, database_of(settings) as (url, _):
+async def _import(source: str, settings: Settings, options: ImportOptions, report: Report, console: Console, *, is_dry: bool) -> None:
+    async with open_source(source) as origin, open_database(settings) as (url, _):
         counts = await importing.tables(origin)
         await schema.migrate(url)
         target = await Database.open(url, application_name="dashwright-import", max_size=1, timeouts=_PATIENT)
@@ -84,7 +84,7 @@ async def _import(source: str, settings: Settings, wishes: Wishes, report: Repor
                     await importing.run(
                         origin,
                         connection,
-                        wishes,
+                        options,
                         report,
                         lambda table, done: progress.advance(bars[table], done) if table in bars else None,
                     )

@@ -37,7 +37,7 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class VersionNote:
     """What was said of a generation when it was saved."""
 
     message: str | None = None
@@ -53,11 +53,11 @@ class Version:
     body: Body
     created: datetime
     created_by: str
-    told: Told
+    version_note: VersionNote
 
 
 @dataclass(frozen=True, slots=True)
-class Object:
+class ImportedObject:
     """An object to write. ``number`` is what older clients know it by, ``row`` its number at its origin."""
 
     kind: Kind
@@ -109,7 +109,7 @@ def _name(uid: str, number: int) -> str:
     return f"row-{number}"[:DASHBOARD_NAME_LENGTH] if number else ""
 
 
-def folder(row: Row, folders: Folders) -> Object:
+def folder(row: Row, folders: Folders) -> ImportedObject:
     """A row of the table of folders. Raises Invalid for one without a title."""
     name, org_id = name_of(row), whole(row, "org_id")
     spec = {"title": _title(row), **({"description": text(row, "description")} if text(row, "description") else {})}
@@ -118,13 +118,13 @@ def folder(row: Row, folders: Folders) -> Object:
     return _object(FOLDER, row, name, number, parent, _body(FOLDER, spec, FOLDER.version), 1)
 
 
-def folder_of_old(row: Row) -> Object:
+def folder_of_old(row: Row) -> ImportedObject:
     """A folder as it stands among the dashboards, where the table of folders lacks it."""
     spec = {"title": _title(row)}
     return _object(FOLDER, row, name_of(row), whole(row, "id"), "", _body(FOLDER, spec, FOLDER.version), max(whole(row, "version"), 1))
 
 
-def dashboard(row: Row, folders: Folders) -> Object:
+def dashboard(row: Row, folders: Folders) -> ImportedObject:
     """Raises Invalid for a body that is no JSON object."""
     body = dashboard_body(text(row, "data"), text(row, "title"))
     return _object(DASHBOARD, row, name_of(row), whole(row, "id"), folders.of(row), body, max(whole(row, "version"), 1))
@@ -146,13 +146,13 @@ def version(row: Row, title: str) -> Version:
         dashboard_body(text(row, "data"), title),
         moment(row, "created") or _LONG_AGO,
         _person(whole(row, "created_by")),
-        told(row),
+        version_note(row),
     )
 
 
-def told(row: Row) -> Told:
+def version_note(row: Row) -> VersionNote:
     message = text(row, "message")[:LONGEST_MESSAGE] or None
-    return Told(message, whole(row, "parent_version") or None, whole(row, "restored_from") or None)
+    return VersionNote(message, whole(row, "parent_version") or None, whole(row, "restored_from") or None)
 
 
 def is_panel(row: Row) -> bool:
@@ -160,7 +160,7 @@ def is_panel(row: Row) -> bool:
     return whole(row, "kind") in (0, _PANEL)
 
 
-def library_panel(row: Row, folders: Folders) -> Object:
+def library_panel(row: Row, folders: Folders) -> ImportedObject:
     """Known by the name and type of its row, whatever its model says. Raises Invalid for a broken model."""
     model = _tree(text(row, "model"))
     description = text(row, "description")
@@ -171,10 +171,10 @@ def library_panel(row: Row, folders: Folders) -> Object:
     return _object(LIBRARY_PANEL, row, name_of(row), whole(row, "id"), folders.of(row), body, max(whole(row, "version"), 1))
 
 
-def _object(kind: Kind, row: Row, name: str, number: int, parent: str, body: Body, generation: int) -> Object:
+def _object(kind: Kind, row: Row, name: str, number: int, parent: str, body: Body, generation: int) -> ImportedObject:
     org_id, created = whole(row, "org_id"), moment(row, "created") or _LONG_AGO
     updated = moment(row, "updated")
-    return Object(
+    return ImportedObject(
         kind,
         org_id,
         name,

@@ -10,9 +10,9 @@ from dashwright.common.errors import BadRequest, DashwrightError
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.standalone.importing import access, accounts, objects
 from dashwright.standalone.importing.access import Rules, Subject
-from dashwright.standalone.importing.accounts import Names, Read, Unwanted
+from dashwright.standalone.importing.accounts import Names, Read, SkippedRow
 from dashwright.standalone.importing.fields import Row, flag, text, whole
-from dashwright.standalone.importing.objects import Folders, Object, Told
+from dashwright.standalone.importing.objects import Folders, ImportedObject, VersionNote
 from dashwright.standalone.importing.report import Outcome, Report
 from dashwright.standalone.importing.source import Source
 from dashwright.standalone.importing.target import Target
@@ -20,12 +20,12 @@ from dashwright.standalone.importing.target import Target
 _NEEDED: Final = ("org", "user", "org_user", "dashboard")
 _BATCH: Final = 50
 
-Advance = Callable[[str, int], None]
+ProgressCallback = Callable[[str, int], None]
 """Told the table and how many more of its rows are done."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class ImportOptions:
     """``org_id`` 0: every organization. ``versions``: how many earlier generations of a dashboard come along at most."""
 
     org_id: int = 0
@@ -37,15 +37,15 @@ class _Import:
     source: Source
     target: Target
     report: Report
-    wishes: Wishes
-    advance: Advance
+    options: ImportOptions
+    advance: ProgressCallback
     members: frozenset[int] | None = None
     dashboards: dict[int, str] = field(default_factory=dict)
     subjects: dict[int, Subject] = field(default_factory=dict)
     folders: Folders = field(default_factory=Folders)
 
     def wants(self, org_id: int) -> bool:
-        return self.wishes.org_id in (0, org_id)
+        return self.options.org_id in (0, org_id)
 
     async def rows(self, table: str, *order: str, among: tuple[str, Sequence[Any]] | None = None) -> AsyncIterator[Row]:
         """The rows of a table, none where the database is too old to have it."""
@@ -65,7 +65,7 @@ class _Import:
                 continue
             if table == "user" and self.members is not None and whole(row, "id") not in self.members:
                 continue
-            if isinstance(found, Unwanted):
+            if isinstance(found, SkippedRow):
                 self.report.remark(found.table, found.key, Outcome.SKIPPED, found.reason)
             elif await self.target.put(found) and found.lost_secrets:
                 name = found.columns["name"]
@@ -86,14 +86,14 @@ async def tables(source: Source) -> dict[str, int]:
     return {table: await source.count(table) for table in known if await source.columns(table)}
 
 
-async def run(source: Source, connection: Connection, wishes: Wishes, report: Report, advance: Advance) -> None:
+async def run(source: Source, connection: Connection, options: ImportOptions, report: Report, advance: ProgressCallback) -> None:
     """Brings everything, inside the caller's transaction."""
     target = Target(connection, report)
     await target.prepare()
-    work = _Import(source, target, report, wishes, advance)
-    if wishes.org_id:
+    work = _Import(source, target, report, options, advance)
+    if options.org_id:
         rows = [row async for row in work.rows("org_user", "id")]
-        work.members = frozenset(whole(row, "user_id") for row in rows if whole(row, "org_id") == wishes.org_id)
+        work.members = frozenset(whole(row, "user_id") for row in rows if whole(row, "org_id") == options.org_id)
     if await target.is_fresh():
         await _make_room(work)
     for table, read in _ACCOUNTS:
@@ -139,7 +139,7 @@ async def _make_room(work: _Import) -> None:
 
 async def _folders(work: _Import) -> None:
     """From the table of folders, and from among the dashboards where that lacks them. Their numbers are those of the dashboards' table."""
-    old: dict[tuple[int, str], Object] = {}
+    old: dict[tuple[int, str], ImportedObject] = {}
     async for row in work.source.rows("dashboard", ["org_id", "id"]):
         if not flag(row, "is_folder") or not work.wants(whole(row, "org_id")):
             continue
@@ -150,7 +150,7 @@ async def _folders(work: _Import) -> None:
         found = _read(work, "folder", row, objects.folder_of_old)
         if found is not None:
             old[found.org_id, found.name] = found
-    wanted: list[Object] = []
+    wanted: list[ImportedObject] = []
     async for row in work.rows("folder", "org_id", "id"):
         found = _read(work, "folder", row, lambda row: objects.folder(row, work.folders)) if work.wants(whole(row, "org_id")) else None
         if found is not None:
@@ -160,7 +160,7 @@ async def _folders(work: _Import) -> None:
 
 
 async def _dashboards(work: _Import) -> None:
-    batch: list[Object] = []
+    batch: list[ImportedObject] = []
     async for row in work.rows("dashboard", "org_id", "id"):
         if flag(row, "is_folder") or not work.wants(whole(row, "org_id")):
             continue
@@ -182,24 +182,24 @@ async def _dashboards(work: _Import) -> None:
     await _with_versions(work, batch)
 
 
-async def _with_versions(work: _Import, batch: list[Object]) -> None:
+async def _with_versions(work: _Import, batch: list[ImportedObject]) -> None:
     """Dashboards and their earlier generations, the newest of these."""
     if not batch:
         return
     by_row = {item.row: item for item in batch}
     earlier: dict[int, list[objects.Version]] = {}
-    told: dict[str, Told] = {}
+    notes: dict[str, VersionNote] = {}
     async for row in work.rows("dashboard_version", "dashboard_id", "version", among=("dashboard_id", list(by_row))):
         item = by_row[whole(row, "dashboard_id")]
         if whole(row, "version") == item.generation:
-            told[item.key] = objects.told(row)
+            notes[item.key] = objects.version_note(row)
             continue
         found = _read(work, "dashboard_version", row, functools.partial(objects.version, title=item.body.extract.title))
         if found is not None:
             kept = earlier.setdefault(item.row, [])
             kept.append(found)
-            del kept[: -work.wishes.versions]
-    written = await _put(work, batch, told)
+            del kept[: -work.options.versions]
+    written = await _put(work, batch, notes)
     versions = [(item, version) for item in written for version in earlier.get(item.row, ())]
     if versions:
         await work.target.put_versions(versions)
@@ -207,7 +207,7 @@ async def _with_versions(work: _Import, batch: list[Object]) -> None:
 
 
 async def _panels(work: _Import) -> None:
-    batch: list[Object] = []
+    batch: list[ImportedObject] = []
     async for row in work.rows("library_element", "org_id", "id"):
         if not work.wants(whole(row, "org_id")):
             continue
@@ -221,15 +221,15 @@ async def _panels(work: _Import) -> None:
     await _put(work, batch, {})
 
 
-async def _put(work: _Import, found: Sequence[Object], told: Mapping[str, Told]) -> list[Object]:
+async def _put(work: _Import, found: Sequence[ImportedObject], notes: Mapping[str, VersionNote]) -> list[ImportedObject]:
     """Objects of one kind, an organization at a time."""
-    by_org: dict[int, list[Object]] = {}
+    by_org: dict[int, list[ImportedObject]] = {}
     for item in found:
         by_org.setdefault(item.org_id, []).append(item)
-    written: list[Object] = []
+    written: list[ImportedObject] = []
     for org_id, items in by_org.items():
         for start in range(0, len(items), _BATCH):
-            written += await work.target.put_objects(org_id, items[start : start + _BATCH], told)
+            written += await work.target.put_objects(org_id, items[start : start + _BATCH], notes)
     return written
 
 

@@ -27,7 +27,7 @@ class Source(Protocol):
 
 
 @asynccontextmanager
-async def opened(database: str) -> AsyncIterator[Source]:
+async def open_source(database: str) -> AsyncIterator[Source]:
     """Opens ``postgres://…`` or the path of an SQLite file. Raises BadRequest where neither can be read."""
     if database.startswith(("postgres://", "postgresql://")):
         async with PostgresSource.opened(database) as source:

@@ -17,7 +17,7 @@ from dashwright.common.kinds.registry import LIBRARY_PANEL
 from dashwright.common.stores import resources
 from dashwright.standalone.importing.access import Grantee, Subject
 from dashwright.standalone.importing.accounts import Record
-from dashwright.standalone.importing.objects import Object, Told, Version
+from dashwright.standalone.importing.objects import ImportedObject, Version, VersionNote
 from dashwright.standalone.importing.report import Outcome, Report
 
 _sql = queries.load(__package__, "target.sql")
@@ -31,14 +31,14 @@ _KEYS: Final = {
 }
 _WITHOUT_TIME: Final = frozenset({"team_member", "star"})
 _ORIGIN_OF: Final = {"dashboards": "dashboard", "folders": "folder", LIBRARY_PANEL.plural: "library_element"}
-_GIVEN: Final = (
+_FACT_COLUMNS: Final = (
     *("api_group", "resource", "name", "uid", "number", "generation", "created_at", "created_by", "updated_at", "updated_by", "message"),
     *("parent", "restored"),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _EarlierImport:
     """What was imported before, and its state then."""
 
     digest: bytes
@@ -51,7 +51,7 @@ class Target:
     def __init__(self, connection: Connection, report: Report) -> None:
         self._connection = connection
         self._report = report
-        self._known: dict[str, dict[str, _Known]] = {}
+        self._known: dict[str, dict[str, _EarlierImport]] = {}
         self.refused: dict[str, set[int]] = {}
         """Numbers of rows that are somebody else's here: what belongs to them at the origin must not become those others'."""
 
@@ -59,7 +59,7 @@ class Target:
         """Takes the lock of all who write objects, before anything else is locked."""
         await self._connection.execute(_sql.prepare)
         await resources.lock(self._connection)
-        await self._connection.execute(_sql.given)
+        await self._connection.execute(_sql.create_facts)
         self._staging = resources.Staging(self._connection)
         await self._staging.open()
 
@@ -110,7 +110,9 @@ class Target:
         self._report.remark(record.table, record.key, Outcome.REFUSED, f"{record.label!r}: {reason}")
         return False
 
-    async def put_objects(self, org_id: int, objects: Sequence[Object], told: Mapping[str, Told]) -> Sequence[Object]:
+    async def put_objects(
+        self, org_id: int, objects: Sequence[ImportedObject], notes: Mapping[str, VersionNote]
+    ) -> Sequence[ImportedObject]:
         """Writes objects of one kind and organization; answers those that were made or brought up to date."""
         namespace, kind = namespace_of(org_id), objects[0].kind
         origin = _ORIGIN_OF[kind.plural]
@@ -127,7 +129,7 @@ class Target:
         digests = {item.key: _digest(item) for item in objects}
         await self._staging.add([item.write for item in wanted])
         await self._connection.copy_records_to_table(
-            "given", columns=_GIVEN, records=[_given(item, told.get(item.key, Told())) for item in wanted]
+            "facts", columns=_FACT_COLUMNS, records=[_facts_row(item, notes.get(item.key, VersionNote())) for item in wanted]
         )
         await self._connection.execute(_sql.write, namespace)
         await self._connection.execute(_sql.empty)
@@ -135,7 +137,7 @@ class Target:
         await self._connection.execute(_sql.note_all, origin, *map(list, zip(*noted, strict=True)))
         return wanted
 
-    def _judge(self, item: Object, origin: str, known: _Known | None, present: Any) -> Object | None:
+    def _judge(self, item: ImportedObject, origin: str, known: _EarlierImport | None, present: Any) -> ImportedObject | None:
         if known is not None and known.digest == _digest(item):
             self._report.count(origin, Outcome.UNCHANGED)
             return None
@@ -149,7 +151,7 @@ class Target:
         # What was moved, or edited in the database itself, has no newer version at its origin.
         return item if known is None else replace(item, generation=max(item.generation, int(known.state) + 1))
 
-    async def put_versions(self, versions: Sequence[tuple[Object, Version]]) -> None:
+    async def put_versions(self, versions: Sequence[tuple[ImportedObject, Version]]) -> None:
         """Earlier generations of objects that were just written."""
         columns = zip(
             *[
@@ -161,9 +163,9 @@ class Target:
                     version.body.spec,
                     version.created,
                     version.created_by,
-                    version.told.message,
-                    version.told.parent,
-                    version.told.restored_from,
+                    version.note.message,
+                    version.note.parent,
+                    version.note.restored_from,
                 )
                 for item, version in versions
             ],
@@ -189,10 +191,10 @@ class Target:
     async def pass_numbers(self) -> None:
         await self._connection.execute(_sql.pass_numbers)
 
-    async def _earlier(self, origin: str) -> dict[str, _Known]:
+    async def _earlier(self, origin: str) -> dict[str, _EarlierImport]:
         if origin not in self._known:
             rows = await self._connection.fetch(_sql.known, origin)
-            self._known[origin] = {row["key"]: _Known(row["digest"], row["state"]) for row in rows}
+            self._known[origin] = {row["key"]: _EarlierImport(row["digest"], row["state"]) for row in rows}
         return self._known[origin]
 
 
@@ -216,14 +218,14 @@ def _statement(table: str, columns: tuple[str, ...]) -> str:
     """  # noqa: S608 - see above
 
 
-def _digest(item: Object) -> bytes:
-    told = orjson.dumps([item.folder, item.generation, item.body.stored_version])
-    return hashlib.sha256(told + item.body.spec.encode()).digest()
+def _digest(item: ImportedObject) -> bytes:
+    head = orjson.dumps([item.folder, item.generation, item.body.stored_version])
+    return hashlib.sha256(head + item.body.spec.encode()).digest()
 
 
-def _given(item: Object, told: Told) -> tuple[Any, ...]:
+def _facts_row(item: ImportedObject, note: VersionNote) -> tuple[Any, ...]:
     kind = item.kind
     return (
         *(kind.group, kind.plural, item.name, item.uid, item.number, item.generation, item.created, item.created_by),
-        *(item.updated, item.updated_by, told.message, told.parent, told.restored_from),
+        *(item.updated, item.updated_by, note.message, note.parent, note.restored_from),
     )

@@ -26,15 +26,15 @@ insert into imported (origin, key, digest, state)
 select $1, key, digest, state from unnest($2::text[], $3::bytea[], $4::text[]) as wanted(key, digest, state)
 on conflict (origin, key) do update set digest = excluded.digest, state = excluded.state
 
--- name: given
+-- name: create_facts
 -- What stands beside the staged objects: facts that an import knows and a new object has none of.
-create temporary table given (
+create temporary table facts (
     api_group text, resource text, name text, uid uuid, number bigint, generation bigint, created_at timestamptz, created_by text,
     updated_at timestamptz, updated_by text, message text, parent bigint, restored bigint
 ) on commit drop
 
 -- name: empty
-truncate staged, given
+truncate staged, facts
 
 -- name: present
 select resource, name, uid, generation from resource where namespace = $1 and resource = any($2::text[]) and name = any($3::text[])
@@ -47,7 +47,7 @@ with written as (
     select g.uid, s.api_group, s.resource, $1, s.name, 0, g.generation, s.stored_version, s.title, s.layout, s.tags, s.subtype, s.refs,
            s.labels::jsonb, s.annotations::jsonb, s.finalizers, g.created_at, g.created_by, g.updated_at, g.updated_by, s.content_hash,
            g.number, '', g.message
-    from staged s join given g using (api_group, resource, name)
+    from staged s join facts g using (api_group, resource, name)
     order by s.position
     on conflict (namespace, api_group, resource, name) do update set
         generation = excluded.generation, stored_version = excluded.stored_version, title = excluded.title, layout = excluded.layout,
@@ -61,7 +61,7 @@ insert into resource_history (uid, generation, resource_version, metadata, store
                               parent_version, restored_from)
 select w.uid, w.generation, w.resource_version, w.metadata, w.stored_version, w.layout, s.spec, coalesce(w.updated_at, w.created_at),
        coalesce(w.updated_by, w.created_by), g.message, g.parent, g.restored
-from written w join staged s using (api_group, resource, name) join given g using (api_group, resource, name)
+from written w join staged s using (api_group, resource, name) join facts g using (api_group, resource, name)
 on conflict do nothing
 
 -- name: write_versions

@@ -26,7 +26,7 @@ app = App(name="jobs")
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True)
-class Where:
+class ServerOptions:
     """The server, and who asks. Credentials are best given in the environment: everybody on this machine sees arguments."""
 
     url: Annotated[str, Parameter(env_var="DASHWRIGHT_URL")] = "http://127.0.0.1:3000"
@@ -43,14 +43,14 @@ class Where:
         return Login(self.url, self.namespace, self.token, self.user)
 
 
-HERE: Final = Where()
+DEFAULT_SERVER: Final = ServerOptions()
 AsJson = Annotated[bool, Parameter(name="--json", negative="")]
 
 _STYLES: Final = {State.PENDING: "dim", State.WORKING: "cyan", State.SUCCESS: "green", State.ERROR: "red"}
 
 
 @app.command(name="list")
-def list_(*, repository: str = "", as_json: AsJson = False, where: Where = HERE) -> int:
+def list_(*, repository: str = "", as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER) -> int:
     """List the jobs that wait, are at work, or have ended.
 
     The exit status is 0, 1 where there is no such repository, 2 when the jobs cannot be told.
@@ -78,11 +78,11 @@ def list_(*, repository: str = "", as_json: AsJson = False, where: Where = HERE)
         console.print(table if found else "no jobs")
         return 0
 
-    return _run(where, run)
+    return _run(options, run)
 
 
 @app.command
-def follow(name: str, /, *, as_json: AsJson = False, where: Where = HERE) -> int:
+def follow(name: str, /, *, as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER) -> int:
     """Show what a job does until it ends.
 
     The exit status is 0 where it ended in success, 1 where it did not, 2 when that cannot be told.
@@ -96,11 +96,11 @@ def follow(name: str, /, *, as_json: AsJson = False, where: Where = HERE) -> int
     async def run(server: Server, console: Console) -> int:
         return await _followed(server, console, name, as_json=as_json)
 
-    return _run(where, run)
+    return _run(options, run)
 
 
 @app.command
-def cancel(name: str, /, *, as_json: AsJson = False, where: Where = HERE) -> int:
+def cancel(name: str, /, *, as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER) -> int:
     """End a job that waits or is at work; what it has not stored yet is not stored.
 
     The exit status is 0, or 2 when there is no such job or it has ended already.
@@ -123,11 +123,13 @@ def cancel(name: str, /, *, as_json: AsJson = False, where: Where = HERE) -> int
             console.print(f"{plain(name)} cancelled", markup=False)
         return 0
 
-    return _run(where, run)
+    return _run(options, run)
 
 
 @app.command
-def sync(repository: str, /, *, incremental: bool = False, wait: bool = True, as_json: AsJson = False, where: Where = HERE) -> int:
+def sync(
+    repository: str, /, *, incremental: bool = False, wait: bool = True, as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER
+) -> int:
     """Ask for a sync of a repository, and show what it does until it ends.
 
     The exit status is 0 where it ended in success, 1 where it did not, 2 when it could not be asked for.
@@ -152,7 +154,7 @@ def sync(repository: str, /, *, incremental: bool = False, wait: bool = True, as
             console.print(plain(job.name), markup=False)
         return 0
 
-    return _run(where, run)
+    return _run(options, run)
 
 
 def _row(job: Job) -> list[Text]:
@@ -177,10 +179,10 @@ async def _followed(server: Server, console: Console, name: str, *, as_json: boo
     return 0 if job.status.state is State.SUCCESS else FAILED
 
 
-def _run(where: Where, wanted: Callable[[Server, Console], Awaitable[int]]) -> int:
+def _run(options: ServerOptions, command: Callable[[Server, Console], Awaitable[int]]) -> int:
     async def run() -> int:
-        async with Server(where.login) as server:
-            return await wanted(server, Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH, highlight=False))
+        async with Server(options.login) as server:
+            return await command(server, Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH, highlight=False))
 
     try:
         return asyncio.run(run())

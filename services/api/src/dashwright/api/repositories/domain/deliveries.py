@@ -55,38 +55,38 @@ def decide(event: str, payload: Any, name: str, spec: RepositorySpec) -> Decisio
     if event not in ("push", "pull_request"):
         return Decision(501, f"unsupported messageType: {event[:80]}")
     try:
-        told = _Payload.model_validate(payload)
+        delivered = _Payload.model_validate(payload)
     except ValidationError as error:
         fields = ", ".join(sorted({".".join(map(str, fault["loc"])) for fault in error.errors(include_input=False)}))
         raise BadRequest(f"the {event} event lacks what belongs to one: {fields or 'an object'}") from error
-    if told.repository is None:
+    if delivered.repository is None:
         raise BadRequest(f"missing repository in {event} event")
-    if told.repository.full_name.lower() != _full_name(spec):
+    if delivered.repository.full_name.lower() != _full_name(spec):
         raise BadRequest("repository mismatch")
-    branch = (spec.remote.branch if spec.remote is not None else "") or told.repository.default_branch
-    return _pushed(told, branch, name, spec) if event == "push" else _asked_to_merge(told, branch, name)
+    branch = (spec.remote.branch if spec.remote is not None else "") or delivered.repository.default_branch
+    return _decide_push(delivered, branch, name, spec) if event == "push" else _decide_pull_request(delivered, branch, name)
 
 
-def _pushed(told: _Payload, branch: str, name: str, spec: RepositorySpec) -> Decision:
-    if told.ref != f"{_BRANCHES}{branch}":
-        return Decision(200, f"ignoring push to {told.ref[:200]}")
-    if told.after and not told.after.strip("0"):
+def _decide_push(payload: _Payload, branch: str, name: str, spec: RepositorySpec) -> Decision:
+    if payload.ref != f"{_BRANCHES}{branch}":
+        return Decision(200, f"ignoring push to {payload.ref[:200]}")
+    if payload.after and not payload.after.strip("0"):
         return Decision(200, "ignoring push as the branch was deleted")
     if not spec.sync.enabled:
         return Decision(200, "ignoring push as sync is not enabled")
     return Decision(202, "push received", JobSpec(action=Action.SYNC, repository=name, sync=SyncJobOptions(incremental=True)))
 
 
-def _asked_to_merge(told: _Payload, branch: str, name: str) -> Decision:
-    pull = told.pull_request
+def _decide_pull_request(payload: _Payload, branch: str, name: str) -> Decision:
+    pull = payload.pull_request
     if pull is None:
         raise BadRequest("expected PR in event")
     if pull.base.ref != branch:
         return Decision(200, f"ignoring pull request event as {pull.base.ref[:200]} is not  the configured branch")
-    if told.action not in _LOOKED_AT:
-        return Decision(200, f"ignore pull request event: {told.action[:80]}")
+    if payload.action not in _LOOKED_AT:
+        return Decision(200, f"ignore pull request event: {payload.action[:80]}")
     wanted = PullRequestJobOptions(ref=pull.head.ref, hash=pull.head.sha, pr=pull.number, url=pull.html_url)
-    return Decision(202, f"pull request: {told.action}", JobSpec(action=Action.PR, repository=name, pr=wanted))
+    return Decision(202, f"pull request: {payload.action}", JobSpec(action=Action.PR, repository=name, pr=wanted))
 
 
 def _full_name(spec: RepositorySpec) -> str:

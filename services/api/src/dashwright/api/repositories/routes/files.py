@@ -27,7 +27,7 @@ _MESSAGE: Final = "what the commit says"
 _IGNORED: Final = "taken, and without effect: what a file would do is always told"
 
 
-class _Handlers:
+class _FileHandlers:
     def __init__(self, files: Files) -> None:
         self._files = files
 
@@ -67,7 +67,7 @@ class _Handlers:
         return await self._changed(call, ChangeMethod.DELETE, _path_of(call), None)
 
     async def _listed(self, call: Call, path: str) -> Response:
-        body = await self._files.listed(call.identity, call.parameters["name"], path, call.query.get("ref", ""))
+        body = await self._files.list_files(call.identity, call.parameters["name"], path, call.query.get("ref", ""))
         return Response(200, body, may_compress=True)
 
     async def _changed(self, call: Call, method: ChangeMethod, path: str, content: str | None, origin: str = "") -> Response:
@@ -90,7 +90,7 @@ class _Handlers:
 
 def routes(files: Files) -> list[Route]:
     """Who may list a repository's files may see them all; one file takes the rights on the objects that it stands for."""
-    handlers = _Handlers(files)
+    handlers = _FileHandlers(files)
     collection = f"{ONE}/files"
     one = f"{collection}/{{path:rest}}"
     return [

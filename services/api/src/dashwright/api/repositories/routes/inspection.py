@@ -37,14 +37,14 @@ def routes(configurations: Configurations, worker: RepositoryClient, probe: Repo
         return _results(400, [ErrorDetails(type="FieldValueInvalid", field=tested.field, detail=tested.message)])
 
     async def refs(call: Call) -> Response:
-        return await told(RefsRequest(namespace=call.parameters["namespace"], name=call.parameters["name"]))
+        return await ask_worker(RefsRequest(namespace=call.parameters["namespace"], name=call.parameters["name"]))
 
     async def history(call: Call) -> Response:
         namespace, name = call.parameters["namespace"], call.parameters["name"]
         path, ref = call.parameters.get("path", ""), call.query.get("ref", "")
-        return await told(HistoryRequest(namespace=namespace, name=name, path=path, ref=ref))
+        return await ask_worker(HistoryRequest(namespace=namespace, name=name, path=path, ref=ref))
 
-    async def told(request: RefsRequest | HistoryRequest) -> Response:
+    async def ask_worker(request: RefsRequest | HistoryRequest) -> Response:
         stored = await configurations.get(request.namespace, request.name)
         if RepositorySpec.model_validate_json(stored.spec).type is RepositoryType.LOCAL:
             raise BadRequest(f"this repository does not support {request.call}")

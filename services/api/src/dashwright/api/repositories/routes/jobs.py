@@ -45,7 +45,7 @@ def routes(jobs: Jobs, worker: RepositoryClient) -> list[Route]:
             call.demand("repositories:write")
         wanted = await _options_of(call, Action.SYNC)
         await jobs.check_plan(call.parameters["namespace"], wanted.specs)
-        return await planned(call, worker, ref)
+        return await plan_response(call, worker, ref)
 
     async def export(call: Call) -> Response:
         return await _submit(jobs, call, await _options_of(call, Action.EXPORT))
@@ -76,7 +76,9 @@ def routes(jobs: Jobs, worker: RepositoryClient) -> list[Route]:
             sync,
             create,
             replace(
-                _asking("syncRepository", "ask for a sync job, or for what it would do", Content(SyncJobOptions, optional=True), job),
+                _submit_operation(
+                    "syncRepository", "ask for a sync job, or for what it would do", Content(SyncJobOptions, optional=True), job
+                ),
                 responses={200: SyncPlan, 202: job},
                 query={
                     "dryRun": "All: nothing is done, and the answer tells what would be",
@@ -90,7 +92,7 @@ def routes(jobs: Jobs, worker: RepositoryClient) -> list[Route]:
             f"{ONE}/export",
             export,
             create,
-            _asking("exportRepository", "ask for an export job", Content(ExportJobOptions, optional=True), job),
+            _submit_operation("exportRepository", "ask for an export job", Content(ExportJobOptions, optional=True), job),
             audit=asked,
         ),
         Route(
@@ -98,23 +100,23 @@ def routes(jobs: Jobs, worker: RepositoryClient) -> list[Route]:
             f"{ONE}/jobs",
             submit,
             create,
-            _asking("submitJobs", "ask for jobs", JobSpec | list[JobSpec], job | job_list),
+            _submit_operation("submitJobs", "ask for jobs", JobSpec | list[JobSpec], job | job_list),
             body_limit=limit,
             audit=asked,
         ),
-        Route("GET", f"{ONE}/jobs", recent, read, _telling("listRepositoryJobs", "recent jobs", job_list)),
-        Route("GET", f"{ONE}/jobs/{{uid}}", one, read, _telling("getRepositoryJob", "one job, also after it ended", job)),
+        Route("GET", f"{ONE}/jobs", recent, read, _read_operation("listRepositoryJobs", "recent jobs", job_list)),
+        Route("GET", f"{ONE}/jobs/{{uid}}", one, read, _read_operation("getRepositoryJob", "one job, also after it ended", job)),
     ]
 
 
-async def planned(call: Call, worker: RepositoryClient, ref: str) -> Response:
+async def plan_response(call: Call, worker: RepositoryClient, ref: str) -> Response:
     """What a sync of a repository would do, or of that state of it. What it is about only those learn who may see every file."""
     may_see = call.evaluated.may("repositories:write")
     request = PlanRequest(namespace=call.parameters["namespace"], name=call.parameters["name"], ref=ref, with_items=may_see)
     return Response(200, await worker.call(request, deadline=deadline_after(_PLAN_SECONDS)), may_compress=True)
 
 
-def _asking(identifier: str, summary: str, request: Any, answer: Any) -> Operation:
+def _submit_operation(identifier: str, summary: str, request: Any, answer: Any) -> Operation:
     return Operation(
         identifier,
         summary,
@@ -127,7 +129,7 @@ def _asking(identifier: str, summary: str, request: Any, answer: Any) -> Operati
     )
 
 
-def _telling(identifier: str, summary: str, answer: Any) -> Operation:
+def _read_operation(identifier: str, summary: str, answer: Any) -> Operation:
     return Operation(identifier, summary, JOB.group, responses={200: answer}, errors=(404,))
 
 

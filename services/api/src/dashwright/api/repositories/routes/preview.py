@@ -29,10 +29,10 @@ def routes(files: Files, drawings: PictureClient) -> list[Route]:
         if paths.is_directory(path):
             raise BadRequest("a preview shows one file; name it instead of a directory")
         repository, ref = call.parameters["repository"], call.query.get("ref", "")
-        told = await files.read(call.identity, repository, path, ref)
-        wrapper: dict[str, Any] = await run_sized(len(told), lambda: read_json(told.decode()))
+        body = await files.read(call.identity, repository, path, ref)
+        wrapper: dict[str, Any] = await run_sized(len(body), lambda: read_json(body.decode()))
         spec = _spec_of(wrapper)
-        drawn = await _drawn(call, spec, drawing, drawings)
+        drawn = await _picture_or_reason(call, spec, drawing, drawings)
         where = f"{repository}: {path} at {wrapper.get('ref') or ref or 'the current state'}"
         return page(str((spec or {}).get("title") or path), where, drawn, _problems(wrapper), _advice(wrapper))
 
@@ -49,7 +49,7 @@ def routes(files: Files, drawings: PictureClient) -> list[Route]:
     return [Route("GET", "/preview/{repository}/{path:rest}", preview, needs, operation)]
 
 
-async def _drawn(call: Call, spec: Any, drawing: Drawing, drawings: PictureClient) -> Picture | str:
+async def _picture_or_reason(call: Call, spec: Any, drawing: Drawing, drawings: PictureClient) -> Picture | str:
     """The picture, or why there is none."""
     if spec is None:
         return "The file holds no dashboard that could be drawn."

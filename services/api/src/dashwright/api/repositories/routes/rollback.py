@@ -9,7 +9,7 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.api.jobs import Jobs
-from dashwright.api.repositories.routes.jobs import planned
+from dashwright.api.repositories.routes.jobs import plan_response
 from dashwright.api.repositories.routes.place import ONE
 from dashwright.api.resources import descriptions, options
 from dashwright.api.workers.repository_client import RepositoryClient
@@ -21,26 +21,26 @@ from dashwright.common.models.provisioning import Action, JobSpec, RepositorySpe
 from dashwright.common.models.repository_views import Revision, RevisionList, SyncPlan
 from dashwright.common.stores import resources, revisions
 
-_TOLD: Final = 10
+_LISTED: Final = 10
 """Commits that a refusal names."""
 
 
 def routes(jobs: Jobs, database: Database, worker: RepositoryClient) -> list[Route]:
     async def rollback(call: Call) -> Response:
         namespace, name = call.parameters["namespace"], call.parameters["name"]
-        wanted = await _wanted(call)
-        ref = _target(await known(namespace, name), wanted.ref)
+        wanted = await _rollback_options(call)
+        ref = _target(await stored_revisions(namespace, name), wanted.ref)
         spec = JobSpec(action=Action.SYNC, repository=name, sync=SyncJobOptions(ref=ref))
         is_dry_run = options.is_dry_run(call)
         (job,) = await jobs.submit(call.actor, call.identity, namespace, [spec], dry_run=is_dry_run)
-        return await planned(call, worker, ref) if is_dry_run else Response(202, job.encode())
+        return await plan_response(call, worker, ref) if is_dry_run else Response(202, job.encode())
 
     async def listed(call: Call) -> Response:
-        found = await known(call.parameters["namespace"], call.parameters["name"])
-        items = [_shown(revision) for revision in found]
+        found = await stored_revisions(call.parameters["namespace"], call.parameters["name"])
+        items = [_revision_view(revision) for revision in found]
         return json_response(RevisionList(kind="RevisionList", api_version=REPOSITORY.api_version(), items=items))
 
-    async def known(namespace: str, name: str) -> Sequence[revisions.Revision]:
+    async def stored_revisions(namespace: str, name: str) -> Sequence[revisions.Revision]:
         async with database.connection() as connection:
             stored = await resources.get(connection, REPOSITORY, namespace, name)
             if RepositorySpec.model_validate_json(stored.spec).type is RepositoryType.LOCAL:
@@ -68,7 +68,7 @@ _REVISIONS: Final = Operation(
 )
 
 
-async def _wanted(call: Call) -> RollbackOptions:
+async def _rollback_options(call: Call) -> RollbackOptions:
     """Return the options that are sent, or the defaults. Raises Invalid for members that they do not have."""
     if not (await call.body()).strip():
         return RollbackOptions()
@@ -86,8 +86,8 @@ def _target(known: Sequence[revisions.Revision], ref: str | None) -> str:
             raise _invalid("Not found: nothing was synced before what is stored now")
         return before.ref
     if not any(revision.ref == ref for revision in known):
-        told = ", ".join(revision.ref for revision in known[:_TOLD])
-        raise _invalid(f"Not found: {ref[:80]!r} was not synced, or too long ago; known: {told or 'none'}")
+        listed = ", ".join(revision.ref for revision in known[:_LISTED])
+        raise _invalid(f"Not found: {ref[:80]!r} was not synced, or too long ago; known: {listed or 'none'}")
     return ref
 
 
@@ -95,7 +95,7 @@ def _invalid(text: str) -> Invalid:
     return Invalid(f"ref: {text}", causes=[Cause("ref", "FieldValueNotFound", text)])
 
 
-def _shown(revision: revisions.Revision) -> Revision:
+def _revision_view(revision: revisions.Revision) -> Revision:
     return Revision(
         ref=revision.ref,
         synced=round(revision.at.timestamp() * 1000),

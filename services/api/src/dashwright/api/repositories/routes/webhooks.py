@@ -1,4 +1,4 @@
-"""Where git hosts call when something happens to a repository."""
+"""OrganizationView git hosts call when something happens to a repository."""
 
 from typing import Final
 
@@ -24,13 +24,13 @@ def routes(webhooks: Webhooks) -> list[Route]:
         headers = call.headers
         if _SIGNATURE not in headers:
             raise Unauthorized("missing signature")
-        expecting = await webhooks.expecting(call.parameters["namespace"], call.parameters["name"])
+        target = await webhooks.find_target(call.parameters["namespace"], call.parameters["name"])
         media_type = headers.get("Content-Type", "").partition(";")[0].strip().lower()
         names = headers.get("X-GitHub-Event", ""), headers.get("X-GitHub-Delivery", ""), headers[_SIGNATURE]
         delivery = Delivery(*names, media_type, call.address, call.pieces())
-        decision = await webhooks.take(expecting, delivery, call.actor, dry_run=dry_run)
-        told = WebhookResponse(api_version=REPOSITORY.api_version(), code=decision.code, message=decision.message, job=decision.job)
-        return json_response(told, decision.code)
+        decision = await webhooks.accept(target, delivery, call.actor, dry_run=dry_run)
+        response = WebhookResponse(api_version=REPOSITORY.api_version(), code=decision.code, message=decision.message, job=decision.job)
+        return json_response(response, decision.code)
 
     return [Route("POST", f"{ONE}/webhook", webhook, PUBLIC, _WEBHOOK, body_limit=LARGEST, audit=event_of(JOB, "create"))]
 

@@ -28,7 +28,7 @@ async def account_of(connection: Connection, call: Call, action: str, *, fault: 
     return account_id
 
 
-def item(account: StoredServiceAccount, caller: Identity | None = None) -> shapes.ServiceAccount:
+def item_view(account: StoredServiceAccount, caller: Identity | None = None) -> shapes.ServiceAccount:
     """``caller`` where the answer tells what they may do with it."""
     shown = shapes.ServiceAccount(
         id=account.id,
@@ -45,7 +45,7 @@ def item(account: StoredServiceAccount, caller: Identity | None = None) -> shape
     return shown.model_copy(update={"access_control": allowed}) if allowed else shown
 
 
-def profile(account: StoredServiceAccount, caller: Identity | None = None) -> shapes.ServiceAccountProfile:
+def profile_view(account: StoredServiceAccount, caller: Identity | None = None) -> shapes.ServiceAccountProfile:
     """``caller`` where the answer tells what they may do with it."""
     shown = shapes.ServiceAccountProfile(
         id=account.id,

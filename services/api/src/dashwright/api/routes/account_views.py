@@ -14,7 +14,7 @@ from dashwright.api.stores.people import Person
 from dashwright.common.identity import Identity
 
 
-def organization(found: Organization) -> OrganizationShape:
+def organization_view(found: Organization) -> OrganizationShape:
     address = found.address
     shown = AddressShape(
         address1=address.address1,
@@ -27,11 +27,11 @@ def organization(found: Organization) -> OrganizationShape:
     return OrganizationShape(id=found.id, name=found.name, address=shown)
 
 
-def membership(found: Membership) -> MembershipShape:
+def membership_view(found: Membership) -> MembershipShape:
     return MembershipShape(org_id=found.org_id, name=found.name, role=found.role.value)
 
 
-def member(found: Member, now: datetime, caller: Identity | None) -> MemberShape:
+def member_view(found: Member, now: datetime, caller: Identity | None) -> MemberShape:
     """``caller`` where the answer tells what they may do with the member."""
     seen = last_seen(found.last_seen_at, found.created)
     return MemberShape(
@@ -51,11 +51,11 @@ def member(found: Member, now: datetime, caller: Identity | None) -> MemberShape
     )
 
 
-def found_member(found: Member) -> MemberFound:
+def member_found_view(found: Member) -> MemberFound:
     return MemberFound(user_id=found.user_id, uid=found.uid, login=found.login, avatar_url=avatar_url(found.email, found.name))
 
 
-def profile(found: Person, *, org_id: int | None = None, caller: Identity | None = None) -> ProfileShape:
+def profile_view(found: Person, *, org_id: int | None = None, caller: Identity | None = None) -> ProfileShape:
     """``org_id`` where it is that of the request; ``caller`` where the answer tells what they may do with the user."""
     return ProfileShape(
         id=found.id,
@@ -74,7 +74,7 @@ def profile(found: Person, *, org_id: int | None = None, caller: Identity | None
     )
 
 
-def user_item(found: Person, now: datetime) -> UserItem:
+def user_item_view(found: Person, now: datetime) -> UserItem:
     seen = last_seen(found.last_seen_at, found.created)
     return UserItem(
         id=found.id,
