@@ -53,7 +53,7 @@ class Version:
     body: Body
     created: datetime
     created_by: str
-    version_note: VersionNote
+    note: VersionNote
 
 
 @dataclass(frozen=True, slots=True)
