@@ -58,12 +58,12 @@ async def test_a_sync_is_asked_for_and_followed_to_its_end(git_api: Api, git_ser
     work = git_server.make("team.git")
     work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     await repository(git_api, git_server)
-    assert await run(sync, "team", organization=where(git_api)) == 0
+    assert await run(sync, "team", options=where(git_api)) == 0
     told = capsys.readouterr().out
     assert "success" in told
     assert [line.split() for line in told.splitlines() if line.startswith("dashboards")] == [["dashboards", "2", "0", "0", "0", "0"]]
     work.commit({"bad.json": "{"})
-    assert await run(sync, "team", incremental=True, organization=where(git_api)) == 1
+    assert await run(sync, "team", incremental=True, options=where(git_api)) == 1
     assert "bad.json" in capsys.readouterr().out
 
 
@@ -122,16 +122,16 @@ async def test_a_job_that_is_removed_is_not_waited_for(api: Api, server: Server)
 
 
 async def test_jobs_are_listed_newest_first_or_those_of_a_repository(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
-    assert await run(list_, organization=where(api)) == 0
+    assert await run(list_, options=where(api)) == 0
     assert printed(capsys) == ["no jobs"]
     await made(api, "a", '{"state": "working", "progress": 12.6, "message": "half"}')
     await made(api, "b", repository="other")
-    assert await run(list_, organization=where(api)) == 0
+    assert await run(list_, options=where(api)) == 0
     assert [line.split() for line in printed(capsys)[1:]] == [
         ["b", "other", "sync", "pending", "2026-01-01T00:00:00Z"],
         ["a", "team", "sync", "working", "13", "%", "2026-01-01T00:00:00Z", "half"],
     ]
-    assert await run(list_, repository="other", organization=where(api)) == 0
+    assert await run(list_, repository="other", options=where(api)) == 0
     assert [line.split()[0] for line in printed(capsys)] == ["name", "b"]
 
 
@@ -139,24 +139,24 @@ async def test_a_repository_that_is_not_there_is_told(api: Api, capsys: pytest.C
     """One without jobs has none; where the caller may not know whether it is there, there are no jobs."""
     await with_repository(api, "idle", api.data)
     await api.sql("delete from job")
-    assert await run(list_, repository="idle", organization=where(api)) == 0
+    assert await run(list_, repository="idle", options=where(api)) == 0
     assert printed(capsys) == ["no jobs"]
-    assert await run(list_, repository="typo", organization=where(api)) == 1
+    assert await run(list_, repository="typo", options=where(api)) == 1
     assert "there is no repository typo" in capsys.readouterr().err
     await api.person("narrow", Role.NONE, ("jobs:read", "*"))
-    assert await run(list_, repository="typo", organization=where(api, user=f"narrow:{PASSWORD}")) == 0
+    assert await run(list_, repository="typo", options=where(api, user=f"narrow:{PASSWORD}")) == 0
     assert printed(capsys) == ["no jobs"]
 
 
 async def test_a_job_is_cancelled_and_one_that_ended_is_left_in_history(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
     await made(api, "j", '{"state": "working"}')
-    assert await run(cancel, "j", organization=where(api)) == 0
+    assert await run(cancel, "j", options=where(api)) == 0
     _, job = await api("GET", f"{JOBS}/j")
     assert (job["status"]["state"], job["status"]["message"]) == ("error", "job was cancelled")
-    assert await run(cancel, "j", organization=where(api)) == 2
+    assert await run(cancel, "j", options=where(api)) == 2
     assert "has ended already" in capsys.readouterr().err
     assert (await api("GET", f"{JOBS}/j"))[0] == 200
-    assert await run(follow, "j", organization=where(api)) == 1
+    assert await run(follow, "j", options=where(api)) == 1
 
 
 @pytest.mark.parametrize(
@@ -174,14 +174,14 @@ async def test_a_job_is_cancelled_and_one_that_ended_is_left_in_history(api: Api
 async def test_what_cannot_be_asked_is_told_without_secrets(
     api: Api, capsys: pytest.CaptureFixture[str], options: dict[str, str], words: str
 ) -> None:
-    assert await run(follow, "none", organization=where(api, **options)) == 2
+    assert await run(follow, "none", options=where(api, **options)) == 2
     told = capsys.readouterr()
     assert words in told.err
     assert "t0p-secret" not in told.err + told.out
 
 
 async def test_a_server_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert await run(list_, where=ServerOptions(url="http://127.0.0.1:1")) == 2
+    assert await run(list_, options=ServerOptions(url="http://127.0.0.1:1")) == 2
     assert "http://127.0.0.1:1" in capsys.readouterr().err
 
 
@@ -189,8 +189,8 @@ async def test_programs_read_jobs_as_json(api: Api, capsys: pytest.CaptureFixtur
     """The objects as the server returns them, of an ended job as well as of a list."""
     await made(api, "j")
     await becomes(api, "j", '{"state": "success"}')
-    assert await run(list_, as_json=True, organization=where(api)) == 0
+    assert await run(list_, as_json=True, options=where(api)) == 0
     [listed] = json.loads(json_printed(capsys))
-    assert await run(follow, "j", as_json=True, organization=where(api)) == 0
+    assert await run(follow, "j", as_json=True, options=where(api)) == 0
     assert json.loads(json_printed(capsys)) == listed
     assert (listed["kind"], listed["metadata"]["name"], listed["status"]["state"]) == ("Job", "j", "success")
