@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from dashwright.common.errors import BadRequest
+from dashwright.common.json_shapes import list_of, member_at, object_at, objects_of
 from dashwright.common.kinds.annotations import MESSAGE
 from dashwright.common.kinds.classic_schema import check_classic
 from dashwright.common.kinds.conversion import STUB_SCHEMA
@@ -25,33 +26,21 @@ _LAYOUT_MARKS: Final = frozenset({"elements", "layout"})
 
 def extract_dashboard(spec: Mapping[str, Any]) -> Extract:
     """A tag that the database cannot hold is none."""
-    tags = spec.get("tags")
-    listed = [tag for tag in tags if isinstance(tag, str) and "\0" not in tag] if isinstance(tags, list) else ()
+    listed = [tag for tag in list_of(spec.get("tags")) if isinstance(tag, str) and "\0" not in tag]
     refs = list(dict.fromkeys(uid for uid in _library_panels(spec) if isinstance(uid, str) and is_dashboard_name(uid)))
     return extract_title(spec)._replace(layout=not _LAYOUT_MARKS.isdisjoint(spec), tags=listed, refs=refs)
 
 
 def _library_panels(spec: Mapping[str, Any]) -> Iterator[Any]:
     """The names of the library panels that a dashboard shows, where either layout keeps them: rows hold panels, old and new ones."""
-    level = [spec, *_objects(spec.get("rows"))]
-    panels = [panel for holder in level for panel in _objects(holder.get("panels"))]
-    panels += [inner for panel in panels if "panels" in panel for inner in _objects(panel["panels"])]
+    level = [spec, *objects_of(spec.get("rows"))]
+    panels = [panel for holder in level for panel in objects_of(holder.get("panels"))]
+    panels += [inner for panel in panels if "panels" in panel for inner in objects_of(panel["panels"])]
     for panel in panels:
         if "libraryPanel" in panel:
-            yield _member(panel, "libraryPanel", "uid")
-    elements = spec.get("elements")
-    for element in _objects(list(elements.values()) if isinstance(elements, dict) else None):
-        yield _member(element, "spec", "libraryPanel", "uid")
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def _member(value: Any, *path: str) -> Any:
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
+            yield member_at(panel, "libraryPanel", "uid")
+    for element in objects_of(list(object_at(spec, "elements").values())):
+        yield member_at(element, "spec", "libraryPanel", "uid")
 
 
 def admit_dashboard(draft: Draft, settings: AdmissionSettings) -> None:

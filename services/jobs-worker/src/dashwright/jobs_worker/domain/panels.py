@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from dashwright.common.document import same, write_json
-from dashwright.jobs_worker.domain.trees import object_in, objects_of
+from dashwright.common.json_shapes import list_of, object_at, objects_of
 
 POSITION: Final = "position"
 
@@ -114,17 +114,17 @@ def _differences(old: _Summary, new: _Summary) -> tuple[list[Detail], list[str]]
 
 
 def _dashboard(spec: Mapping[str, Any]) -> _Summary:
-    times = object_in(spec, "timeSettings")
-    span = object_in(spec, "time") or times
+    times = object_at(spec, "timeSettings")
+    span = object_at(spec, "time") or times
     texts = {
         "title": _text(spec.get("title")),
         "description": _text(spec.get("description")),
-        "tags": ", ".join(_text(tag) for tag in _list(spec.get("tags"))),
+        "tags": ", ".join(_text(tag) for tag in list_of(spec.get("tags"))),
         "time range": f"{_text(span.get('from'))} to {_text(span.get('to'))}" if span.get("from") or span.get("to") else "",
         "refresh": _text(spec.get("refresh")) or _text(times.get("autoRefresh")),
         "time zone": _text(spec.get("timezone")) or _text(times.get("timezone")),
-        **dict(_named("variable", object_in(spec, "templating").get("list") or spec.get("variables"))),
-        **dict(_named("annotation", object_in(spec, "annotations").get("list") or spec.get("annotations"))),
+        **dict(_named("variable", object_at(spec, "templating").get("list") or spec.get("variables"))),
+        **dict(_named("annotation", object_at(spec, "annotations").get("list") or spec.get("annotations"))),
     }
     rest = {key: value for key, value in spec.items() if key not in (*_KEPT_ELSEWHERE, *_OF_DASHBOARDS, *_HELD)}
     return _Summary(texts["title"], texts, rest)
@@ -133,7 +133,7 @@ def _dashboard(spec: Mapping[str, Any]) -> _Summary:
 def _named(word: str, items: Any) -> Iterator[tuple[str, str]]:
     """Variables and annotations, each by its name; what they hold is told as JSON, but for the value that was chosen last."""
     for item in objects_of(items):
-        body = object_in(item, "spec") or item
+        body = object_at(item, "spec") or item
         kept = {key: value for key, value in body.items() if key not in ("name", "current", "options")}
         yield f"{word} {_text(body.get('name'))}", _json(kept)
 
@@ -163,17 +163,17 @@ def _classic_panel(item: Mapping[str, Any]) -> _Summary:
     source = item.get("datasource")
     queries = [(_text(query.get("refId")), query, query.get("datasource")) for query in objects_of(item.get("targets"))]
     rest = {key: value for key, value in item.items() if key not in _OF_PANELS}
-    return _panel(item, _text(item.get("type")), _place(object_in(item, "gridPos"), "w", "h"), source, queries, item, rest)
+    return _panel(item, _text(item.get("type")), _place(object_at(item, "gridPos"), "w", "h"), source, queries, item, rest)
 
 
 def _elements(spec: Mapping[str, Any]) -> Iterator[tuple[str, _Summary]]:
     places = dict(_places(spec.get("layout")))
     for name, element in spec["elements"].items():
-        item = object_in(element, "spec") if isinstance(element, dict) else {}
-        shown = object_in(item, "vizConfig")
-        queries = [_v2_query(object_in(query, "spec")) for query in objects_of(object_in(object_in(item, "data"), "spec").get("queries"))]
-        config = object_in(shown, "spec")
-        data = object_in(object_in(item, "data"), "spec")
+        item = object_at(element, "spec") if isinstance(element, dict) else {}
+        shown = object_at(item, "vizConfig")
+        queries = [_v2_query(object_at(query, "spec")) for query in objects_of(object_at(object_at(item, "data"), "spec").get("queries"))]
+        config = object_at(shown, "spec")
+        data = object_at(object_at(item, "data"), "spec")
         rest = {key: value for key, value in item.items() if key not in (*_OF_PANELS, "data", "vizConfig")}
         rest |= {key: value for key, value in data.items() if key != "queries"}
         rest |= {key: value for key, value in config.items() if key not in _OF_PANELS}
@@ -182,10 +182,10 @@ def _elements(spec: Mapping[str, Any]) -> Iterator[tuple[str, _Summary]]:
 
 
 def _v2_query(query: Mapping[str, Any]) -> tuple[str, Mapping[str, Any], Any]:
-    asked = object_in(query, "query")
+    asked = object_at(query, "query")
     source = query.get("datasource") or asked.get("datasource") or asked.get("group") or asked.get("kind")
     hidden = {"hide": True} if query.get("hidden") is True else {}
-    return _text(query.get("refId")), {**object_in(asked, "spec"), **hidden}, source
+    return _text(query.get("refId")), {**object_at(asked, "spec"), **hidden}, source
 
 
 def _panel(
@@ -198,10 +198,10 @@ def _panel(
     rest: dict[str, Any],
 ) -> _Summary:
     """``config`` holds fieldConfig; each of the ``queries`` is its refId, what it asks, and the data source it names."""
-    fields = object_in(config, "fieldConfig")
-    defaults = object_in(fields, "defaults")
+    fields = object_at(config, "fieldConfig")
+    defaults = object_at(fields, "defaults")
     shown = _source(source)
-    options = object_in(rest, "options")
+    options = object_at(rest, "options")
     texts = {
         "title": _text(item.get("title")),
         "description": _text(item.get("description")),
@@ -210,7 +210,7 @@ def _panel(
         "data source": shown,
         **{name: text for ref_id, query, own in queries for name, text in _query(ref_id, query, own, shown)},
         "unit": _text(defaults.get("unit")),
-        "thresholds": _thresholds(object_in(defaults, "thresholds")),
+        "thresholds": _thresholds(object_at(defaults, "thresholds")),
         **{name: _text(defaults.get(name)) for name in ("min", "max", "decimals")},
         "content": _text(options.get("content")),
     }
@@ -258,7 +258,7 @@ def _places(layout: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, str
             yield from _places(item, above)
     if not isinstance(layout, dict):
         return
-    name = object_in(layout, "element").get("name")
+    name = object_at(layout, "element").get("name")
     if isinstance(name, str):
         place = _place(layout, "width", "height") if "x" in layout else ""
         yield name, " in ".join(part for part in (place, *reversed(above)) if part)
@@ -268,10 +268,6 @@ def _places(layout: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, str
     for value in layout.values():
         if isinstance(value, dict | list):
             yield from _places(value, inner)
-
-
-def _list(items: Any) -> list[Any]:
-    return items if isinstance(items, list) else []
 
 
 def _text(value: Any) -> str:

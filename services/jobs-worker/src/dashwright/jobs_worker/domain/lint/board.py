@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dashwright.common.json_shapes import list_of, object_at, object_of, text_at, text_of
 from dashwright.common.models.values import EXPRESSION_UIDS
-from dashwright.jobs_worker.domain.trees import object_in
 
 EXPRESSION: Final = "__expr__"
 
@@ -53,8 +53,7 @@ class Target:
     pointer: str
 
     def text(self, name: str) -> str:
-        value = self.query.get(name)
-        return value if isinstance(value, str) else ""
+        return text_at(self.query, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +86,18 @@ class Board:
 def board_of(spec: Mapping[str, Any]) -> Board:
     """What has another shape than it should is as if it were not there."""
     if isinstance(spec.get("elements"), dict):
-        variables = [_variable(object_in(item, "spec"), str(item.get("kind")), f"{at}/spec") for at, item in _listed(spec, "/variables")]
+        variables = [
+            _variable(object_at(item, "spec"), str(item.get("kind")), f"{at}/spec") for at, item in _pointed_objects(spec, "/variables")
+        ]
         named = _types(variables)
         places = [(f"/elements/{_escaped(name)}/spec", item) for name, item in spec["elements"].items()]
-        found = [_element(object_in(item, "spec"), named, at) for at, item in places if _kind(item) == "Panel"]
-        found += [_element({}, named, at, is_library=True) for at, item in places if _kind(item) == "LibraryPanel"]
+        found = [_element(object_at(item, "spec"), named, at) for at, item in places if object_of(item).get("kind") == "Panel"]
+        found += [_element({}, named, at, is_library=True) for at, item in places if object_of(item).get("kind") == "LibraryPanel"]
     else:
-        variables = [_variable(item, str(item.get("type")), at) for at, item in _listed(spec, "/templating/list")]
+        variables = [_variable(item, str(item.get("type")), at) for at, item in _pointed_objects(spec, "/templating/list")]
         named = _types(variables)
         found = [_panel(item, named, at) for at, item in _classic_panels(spec)]
-    return Board(_text(spec, "title"), spec.get("editable", True) is not False, variables, found)
+    return Board(text_at(spec, "title"), spec.get("editable", True) is not False, variables, found)
 
 
 def variable_in(text: str) -> str:
@@ -114,13 +115,12 @@ def _types(variables: Sequence[Variable]) -> dict[str, str]:
     return {variable.name: variable.source_type for variable in variables if variable.source_type}
 
 
-def _listed(tree: Mapping[str, Any], pointer: str, at: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _pointed_objects(tree: Mapping[str, Any], pointer: str, at: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the objects of a list with their JSON pointers; ``at`` is where ``tree`` itself stands."""
     *above, name = pointer.strip("/").split("/")
     for part in above:
-        tree = object_in(tree, part)
-    listed = tree.get(name)
-    for index, item in enumerate(listed if isinstance(listed, list) else ()):
+        tree = object_at(tree, part)
+    for index, item in enumerate(list_of(tree.get(name))):
         if isinstance(item, dict):
             yield f"{at}{pointer}/{index}", item
 
@@ -132,13 +132,13 @@ def _escaped(name: str) -> str:
 def _variable(item: Mapping[str, Any], kind: str, pointer: str) -> Variable:
     query = item.get("pluginId", item.get("query"))
     return Variable(
-        name=_text(item, "name"),
-        label=_text(item, "label"),
+        name=text_at(item, "name"),
+        label=text_at(item, "label"),
         is_query=kind in _QUERY_VARIABLE,
         source_type=query if kind in _SOURCE_VARIABLE and isinstance(query, str) else "",
-        source=_source(item, object_in(item, "query")),
+        source=_source(item, object_at(item, "query")),
         is_multi=item.get("multi") is True,
-        all_value=_text(item, "allValue"),
+        all_value=text_at(item, "allValue"),
         reloads_on_time_change=item.get("refresh") in _ON_TIME_CHANGE,
         pointer=pointer,
     )
@@ -146,52 +146,52 @@ def _variable(item: Mapping[str, Any], kind: str, pointer: str) -> Variable:
 
 def _classic_panels(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield panels with their JSON pointers, also those in closed rows, and those of the rows of old."""
-    for at, panel in _listed(spec, "/panels"):
+    for at, panel in _pointed_objects(spec, "/panels"):
         if panel.get("type") != "row":
             yield at, panel
-        yield from _listed(panel, "/panels", at)
-    for at, row in _listed(spec, "/rows"):
-        yield from _listed(row, "/panels", at)
+        yield from _pointed_objects(panel, "/panels", at)
+    for at, row in _pointed_objects(spec, "/rows"):
+        yield from _pointed_objects(row, "/panels", at)
 
 
 def _panel(item: Mapping[str, Any], named: Mapping[str, str], pointer: str) -> Panel:
     source = _source(item)
-    listed = _listed(item, "/targets", pointer)
+    listed = _pointed_objects(item, "/targets", pointer)
     targets = [_target(index, query, _source(query), source, named, at) for index, (at, query) in enumerate(listed)]
     return Panel(
-        title=_text(item, "title"),
-        description=_text(item, "description"),
-        type=_text(item, "type"),
+        title=text_at(item, "title"),
+        description=text_at(item, "description"),
+        type=text_at(item, "type"),
         source=source,
         targets=targets,
-        field_config=object_in(item, "fieldConfig"),
-        options=object_in(item, "options"),
+        field_config=object_at(item, "fieldConfig"),
+        options=object_at(item, "options"),
         is_library="libraryPanel" in item,
         pointer=pointer,
     )
 
 
 def _element(item: Mapping[str, Any], named: Mapping[str, str], pointer: str, *, is_library: bool = False) -> Panel:
-    shown = object_in(item, "vizConfig")
-    kind = _text(shown, "group") or _text(shown, "kind")
-    places = [(f"{at}/spec", object_in(query, "spec")) for at, query in _listed(item, "/data/spec/queries", pointer)]
+    shown = object_at(item, "vizConfig")
+    kind = text_at(shown, "group") or text_at(shown, "kind")
+    places = [(f"{at}/spec", object_at(query, "spec")) for at, query in _pointed_objects(item, "/data/spec/queries", pointer)]
     queries = [query for _, query in places]
     targets = []
     for index, (at, query) in enumerate(places):
-        asked = object_in(query, "query")
-        body = {**object_in(asked, "spec"), "refId": _text(query, "refId")}
+        asked = object_at(query, "query")
+        body = {**object_at(asked, "spec"), "refId": text_at(query, "refId")}
         targets.append(_target(index, body, _source(query, asked), Source(), named, at))
-    source = _source(queries[0], object_in(queries[0], "query")) if queries else Source()
-    config = object_in(shown, "spec")
-    title, description = _text(item, "title"), _text(item, "description")
-    options = object_in(config, "options")
-    return Panel(title, description, kind, source, targets, object_in(config, "fieldConfig"), options, is_library, pointer)
+    source = _source(queries[0], object_at(queries[0], "query")) if queries else Source()
+    config = object_at(shown, "spec")
+    title, description = text_at(item, "title"), text_at(item, "description")
+    options = object_at(config, "options")
+    return Panel(title, description, kind, source, targets, object_at(config, "fieldConfig"), options, is_library, pointer)
 
 
 def _target(index: int, query: Mapping[str, Any], own: Source, of_panel: Source, named: Mapping[str, str], pointer: str) -> Target:
     source = own if own != Source() else of_panel
     kind = EXPRESSION if is_expression(source) else source.type or named.get(source.variable, "")
-    return Target(index, _text(query, "refId"), named.get(variable_in(kind), kind), query, pointer)
+    return Target(index, text_at(query, "refId"), named.get(variable_in(kind), kind), query, pointer)
 
 
 def _source(item: Mapping[str, Any], asked: Mapping[str, Any] | None = None) -> Source:
@@ -199,17 +199,9 @@ def _source(item: Mapping[str, Any], asked: Mapping[str, Any] | None = None) -> 
     named = item.get("datasource")
     if named is None and asked:
         named = asked.get("datasource")
-    uid = named if isinstance(named, str) else _text(named, "uid") or _text(named, "name") if isinstance(named, dict) else ""
-    kind = _text(named, "type") if isinstance(named, dict) else ""
+    source = object_of(named)
+    uid = text_of(named) or text_at(source, "uid") or text_at(source, "name")
+    kind = text_at(source, "type")
     if not kind and asked:
-        kind = _text(asked, "group") or ("" if _text(asked, "kind") == "DataQuery" else _text(asked, "kind"))
+        kind = text_at(asked, "group") or ("" if text_at(asked, "kind") == "DataQuery" else text_at(asked, "kind"))
     return Source(kind, uid)
-
-
-def _kind(item: Any) -> Any:
-    return item.get("kind") if isinstance(item, dict) else None
-
-
-def _text(item: Mapping[str, Any], name: str) -> str:
-    value = item.get(name)
-    return value if isinstance(value, str) else ""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
+from dashwright.common.json_shapes import object_at, objects_of
 from dashwright.jobs_worker.domain.lint.board import Board, Panel, Source, is_expression
 from dashwright.jobs_worker.domain.lint.finding import Finding, in_panel
 
@@ -55,20 +56,15 @@ def _units(panel: Panel) -> bool:
 
 def _shows_words(panel: Panel) -> bool:
     """Values are shown as words for them, or fields that need not be numbers are shown."""
-    shown = panel.options.get("reduceOptions")
-    names_fields = panel.type == "stat" and isinstance(shown, dict) and bool(shown.get("fields"))
+    names_fields = panel.type == "stat" and bool(object_at(panel.options, "reduceOptions").get("fields"))
     return bool(_defaults(panel).get("mappings")) or names_fields
 
 
 def _defaults(panel: Panel) -> dict[str, Any]:
-    defaults = panel.field_config.get("defaults")
-    return defaults if isinstance(defaults, dict) else {}
+    return object_at(panel.field_config, "defaults")
 
 
 def _overrides(panel: Panel) -> Iterator[tuple[Any, Any]]:
-    overrides = panel.field_config.get("overrides")
-    for override in overrides if isinstance(overrides, list) else ():
-        properties = override.get("properties") if isinstance(override, dict) else None
-        for item in properties if isinstance(properties, list) else ():
-            if isinstance(item, dict):
-                yield item.get("id"), item.get("value")
+    for override in objects_of(panel.field_config.get("overrides")):
+        for item in objects_of(override.get("properties")):
+            yield item.get("id"), item.get("value")

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final
 
+from dashwright.common.json_shapes import list_of, object_at, objects_of
 from dashwright.jobs_worker.domain.lint.board import EXPRESSION, Board, Target
 from dashwright.jobs_worker.domain.lint.finding import Finding, in_panel, in_query
 
@@ -81,11 +82,9 @@ def _references(target: Target, variables: set[str]) -> Sequence[str]:
 
 
 def _conditions(query: Mapping[str, Any]) -> Iterator[str]:
-    conditions = query.get("conditions")
-    for condition in conditions if isinstance(conditions, list) else ():
-        asked = condition.get("query") if isinstance(condition, dict) else None
-        params = asked.get("params") if isinstance(asked, dict) else None
-        if isinstance(params, list) and params and isinstance(params[0], str):
+    for condition in objects_of(query.get("conditions")):
+        params = list_of(object_at(condition, "query").get("params"))
+        if params and isinstance(params[0], str):
             yield params[0]
 
 
