@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dashwright.api.domain.actor import Actor
-from dashwright.api.housekeeping import Cleaning, Housekeeping, LastUseTimes
+from dashwright.api.housekeeping import Cleaning, LastUseTimes
 from dashwright.api.refusals import RefusalBuffer
 from dashwright.api.stores import upkeep
 from dashwright.api.stores.users import ensure_first_user
@@ -202,32 +202,3 @@ async def test_refusals_are_recorded_in_batches(rows: Database, monkeypatch: pyt
     refusals.note(STRANGER, "org.update", org_id=0, status=401)
     await refusals.flush()
     assert await values(rows, "select count(*) from audit_event") == [4]
-
-
-async def test_housekeeping_goes_on_after_a_failure_and_writes_what_is_left_at_the_stop() -> None:
-    """Whatever a round meets, the others run, and so does the next."""
-    ran: list[str] = []
-    again = asyncio.Event()
-
-    async def fails() -> None:
-        ran.append("fails")
-        raise RuntimeError("broken")
-
-    async def works() -> None:
-        ran.append("works")
-        if ran.count("works") == 3:
-            again.set()
-
-    async def cleans() -> None:
-        ran.append("cleans")
-        raise Unavailable("away")
-
-    housekeeping = Housekeeping({"first": fails, "second": works}, cleans, flush_seconds=0.001)
-    housekeeping.start()
-    async with asyncio.timeout(10):
-        await again.wait()
-    before = ran.count("works")
-    await housekeeping.stop()
-    assert ran.count("fails") == ran.count("works") > before - 1
-    assert ran[-2:] == ["fails", "works"]
-    assert ran.count("cleans") == 1

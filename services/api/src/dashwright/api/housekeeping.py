@@ -1,8 +1,5 @@
 """What a gateway does beside its answers: writes in batches when keys and users were last used, and drops what has served its time."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -11,14 +8,11 @@ import structlog
 from dashwright.api.stores import audit, upkeep
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
-from dashwright.common.errors import DashwrightError
 from dashwright.common.identity import Caller, Identity
 
 log = structlog.get_logger()
 
-Work = Callable[[], Awaitable[object]]
-
-_CLEAN_SECONDS: Final = 3600.0
+CLEAN_SECONDS: Final = 3600.0
 _BATCH: Final = 1000
 _MOST_REMEMBERED: Final = 10_000
 
@@ -96,55 +90,3 @@ class Cleaning:
         if forgotten:
             log.info("audit_events_dropped", events=forgotten)
         return forgotten
-
-
-class Housekeeping:
-    """Does ``flushes``, by name, every ``flush_seconds`` and at the stop, ``clean`` every hour.
-
-    A failure is logged, and the next round comes.
-    """
-
-    def __init__(self, flushes: Mapping[str, Work], clean: Work, *, flush_seconds: float) -> None:
-        self._flushes = dict(flushes)
-        self._clean = clean
-        self._flush_seconds = flush_seconds
-        self._stopping = asyncio.Event()
-        self._tasks: list[asyncio.Task[None]] = []
-
-    def start(self) -> None:
-        self._tasks = [
-            asyncio.create_task(self._again_and_again(self.flush, self._flush_seconds), name="flush"),
-            asyncio.create_task(self._again_and_again(self.clean, _CLEAN_SECONDS), name="clean"),
-        ]
-
-    async def flush(self) -> None:
-        for name, work in self._flushes.items():
-            await _attempt(name, work)
-
-    async def clean(self) -> None:
-        await _attempt("clean", self._clean)
-
-    async def stop(self) -> None:
-        """Writes what is left."""
-        self._stopping.set()
-        for cleaning in self._tasks[1:]:
-            cleaning.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks = []
-        await self.flush()
-
-    async def _again_and_again(self, work: Work, seconds: float) -> None:
-        while not self._stopping.is_set():
-            await work()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    await self._stopping.wait()
-
-
-async def _attempt(name: str, work: Work) -> None:
-    try:
-        await work()
-    except DashwrightError as error:
-        log.info("housekeeping_waits", work=name, error=error.message)
-    except Exception:
-        log.exception("housekeeping_failed", work=name)

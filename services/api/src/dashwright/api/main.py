@@ -25,7 +25,7 @@ from dashwright.api.classic.folders import Folders
 from dashwright.api.classic.library_elements import LibraryElements
 from dashwright.api.classic.routes import access_rules, annotations, dashboards, folders, home, library_elements, search, tags, versions
 from dashwright.api.data_sources import DataSources
-from dashwright.api.housekeeping import Cleaning, Housekeeping
+from dashwright.api.housekeeping import CLEAN_SECONDS, Cleaning
 from dashwright.api.http.addresses import Addresses
 from dashwright.api.http.origins import OriginPolicy
 from dashwright.api.http.response import SAFE_HEADERS
@@ -82,6 +82,7 @@ from dashwright.api.workers.queued_syncs import QueuedSyncs
 from dashwright.api.workers.repository_client import RepositoryClient
 from dashwright.api.workers.repository_health import RepositoryHealthClient
 from dashwright.common import process
+from dashwright.common.chore import Chore
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.database.shares import share_as
@@ -125,7 +126,10 @@ class Gateway:
         cleaning = Cleaning(database, clock, expired_token_days=settings.expired_token_days, audit_days=settings.audit_days)
         events = LastEvents(database)
         flushes = {"last_used": self.authentication.last_used.flush, "refusals": refusals.flush, "last_events": events.flush}
-        self._housekeeping = Housekeeping(flushes, cleaning.clean, flush_seconds=settings.last_used_seconds)
+        self._chores = [
+            *(Chore(name, flush, seconds=settings.last_used_seconds, final_round=True) for name, flush in flushes.items()),
+            Chore("clean", cleaning.clean, seconds=CLEAN_SECONDS),
+        ]
         self._feed = Feed(database)
         policy = AccessPolicy(database, self._feed)
         self._queued = QueuedSyncs(database)
@@ -175,7 +179,8 @@ class Gateway:
             await self._check_exposed(admin)
         await self.authentication.start()
         await self._feed.start()
-        self._housekeeping.start()
+        for chore in self._chores:
+            chore.start()
         await self._rpc.start()
         self._relay.start()
         await self._queue_submissions.start()
@@ -200,7 +205,8 @@ class Gateway:
         await self._queued.stop()
         await self._relay.stop()
         await self._rpc.close()
-        await self._housekeeping.stop()
+        for chore in self._chores:
+            await chore.stop()
         await self.authentication.stop()
 
 

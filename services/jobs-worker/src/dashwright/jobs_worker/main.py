@@ -12,6 +12,7 @@ import structlog
 
 from dashwright.common import process
 from dashwright.common.allowed_hosts import AllowedHosts
+from dashwright.common.chore import Chore
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.kinds.settings import AdmissionSettings
@@ -45,7 +46,6 @@ from dashwright.jobs_worker.calls.planner import Planner
 from dashwright.jobs_worker.calls.repositories import CALLS_IN_HAND, RepositoryCalls
 from dashwright.jobs_worker.domain.objects import ACTOR, Repository
 from dashwright.jobs_worker.domain.resource import rules_fingerprint
-from dashwright.jobs_worker.maintenance.chore import Chore
 from dashwright.jobs_worker.maintenance.cleaner import Cleaner
 from dashwright.jobs_worker.maintenance.dead_letters import DeadLetters
 from dashwright.jobs_worker.maintenance.hooks import Hooks, webhook_base_url

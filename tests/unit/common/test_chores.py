@@ -1,0 +1,89 @@
+"""Chores: repeated until the stop, whatever a round raises."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from dashwright.common.chore import Chore
+from dashwright.common.errors import Unavailable
+
+
+def recorder(
+    rounds: list[str], name: str, *, most: int = 3, error: Exception | None = None
+) -> tuple[Callable[[], Awaitable[None]], asyncio.Event]:
+    rounds: list[str], name: str, *, most: int = 3, error: Exception | None = None
+) -> tuple[Callable[[], Awaitable[None]], asyncio.Event]:
+    """Return work that records each round, and an event that is set after ``most`` rounds."""
+    reached = asyncio.Event()
+
+    async def work() -> None:
+        rounds.append(name)
+        if rounds.count(name) == most:
+            reached.set()
+        if error is not None:
+            raise error
+
+    return work, reached
+
+
+async def test_a_chore_continues_after_a_failure() -> None:
+    """An unexpected error, or a database that is away, ends a round and not the chore."""
+    for error in (RuntimeError("broken"), Unavailable("away")):
+        rounds: list[str] = []
+        work, reached = recorder(rounds, "fails", error=error)
+        chore = Chore("fails", work, seconds=0.001)
+        chore.start()
+        async with asyncio.timeout(10):
+            await reached.wait()
+        await chore.stop()
+        assert rounds.count("fails") >= 3
+
+
+async def test_a_final_round_follows_the_one_under_way() -> None:
+    """The round under way ends first, and the last one begins after it."""
+    events: list[str] = []
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        events.append("begin")
+        begun.set()
+        await may_end.wait()
+        events.append("end")
+
+    chore = Chore("flush", work, seconds=60, final_round=True)
+    chore.start()
+    async with asyncio.timeout(10):
+        await begun.wait()
+        stopping = asyncio.ensure_future(chore.stop())
+        await asyncio.sleep(0)
+        may_end.set()
+        await stopping
+    assert events == ["begin", "end", "begin", "end"]
+
+
+async def test_a_stop_cancels_the_round_under_way() -> None:
+    """Without a final round, work that waits does not hold up the stop."""
+    begun, events = asyncio.Event(), list[str]()
+
+    async def work() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+        events.append("end")
+
+    chore = Chore("waits", work, seconds=60)
+    chore.start()
+    async with asyncio.timeout(10):
+        await begun.wait()
+        await chore.stop()
+    assert events == []
+
+
+async def test_the_first_round_comes_with_the_start_and_the_next_after_the_pause() -> None:
+    """A chore of an hour has done one round when it is stopped immediately."""
+    rounds: list[str] = []
+    work, reached = recorder(rounds, "hourly", most=1)
+    chore = Chore("hourly", work, seconds=3600)
+    chore.start()
+    async with asyncio.timeout(10):
+        await reached.wait()
+    await chore.stop()
+    assert rounds == ["hourly"]
