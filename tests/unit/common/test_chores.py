@@ -10,8 +10,6 @@ from dashwright.common.errors import Unavailable
 def recorder(
     rounds: list[str], name: str, *, most: int = 3, error: Exception | None = None
 ) -> tuple[Callable[[], Awaitable[None]], asyncio.Event]:
-    rounds: list[str], name: str, *, most: int = 3, error: Exception | None = None
-) -> tuple[Callable[[], Awaitable[None]], asyncio.Event]:
     """Return work that records each round, and an event that is set after ``most`` rounds."""
     reached = asyncio.Event()
 

@@ -46,13 +46,12 @@ from dashwright.jobs_worker.calls.planner import Planner
 from dashwright.jobs_worker.calls.repositories import CALLS_IN_HAND, RepositoryCalls
 from dashwright.jobs_worker.domain.objects import ACTOR, Repository
 from dashwright.jobs_worker.domain.resource import rules_fingerprint
-from dashwright.jobs_worker.maintenance.cleaner import Cleaner
+from dashwright.jobs_worker.maintenance.cleaner import Cleaner, CopyCleaner
 from dashwright.jobs_worker.maintenance.dead_letters import DeadLetters
 from dashwright.jobs_worker.maintenance.hooks import Hooks, webhook_base_url
 from dashwright.jobs_worker.maintenance.prober import Prober
 from dashwright.jobs_worker.maintenance.rescuer import Rescuer
 from dashwright.jobs_worker.maintenance.scheduler import Scheduler
-from dashwright.jobs_worker.maintenance.tidier import Tidier
 from dashwright.jobs_worker.ports import Checkout
 from dashwright.jobs_worker.runners.export import ExportRunner
 from dashwright.jobs_worker.runners.pull_request import PullRequestRunner
@@ -63,7 +62,7 @@ log = structlog.get_logger()
 SERVICE = "dashwright-jobs-worker"
 _STALE = timedelta(minutes=5)
 _CLEAN_SECONDS = 60.0
-_TIDY_SECONDS = 600.0
+_CLEAN_COPIES_SECONDS = 600.0
 _HOOK_SECONDS = 5.0
 _PROBE_SLOTS = 8
 
@@ -115,7 +114,7 @@ class JobsWorker:
             Chore("hook_removals", self.hooks.remove, seconds=_HOOK_SECONDS),
             Chore("rescuer", self._rescuer.rescue, seconds=lease.total_seconds() / 3),
             Chore("cleaner", cleaner.clean, seconds=_CLEAN_SECONDS),
-            Chore("tidier", Tidier(database, checkouts.mirrors).tidy, seconds=_TIDY_SECONDS),
+            Chore("copy_cleaner", CopyCleaner(database, checkouts.mirrors).clean, seconds=_CLEAN_COPIES_SECONDS),
             *([Chore("hooks", self.hooks.refresh, seconds=_HOOK_SECONDS)] if settings.scheduling else []),
         ]
 

@@ -18,7 +18,7 @@ from dashwright.common.jobs.progress import Effect, JobProgress, Result
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.models.repository_views import PlannedAction
 from dashwright.common.models.values import LintSeverity
-from dashwright.jobs_worker.actions.files.linting import rules_at
+from dashwright.jobs_worker.actions.files.looking import rules_at
 from dashwright.jobs_worker.actions.preview import refusals
 from dashwright.jobs_worker.actions.sync import PlannedSync, SyncJob, SyncTools, plan_sync
 from dashwright.jobs_worker.domain.comment import MOST_IN_DETAIL, FileReport, Pictures, Report, comment_text, status_text

@@ -24,7 +24,7 @@ from dashwright.jobs_worker.adapters.git.commits import BranchChange
 from dashwright.jobs_worker.adapters.git.last_changes import LastChanges
 from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors
 from dashwright.jobs_worker.adapters.git.remote import Budget, Remote
-from dashwright.jobs_worker.adapters.tokens import token_of
+from dashwright.jobs_worker.adapters.host.addresses import token_of
 from dashwright.jobs_worker.domain.edits import check_edits
 from dashwright.jobs_worker.domain.objects import Draft, Edit, GitIdentity, Repository
 from dashwright.jobs_worker.ports import Checkout, SizedCheckout

@@ -17,7 +17,7 @@ from dashwright.common.errors import AlreadyExists, BadRequest, Conflict, Dashwr
 from dashwright.common.jobs import paths
 from dashwright.jobs_worker.adapters import file_lock
 from dashwright.jobs_worker.adapters.directory import DIRECTORY, DirectoryCheckout, open_below, read_at
-from dashwright.jobs_worker.adapters.threads import to_end
+from dashwright.jobs_worker.adapters.file_lock import to_end
 from dashwright.jobs_worker.domain.objects import Edit
 
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -3,13 +3,16 @@
 import asyncio
 import fcntl
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 _TRY_AGAIN_SECONDS: Final = 0.02
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 
 @asynccontextmanager
@@ -42,3 +45,13 @@ def _is_still(lock: Path, file: TextIOWrapper) -> bool:
         return lock.stat().st_ino == os.fstat(file.fileno()).st_ino
     except FileNotFoundError:
         return False
+
+
+async def to_end(work: Callable[Parameters, Result], *arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
+    """As asyncio.to_thread; cancelled, it ends when the thread has, so that no lock is let go while somebody still writes under it."""
+    thread = asyncio.ensure_future(asyncio.to_thread(work, *arguments, **named))
+    try:
+        return await asyncio.shield(thread)
+    except asyncio.CancelledError:
+        await asyncio.wait([thread])
+        raise

@@ -5,17 +5,21 @@ that neither the feed nor anybody's history of versions holds, what has lain in 
 """
 
 from datetime import timedelta
+from typing import Final
 
 import structlog
 
 from dashwright.common.database.pool import Database
-from dashwright.common.stores import accepted, changes, evaluations, histories, jobs, pictures
+from dashwright.common.stores import accepted, changes, evaluations, histories, jobs, pictures, repositories
+from dashwright.jobs_worker.ports import Copies
+from dashwright.jobs_worker.stores import git_hosts
 
 log = structlog.get_logger()
 
 _REMEMBER_SUBMISSIONS = timedelta(days=1)
 _REMEMBER_EXPIRED = timedelta(days=7)
 _KEEP_PICTURES = timedelta(days=30)
+_KEEP_HOSTS: Final = timedelta(hours=1)
 
 
 class Cleaner:
@@ -52,3 +56,19 @@ class Cleaner:
             generations += await histories.empty_trash(connection, older_than=self._trash)
         if dropped or expired or generations:
             log.info("history_trimmed", jobs=dropped, evaluations=expired, generations=generations)
+
+
+class CopyCleaner:
+    """Drops this worker's copies of repositories that were deleted, and the budgets of git hosts that are no longer asked."""
+
+    def __init__(self, database: Database, copies: Copies) -> None:
+        self._database = database
+        self._copies = copies
+
+    async def clean(self) -> None:
+        """Do one round."""
+        async with self._database.connection() as connection:
+            known = await repositories.uids(connection)
+            await git_hosts.forget(connection, older_than=_KEEP_HOSTS)
+        if dropped := await self._copies.keep_only(known):
+            log.info("copies_dropped", repositories=dropped)

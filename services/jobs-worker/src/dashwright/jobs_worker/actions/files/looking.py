@@ -1,15 +1,16 @@
 """Files of a repository as they are: which there are, and what one holds."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from dashwright.common.errors import BadRequest, Forbidden, NotFound
+from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, NotFound
 from dashwright.common.jobs import paths
-from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.kinds.registry import DASHBOARD, REPOSITORY
 from dashwright.common.models.repository_calls import FileAnswer
 from dashwright.common.models.repository_views import FileItem, FileList
-from dashwright.jobs_worker.actions.files.linting import lint_object
+from dashwright.common.models.values import LintSeverity
 from dashwright.jobs_worker.actions.files.planning import (
     ChangeContext,
     key_at,
@@ -21,10 +22,14 @@ from dashwright.jobs_worker.actions.files.planning import (
     with_resources,
 )
 from dashwright.jobs_worker.actions.sync import PlannedSync
+from dashwright.jobs_worker.domain.files.content import object_tree
 from dashwright.jobs_worker.domain.files.proposal import difference_at, files_below
 from dashwright.jobs_worker.domain.files.rules import check_name
 from dashwright.jobs_worker.domain.files.wrapper import FileView, wrap
-from dashwright.jobs_worker.domain.objects import Entry, Key, LastChange
+from dashwright.jobs_worker.domain.lint.config import Config, read_config
+from dashwright.jobs_worker.domain.lint.issue import FILE, Issue, fault_of_config
+from dashwright.jobs_worker.domain.lint.linter import lint
+from dashwright.jobs_worker.domain.objects import Entry, Key, LastChange, Write
 from dashwright.jobs_worker.ports import Checkout, SizedCheckout
 
 
@@ -87,3 +92,25 @@ async def _object(context: ChangeContext, planned: PlannedSync, checkout: Checko
         view, key = await view_file(context, planned, checkout, path, ref, is_tried=False)
         view.errors.append(refusal.message)
     return replace(view, lint=await lint_object(context, checkout, view.write)), key
+
+
+async def lint_object(context: ChangeContext, checkout: Checkout, write: Write | None) -> Sequence[Issue]:
+    """Nothing of what is no dashboard. A configuration that cannot be read is an issue of its own. Raises SourceFailed."""
+    if write is None or write.key.group != DASHBOARD.group:
+        return []
+    spec = await asyncio.to_thread(object_tree, write.spec)
+    config, faults = await rules_at(checkout)
+    return [*faults, *await asyncio.to_thread(lint, spec, config)]
+
+
+async def rules_at(checkout: Checkout) -> tuple[Config | None, Sequence[Issue]]:
+    """The configuration of a repository, and what is wrong with it. Raises SourceFailed."""
+    try:
+        config, unknown = read_config((await read_file(checkout, FILE)).body)
+    except NotFound:
+        return None, []
+    except DashwrightError as fault:
+        if fault.status >= 500:
+            raise
+        return None, [fault_of_config(fault.message, LintSeverity.ERROR)]
+    return config, [fault_of_config(message, LintSeverity.WARNING) for message in unknown]

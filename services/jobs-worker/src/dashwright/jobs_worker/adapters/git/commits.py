@@ -19,10 +19,10 @@ from pygit2.enums import FileMode
 
 from dashwright.common.errors import BadRequest, Conflict, DashwrightError, NotFound, SourceFailed
 from dashwright.common.jobs import paths
+from dashwright.jobs_worker.adapters.file_lock import to_end
 from dashwright.jobs_worker.adapters.git import objects
 from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors, damaged
 from dashwright.jobs_worker.adapters.git.remote import Remote
-from dashwright.jobs_worker.adapters.threads import to_end
 from dashwright.jobs_worker.domain.objects import Draft, Edit, GitIdentity
 
 _OURS: Final = GitIdentity("Dashwright", "noreply@dashwright.invalid")

@@ -15,10 +15,10 @@ import structlog
 
 from dashwright.common.errors import NotFound, SourceFailed, TooLarge
 from dashwright.jobs_worker.adapters import file_lock
+from dashwright.jobs_worker.adapters.file_lock import to_end
 from dashwright.jobs_worker.adapters.git import command, objects
 from dashwright.jobs_worker.adapters.git.command import GitFailed
 from dashwright.jobs_worker.adapters.git.remote import COMMIT_NOT_FOUND, Remote
-from dashwright.jobs_worker.adapters.threads import to_end
 from dashwright.jobs_worker.ports import CopyDamaged
 
 log = structlog.get_logger()

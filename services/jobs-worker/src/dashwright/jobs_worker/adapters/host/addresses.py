@@ -7,6 +7,10 @@ from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
 from dashwright.common.errors import BadRequest
+from dashwright.common.kinds.repository import token_place
+from dashwright.common.models.provisioning import GitHostRepositoryConfig
+from dashwright.common.secrets import SecretBox
+from dashwright.jobs_worker.domain.objects import Repository
 
 SETTING: Final = "DASHWRIGHT_GIT_HOST_APIS"
 
@@ -55,3 +59,9 @@ def api_of(url: str, token: str, apis: Mapping[str, str], namespace: str = "") -
     if len(names) != _PARTS or not all(names):
         raise BadRequest(f"pull requests and hooks need a repository at https://{host}/owner/name, which this url is not")
     return Api(address, "repos/" + "/".join(quote(name, safe="") for name in names), token, namespace)
+
+
+def token_of(repository: Repository, githost: GitHostRepositoryConfig, box: SecretBox) -> str:
+    """Empty where there is none. Raises SecretUnreadable for one that was sealed with another key."""
+    sealed = githost.encrypted_token
+    return box.open(base64.b64decode(sealed), token_place(repository.namespace, repository.name)) if sealed else ""

@@ -7,10 +7,9 @@ from pydantic import BaseModel, ValidationError
 
 from dashwright.common.errors import BadRequest, Forbidden, NotFound, SourceFailed
 from dashwright.common.secrets import SecretBox
-from dashwright.jobs_worker.adapters.host.addresses import Api, api_of
+from dashwright.jobs_worker.adapters.host.addresses import Api, api_of, token_of
 from dashwright.jobs_worker.adapters.host.answers import CommentPayload, FilePayload, HookPayload, PullRequestPayload
 from dashwright.jobs_worker.adapters.host.client import HostClient
-from dashwright.jobs_worker.adapters.tokens import token_of
 from dashwright.jobs_worker.domain.hosting import MOST_FILES, ChangedFile, CommitStatus, Hook, HookSpec, PullRequest
 from dashwright.jobs_worker.domain.objects import Repository
 
