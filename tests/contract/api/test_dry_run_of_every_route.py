@@ -17,8 +17,8 @@ from tests.contract.api.test_sync_from_git import dashboard, synced
 from tests.servers.git import GitServer, git
 from tests.servers.git_host import signature
 
+from dashwright.api.http.errors import ErrorShape
 from dashwright.api.http.routing import Route
-from dashwright.api.http.shapes import ErrorShape
 from dashwright.common.messaging.memory import MemoryBroker
 
 REVIEW: Final = "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews"

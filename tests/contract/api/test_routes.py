@@ -10,8 +10,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from dashwright.api.http.errors import ErrorShape
 from dashwright.api.http.routing import PUBLIC, Route
-from dashwright.api.http.shapes import ErrorShape
 from dashwright.api.main import Gateway
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database

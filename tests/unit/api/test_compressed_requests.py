@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dashwright.api.http.compression import zstd
 from dashwright.api.http.decoding import FAULTS, MOST_FRAMES, STEP, TAKEN, Unpacker
-from dashwright.api.http.zstd import zstd
 from dashwright.common.errors import BadRequest
 
 Pack = Callable[[bytes], bytes]

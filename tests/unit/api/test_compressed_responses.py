@@ -6,10 +6,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from dashwright.api.http.call import Call
-from dashwright.api.http.compression import LEAST, coding_of
+from dashwright.api.http.compression import LEAST, coding_of, zstd
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, Route
-from dashwright.api.http.zstd import zstd
 
 from .conftest import Serve
 

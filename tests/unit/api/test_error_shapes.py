@@ -6,9 +6,7 @@ import orjson
 import pytest
 
 from dashwright.api.domain import submissions
-from dashwright.api.http.denial import permission_denied
-from dashwright.api.http.errors import error_response
-from dashwright.api.http.shapes import ErrorShape
+from dashwright.api.http.errors import ErrorShape, error_response, permission_denied
 from dashwright.common.errors import (
     Cause,
     Conflict,

@@ -14,11 +14,11 @@ from structlog.contextvars import get_contextvars
 from structlog.testing import capture_logs
 
 from dashwright.api.http.call import Call
+from dashwright.api.http.compression import zstd
 from dashwright.api.http.decoding import STEP, TAKEN
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Permission, Route
 from dashwright.api.http.server import Limits
-from dashwright.api.http.zstd import zstd
 from dashwright.common.errors import NotFound, Unavailable
 from dashwright.common.observability import tracing
 

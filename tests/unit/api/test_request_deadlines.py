@@ -2,7 +2,7 @@
 
 import asyncio
 
-from dashwright.api.http.deadlines import Deadlines
+from dashwright.api.http.in_flight import Deadlines
 
 
 async def test_each_task_is_cancelled_at_its_own_time_and_goes_on_clean() -> None:

@@ -7,8 +7,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from dashwright.api.domain.actor import Actor
-from dashwright.api.http.call import Call, user_only
-from dashwright.api.http.integers import parse_integer
+from dashwright.api.http.call import Call, parse_integer, user_only
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import PUBLIC, SIGNED_IN, OrganizationInPath, OrganizationView, Permission, Route
 from dashwright.api.http.server import Server

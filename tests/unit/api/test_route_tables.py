@@ -6,9 +6,9 @@ import pytest
 
 from dashwright.api.http.call import Call
 from dashwright.api.http.dispatch import Dispatcher
+from dashwright.api.http.errors import ErrorShape, error_shape_of
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Permission, Route
-from dashwright.api.http.shapes import ErrorShape, error_shape_of
 from dashwright.common.errors import DashwrightError
 
 

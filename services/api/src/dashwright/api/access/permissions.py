@@ -10,7 +10,7 @@ from dashwright.api.domain.access.tree import Level, ObjectKey, Rule, Rules
 from dashwright.api.domain.access.view import View
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.events import event_of, subject_of
-from dashwright.api.http.denial import permission_denied
+from dashwright.api.http.errors import permission_denied
 from dashwright.api.stores import access, audit, folders
 from dashwright.api.stores.access import ProtectedObject, StoredRule
 from dashwright.api.stores.folders import Ancestor

@@ -4,7 +4,7 @@ from typing import Final
 
 from dashwright.api.domain.access.assignment import Reach, first_missing
 from dashwright.api.domain.access.roles import permissions_of
-from dashwright.api.http.denial import permission_denied
+from dashwright.api.http.errors import permission_denied
 from dashwright.api.stores import access, users
 from dashwright.common.database.pool import Connection
 from dashwright.common.identity import Identity, Role, org_of

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 import structlog
 
 from dashwright.api.auth.bearer import BearerAuthenticator
-from dashwright.api.auth.digests import Digests
+from dashwright.api.auth.hashing import Digests
 from dashwright.api.auth.login_throttle import LoginThrottle
 from dashwright.api.auth.passwords import Passwords
 from dashwright.api.auth.ttl_cache import TtlCache

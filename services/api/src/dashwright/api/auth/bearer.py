@@ -6,8 +6,7 @@ from typing import Final, Protocol
 import structlog
 
 from dashwright.api.auth import key_material
-from dashwright.api.auth.digests import Digests
-from dashwright.api.auth.hashing import KeyHashes
+from dashwright.api.auth.hashing import Digests, KeyHashes
 from dashwright.api.auth.identity_cache import IdentityCache
 from dashwright.api.auth.key_material import LegacyKeyMaterial, Material
 from dashwright.api.auth.login_throttle import LoginThrottle

@@ -1,8 +1,10 @@
 """Work that costs milliseconds of a core, off the event loop: in threads of its own, and only so much of it at a time."""
 
 import asyncio
+import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import blake2b
 from typing import TypeVar
 
 from dashwright.api.auth import key_material
@@ -53,3 +55,13 @@ class KeyHashes:
 
     def close(self) -> None:
         self._threads.close()
+
+
+class Digests:
+    """Digests of texts under a key that only this process knows: what is remembered by them tells no secret, and fits nowhere else."""
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(32)
+
+    def of(self, text: str) -> bytes:
+        return blake2b(text.encode("utf-8", "surrogateescape"), key=self._key, digest_size=16).digest()

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
-from dashwright.api.auth.digests import Digests
+from dashwright.api.auth.hashing import Digests
 from dashwright.api.auth.identity_cache import IdentityCache
 from dashwright.api.http.authentication import Credentials, IdentityViews, Scheme
 from dashwright.common.errors import Unauthorized, Unavailable

@@ -7,7 +7,7 @@ from typing import Final
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.domain.access.scopes import ORGANIZATION_ANNOTATIONS
 from dashwright.api.domain.actor import Actor
-from dashwright.api.http.denial import permission_denied
+from dashwright.api.http.errors import permission_denied
 from dashwright.api.stores import access, annotations, audit
 from dashwright.api.stores.access import ProtectedObject
 from dashwright.api.stores.annotations import Annotation, AnnotationContent, AnnotationQuery

@@ -9,7 +9,7 @@ from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic import common
 from dashwright.api.domain.access.view import deleter_of
 from dashwright.api.domain.events import event_of
-from dashwright.api.http.denial import permission_denied
+from dashwright.api.http.errors import permission_denied
 from dashwright.api.resources.threads import run_sized
 from dashwright.api.resources.writing.desired_object import DesiredObject, Preconditions, WriteContext
 from dashwright.api.resources.writing.writer import Writer

@@ -10,7 +10,7 @@ import orjson
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic import common
 from dashwright.api.domain.access.view import View
-from dashwright.api.http.denial import permission_denied
+from dashwright.api.http.errors import permission_denied
 from dashwright.api.resources.writing.desired_object import DesiredObject, WriteContext
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.stores import access, titles

@@ -1,6 +1,7 @@
 """The request as handlers see it: who asks, what for, and a body that is read only within its limit."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final, TypeVar
 
@@ -13,9 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from dashwright.api.domain.actor import Actor
 from dashwright.api.http.decoding import CODINGS, FAULTS, Unpacker
-from dashwright.api.http.denial import permission_denied
-from dashwright.api.http.integers import parse_integer
-from dashwright.api.http.shapes import ErrorShape
+from dashwright.api.http.errors import ErrorShape, permission_denied
 from dashwright.common.errors import BadRequest, Forbidden, Invalid, TooLarge, UnsupportedMediaType
 from dashwright.common.identity import Caller, Identity
 from dashwright.common.models.causes import causes_of, shown
@@ -25,6 +24,9 @@ log = structlog.get_logger()
 Model = TypeVar("Model", bound=BaseModel)
 
 _PLAIN: Final = frozenset({"", "identity"})
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,4000}")
+_LEAST: Final = -(2**63)
+_MOST: Final = 2**63 - 1
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _BROKEN_OFF: Final = (web.RequestPayloadError, HttpProcessingError, ClientError, ConnectionError)
 
@@ -257,3 +259,14 @@ def user_only(call: Call, *, lacks: str = "such data") -> int:
 
 def _too_large(limit: int) -> TooLarge:
     return TooLarge(f"The body is larger than the {limit} bytes this path takes; send less at a time")
+
+
+def parse_integer(text: str) -> int | None:
+    """The number that ``text`` is: ASCII digits, perhaps after a sign, within 64 bits. None for anything else.
+
+    ``int()`` alone would take blanks, underscores and digits of other scripts.
+    """
+    if _INTEGER.fullmatch(text) is None:
+        return None
+    number = int(text)
+    return number if _LEAST <= number <= _MOST else None

@@ -1,13 +1,20 @@
 """Answers compressed for clients that ask for it: whole where they are whole, piece by piece where they come in pieces."""
 
 import asyncio
+import sys
 import zlib
 from collections.abc import AsyncIterator
 from typing import Final, Protocol
 
 from dashwright.api.http.response import Response, StreamedBody
-from dashwright.api.http.zstd import zstd
 from dashwright.common.media import ranges
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+__all__ = ["LEAST", "coding_of", "compressed", "zstd"]
 
 LEAST: Final = 1024
 """Bytes of a body below which nothing is gained."""

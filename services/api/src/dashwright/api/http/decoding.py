@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Final, Protocol
 
-from dashwright.api.http.zstd import zstd
+from dashwright.api.http.compression import zstd
 from dashwright.common.errors import BadRequest
 
 CODINGS: Final = frozenset({"gzip", "deflate", "zstd"})

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from dashwright.api.http.errors import ErrorShape
 from dashwright.api.http.routing import Route, parse
-from dashwright.api.http.shapes import ErrorShape
 from dashwright.common.errors import BadRequest, DashwrightError, MethodNotAllowed, NotFound
 
 

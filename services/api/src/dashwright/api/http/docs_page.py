@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from dashwright.api.http.docs_schema import prose, schema_table, type_text
 from dashwright.api.http.response import JSON
 from dashwright.api.http.schemas import reached
 
@@ -65,6 +64,10 @@ nav a { display: inline-block; margin-right: 1rem } .soft { color: var(--soft) }
 """
 
 
+_SHOWN_WORDS: Final = 12
+"""Values of an enumeration that a page lists."""
+
+
 class _Described(NamedTuple):
     """An operation with its place."""
 
@@ -90,7 +93,7 @@ def index(document: Mapping[str, Any]) -> bytes:
         rows = "".join(_row(name, one) for one in operations)
         parts.append(
             f'<section id="{slug_of(name)}"><h2><a href="docs/{slug_of(name)}">{escape(name)}</a></h2>'
-            f"<p>{prose(descriptions.get(name, ''))}</p><ul>{rows}</ul></section>"
+            f"<p>{_prose(descriptions.get(name, ''))}</p><ul>{rows}</ul></section>"
         )
     parts.append(f"<script>{_SCRIPT}</script>")
     return _page(document, "HTTP API", "".join(parts))
@@ -108,7 +111,7 @@ def group(document: Mapping[str, Any], name: str) -> bytes:
     parts = ['<p><a href="../docs">All operations</a> · <a href="../openapi.json">openapi.json</a></p>']
     parts += [_operation(one, document) for one in operations]
     parts.append("<h2>Schemas</h2>")
-    parts += [schema_table(found, schemas[found]) for found in sorted(reached([one.operation for one in operations], schemas))]
+    parts += [_schema_table(found, schemas[found]) for found in sorted(reached([one.operation for one in operations], schemas))]
     return _page(document, name, "".join(parts))
 
 
@@ -155,12 +158,12 @@ def _place(one: _Described) -> str:
 
 def _operation(one: _Described, document: Mapping[str, Any]) -> str:
     operation = one.operation
-    parts = [f'<h3 id="{escape(one.identifier)}">{_place(one)}</h3><p>{prose(operation["summary"])}</p>']
+    parts = [f'<h3 id="{escape(one.identifier)}">{_place(one)}</h3><p>{_prose(operation["summary"])}</p>']
     if operation.get("deprecated"):
         parts.append("<p>Deprecated.</p>")
-    parts += [f'<p class="soft">{prose(text)}</p>' for text in operation.get("description", "").split("\n\n") if text]
+    parts += [f'<p class="soft">{_prose(text)}</p>' for text in operation.get("description", "").split("\n\n") if text]
     rows = [
-        (f"<code>{escape(item['name'])}</code> {item['in']}", type_text(item["schema"]), prose(item.get("description", "")))
+        (f"<code>{escape(item['name'])}</code> {item['in']}", _type_text(item["schema"]), _prose(item.get("description", "")))
         for item in operation.get("parameters", ())
     ]
     rows += [("body", _content(body), "") for body in [operation.get("requestBody")] if body]
@@ -181,7 +184,7 @@ def _content(described: Mapping[str, Any]) -> str:
     """Return the types of a body, each with the media types that it comes in."""
     by_type: dict[str, list[str]] = {}
     for media, content in described.get("content", {}).items():
-        by_type.setdefault(type_text(content["schema"]), []).append(media)
+        by_type.setdefault(_type_text(content["schema"]), []).append(media)
     return "<br>".join(f"{kind} as {escape(', '.join(media))}" if media != [JSON] else kind for kind, media in by_type.items()) or "no body"
 
 
@@ -207,9 +210,47 @@ def _example(one: _Described, document: Mapping[str, Any]) -> str:
         if status < "300" and JSON in response.get("content", {})
     ]
     shown = next((f"<pre>{escape(_json(response['example']))}</pre>" for response in responses if "example" in response), "")
-    head = f"{prose(one.operation['summary'])}: {_place(one)}"
+    head = f"{_prose(one.operation['summary'])}: {_place(one)}"
     return f"<details><summary>{head}</summary><pre>{escape(text)}</pre>{shown}</details>"
 
 
 def _json(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+
+
+def _prose(text: str) -> str:
+    """Return a text as HTML: with a capital letter, and with what stands between backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text[:1].upper() + text[1:]))
+
+
+def _type_text(schema: Mapping[str, Any]) -> str:
+    """Return a type in words, as HTML; the schema of an object that has a name is a link."""
+    if "$ref" in schema:
+        name = escape(schema["$ref"].rpartition("/")[2])
+        return f'<a href="#{name}">{name}</a>'
+    for word in ("anyOf", "oneOf", "allOf"):
+        if word in schema:
+            return " or ".join(dict.fromkeys(_type_text(part) for part in schema[word]))
+    if "enum" in schema:
+        words = [str(word) or "(empty)" for word in schema["enum"]]
+        return escape(", ".join(words[:_SHOWN_WORDS]))
+    kind = schema.get("type")
+    if kind == "array":
+        return f"list of {_type_text(schema.get('items', {}))}"
+    if kind == "object" and isinstance(schema.get("additionalProperties"), Mapping):
+        return f"map of {_type_text(schema['additionalProperties'])}"
+    return escape(f"{kind} ({schema['format']})" if "format" in schema else str(kind or "anything"))
+
+
+def _schema_table(name: str, schema: Mapping[str, Any]) -> str:
+    """Return a schema as HTML: what it is, and its members."""
+    head = f'<h3 id="{escape(name)}"><code>{escape(name)}</code></h3><p>{_prose(schema.get("description", ""))}</p>'
+    if "properties" not in schema:
+        return f"{head}<p>{_type_text(schema)}</p>"
+    required = set(schema.get("required", ()))
+    rows = [
+        f"<tr><td><code>{escape(member)}</code>{' required' if member in required else ''}</td>"
+        f"<td>{_type_text(part)}</td><td>{_prose(part.get('description', ''))}</td></tr>"
+        for member, part in schema["properties"].items()
+    ]
+    return f"{head}<table>{''.join(rows)}</table>"

@@ -1,13 +1,15 @@
-"""Every error as an answer, in the shape its API speaks. A failure of ours shows a trace id, never a stack or a secret."""
+"""Error responses, in the shape of the API that the client called. Internal failures show a trace id, never a stack or a secret."""
 
 import math
+from enum import StrEnum
 from typing import Any, Final
 
-from dashwright.api.http.denial import ACCESS_DENIED
 from dashwright.api.http.response import Response, json_response
-from dashwright.api.http.shapes import ErrorShape
-from dashwright.common.errors import DashwrightError, MethodNotAllowed, TooManyRequests, Unauthorized, Unavailable
+from dashwright.common.errors import DashwrightError, Forbidden, MethodNotAllowed, TooManyRequests, Unauthorized, Unavailable
 from dashwright.common.models.causes import shown
+
+ACCESS_DENIED: Final = "access-denied"
+"""Message id of a missing permission."""
 
 _INTERNAL: Final = "Internal Server Error"
 _DETAILS: Final = ("name", "group", "kind", "uid")
@@ -15,12 +17,33 @@ _METADATA: Final = ("continue",)
 _RETRY_SECONDS: Final = 1.0
 
 
-def error_response(error: DashwrightError, shape: ErrorShape, trace_id: str, *, failure: str | None = None) -> Response:
-    """The answer for an error.
+class ErrorShape(StrEnum):
+    """Shape of an error body."""
 
-    Classic: ``{"message"}``, with ``messageId`` and ``statusCode`` where the error has an identifier of its own, ``extra`` where it has
-    any, and ``traceID`` from status 500 on; the title shape for a denied permission. Status: as in the Kubernetes API conventions.
-    ``failure`` is the prescribed text of a route for every failure of ours.
+    CLASSIC = "classic"  #: ``{"message": …}``, as the API below ``/api`` returns it.
+    STATUS = "status"  #: A Kubernetes ``Status``, as the resource API returns it.
+
+
+def error_shape_of(path: str) -> ErrorShape:
+    """Return the error shape for a path that no route matches. Kubernetes clients call ``/apis``, ``/openapi/v3`` and ``/version``."""
+    for root in ("/apis", "/openapi/v3", "/version"):
+        if path.startswith(root) and path[len(root) : len(root) + 1] in ("", "/"):
+            return ErrorShape.STATUS
+    return ErrorShape.CLASSIC
+
+
+def permission_denied(*actions: str) -> Forbidden:
+    """Return the error for a caller who lacks one of the needed actions, in the words that existing clients print."""
+    needed = actions[0] if len(actions) == 1 else f"all of {', '.join(actions)}"
+    return Forbidden(f"You'll need additional permissions to perform this action. Permissions needed: {needed}", message_id=ACCESS_DENIED)
+
+
+def error_response(error: DashwrightError, shape: ErrorShape, trace_id: str, *, failure: str | None = None) -> Response:
+    """Return the response for an error.
+
+    A classic body is ``{"message"}``, plus ``messageId`` and ``statusCode`` if the error has its own identifier, ``extra`` if it has
+    any, and ``traceID`` from status 500 on. A denied permission has ``title`` and ``accessErrorId`` instead. A Status follows the
+    Kubernetes API conventions. ``failure`` is the text that the specification prescribes for every internal failure of a route.
     """
     status = error.status
     if failure is not None and status >= 500:
@@ -79,7 +102,7 @@ def _headers(error: DashwrightError) -> dict[str, str]:
 
 
 def _retry_after(error: DashwrightError) -> int | None:
-    """Whole seconds, at least one. Only 429 and 503 invite a client to come back by themselves."""
+    """Return the seconds for ``Retry-After``, at least 1, or None. Without a time of their own, only 429 and 503 get one."""
     if error.retry_after is None and not isinstance(error, TooManyRequests | Unavailable):
         return None
     return max(1, math.ceil(_RETRY_SECONDS if error.retry_after is None else error.retry_after))

@@ -5,11 +5,13 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib.metadata import version
 from typing import Final, Protocol
 
 import structlog
 from aiohttp import web
+from prometheus_client import Counter, Histogram
 from structlog.contextvars import bind_contextvars
 
 from dashwright.api.domain.actor import Actor
@@ -18,20 +20,16 @@ from dashwright.api.http.addresses import PEERS, Addresses, client_network
 from dashwright.api.http.authentication import NOT_A_MEMBER, ORGANIZATION_MISMATCH, Authenticator, Credentials, not_a_member
 from dashwright.api.http.budget import ResponseOwner
 from dashwright.api.http.call import Call, actor_of
-from dashwright.api.http.deadlines import Deadlines
-from dashwright.api.http.denial import ACCESS_DENIED, permission_denied
 from dashwright.api.http.dispatch import Dispatcher, Match
-from dashwright.api.http.errors import error_response
-from dashwright.api.http.in_flight import InFlightRequests
+from dashwright.api.http.errors import ACCESS_DENIED, ErrorShape, error_response, error_shape_of, permission_denied
+from dashwright.api.http.in_flight import Deadlines, InFlightRequests
 from dashwright.api.http.origins import OWN, OriginPolicy
-from dashwright.api.http.request_metrics import RequestMetrics
 from dashwright.api.http.response import SAFE_HEADERS, Response
 from dashwright.api.http.routing import Access, OrganizationInPath, OrganizationView, Permission
 from dashwright.api.http.sending import Sender
-from dashwright.api.http.shapes import ErrorShape, error_shape_of
 from dashwright.common.errors import DashwrightError, DeadlineExceeded, Forbidden, Unauthorized
 from dashwright.common.identity import Caller, Identity, Role, org_of
-from dashwright.common.observability import tracing
+from dashwright.common.observability import metrics, tracing
 
 log = structlog.get_logger()
 
@@ -68,6 +66,26 @@ class _Outcome:
     caller: Identity = ANONYMOUS
     shape: ErrorShape = ErrorShape.CLASSIC
     status: int = 0
+
+
+class RequestMetrics:
+    """Counts answers. The labels are the route's template, never the path, so their number is bounded by the route table."""
+
+    def __init__(self) -> None:
+        self._counter = lru_cache(maxsize=4096)(_counter)
+        self._histogram = lru_cache(maxsize=1024)(_histogram)
+
+    def count(self, template: str, method: str, status: int, seconds: float) -> None:
+        self._counter(template, method, status).inc()
+        self._histogram(template).observe(seconds)
+
+
+def _counter(template: str, method: str, status: int) -> Counter:
+    return metrics.http_requests.labels(template, method, str(status))
+
+
+def _histogram(template: str) -> Histogram:
+    return metrics.http_seconds.labels(template)
 
 
 class Exchange:

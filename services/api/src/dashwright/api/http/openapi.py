@@ -6,10 +6,10 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from dashwright.api.http.errors import ErrorShape
 from dashwright.api.http.response import JSON
 from dashwright.api.http.routing import Access, Content, Operation, Permission, Route, parse
 from dashwright.api.http.schemas import REFERENCE, Mode, Schema, Schemas, schema_of_parameter
-from dashwright.api.http.shapes import ErrorShape
 from dashwright.api.models.response import Error
 from dashwright.common.models.meta import Status
 

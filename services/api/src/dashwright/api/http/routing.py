@@ -7,10 +7,9 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from dashwright.api.http.call import Call
-from dashwright.api.http.integers import parse_integer
+from dashwright.api.http.call import Call, parse_integer
+from dashwright.api.http.errors import ErrorShape, error_shape_of
 from dashwright.api.http.response import JSON, Response
-from dashwright.api.http.shapes import ErrorShape, error_shape_of
 from dashwright.common.errors import BadRequest, DashwrightError
 
 Handler: TypeAlias = Callable[[Call], Awaitable[Response]]

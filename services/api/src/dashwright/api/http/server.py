@@ -14,16 +14,14 @@ from dashwright.api.http.addresses import PEERS, Addresses
 from dashwright.api.http.authentication import Authenticator
 from dashwright.api.http.budget import ResponseBudget
 from dashwright.api.http.connections import ConnectionLimiter
-from dashwright.api.http.deadlines import Deadlines
 from dashwright.api.http.dispatch import Dispatcher
-from dashwright.api.http.errors import error_response
+from dashwright.api.http.errors import ErrorShape, error_response
 from dashwright.api.http.exchange import SERVER, Exchange, Objects, Refusals
-from dashwright.api.http.in_flight import InFlightRequests
+from dashwright.api.http.in_flight import Deadlines, InFlightRequests
 from dashwright.api.http.origins import OWN, OriginPolicy
 from dashwright.api.http.response import SAFE_HEADERS
 from dashwright.api.http.routing import Route
 from dashwright.api.http.sending import Sender
-from dashwright.api.http.shapes import ErrorShape
 from dashwright.api.http.streaming import Streams
 from dashwright.common.errors import BadRequest, DashwrightError
 from dashwright.common.identity import Identity

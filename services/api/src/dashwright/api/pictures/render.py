@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from dashwright.api.classic.dashboards import Dashboards
 from dashwright.api.http.call import Call
-from dashwright.api.http.denial import permission_denied
+from dashwright.api.http.errors import permission_denied
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import BINARY, Content, Operation, Permission, Route
 from dashwright.api.routes.query import QUERY, readable_by, uids_of

@@ -10,7 +10,7 @@ from dashwright.api.accounts.authors import author_of
 from dashwright.api.domain.access.view import View
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.events import event_of, subject_of
-from dashwright.api.http.denial import permission_denied
+from dashwright.api.http.errors import permission_denied
 from dashwright.api.resources import rules
 from dashwright.api.stores import audit
 from dashwright.api.workers.repository_client import READ, RepositoryClient, deadline_after, recording_deadline

@@ -11,8 +11,7 @@ import structlog
 from dashwright.api.domain import access, submissions
 from dashwright.api.http.authentication import Authenticator, Credentials
 from dashwright.api.http.call import actor_of
-from dashwright.api.http.errors import error_response
-from dashwright.api.http.shapes import ErrorShape
+from dashwright.api.http.errors import ErrorShape, error_response
 from dashwright.api.jobs import Idempotency, Jobs
 from dashwright.api.resources.jobs import encode
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, Unauthorized

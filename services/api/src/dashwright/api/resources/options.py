@@ -5,8 +5,7 @@ from typing import Any, Final
 
 import orjson
 
-from dashwright.api.http.call import Call
-from dashwright.api.http.integers import parse_integer
+from dashwright.api.http.call import Call, parse_integer
 from dashwright.api.resources.field_validation import FieldValidation
 from dashwright.api.resources.writing.desired_object import NO_PRECONDITIONS, Preconditions, WriteContext
 from dashwright.common.errors import BadRequest, Cause, Invalid

@@ -6,8 +6,7 @@ from dashwright.api.accounts import grants as events
 from dashwright.api.accounts.grants import Grants
 from dashwright.api.accounts.users import not_found
 from dashwright.api.domain.access.scopes import Grant, normalise
-from dashwright.api.http.call import Call
-from dashwright.api.http.integers import parse_integer
+from dashwright.api.http.call import Call, parse_integer
 from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import SIGNED_IN, Operation, OrganizationView, Permission, Route
 from dashwright.api.models.response import Message

@@ -4,9 +4,8 @@ from datetime import UTC, datetime
 from typing import Final
 
 from dashwright.api.domain import times
-from dashwright.api.http.call import Call
-from dashwright.api.http.denial import permission_denied
-from dashwright.api.http.integers import parse_integer
+from dashwright.api.http.call import Call, parse_integer
+from dashwright.api.http.errors import permission_denied
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.audit import AuditEvent, AuditPage

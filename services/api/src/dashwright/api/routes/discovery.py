@@ -11,10 +11,10 @@ from typing import Final
 import orjson
 
 from dashwright.api.http.call import Call
+from dashwright.api.http.errors import ErrorShape
 from dashwright.api.http.etags import entity_tag, tagged
 from dashwright.api.http.response import JSON, Response
 from dashwright.api.http.routing import SIGNED_IN, Content, Handler, Operation, Route
-from dashwright.api.http.shapes import ErrorShape
 from dashwright.api.models.discovery import APIGroup, APIGroupDiscoveryList, APIGroupList, APIResourceList
 from dashwright.api.resources import discovery
 from dashwright.common.errors import NotFound

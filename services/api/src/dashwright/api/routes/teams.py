@@ -8,9 +8,8 @@ from dashwright.api.accounts.rights import Rights
 from dashwright.api.accounts.teams import ADD_MEMBER, CREATE, DELETE, REMOVE_MEMBER, UPDATE, UPDATE_MEMBER, Teams, not_found
 from dashwright.api.domain.access.metadata import Subject, access_control
 from dashwright.api.domain.avatars import avatar_url
-from dashwright.api.http.call import Call
-from dashwright.api.http.denial import permission_denied
-from dashwright.api.http.integers import parse_integer
+from dashwright.api.http.call import Call, parse_integer
+from dashwright.api.http.errors import permission_denied
 from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import SIGNED_IN, Operation, OrganizationView, Permission, Route
 from dashwright.api.models.response import Message

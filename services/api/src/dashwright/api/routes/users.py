@@ -6,8 +6,7 @@ from dashwright.api.accounts import users as events
 from dashwright.api.accounts.users import Users, not_found
 from dashwright.api.domain.access.metadata import Subject
 from dashwright.api.domain.names import fitting
-from dashwright.api.http.call import Call
-from dashwright.api.http.integers import parse_integer
+from dashwright.api.http.call import Call, parse_integer
 from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import Operation, OrganizationView, Permission, Route
 from dashwright.api.models.organizations import MembershipShape

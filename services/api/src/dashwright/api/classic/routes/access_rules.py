@@ -11,8 +11,7 @@ from dashwright.api.domain.access.view import GUARDED, actions_of
 from dashwright.api.domain.avatars import avatar_url
 from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
 from dashwright.api.domain.times import format_time
-from dashwright.api.http.call import Call
-from dashwright.api.http.integers import parse_integer
+from dashwright.api.http.call import Call, parse_integer
 from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.access_rules import Assignments, HeldPermission, LevelName, ObjectPermission, PermissionsDescribed

@@ -17,8 +17,7 @@ from dashwright.api.classic.annotations import (
 )
 from dashwright.api.classic.routes.exact_json import Number, parse_exact
 from dashwright.api.domain.avatars import avatar_url
-from dashwright.api.http.call import Call
-from dashwright.api.http.integers import parse_integer
+from dashwright.api.http.call import Call, parse_integer
 from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.annotations import (

@@ -4,7 +4,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-from dashwright.api.http.integers import parse_integer
+from dashwright.api.http.call import parse_integer
 from dashwright.common.document import Exact, read_shallow
 from dashwright.common.errors import BadRequest, Invalid
 

@@ -16,9 +16,8 @@ from dashwright.api.domain.access.view import View
 from dashwright.api.domain.avatars import avatar_url
 from dashwright.api.domain.events import event_of
 from dashwright.api.domain.times import format_time
-from dashwright.api.http.call import Call
-from dashwright.api.http.denial import permission_denied
-from dashwright.api.http.integers import parse_integer
+from dashwright.api.http.call import Call, parse_integer
+from dashwright.api.http.errors import permission_denied
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.library_elements import (

@@ -10,8 +10,7 @@ from dashwright.api.domain.access.object_scope import NOTHING
 from dashwright.api.domain.access.view import deleter_of
 from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
 from dashwright.api.domain.times import format_time
-from dashwright.api.http.call import Call
-from dashwright.api.http.integers import parse_integer
+from dashwright.api.http.call import Call, parse_integer
 from dashwright.api.http.response import Response, json_response, legacy_500_response
 from dashwright.api.http.routing import SIGNED_IN, Operation, Route
 from dashwright.api.models.classic_objects import FoundItem, SortOption, SortOptions

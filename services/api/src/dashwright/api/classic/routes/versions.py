@@ -12,8 +12,7 @@ from dashwright.api.classic.routes.dashboards import body_of, saved_response, wr
 from dashwright.api.classic.routes.exact_json import Number
 from dashwright.api.classic.routes.provenance import Author, authors
 from dashwright.api.domain.times import format_time
-from dashwright.api.http.call import Call
-from dashwright.api.http.integers import parse_integer
+from dashwright.api.http.call import Call, parse_integer
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Handler, Operation, Permission, Route
 from dashwright.api.models.classic_objects import DashboardSaved, VersionItem, VersionPage, VersionShape

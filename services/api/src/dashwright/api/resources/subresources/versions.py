@@ -3,8 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from dashwright.api.http.call import Call
-from dashwright.api.http.integers import parse_integer
+from dashwright.api.http.call import Call, parse_integer
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation
 from dashwright.api.resources import descriptions, formats, history

@@ -4,7 +4,7 @@ from functools import partial
 
 from dashwright.api.domain import submissions
 from dashwright.api.http.call import Call
-from dashwright.api.http.denial import permission_denied
+from dashwright.api.http.errors import permission_denied
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import descriptions, formats, jobs, objects, options

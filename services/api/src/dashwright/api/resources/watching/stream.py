@@ -15,8 +15,7 @@ from dashwright.api.changes.cursor import Cursor, Wake
 from dashwright.api.changes.feed import Feed
 from dashwright.api.domain.access.view import View
 from dashwright.api.domain.selectors import Selection, matches
-from dashwright.api.http.errors import error_response
-from dashwright.api.http.shapes import ErrorShape
+from dashwright.api.http.errors import ErrorShape, error_response
 from dashwright.api.resources import formats
 from dashwright.api.resources.formats import Format
 from dashwright.api.resources.target import Target

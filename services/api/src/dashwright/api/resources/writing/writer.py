@@ -16,7 +16,7 @@ from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.domain.access.view import View, deleter_of, demand
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.domain.selectors import Selection
-from dashwright.api.http.denial import permission_denied
+from dashwright.api.http.errors import permission_denied
 from dashwright.api.resources import rules
 from dashwright.api.resources.threads import run_sized
 from dashwright.api.resources.writing import admission, edits, owners, selecting
