@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dashwright.common.allowed_hosts import Address, AllowedHosts, is_public
 from dashwright.common.settings import SettingsError, load
-from dashwright.standalone.serve import reaching_this_machine
+from dashwright.standalone.one_process import reaching_this_machine
 
 NOBODY = AllowedHosts()
 ADDRESSES = st.ip_addresses()

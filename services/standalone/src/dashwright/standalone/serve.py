@@ -1,36 +1,13 @@
-"""The whole system in one process: the same services over an embedded database and an in-memory broker, or over real ones."""
+"""``dashwright serve``: the whole system in one process."""
 
-import asyncio
 import os
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated
 
-import structlog
 from cyclopts import Parameter
 from cyclopts.validators import Number
-from pydantic import SecretStr
 
-from dashwright.api.main import Gateway
-from dashwright.common import process
-from dashwright.common.allowed_hosts import LOOPBACK
-from dashwright.common.clock import Clock
-from dashwright.common.database import schema
-from dashwright.common.database.pool import Database
-from dashwright.common.messaging.amqp import AmqpBroker
-from dashwright.common.messaging.broker import Broker
-from dashwright.common.messaging.memory import MemoryBroker
-from dashwright.common.settings import PREFIX, Settings
-from dashwright.expressions.main import ExpressionsWorker
-from dashwright.jobs_worker.main import JobsWorker
-from dashwright.standalone import secret_key
-from dashwright.standalone.database import open_database
-
-log = structlog.get_logger()
-
-SERVICE = "dashwright"
+from dashwright.common.imports import without_collections
 
 
 def run(
@@ -47,52 +24,10 @@ def run(
     data_dir
         The folder of the database and of all that is stored, instead of DASHWRIGHT_DATA_DIR (.dashwright).
     """
+    with without_collections():
+        from dashwright.common import process
+        from dashwright.common.settings import PREFIX
+        from dashwright.standalone.one_process import SERVICE, serve
     options = {"HTTP_PORT": port, "DATA_DIR": data_dir}
     os.environ.update({PREFIX + name: str(value) for name, value in options.items() if value is not None})
     return process.run(SERVICE, serve)
-
-
-async def serve(settings: Settings) -> None:
-    """Everything, until a signal stops it. Prints one line with the address when it serves."""
-    process.allow_connections(settings.watches)
-    stopped = process.stop_signal()
-    settings = reaching_this_machine(settings)
-    async with open_database(settings) as (url, folder):
-        if not settings.secret_key:
-            settings = settings.model_copy(update={"secret_key": SecretStr(secret_key.keep(folder))})
-        await schema.migrate(url)
-        database = await Database.open(url, application_name=SERVICE, max_size=settings.database_pool_size)
-        broker: Broker = MemoryBroker() if settings.amqp_url is None else AmqpBroker(settings.amqp_url.get_secret_value())
-        try:
-            await broker.start()
-            async with _services(settings, database, broker) as address:
-                sys.stdout.write(f"Dashwright serves at {address}  (Ctrl-C stops it)\n")
-                sys.stdout.flush()
-                await stopped.wait()
-        finally:
-            await broker.close()
-            await database.close()
-
-
-def reaching_this_machine(settings: Settings) -> Settings:
-    """Whoever runs everything on one machine has their data sources there, too, unless they say otherwise."""
-    return settings if "allowed_hosts" in settings.model_fields_set else settings.model_copy(update={"allowed_hosts": LOOPBACK})
-
-
-@asynccontextmanager
-async def _services(settings: Settings, database: Database, broker: Broker) -> AsyncIterator[str]:
-    """Starts the workers before the gateway and stops them after it; answers the gateway's address."""
-    for path in settings.local_paths:
-        path.mkdir(parents=True, exist_ok=True)
-    clock = Clock()
-    expressions = ExpressionsWorker(settings, database, broker, clock)
-    worker = JobsWorker(settings, database, broker, clock)
-    gateway = Gateway(settings, database, broker, clock)
-    try:
-        await expressions.start()
-        await worker.start()
-        await worker.wake_pending()
-        yield await gateway.start()
-    finally:
-        await gateway.stop()
-        await asyncio.gather(worker.stop(), expressions.stop())

@@ -1,0 +1,14 @@
+"""Entry point of the gateway."""
+
+from dashwright.common.imports import without_collections
+
+
+def main() -> None:
+    """Run the gateway until a signal stops it, and exit with its status."""
+    with without_collections():
+        from dashwright.api.main import main as run
+    run()
+
+
+if __name__ == "__main__":
+    main()

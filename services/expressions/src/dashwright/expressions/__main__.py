@@ -1,0 +1,14 @@
+"""Entry point of the expressions worker."""
+
+from dashwright.common.imports import without_collections
+
+
+def main() -> None:
+    """Run the expressions worker until a signal stops it, and exit with its status."""
+    with without_collections():
+        from dashwright.expressions.main import main as run
+    run()
+
+
+if __name__ == "__main__":
+    main()

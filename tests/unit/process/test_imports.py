@@ -1,0 +1,41 @@
+"""Imports at the start of a service, most of the time that it takes to be ready."""
+
+import gc
+import json
+import subprocess
+import sys
+from contextlib import suppress
+
+import pytest
+
+from dashwright.common.imports import without_collections
+
+
+@pytest.mark.parametrize("module", ["api.__main__", "jobs_worker.__main__", "expressions.__main__", "standalone.serve"])
+def test_entry_points_import_their_service_without_collections(module: str) -> None:
+    """Check that an entry point itself imports no service: it does so with the garbage collector switched off."""
+    assert not _loaded(f"dashwright.{module}") & {"pydantic", "aiohttp", "asyncpg", "structlog", "dashwright.common.settings"}
+
+
+def test_expressions_import_no_parser_of_sql() -> None:
+    """Check that sqlglot is not imported before a statement: most workers run none, and the others serve all else before."""
+    loaded = _loaded("dashwright.expressions.main")
+    assert "dashwright.expressions.sql.engine" in loaded
+    assert not loaded & {"sqlglot", "duckdb", "vl_convert"}
+
+
+def test_collections_are_switched_on_again() -> None:
+    """Check that garbage is collected after an import, also after one that failed."""
+    frozen = gc.get_freeze_count()
+    with suppress(ImportError), without_collections():
+        assert not gc.isenabled()
+        raise ImportError
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > frozen
+
+
+def _loaded(module: str) -> set[str]:
+    """Return the modules that importing ``module`` imports."""
+    code = f"import json, sys, {module}; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout))
