@@ -81,7 +81,7 @@ def is_gone(pid: int) -> bool:
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
-    made = Sandbox(Fence(MEMORY, PATIENCE, ("CREATE MACRO twice(x) AS 2 * x",)), 1)
+    made = Sandbox(Fence(MEMORY, PATIENCE, lambda: ("CREATE MACRO twice(x) AS 2 * x",)), 1)
     yield made
     made.stop()
 

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from dashwright.common.errors import BadRequest
-from dashwright.expressions.sql.statement import Statement, read
+from dashwright.expressions.sql.relation import Statement
+from dashwright.expressions.sql.statement import read
 
 ALLOWED = [
     "SELECT value, CASE WHEN value > 100 THEN 'high' WHEN value > 50 THEN 'medium' ELSE 'low' END AS category FROM metrics",

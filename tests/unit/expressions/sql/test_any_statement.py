@@ -13,7 +13,8 @@ from tests.oracles.cases import cases, guest, statement_of
 
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.sql.functions import FUNCTIONS
-from dashwright.expressions.sql.statement import Statement, read
+from dashwright.expressions.sql.relation import Statement
+from dashwright.expressions.sql.statement import read
 
 pytestmark = pytest.mark.exhaustive
 

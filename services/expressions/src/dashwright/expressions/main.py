@@ -59,6 +59,7 @@ class ExpressionsWorker:
         records = StoredRecords(database, SecretBox.of(*keys))
         sources = Directory(kinds, records, seconds=settings.source_seconds, testdata=settings.testdata)
         self._settings = query_settings(settings, sources)
+        self._warming: asyncio.Task[None] | None = None
         self._queries = QueryConsumer(broker, signer, slots=settings.query_slots, waiting=settings.query_waiting, settings=self._settings)
         self._pictures = PictureConsumer(broker, signer, self._settings, seconds=settings.evaluation_seconds)
         keep = timedelta(seconds=settings.evaluation_result_seconds)
@@ -74,7 +75,8 @@ class ExpressionsWorker:
         )
 
     async def start(self) -> None:
-        await self._warm()
+        # Not awaited: all else is served before statements are, and the first of those waits for its child.
+        self._warming = asyncio.create_task(self._warm(), name="sql-warm-up")
         self._relay.start()
         await self._queries.start()
         await self._pictures.start()
@@ -88,6 +90,8 @@ class ExpressionsWorker:
         await self._http.close()
         await self._connections.close()
         await asyncio.to_thread(self._settings.close)
+        if self._warming is not None:
+            await self._warming
 
     async def _warm(self) -> None:
         """Without a first child statements are tried all the same, and everything else is served."""
@@ -95,6 +99,8 @@ class ExpressionsWorker:
             return
         try:
             await asyncio.to_thread(self._settings.sql.warm, self._start_seconds)
+            # The parser, imported just now, stays as well: full collections need not look at it.
+            gc.freeze()
         except Unavailable as error:
             log.warning("sql_not_ready", reason=error.message)
 

@@ -14,8 +14,7 @@ from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import Cells, NoData, Numbers, Values
 from dashwright.expressions.sql.engine import SqlEngine
-from dashwright.expressions.sql.relation import Relation
-from dashwright.expressions.sql.statement import Statement, read
+from dashwright.expressions.sql.relation import Relation, Statement
 from dashwright.expressions.sql.tables import relation_of
 
 _SHOWN_EXAMPLES = 5
@@ -40,7 +39,7 @@ class Sql(TableExpression):
     @staticmethod
     def of(ref_id: str, text: str, form: str, engine: SqlEngine) -> "Sql":
         """From the words of a target. Raises BadRequest where the statement is not one that may run."""
-        return Sql(ref_id, read(text, ref_id), Format(form or Format.TABLE), engine)
+        return Sql(ref_id, engine.read(text, ref_id), Format(form or Format.TABLE), engine)
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -30,6 +30,16 @@ class Relation:
     notices: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement that was read. Its module takes no parser along, so that a worker starts without one."""
+
+    #: The refIds that the statement reads, in order of appearance.
+    tables: tuple[str, ...]
+    #: What DuckDB runs, over tables of these names and ``MACROS``.
+    sql: str
+
+
 def distinct(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
     """The names, those that are taken already (in whatever case) with the first free of ``_1``, ``_2``, … behind; nameless: ``column``."""
     used = {name.casefold() for name in taken}

@@ -61,7 +61,7 @@ class Fence:
 
     bytes: int
     seconds: float
-    macros: Sequence[str] = ()
+    macros: Callable[[], Sequence[str]] = tuple
 
     @property
     def cpu_seconds(self) -> int:
@@ -150,7 +150,7 @@ class Child:
             "bytes": self._fence.bytes,
             "address_space": _PARTS_OF_MEMORY * self._fence.bytes,
             "cpu_seconds": self._fence.cpu_seconds,
-            "macros": list(self._fence.macros),
+            "macros": list(self._fence.macros()),
         }
         self._pipe.send(orjson.dumps(told), wait)
         ready = self._told(wait)

@@ -1,6 +1,5 @@
 """A statement of the guest language, read: the results it wants, and what DuckDB is to run."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from sqlglot import exp
@@ -10,17 +9,10 @@ from dashwright.expressions.sql.allow import parsed, place_of
 from dashwright.expressions.sql.bounds import SQL_LENGTH, entangled
 from dashwright.expressions.sql.dialect import rewritten
 from dashwright.expressions.sql.refusals import Refusal, Unreadable
+from dashwright.expressions.sql.relation import Statement
 from dashwright.expressions.sql.scopes import tables_of
 
 _REMEMBERED = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """``tables``: the refIds it reads, in order of appearance. ``sql``: what DuckDB runs, over tables of these names and ``MACROS``."""
-
-    tables: tuple[str, ...]
-    sql: str
 
 
 def read(text: str, ref_id: str) -> Statement:
