@@ -1,4 +1,4 @@
 """Benchmarks: each row measures the product beside a bare reference, in one run on one machine, in turns.
 
-Goals are ratios; docs/performance.md says what they mean. Nothing here is part of the test suite.
+Goals are ratios; docs/explanation/performance.md says what they mean. Nothing here is part of the test suite.
 """

@@ -33,10 +33,10 @@ _DEFAULTS: Final = {
     "SQL_SLOTS": "${DASHWRIGHT_SQL_SLOTS:-2}",
     "SQL_BYTES": "${DASHWRIGHT_SQL_BYTES:-67108864}",
 }
-"""Settings whose default differs here: docs/operations.md says how they follow from the limits of the containers."""
+"""Settings whose default differs here: docs/how-to/operations.md says how they follow from the limits of the containers."""
 
 _STACK: Final = """\
-# Settings of the compose stack. Copy this file to .env, remove the # and change what you need; docs/operations.md explains.
+# Settings of the compose stack. Copy this file to .env, remove the # and change what you need; docs/how-to/operations.md explains.
 
 # The port on 127.0.0.1.
 #DASHWRIGHT_HTTP_PORT=3000

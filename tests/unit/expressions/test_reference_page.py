@@ -37,7 +37,11 @@ from dashwright.expressions.sources.prometheus.source import Prometheus
 from dashwright.expressions.sql.engine import SqlEngine
 
 FOLDER = PAGE.parent
-PAGES = (PAGE, *(FOLDER / f"{name}.md" for name in ("queries", "frames", "recipes", "data-sources", "sql-tables")))
+PAGES = (
+    PAGE,
+    *(FOLDER / f"{name}.md" for name in ("queries", "frames", "data-sources", "sql-tables")),
+    FOLDER.parent / "how-to" / "alert-rules.md",
+)
 _FENCE = re.compile(r"^```(\w+)(?: (\w+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([\w-]+\.md)?(?:#([\w-]+))?\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
