@@ -1,0 +1,43 @@
+"""The pages of the project lead to one another."""
+
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+_LISTED = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+PAGES = [ROOT / name for name in _LISTED if (ROOT / name).exists()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    """Relative links name files under version control, and their anchors are headings there."""
+    for target in re.findall(r"\]\(([^)\s]+)\)", _prose(page)):
+        if "://" in target:
+            continue
+        name, _, anchor = target.partition("#")
+        path = (page.parent / name).resolve() if name else page
+        assert path.exists(), f"{page.name}: {target}"
+        assert not anchor or path.suffix != ".md" or anchor in _anchors(path), f"{page.name}: {target}"
+
+
+def test_the_index_names_every_page() -> None:
+    """A page of docs that docs/README.md does not link is not found."""
+    index = ROOT / "docs/README.md"
+    linked = {(index.parent / target.partition("#")[0]).resolve() for target in re.findall(r"\]\(([^)\s]+)\)", index.read_text())}
+    assert not [page for page in PAGES if page.is_relative_to(index.parent) and page != index and page not in linked]
+
+
+@cache
+def _prose(page: Path) -> str:
+    return re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+@cache
+def _anchors(page: Path) -> set[str]:
+    """Return the anchors that git hosts give to the headings of a page."""
+    headings = (re.sub(r"\]\([^)]*\)", "", heading) for heading in re.findall(r"^#+ (.+)$", _prose(page), re.MULTILINE))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
