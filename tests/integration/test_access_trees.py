@@ -13,7 +13,7 @@ from dashwright.api.domain.access import permissions_of
 from dashwright.api.domain.access.object_scope import EVERYTHING
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import Identity, Role
-from dashwright.common.kinds.annotations import FOLDER as IN_FOLDER
+from dashwright.common.kinds.annotations import FOLDER_KEY
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import Write
@@ -42,7 +42,7 @@ def feed() -> Heard:
 
 
 async def write(database: Database, name: str, parent: str = "", *, namespace: str = "default", kind: str = "folders") -> None:
-    annotations = {IN_FOLDER: parent} if parent else {}
+    annotations = {FOLDER_KEY: parent} if parent else {}
     written = Write(FOLDER if kind == "folders" else DASHBOARD, name, '{"title":"T"}', "v0alpha1", annotations=annotations)
     async with database.transaction() as connection:
         await resources.create(connection, namespace, written, actor="user:1", now=datetime.now(UTC))

@@ -10,8 +10,7 @@ from tests.integration import syncing
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import Conflict
-from dashwright.common.kinds.annotations import FOLDER as IN
-from dashwright.common.kinds.annotations import MANAGED_BY, MANAGER_ID, SOURCE_PATH
+from dashwright.common.kinds.annotations import FOLDER_KEY, MANAGED_BY, MANAGER_ID, SOURCE_PATH
 from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB
 from dashwright.common.models.quotas import QuotaRules
@@ -69,7 +68,9 @@ async def test_a_folder_that_others_use_is_let_go(database: Database, stored: St
     """With those it lies in: what somebody else has in it would be found nowhere. A folder that holds nothing else goes."""
     ours = {MANAGED_BY: "repo", MANAGER_ID: "r", SOURCE_PATH: "x"}
     written = [
-        resources.Write(kind, name, '{"title":"T"}', kind.version, extract=Extract("T"), annotations=notes | ({IN: above} if above else {}))
+        resources.Write(
+            kind, name, '{"title":"T"}', kind.version, extract=Extract("T"), annotations=notes | ({FOLDER_KEY: above} if above else {})
+        )
         for kind, name, above, notes in (
             (FOLDER, "top", "", ours),
             (FOLDER, "used", "top", ours),
@@ -90,5 +91,5 @@ async def test_a_folder_that_others_use_is_let_go(database: Database, stored: St
     await stored.apply("default", gone(), Snapshot())
     async with database.connection() as connection:
         owners = await resources.owners(connection, FOLDER, "default", ["top", "used", "unused"])
-    assert {name: dict(notes) for name, notes in owners.items()} == {"top": {}, "used": {IN: "top"}}
+    assert {name: dict(notes) for name, notes in owners.items()} == {"top": {}, "used": {FOLDER_KEY: "top"}}
     assert await left(database) == {"theirs"}

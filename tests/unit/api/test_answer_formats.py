@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dashwright.api.http.call import Call
 from dashwright.api.resources import formats
 from dashwright.api.resources.formats import Form, Format, IncludeObjectPolicy, format_of
+from dashwright.api.resources.watching.lines import bookmark_line, event_line
 from dashwright.common.errors import BadRequest, NotAcceptable
 from dashwright.common.kinds.registry import DASHBOARD, JOB, LIBRARY_PANEL, REPOSITORY
 from dashwright.common.stores.resources import Stored
@@ -247,7 +248,7 @@ def test_a_list_is_one_document_however_it_is_cut(form: Format, pieces: list[lis
 )
 def test_an_event_is_a_line(form: Format, kind: str) -> None:
     """Its object has the form that was asked for."""
-    line = formats.event(form, DASHBOARD, "v2alpha1", "MODIFIED", STORED, with_columns=True)
+    line = event_line(form, DASHBOARD, "v2alpha1", "MODIFIED", STORED, with_columns=True)
     assert line.endswith(b"}\n")
     assert line.count(b"\n") == 1
     assert (told(line)["type"], told(line)["object"]["kind"]) == ("MODIFIED", kind)
@@ -255,7 +256,7 @@ def test_an_event_is_a_line(form: Format, kind: str) -> None:
 
 def test_columns_come_once() -> None:
     """A watch of a table tells its columns with the first event; the later ones say null."""
-    first, later = (formats.event(TABLE, DASHBOARD, "v2alpha1", "ADDED", STORED, with_columns=is_first) for is_first in (True, False))
+    first, later = (event_line(TABLE, DASHBOARD, "v2alpha1", "ADDED", STORED, with_columns=is_first) for is_first in (True, False))
     assert len(told(first)["object"]["columnDefinitions"]) == 3
     assert told(later)["object"]["columnDefinitions"] is None
     assert told(later)["object"]["metadata"] == {"resourceVersion": "7"}
@@ -264,7 +265,7 @@ def test_columns_come_once() -> None:
 def test_an_error_stays_a_status() -> None:
     """Nobody wants the end of a watch as a table."""
     status = b'{"kind":"Status"}'
-    assert told(formats.event(TABLE, DASHBOARD, "v2alpha1", "ERROR", status, with_columns=True)) == {
+    assert told(event_line(TABLE, DASHBOARD, "v2alpha1", "ERROR", status, with_columns=True)) == {
         "type": "ERROR",
         "object": told(status),
     }
@@ -274,7 +275,7 @@ def test_an_error_stays_a_status() -> None:
 def test_a_bookmark_names_a_version(form: Format, path: tuple[Any, ...]) -> None:
     """In the metadata of an object without content; the annotation is there at the end of the initial events only."""
     for ends in (False, True):
-        line = told(formats.bookmark(form, DASHBOARD, "v2alpha1", 12, ends_initial=ends))
+        line = told(bookmark_line(form, DASHBOARD, "v2alpha1", 12, ends_initial=ends))
         assert line["type"] == "BOOKMARK"
         found = line["object"]
         assert found["metadata"]["resourceVersion"] == "12"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
+from dashwright.api.domain.urls import dashboard_url, folder_url, slug_of
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,8 @@ from dashwright.api.domain.fields.managers import (
     managed_fields_json,
     managers_of,
 )
-from dashwright.api.domain.fields.nodes import merge, to_node, to_tree
-from dashwright.api.domain.fields.ownership import ApplyResult, FieldManager, apply, settle, update
-from dashwright.api.domain.fields.sets import FieldSet, leaves, paths
-from dashwright.api.domain.fields.tracked import tracked_fields
+from dashwright.api.domain.fields.ownership import ApplyResult, FieldManager, apply, settle, tracked_fields, update
+from dashwright.api.domain.fields.sets import FieldSet, leaves, merge, paths, to_node, to_tree
 from dashwright.common.document import write_json
 from dashwright.common.errors import Conflict, TooLarge
 

@@ -4,8 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.api.domain.fields.nodes import merge, to_node, to_tree
-from dashwright.api.domain.fields.sets import common, covered_by, difference, leaves, minus, paths, union, within, without
+from dashwright.api.domain.fields.sets import (
+    common,
+    covered_by,
+    difference,
+    leaves,
+    merge,
+    minus,
+    paths,
+    to_node,
+    to_tree,
+    union,
+    within,
+    without,
+)
 
 _SCALARS = st.none() | st.booleans() | st.integers(-2, 2) | st.text("ab", max_size=2)
 TREES = st.dictionaries(

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dashwright.api.domain.last_seen import age, last_seen
+from dashwright.api.domain.times import age, last_seen
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -10,8 +10,7 @@ from tests.unit.api.served import nodes, routes
 
 from dashwright.api.http.earlier import openapi_30, swagger_20
 from dashwright.api.http.openapi import document
-from dashwright.api.resources import discovery
-from dashwright.api.resources.openapi import documents
+from dashwright.api.resources import discovery, openapi_documents
 from dashwright.api.resources.services import Services
 from dashwright.api.routes import resources as resource_routes
 from dashwright.api.routes.description import described_api
@@ -78,7 +77,7 @@ OPEN = "x-kubernetes-preserve-unknown-fields"
 def document_of(*kinds: Kind) -> Any:
     """Return the document of kinds that are served by the verbs of every kind."""
     described = openapi_30(document(resource_routes.routes(cast("Services", None), kinds), version="1.2.3"))
-    return orjson.loads(orjson.dumps(documents.document(described, kinds, GROUP, VERSION)))
+    return orjson.loads(orjson.dumps(openapi_documents.document(described, kinds, GROUP, VERSION)))
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +88,7 @@ def described() -> Any:
 @pytest.mark.parametrize(("group", "version"), SERVED, ids="/".join)
 def test_every_document_is_openapi_3_0(described: Any, group: str, version: str) -> None:
     """The words of later versions, which Kubernetes' readers stumble over, do not occur; no reference stands beside anything."""
-    whole = orjson.loads(orjson.dumps(documents.document(described, KINDS, group, version)))
+    whole = orjson.loads(orjson.dumps(openapi_documents.document(described, KINDS, group, version)))
     assert list(OpenAPIV30SpecValidator(whole).iter_errors()) == []
     assert whole["openapi"] == "3.0.0"
     for _, node in nodes(whole):
@@ -159,7 +158,7 @@ def test_a_kind_without_a_model_is_open() -> None:
 
 def test_what_is_served_below_has_its_own_marks(described: Any) -> None:
     """A verb of Kubernetes names the kind of its response; the object's own where it is of that kind; other paths are there too."""
-    whole = documents.document(described, KINDS, "provisioning.grafana.app", "v0alpha1")
+    whole = openapi_documents.document(described, KINDS, "provisioning.grafana.app", "v0alpha1")
     root = "/apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}"
     paths, schemas = whole["paths"], whole["components"]["schemas"]
     marks = {"group": "provisioning.grafana.app", "version": "v0alpha1"}
@@ -174,7 +173,7 @@ def test_what_is_served_below_has_its_own_marks(described: Any) -> None:
 def test_kubectl_can_explain_every_property(described: Any) -> None:
     """Each has a description, however deep it is."""
     for group, version in SERVED:
-        for name, schema in documents.document(described, KINDS, group, version)["components"]["schemas"].items():
+        for name, schema in openapi_documents.document(described, KINDS, group, version)["components"]["schemas"].items():
             for place, node in nodes(schema, name):
                 for member, part in node.get("properties", {}).items() if "type" in node else ():
                     assert part.get("description"), f"{place}/{member}"
@@ -182,7 +181,7 @@ def test_kubectl_can_explain_every_property(described: Any) -> None:
 
 def test_the_whole_description_is_swagger_2_0_too(described: Any) -> None:
     """Valid, with every path; a kind of several versions has the mark of each."""
-    whole = orjson.loads(orjson.dumps(swagger_20(documents.everything(described, KINDS))))
+    whole = orjson.loads(orjson.dumps(swagger_20(openapi_documents.everything(described, KINDS))))
     assert list(OpenAPIV2SpecValidator(whole).iter_errors()) == []
     assert set(whole["paths"]) == set(described["paths"])
     marks = whole["definitions"]["Dashboard"]["x-kubernetes-group-version-kind"]
@@ -238,6 +237,6 @@ def test_a_job_is_accepted() -> None:
 
 def test_a_member_that_is_inferred_is_not_required(described: Any) -> None:
     """The action of a job may be missing where its options say it; clients that check by the document send such a job."""
-    schemas = documents.document(described, KINDS, "provisioning.grafana.app", "v0alpha1")["components"]["schemas"]
+    schemas = openapi_documents.document(described, KINDS, "provisioning.grafana.app", "v0alpha1")["components"]["schemas"]
     assert schemas["JobSpec"]["required"] == ["repository"]
     assert "action" in schemas["JobSpec"]["properties"]

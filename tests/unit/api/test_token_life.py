@@ -6,7 +6,7 @@ import pytest
 
 from dashwright.api.auth.token_life import LifeLimits, token_end
 from dashwright.api.domain import times
-from dashwright.api.domain.avatars import avatar_url
+from dashwright.api.domain.urls import avatar_url
 from dashwright.common.errors import BadRequest
 
 NOW = 1_000_000_000

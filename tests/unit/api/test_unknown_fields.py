@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dashwright.api.domain.unknown_fields import of_object
-from dashwright.api.resources.field_validation import FieldValidation, warning_headers
+from dashwright.api.resources.options import FieldValidation, warning_headers
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB, REPOSITORY

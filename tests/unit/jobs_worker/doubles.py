@@ -9,7 +9,7 @@ import orjson
 from dashwright.common.errors import DashwrightError, NotFound
 from dashwright.common.jobs import paths
 from dashwright.common.jobs.progress import JobProgress
-from dashwright.common.kinds.annotations import FOLDER, MANAGED_BY, MANAGER_ID, SOURCE_CHECKSUM, SOURCE_PATH
+from dashwright.common.kinds.annotations import FOLDER_KEY, MANAGED_BY, MANAGER_ID, SOURCE_CHECKSUM, SOURCE_PATH
 from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import SyncTarget
@@ -195,7 +195,7 @@ def document(write: Write) -> Document:
 def _managed(write: Write) -> ManagedObject:
     annotations = write.annotations
     path, checksum = annotations.get(SOURCE_PATH, ""), annotations.get(SOURCE_CHECKSUM, "")
-    return ManagedObject(write.key, path, checksum, annotations.get(FOLDER, ""), write.extract.title)
+    return ManagedObject(write.key, path, checksum, annotations.get(FOLDER_KEY, ""), write.extract.title)
 
 
 def _owner(write: Write) -> Owner:

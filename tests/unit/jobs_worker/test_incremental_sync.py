@@ -12,7 +12,7 @@ from tests.unit.jobs_worker.revisions import Files
 
 from dashwright.common.jobs import paths
 from dashwright.common.jobs.progress import JobProgress
-from dashwright.common.kinds.annotations import FOLDER, SOURCE_PATH
+from dashwright.common.kinds.annotations import FOLDER_KEY, SOURCE_PATH
 from dashwright.common.models.provisioning import SyncTarget
 from dashwright.jobs_worker.domain.objects import Key, Write
 
@@ -40,7 +40,7 @@ async def placed(store: Store, tree: Revision) -> dict[str, Write]:
     found = {}
     for write in stored(store).values():
         above = places.get(write.folder, "")
-        notes = {**write.annotations, FOLDER: above}
+        notes = {**write.annotations, FOLDER_KEY: above}
         key = write.key._replace(name="") if write.key.resource == "folders" else write.key
         path = notes.get(SOURCE_PATH, "")
         found[f"{key.resource}:{path}"] = replace(write, key=key, folder=above, annotations=notes)

@@ -28,11 +28,11 @@ async def test_file_becomes_a_managed_object_in_its_folder() -> None:
         **OURS,
         annotations.SOURCE_PATH: "team/prod/cpu.json",
         annotations.SOURCE_CHECKSUM: hashlib.sha1(classic("cpu", "CPU")).hexdigest(),
-        annotations.FOLDER: prod,
+        annotations.FOLDER_KEY: prod,
     }
     above = store.objects[folder_key(prod)]
     assert (above.extract.title, above.folder, above.spec) == ("prod", team, b'{"title":"prod"}')
-    assert above.annotations == {**OURS, annotations.SOURCE_PATH: "team/prod", annotations.FOLDER: team}
+    assert above.annotations == {**OURS, annotations.SOURCE_PATH: "team/prod", annotations.FOLDER_KEY: team}
     assert store.objects[folder_key(team)].folder == ""
 
 

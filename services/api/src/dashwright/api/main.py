@@ -23,7 +23,7 @@ from dashwright.api.classic.annotations import Annotations
 from dashwright.api.classic.dashboards import Dashboards
 from dashwright.api.classic.folders import Folders
 from dashwright.api.classic.library_elements import LibraryElements
-from dashwright.api.classic.routes import access_rules, annotations, dashboards, folders, home, library_elements, search, tags, versions
+from dashwright.api.classic.routes import access_rules, annotations, dashboards, folders, home, library_elements, search, versions
 from dashwright.api.data_sources import DataSources
 from dashwright.api.housekeeping import CLEAN_SECONDS, Cleaning
 from dashwright.api.http.addresses import Addresses
@@ -282,7 +282,7 @@ def _routes(
         *start_page.routes(database, services.policy),
         *search.routes(database, services.policy, trash_days=settings.trash_days),
         *home.routes(database, services.policy),
-        *tags.routes(database, services.policy),
+        *search.tag_routes(database, services.policy),
         *access_rules.routes(Permissions(database, services.policy)),
         *folders.routes(database, services.policy, Folders(database, services.policy, services.writer)),
         *dashboards.routes(database, services.policy, use),

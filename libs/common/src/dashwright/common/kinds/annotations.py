@@ -1,6 +1,6 @@
 """Annotations with a meaning of their own, by the names that existing clients know."""
 
-FOLDER = "grafana.app/folder"
+FOLDER_KEY = "grafana.app/folder"
 MESSAGE = "grafana.app/message"
 GRANT_PERMISSIONS = "grafana.app/grant-permissions"
 CREATED_BY = "grafana.app/createdBy"
@@ -12,7 +12,7 @@ MANAGER_ALLOWS_EDITS = "grafana.app/managerAllowsEdits"
 SOURCE_PATH = "grafana.app/sourcePath"
 SOURCE_CHECKSUM = "grafana.app/sourceChecksum"
 
-REPOSITORY = "repo"
+REPOSITORY_MANAGER = "repo"
 """The ``MANAGED_BY`` of what a repository owns."""
 
 FROM_FILE = "classic-file-provisioning"
@@ -47,4 +47,4 @@ SET_BY_MANAGER = frozenset(
 
 def repository_of(annotations: dict[str, str]) -> str | None:
     """The repository that manages an object with these annotations."""
-    return annotations.get(MANAGER_ID) if annotations.get(MANAGED_BY) == REPOSITORY else None
+    return annotations.get(MANAGER_ID) if annotations.get(MANAGED_BY) == REPOSITORY_MANAGER else None

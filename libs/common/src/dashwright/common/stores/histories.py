@@ -11,7 +11,7 @@ import orjson
 from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection
 from dashwright.common.document import read_json
-from dashwright.common.kinds.annotations import FOLDER, MESSAGE, UPDATED_AT, UPDATED_BY
+from dashwright.common.kinds.annotations import FOLDER_KEY, MESSAGE, UPDATED_AT, UPDATED_BY
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores.resources import Stored
 
@@ -57,7 +57,7 @@ class Version:
             None,
             current.number,
             current.kind.extract(read_json(self.spec)).title,
-            annotations.get(FOLDER),
+            annotations.get(FOLDER_KEY),
             self.layout,
         )
 

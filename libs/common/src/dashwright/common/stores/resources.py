@@ -17,7 +17,7 @@ from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import AlreadyExists, NotFound
 from dashwright.common.kinds import rendering
-from dashwright.common.kinds.annotations import FOLDER, GRANT_PERMISSIONS, MESSAGE, NUMBER_LABEL, REPOSITORY, SET_BY_STORE
+from dashwright.common.kinds.annotations import FOLDER_KEY, GRANT_PERMISSIONS, MESSAGE, NUMBER_LABEL, REPOSITORY_MANAGER, SET_BY_STORE
 from dashwright.common.kinds.kind import Body, Extract, Kind
 
 _SET_BY_SERVER = SET_BY_STORE | {MESSAGE, GRANT_PERMISSIONS}
@@ -137,7 +137,7 @@ class Write:
         """The columns of the staging table."""
         annotations = {key: text for key, text in self.annotations.items() if key not in _SET_BY_SERVER}
         digest = hashlib.sha256(self.spec.encode())
-        digest.update(b"\0" + annotations.get(FOLDER, "").encode())
+        digest.update(b"\0" + annotations.get(FOLDER_KEY, "").encode())
         return (
             position,
             self.uid or uuid.uuid4(),
@@ -330,7 +330,7 @@ async def write_status(
 
 async def managed(connection: Connection, namespace: str, repository: str) -> Sequence[Managed]:
     """Everything a repository owns."""
-    rows = await connection.fetch(_sql.managed, namespace, REPOSITORY, repository)
+    rows = await connection.fetch(_sql.managed, namespace, REPOSITORY_MANAGER, repository)
     return await asyncio.to_thread(lambda: [_managed(row) for row in rows])
 
 
@@ -342,7 +342,7 @@ async def managed_at(
     A key is group, resource and name. The cost does not grow with the repository.
     """
     groups, plurals, names = zip(*keys, strict=True) if keys else ((), (), ())
-    rows = await connection.fetch(_sql.managed_at, namespace, REPOSITORY, repository, paths, groups, plurals, names)
+    rows = await connection.fetch(_sql.managed_at, namespace, REPOSITORY_MANAGER, repository, paths, groups, plurals, names)
     return [_managed(row) for row in rows]
 
 

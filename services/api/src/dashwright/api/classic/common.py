@@ -10,8 +10,7 @@ from dashwright.api.stores import titles
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import NotFound
 from dashwright.common.identity import namespace_of
-from dashwright.common.kinds.annotations import FOLDER as IN_FOLDER
-from dashwright.common.kinds.annotations import MESSAGE
+from dashwright.common.kinds.annotations import FOLDER_KEY, MESSAGE
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import FOLDER
 from dashwright.common.stores import resources
@@ -70,5 +69,5 @@ def new_uid() -> str:
 
 
 def _annotations(kept: dict[str, str], folder: str, message: str) -> dict[str, str]:
-    given = {IN_FOLDER: folder, MESSAGE: message}
+    given = {FOLDER_KEY: folder, MESSAGE: message}
     return {key: text for key, text in kept.items() if key not in given} | {key: text for key, text in given.items() if text}

@@ -1,15 +1,17 @@
-"""Who did it and by which request: what the audit and ``created_by`` tell later."""
+"""The caller of one request, as the audit and ``created_by`` record it."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The caller of one request. ``org_id`` is the organization they acted in, ``address`` where they came from ("" from the queue)."""
+    """The caller of one request."""
 
     uid: str
     login: str
+    #: The organization in which the request acts.
     org_id: int
+    #: The network address of the client; empty for a message of the queue.
     address: str
     request_id: str
     trace_id: str

@@ -1,8 +1,10 @@
 """Names of things and people: how long they may be."""
 
-from typing import Final
+import secrets
+from collections.abc import Mapping
+from typing import Any, Final
 
-from dashwright.common.errors import BadRequest
+from dashwright.common.errors import BadRequest, TooLarge
 
 LONGEST: Final = 190
 """Characters of a name, login or e-mail."""
@@ -14,3 +16,36 @@ def fitting(member: str, text: str) -> str:
     if len(trimmed) > LONGEST:
         raise BadRequest(f"{member} has {len(trimmed)} characters; at most {LONGEST} are allowed")
     return trimmed
+
+
+LARGEST_METADATA: Final = 256 * 1024
+"""Characters of all labels, or all annotations, as Kubernetes has it."""
+
+_ADDED: Final = 8
+"""Characters that are added to a ``generateName``."""
+
+_SUFFIX: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+def texts(metadata: Mapping[str, Any], field: str) -> dict[str, str]:
+    """Return the labels or annotations. Raises BadRequest where they do not map text to text, TooLarge where they are too many."""
+    found = metadata.get(field)
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise BadRequest(f"metadata.{field} must be an object")
+    if not all(isinstance(text, str) for text in found.values()):
+        raise BadRequest(f"metadata.{field} must map text to text")
+    if sum(len(key) + len(text) for key, text in found.items()) > LARGEST_METADATA:
+        raise TooLarge(f"metadata.{field} holds more than {LARGEST_METADATA} characters; keep notes of that size elsewhere")
+    return found
+
+
+def name(metadata: Mapping[str, Any]) -> str:
+    """Return the name, or one made from ``generateName``; empty where there is neither. Raises BadRequest where they are no texts."""
+    given, prefix = metadata.get("name") or "", metadata.get("generateName") or ""
+    if not isinstance(given, str) or not isinstance(prefix, str):
+        raise BadRequest("metadata.name and metadata.generateName must be text")
+    if given or not prefix:
+        return given
+    return prefix + "".join(secrets.choice(_SUFFIX) for _ in range(_ADDED))

@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 from pydantic import ValidationError
 
-from dashwright.api.domain import job_rules, new_metadata, unknown_fields
+from dashwright.api.domain import job_rules, names, unknown_fields
 from dashwright.api.domain.unknown_fields import UnknownField
 from dashwright.common.document import check_texts, write_json
 from dashwright.common.errors import BadRequest, Cause, Invalid, TooLarge
@@ -165,10 +165,10 @@ def _metadata(value: dict[str, Any], kind: Kind, namespace: str) -> Metadata:
         raise BadRequest("must add jobs with empty status; leave status out")
     if kind is JOB and metadata.get("name"):
         raise BadRequest("name will always be generated; leave metadata.name out, or give metadata.generateName")
-    name = new_metadata.name(metadata)
+    name = names.name(metadata)
     if name:
         check_object_name(name)
-    return Metadata(name, new_metadata.texts(metadata, "labels"), new_metadata.texts(metadata, "annotations"))
+    return Metadata(name, names.texts(metadata, "labels"), names.texts(metadata, "annotations"))
 
 
 def _some(fields: Iterator[UnknownField]) -> Sequence[UnknownField]:

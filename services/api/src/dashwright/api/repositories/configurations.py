@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from dashwright.api.resources import objects, rules
-from dashwright.api.resources.writing import admission
+from dashwright.api.resources import objects
+from dashwright.api.resources.writing import admission, checks
 from dashwright.api.resources.writing.sealing import TokenSealer
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest
@@ -49,7 +49,7 @@ class Configurations:
             sealed = self.sealing.seal(replace(wanted, name=name), namespace, stored)
             wanted = replace(sealed, name=_UNNAMED if called == NEW else called)
             write = admission.admit(wanted, namespace, self.settings, stored).write
-            await rules.check_write(connection, namespace, write, stored, self.settings)
+            await checks.check_write(connection, namespace, write, stored, self.settings)
         return RepositorySpec.model_validate_json(write.spec)
 
 

@@ -11,7 +11,7 @@ from dashwright.api.domain.access.view import View
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.http.errors import permission_denied
-from dashwright.api.resources import rules
+from dashwright.api.resources import metadata
 from dashwright.api.stores import audit
 from dashwright.api.workers.repository_client import READ, RepositoryClient, deadline_after, recording_deadline
 from dashwright.common.clock import Clock
@@ -90,7 +90,7 @@ class Files:
         repository is as it was then.
         """
         name, until = wanted.repository, deadline_after()
-        if rules.is_deleting(await self._worker.require_ready(caller, caller.namespace, name)):
+        if metadata.is_deleting(await self._worker.require_ready(caller, caller.namespace, name)):
             raise Conflict(f'cannot change files of a repository marked for deletion: "{name}"')
         asked = ChangeRequest(
             namespace=caller.namespace,

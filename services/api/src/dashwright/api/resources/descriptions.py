@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from dashwright.api.http.routing import Content, Operation
-from dashwright.api.resources.target import Target
+from dashwright.api.resources.request import Target
 from dashwright.api.resources.writing import patches
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.media import JSON, YAML

@@ -18,8 +18,8 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.resources import formats, pages
 from dashwright.api.resources.formats import Form, Format
+from dashwright.api.resources.request import Target
 from dashwright.api.resources.services import Services
-from dashwright.api.resources.target import Target
 from dashwright.api.resources.threads import run_sized
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.stores import changes, histories, resources

@@ -10,8 +10,7 @@ from dashwright.api.domain import submissions
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.selectors import Selection, matches
 from dashwright.api.jobs import Jobs
-from dashwright.api.resources.field_validation import FieldValidation
-from dashwright.api.resources.options import DeleteRequest
+from dashwright.api.resources.options import DeleteRequest, FieldValidation
 from dashwright.common.document import check_texts
 from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.identity import Identity

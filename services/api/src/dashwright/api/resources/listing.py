@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from dashwright.api.http.response import Response
 from dashwright.api.resources.formats import Format, ListEncoder
 from dashwright.api.resources.pages import LARGEST_PAGE, ListOptions, Position
-from dashwright.api.resources.target import Target
+from dashwright.api.resources.request import Target
 from dashwright.api.stores import lists
 from dashwright.common.database.pool import Database
 from dashwright.common.stores.jobs import StoredJob

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
-from dashwright.api.domain import new_metadata, unknown_fields
+from dashwright.api.domain import names, unknown_fields
 from dashwright.api.domain.fields.managers import MOST_ENTRIES
-from dashwright.api.resources.field_validation import FieldValidation
-from dashwright.api.resources.rules import manager_of
+from dashwright.api.resources.metadata import manager_of
+from dashwright.api.resources.options import FieldValidation
 from dashwright.api.resources.writing.admission import invalid, require_texts
 from dashwright.api.resources.writing.desired_object import MODIFIED, DesiredObject, Preconditions, conflict_error
-from dashwright.api.resources.writing.references import owner_references
 from dashwright.common.document import check_depth, read_json, read_shallow, write_json
 from dashwright.common.errors import BadRequest, Cause, Invalid
 from dashwright.common.kinds import rendering
@@ -90,7 +89,7 @@ def read_apply_configuration(
         raise BadRequest("spec must be an object")
     require_texts(metadata)
     for field in ("labels", "annotations"):
-        new_metadata.texts(metadata, field)
+        names.texts(metadata, field)
     return ApplyConfiguration(tree, preconditions, validation.warnings_for(unknown_fields.of_object(tree, kind)))
 
 
@@ -182,8 +181,8 @@ def _desired_object(
         name,
         version,
         spec,
-        new_metadata.texts(metadata, "labels"),
-        new_metadata.texts(metadata, "annotations"),
+        names.texts(metadata, "labels"),
+        names.texts(metadata, "annotations"),
         list(dict.fromkeys(finalizers)),
         owner_references(metadata, kind, name),
         _managed_fields(metadata),
@@ -235,7 +234,47 @@ def _managed_fields(metadata: dict[str, Any]) -> object:
 
 
 def _new_name(metadata: dict[str, Any], kind: Kind) -> str:
-    name = new_metadata.name(metadata)
+    name = names.name(metadata)
     if not name:
         raise invalid(kind, "", [Cause("metadata.name", "FieldValueRequired", "Required value: name or generateName is required")])
     return name
+
+
+MOST_OWNERS: Final = 100
+
+_FIELD: Final = "metadata.ownerReferences"
+_TEXTS: Final = ("apiVersion", "kind", "name", "uid")
+_SWITCHES: Final = ("controller", "blockOwnerDeletion")
+_MEMBERS: Final = (*_TEXTS, *_SWITCHES)
+
+
+def owner_references(metadata: dict[str, Any], kind: Kind, name: str) -> list[dict[str, Any]]:
+    """The references that were sent for an object. Raises Invalid for what is none; a switch that is null counts as not sent."""
+    sent = metadata.get("ownerReferences")
+    if sent is None:
+        return []
+    if not isinstance(sent, list) or not all(isinstance(item, dict) for item in sent):
+        raise invalid(kind, name, [Cause(_FIELD, "FieldValueTypeInvalid", "Invalid value: must be a list of objects")])
+    if len(sent) > MOST_OWNERS:
+        raise invalid(kind, name, [Cause(_FIELD, "FieldValueTooMany", f"Too many: {len(sent)}: must have at most {MOST_OWNERS} items")])
+    references = [{key: value for key, value in item.items() if key not in _SWITCHES or value is not None} for item in sent]
+    if causes := [cause for index, reference in enumerate(references) for cause in _faults(reference, f"{_FIELD}[{index}]")]:
+        raise invalid(kind, name, causes)
+    return references
+
+
+def _faults(reference: dict[str, Any], field: str) -> list[Cause]:
+    faults = [
+        Cause(f"{field}.{key}", "FieldValueRequired", "Required value: must be text, and not empty")
+        for key in _TEXTS
+        if not isinstance(reference.get(key), str) or not reference[key]
+    ]
+    faults += [
+        Cause(f"{field}.{key}", "FieldValueTypeInvalid", "Invalid value: must be true or false")
+        for key in _SWITCHES
+        if not isinstance(reference.get(key, False), bool)
+    ]
+    if unknown := sorted(reference.keys() - set(_MEMBERS)):
+        said = f"Invalid value: a reference has no member {unknown[0][:80]!r}; it has {', '.join(_MEMBERS)}"
+        faults.append(Cause(field, "FieldValueInvalid", said))
+    return faults

@@ -1,14 +1,40 @@
 """Options of a write that change what it does: dry runs, who owns the fields, unknown fields, and how a delete is meant."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any, Final
 
 import orjson
 
+from dashwright.api.domain.unknown_fields import UnknownField
 from dashwright.api.http.call import Call, parse_integer
-from dashwright.api.resources.field_validation import FieldValidation
 from dashwright.api.resources.writing.desired_object import NO_PRECONDITIONS, Preconditions, WriteContext
 from dashwright.common.errors import BadRequest, Cause, Invalid
+
+_MOST: Final = 20
+"""Fields named in one answer."""
+
+_LONGEST: Final = 4096
+"""Characters of all warnings of one answer."""
+
+
+class FieldValidation(Enum):
+    """What becomes of unknown fields: they are dropped, told, or refused."""
+
+    IGNORE = "Ignore"
+    WARN = "Warn"
+    STRICT = "Strict"
+
+    def warnings_for(self, fields: Iterable[UnknownField]) -> tuple[str, ...]:
+        """The warnings for unknown fields. Raises BadRequest where they are refused."""
+        if self is FieldValidation.IGNORE:
+            return ()
+        found = tuple(f'unknown field "{field.path}"' for field, _ in zip(fields, range(_MOST), strict=False))
+        if found and self is FieldValidation.STRICT:
+            raise BadRequest(f"strict decoding error: {', '.join(found)}")
+        return found
+
 
 ALL: Final = "All"
 LONGEST_MANAGER: Final = 128
@@ -126,3 +152,14 @@ def _is_all(values: list[Any]) -> bool:
     if any(value != ALL for value in given):
         raise BadRequest(f"dryRun {str(given[0])[:40]!r} is not understood; the only value is {ALL}")
     return bool(given)
+
+
+def warning_headers(warnings: Sequence[str]) -> Mapping[str, str]:
+    """Warnings as Kubernetes' clients print them; those that do not fit are left out."""
+    texts: list[str] = []
+    for warning in warnings:
+        escaped = warning.encode("ascii", "backslashreplace").decode().replace("\\", "\\\\").replace('"', '\\"')
+        texts.append(f'299 - "{"".join(character for character in escaped if character.isprintable())}"')
+    while sum(map(len, texts)) > _LONGEST:
+        texts.pop()
+    return {"Warning": ", ".join(texts)} if texts else {}

@@ -1,15 +1,10 @@
 """What the verbs of the resource API work with."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.changes.feed import Feed
-from dashwright.api.http.call import Call
-from dashwright.api.http.response import Response
 from dashwright.api.jobs import Jobs
-from dashwright.api.resources.target import Target
 from dashwright.api.resources.watching.lines import Lines
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.common.clock import Clock
@@ -31,7 +26,3 @@ class Services:
     policy: AccessPolicy
     lines: Lines
     writer: Writer
-
-
-ResourceHandler: TypeAlias = Callable[[Target, Services, Call], Awaitable[Response]]
-"""Answers one verb, or one sub-resource."""

@@ -4,8 +4,8 @@ from datetime import datetime
 
 from dashwright.api.domain import times
 from dashwright.api.domain.access.metadata import Subject, access_control
-from dashwright.api.domain.avatars import avatar_url
-from dashwright.api.domain.last_seen import age, last_seen
+from dashwright.api.domain.times import age, last_seen
+from dashwright.api.domain.urls import avatar_url
 from dashwright.api.models.organizations import AddressShape, MemberFound, MemberShape, MembershipShape, OrganizationShape
 from dashwright.api.models.users import ProfileShape, UserItem
 from dashwright.api.stores.members import Member, Membership

@@ -16,7 +16,7 @@ from dashwright.api.http.earlier import swagger_20
 from dashwright.api.http.etags import entity_tag, tagged
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import BINARY, PUBLIC, Content, Operation, Route
-from dashwright.api.resources.openapi import documents
+from dashwright.api.resources import openapi_documents
 from dashwright.common.kinds.kind import Kind
 
 PATH: Final = "/openapi/v2"
@@ -38,7 +38,7 @@ def routes(kinds: Sequence[Kind], described: Callable[[], Mapping[str, Any]]) ->
 
     @lru_cache
     def text() -> tuple[bytes, str]:
-        body = orjson.dumps(swagger_20(documents.everything(described(), kinds)))
+        body = orjson.dumps(swagger_20(openapi_documents.everything(described(), kinds)))
         return body, entity_tag(body)
 
     async def document(call: Call) -> Response:

@@ -12,8 +12,7 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.etags import entity_tag, tagged
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, Content, Operation, Route
-from dashwright.api.resources import discovery
-from dashwright.api.resources.openapi import documents
+from dashwright.api.resources import discovery, openapi_documents
 from dashwright.common.errors import NotAcceptable, NotFound
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.media import JSON, ranges
@@ -53,13 +52,13 @@ def routes(kinds: Sequence[Kind], described: Callable[[], Mapping[str, Any]]) ->
         found = {}
         for group in discovery.groups_of(kinds):
             for version in discovery.versions_of(kinds, group):
-                body = orjson.dumps(documents.document(described(), kinds, group, version))
+                body = orjson.dumps(openapi_documents.document(described(), kinds, group, version))
                 found[f"apis/{group}/{version}"] = body, entity_tag(body)
         return found
 
     @lru_cache
     def index_text() -> bytes:
-        return orjson.dumps(documents.index({path: tag for path, (_, tag) in texts().items()}))
+        return orjson.dumps(openapi_documents.index({path: tag for path, (_, tag) in texts().items()}))
 
     async def index(call: Call) -> Response:
         _check_accept(call)

@@ -8,9 +8,9 @@ from typing import Final
 
 from dashwright.api.domain.events import event_of
 from dashwright.api.http.routing import SIGNED_IN, Operation, Permission, Route
-from dashwright.api.resources.services import ResourceHandler, Services
-from dashwright.api.resources.subresources import counts, dto, managed, parents, status, versions
-from dashwright.api.resources.target import Target
+from dashwright.api.resources.request import ResourceHandler, Target
+from dashwright.api.resources.services import Services
+from dashwright.api.resources.subresources import dto, folder, managed, status, versions
 from dashwright.api.resources.verbs import create, delete, delete_collection, get, list_, patch, update, watch
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import KINDS
@@ -51,8 +51,8 @@ _STATUS_WRITES: Final = (
 )
 _SUBRESOURCES: Final[Mapping[str, tuple[_Endpoint, ...]]] = MappingProxyType(
     {
-        "counts": (_Endpoint("get", "GET", "/{name}/counts", counts.operation, counts.handle),),
-        "parents": (_Endpoint("get", "GET", "/{name}/parents", parents.operation, parents.handle),),
+        "counts": (_Endpoint("get", "GET", "/{name}/counts", folder.counts_operation, folder.counts),),
+        "parents": (_Endpoint("get", "GET", "/{name}/parents", folder.parents_operation, folder.parents),),
         "resources": (_Endpoint("get", "GET", "/{name}/resources", managed.operation, managed.handle),),
         "dto": (_Endpoint("get", "GET", "/{name}/dto", dto.operation, dto.handle),),
         "versions": (

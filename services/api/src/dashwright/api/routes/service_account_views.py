@@ -2,7 +2,7 @@
 
 from dashwright.api.domain import times
 from dashwright.api.domain.access.metadata import Subject, access_control
-from dashwright.api.domain.avatars import avatar_url
+from dashwright.api.domain.urls import avatar_url
 from dashwright.api.http.call import Call, parse_integer
 from dashwright.api.models import service_accounts as shapes
 from dashwright.api.stores import service_accounts

@@ -6,7 +6,7 @@ from html import escape
 from typing import Final
 
 from dashwright.api.access.policy import AccessPolicy
-from dashwright.api.domain.classic import dashboard_url, folder_url
+from dashwright.api.domain.urls import dashboard_url, folder_url
 from dashwright.api.http import html
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response

@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints
 from dashwright.api.accounts.rights import Rights
 from dashwright.api.accounts.teams import ADD_MEMBER, CREATE, DELETE, REMOVE_MEMBER, UPDATE, UPDATE_MEMBER, Teams, not_found
 from dashwright.api.domain.access.metadata import Subject, access_control
-from dashwright.api.domain.avatars import avatar_url
+from dashwright.api.domain.urls import avatar_url
 from dashwright.api.http.call import Call, parse_integer
 from dashwright.api.http.errors import permission_denied
 from dashwright.api.http.response import Response, json_response, message_response

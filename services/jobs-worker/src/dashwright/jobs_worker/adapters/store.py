@@ -13,10 +13,9 @@ from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.database.trial import trial
 from dashwright.common.errors import Conflict, DashwrightError, NotFound
-from dashwright.common.kinds.annotations import FOLDER, MANAGED_BY, MANAGER_ALLOWS_EDITS, MANAGER_ID
+from dashwright.common.kinds.annotations import FOLDER_KEY, MANAGED_BY, MANAGER_ALLOWS_EDITS, MANAGER_ID
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.kinds.registry import DASHBOARD, REPOSITORY, find
-from dashwright.common.kinds.registry import FOLDER as FOLDERS
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY, find
 from dashwright.common.models.provisioning import RepositoryStatus, ResourceCount
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import jobs, quotas, repositories, resources, revisions, statuses
@@ -205,7 +204,7 @@ class StoredResources:
         dashboards = 0
         for kind, listed in _by_kind(keys).items():
             names = listed
-            if kind is FOLDERS:
+            if kind is FOLDER:
                 kept = await resources.release_holding(connection, namespace, listed, self._repository.name)
                 names = [name for name in listed if name not in kept]
             removed = await resources.delete_managed(connection, kind, namespace, names, self._repository.name)
@@ -258,7 +257,7 @@ def _document(row: resources.Stored) -> Document:
 
 def _owner(annotations: Mapping[str, str]) -> Owner:
     allows_edits = annotations.get(MANAGER_ALLOWS_EDITS) == "true"
-    return Owner(annotations.get(MANAGED_BY, ""), annotations.get(MANAGER_ID, ""), allows_edits, annotations.get(FOLDER, ""))
+    return Owner(annotations.get(MANAGED_BY, ""), annotations.get(MANAGER_ID, ""), allows_edits, annotations.get(FOLDER_KEY, ""))
 
 
 def _write(change: Write) -> resources.Write:

@@ -7,7 +7,7 @@ import jsonpatch
 
 from dashwright.common.document import read_json, write_json
 from dashwright.common.errors import TooLarge
-from dashwright.common.kinds.annotations import FOLDER, MESSAGE, NUMBER_LABEL
+from dashwright.common.kinds.annotations import FOLDER_KEY, MESSAGE, NUMBER_LABEL
 from dashwright.jobs_worker.domain.objects import Document, Write
 from dashwright.jobs_worker.domain.ownership import SET_BY_US
 
@@ -19,7 +19,7 @@ MOST_LISTED: Final = 20_000
 
 LARGEST_DIFF: Final = 64 * 1024
 
-_LEFT_OUT: Final = (SET_BY_US | {MESSAGE}) - {FOLDER}
+_LEFT_OUT: Final = (SET_BY_US | {MESSAGE}) - {FOLDER_KEY}
 
 
 def difference(stored: Document, wanted: Write) -> tuple[list[dict[str, Any]], int]:

@@ -1,10 +1,10 @@
 """Who manages an object: the annotations that say so, and what a repository may do with what is already there."""
 
-from dashwright.common.kinds.annotations import FOLDER as IN_FOLDER
 from dashwright.common.kinds.annotations import (
+    FOLDER_KEY,
     MANAGED_BY,
     MANAGER_ID,
-    REPOSITORY,
+    REPOSITORY_MANAGER,
     SET_BY_MANAGER,
     SET_BY_STORE,
     SOURCE_CHECKSUM,
@@ -13,25 +13,25 @@ from dashwright.common.kinds.annotations import (
 from dashwright.common.kinds.registry import FOLDER
 from dashwright.jobs_worker.domain.objects import Key, Owner
 
-SET_BY_US = SET_BY_STORE | SET_BY_MANAGER | {IN_FOLDER}
+SET_BY_US = SET_BY_STORE | SET_BY_MANAGER | {FOLDER_KEY}
 """Annotations that a file cannot set: the store and the sync do."""
 
 
 def annotations(repository: str, path: str, checksum: str, folder: str) -> dict[str, str]:
     """What a managed object carries; empty values are left out, and the path of a directory has no slash at its end."""
     carried = {
-        MANAGED_BY: REPOSITORY,
+        MANAGED_BY: REPOSITORY_MANAGER,
         MANAGER_ID: repository,
         SOURCE_PATH: path.rstrip("/"),
         SOURCE_CHECKSUM: checksum,
-        IN_FOLDER: folder,
+        FOLDER_KEY: folder,
     }
     return {name: value for name, value in carried.items() if value}
 
 
 def write_refusal(key: Key, owner: Owner | None, repository: str) -> str:
     """Why ``repository`` may not write the object, or empty. None as owner is an object that does not exist."""
-    if owner is None or (owner.kind == REPOSITORY and owner.identity == repository) or (owner.kind and owner.allows_edits):
+    if owner is None or (owner.kind == REPOSITORY_MANAGER and owner.identity == repository) or (owner.kind and owner.allows_edits):
         return ""
     if key.group == FOLDER.group:
         if not owner.kind:

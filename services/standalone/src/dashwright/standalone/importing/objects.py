@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from dashwright.common.document import check_depth, check_text, read_json, write_json
 from dashwright.common.errors import Invalid
-from dashwright.common.kinds.annotations import FOLDER as IN_FOLDER
+from dashwright.common.kinds.annotations import FOLDER_KEY
 from dashwright.common.kinds.dashboard import LONGEST_MESSAGE
 from dashwright.common.kinds.kind import Extract, Kind
 from dashwright.common.kinds.naming import DASHBOARD_NAME_LENGTH
@@ -81,7 +81,7 @@ class ImportedObject:
 
     @property
     def write(self) -> Write:
-        annotations = {IN_FOLDER: self.folder} if self.folder else {}
+        annotations = {FOLDER_KEY: self.folder} if self.folder else {}
         body = self.body
         return Write(self.kind, self.name, body.spec, body.stored_version, extract=body.extract, annotations=annotations)
 

@@ -8,9 +8,8 @@ from pydantic import Field
 from dashwright.api.access.permissions import EffectiveRule, Permissions, check_rules, update_event
 from dashwright.api.domain.access.tree import Level, Rule
 from dashwright.api.domain.access.view import GUARDED, actions_of
-from dashwright.api.domain.avatars import avatar_url
-from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
 from dashwright.api.domain.times import format_time
+from dashwright.api.domain.urls import avatar_url, dashboard_url, folder_url, slug_of
 from dashwright.api.http.call import Call, parse_integer
 from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import Operation, Permission, Route

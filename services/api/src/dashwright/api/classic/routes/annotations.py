@@ -16,7 +16,7 @@ from dashwright.api.classic.annotations import (
     normalized_tags,
 )
 from dashwright.api.classic.routes.exact_json import Number, parse_exact
-from dashwright.api.domain.avatars import avatar_url
+from dashwright.api.domain.urls import avatar_url
 from dashwright.api.http.call import Call, parse_integer
 from dashwright.api.http.response import Response, json_response, message_response
 from dashwright.api.http.routing import Operation, Permission, Route

@@ -10,8 +10,8 @@ from dashwright.api.classic.common import MANAGER
 from dashwright.api.classic.dashboards import RESTORE, SAVE, Dashboards, SaveRequest, VersionMismatch
 from dashwright.api.classic.routes.exact_json import Number, parse_exact
 from dashwright.api.classic.routes.provenance import provenance
-from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
 from dashwright.api.domain.events import event_of
+from dashwright.api.domain.urls import dashboard_url, folder_url, slug_of
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route
@@ -26,13 +26,13 @@ from dashwright.common.database.pool import Database
 from dashwright.common.document import read_json, write_json
 from dashwright.common.errors import BadRequest
 from dashwright.common.identity import Caller
-from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, REPOSITORY, SOURCE_PATH
+from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, REPOSITORY_MANAGER, SOURCE_PATH
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.models.classic import ClassicBody, Text
 from dashwright.common.stores.resources import Stored
 
 _TAG: Final = "dashboards"
-_PROVISIONERS: Final = frozenset({REPOSITORY, FROM_FILE})
+_PROVISIONERS: Final = frozenset({REPOSITORY_MANAGER, FROM_FILE})
 
 
 class MetaBody(ClassicBody):

@@ -10,8 +10,8 @@ from dashwright.api.classic.folders import FolderDetails, Folders, VersionMismat
 from dashwright.api.classic.routes.provenance import Provenance, abilities_on, provenances
 from dashwright.api.domain.access.object_scope import NOTHING
 from dashwright.api.domain.access.view import View, actions_of
-from dashwright.api.domain.classic import folder_url
 from dashwright.api.domain.events import event_of
+from dashwright.api.domain.urls import folder_url
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route

@@ -3,7 +3,7 @@
 from typing import Final
 
 from dashwright.api.access.policy import AccessPolicy
-from dashwright.api.domain.classic import dashboard_url
+from dashwright.api.domain.urls import dashboard_url
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import SIGNED_IN, Operation, Route

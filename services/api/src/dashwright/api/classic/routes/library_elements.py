@@ -13,9 +13,9 @@ from dashwright.api.classic.routes.exact_json import Number, parse_exact
 from dashwright.api.classic.routes.provenance import Author, authors
 from dashwright.api.domain.access.object_scope import EVERYTHING, NOTHING
 from dashwright.api.domain.access.view import View
-from dashwright.api.domain.avatars import avatar_url
 from dashwright.api.domain.events import event_of
 from dashwright.api.domain.times import format_time
+from dashwright.api.domain.urls import avatar_url
 from dashwright.api.http.call import Call, parse_integer
 from dashwright.api.http.errors import permission_denied
 from dashwright.api.http.response import Response, json_response

@@ -9,7 +9,7 @@ import orjson
 
 from dashwright.api.domain.access.view import View
 from dashwright.api.domain.times import format_time
-from dashwright.api.resources.rules import annotations_of
+from dashwright.api.resources.metadata import annotations_of
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
 from dashwright.common.kinds.annotations import CREATED_BY, UPDATED_AT, UPDATED_BY

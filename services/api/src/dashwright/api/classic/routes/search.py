@@ -8,12 +8,12 @@ from pydantic import Field
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.domain.access.object_scope import NOTHING
 from dashwright.api.domain.access.view import deleter_of
-from dashwright.api.domain.classic import dashboard_url, folder_url, slug_of
 from dashwright.api.domain.times import format_time
+from dashwright.api.domain.urls import dashboard_url, folder_url, slug_of
 from dashwright.api.http.call import Call, parse_integer
 from dashwright.api.http.response import Response, json_response, legacy_500_response
 from dashwright.api.http.routing import SIGNED_IN, Operation, Route
-from dashwright.api.models.classic_objects import FoundItem, SortOption, SortOptions
+from dashwright.api.models.classic_objects import FoundItem, SortOption, SortOptions, TagCount
 from dashwright.api.models.response import Message
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
@@ -195,3 +195,17 @@ def _search_query(call: Call) -> Asked:
         limit=call.number("limit", _PAGE, least=1, most=_LARGEST_PAGE),
         page=call.number("page", 1, least=1, most=_MOST_PAGES),
     )
+
+
+def tag_routes(database: Database, policy: AccessPolicy) -> list[Route]:
+    async def tags(call: Call) -> Response:
+        caller = call.identity
+        scope = (await policy.view(caller, caller.namespace)).scope(DASHBOARD)
+        async with database.connection() as connection:
+            found = await titles.tags(connection, caller.org_id, scope)
+        return json_response([TagCount(term=term, count=count) for term, count in found])
+
+    operation = Operation(
+        "getDashboardTags", "the tags of dashboards, and how many have each", "dashboards", responses={200: list[TagCount]}
+    )
+    return [Route("GET", "/api/dashboards/tags", tags, SIGNED_IN, operation)]

@@ -4,14 +4,32 @@ Trees are what ``tracked`` answers. Entries of other sub-resources than the writ
 elsewhere. What comes out is to be ``settled`` before it is stored or compared with what is.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from dashwright.api.domain.fields.conflicts import FieldConflict, conflict_error
+import orjson
+
 from dashwright.api.domain.fields.managers import BEFORE_FIRST_APPLY, ManagedFieldsEntry, bound
-from dashwright.api.domain.fields.nodes import Atom, Node, Path, merge, to_node, to_tree
-from dashwright.api.domain.fields.sets import common, covered_by, difference, leaves, minus, paths, union, within, without
+from dashwright.api.domain.fields.sets import (
+    Atom,
+    Node,
+    Path,
+    common,
+    covered_by,
+    difference,
+    leaves,
+    merge,
+    minus,
+    paths,
+    to_node,
+    to_tree,
+    union,
+    within,
+    without,
+)
+from dashwright.common.errors import Cause, Conflict
+from dashwright.common.kinds.annotations import GRANT_PERMISSIONS, MESSAGE, NUMBER_LABEL, SET_BY_STORE
 
 Tree = dict[str, Any]
 
@@ -24,6 +42,14 @@ class FieldManager:
     version: str
     now: str
     subresource: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldConflict:
+    """A field that an apply would change and that an entry of somebody else owns."""
+
+    owner: ManagedFieldsEntry
+    path: str
 
 
 class ApplyResult(NamedTuple):
@@ -115,3 +141,53 @@ def _all_yielded(contested: Sequence[FieldConflict], yielded: Node, live: Node) 
     """Whether each of the fields still is as ``yielded`` has it."""
     given = set(paths(minus(leaves(yielded), difference(yielded, live))))
     return all(each.path in given for each in contested)
+
+
+_METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
+CONSUMED = frozenset({MESSAGE, GRANT_PERMISSIONS})
+"""Annotations that tell of the change, and not of the object."""
+
+_UNOWNED = {"annotations": SET_BY_STORE | CONSUMED, "labels": frozenset({NUMBER_LABEL})}
+
+FINALIZERS = ("metadata", "finalizers")
+
+
+def tracked_fields(value: Mapping[str, Any]) -> dict[str, Any]:
+    """``{"metadata": …, "spec": …}`` of an object: what a manager of fields may own of it."""
+    metadata = value.get("metadata")
+    owned = {field: _owned_part(field, metadata.get(field)) for field in _METADATA} if isinstance(metadata, Mapping) else {}
+    kept = {field: value for field, value in owned.items() if value}
+    tree: dict[str, Any] = {"metadata": kept} if kept else {}
+    if "spec" in value:
+        tree["spec"] = value["spec"]
+    return tree
+
+
+def _owned_part(field: str, value: Any) -> Any:
+    unowned = _UNOWNED.get(field)
+    return {key: text for key, text in value.items() if key not in unowned} if unowned and isinstance(value, Mapping) else value
+
+
+def conflict_error(contested: Sequence[FieldConflict]) -> Conflict:
+    """The error of an apply without ``force``; one cause a field."""
+    causes = [Cause(each.path, "FieldManagerConflict", f"conflict with {_owner_text(each.owner)}") for each in contested]
+    if len(contested) == 1:
+        return Conflict(f"Apply failed with 1 conflict: {causes[0].message}: {causes[0].field}", causes=causes)
+    lines: list[str] = []
+    owner: ManagedFieldsEntry | None = None
+    for each in contested:
+        if each.owner is not owner:
+            owner = each.owner
+            lines.append(f"conflicts with {_owner_text(owner)}:")
+        lines.append(f"- {each.path}")
+    return Conflict(f"Apply failed with {len(contested)} conflicts: " + "\n".join(lines), causes=causes)
+
+
+def _owner_text(owner: ManagedFieldsEntry) -> str:
+    told = orjson.dumps(owner.manager).decode()
+    if owner.subresource:
+        told += f" with subresource {orjson.dumps(owner.subresource).decode()}"
+    if owner.operation == "Update":
+        told += f" using {owner.version}"
+        told += f" at {owner.time}" if owner.time else ""
+    return told

@@ -9,7 +9,7 @@ from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.stores import repositories
 from dashwright.common.database.pool import Database
-from dashwright.common.kinds.annotations import REPOSITORY as MANAGER
+from dashwright.common.kinds.annotations import REPOSITORY_MANAGER
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.models.provisioning import RepositorySpec, RepositoryType, ResourceCount, SyncTarget
 from dashwright.common.models.repository_views import ManagerStats, RepositoryView, RepositoryViewList, ResourceStats
@@ -70,7 +70,7 @@ def _stats(found: Sequence[ResourceCount]) -> ResourceStats:
         kind="ResourceStats",
         api_version=REPOSITORY.api_version(),
         instance=[ResourceCount(group=group, resource=resource, count=count) for (group, resource), count in sorted(instance.items())],
-        managed=[ManagerStats(kind=MANAGER, id=name, stats=counts) for name, counts in by_manager.items() if name is not None],
+        managed=[ManagerStats(kind=REPOSITORY_MANAGER, id=name, stats=counts) for name, counts in by_manager.items() if name is not None],
         unmanaged=by_manager.get(None, []),
         items=list(found),
     )

@@ -1,14 +1,12 @@
-"""The formats that objects are answered in, and read from: JSON and YAML; whole, as the rows of a table, or their metadata alone.
+"""Formats of objects in requests and responses: JSON and YAML; the whole object, a row of a table, or the metadata alone.
 
-A verb asks ``format_of`` before it does anything, since a client that takes none of them is refused, and hands what it found to ``one``,
-``ListEncoder``, ``event`` or ``bookmark``.
+A handler calls ``format_of`` first, so that a client that accepts no format is refused before anything is done. It passes the
+format to ``one``, ``ListEncoder`` or the lines of a watch.
 """
 
 from dashwright.api.resources.formats.bodies import read_applied, read_body
-from dashwright.api.resources.formats.events import bookmark, event
-from dashwright.api.resources.formats.lists import ListEncoder, one
+from dashwright.api.resources.formats.encoding import Item, ListEncoder, encode, one, table, version_of
 from dashwright.api.resources.formats.negotiation import Form, Format, IncludeObjectPolicy, format_of
-from dashwright.api.resources.formats.parts import Item
 
 __all__ = [
     "Form",
@@ -16,10 +14,11 @@ __all__ = [
     "IncludeObjectPolicy",
     "Item",
     "ListEncoder",
-    "bookmark",
-    "event",
+    "encode",
     "format_of",
     "one",
     "read_applied",
     "read_body",
+    "table",
+    "version_of",
 ]

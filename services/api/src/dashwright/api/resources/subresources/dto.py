@@ -5,14 +5,13 @@ from typing import Final
 
 from dashwright.api.domain.access.scopes import ORGANIZATION_ANNOTATIONS
 from dashwright.api.domain.access.view import View
-from dashwright.api.domain.classic import dashboard_url, slug_of
+from dashwright.api.domain.urls import dashboard_url, slug_of
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation
 from dashwright.api.resources import descriptions, formats
-from dashwright.api.resources.reading import read_object
+from dashwright.api.resources.request import Target, read_object
 from dashwright.api.resources.services import Services
-from dashwright.api.resources.target import Target
 from dashwright.api.resources.writing.edits import is_editable
 from dashwright.common.identity import Caller, Identity
 from dashwright.common.media import JSON, YAML

@@ -7,8 +7,8 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import descriptions
+from dashwright.api.resources.request import Target
 from dashwright.api.resources.services import Services
-from dashwright.api.resources.target import Target
 from dashwright.api.stores import repositories
 from dashwright.common.models.repository_views import QuarantinedFile, ResourceList
 from dashwright.common.stores import repositories as common_repositories

@@ -6,8 +6,8 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import descriptions, formats, objects, options
+from dashwright.api.resources.request import Target
 from dashwright.api.resources.services import Services
-from dashwright.api.resources.target import Target
 from dashwright.api.resources.verbs import get
 from dashwright.api.resources.verbs.patch import patch_of
 from dashwright.api.resources.writing import patches

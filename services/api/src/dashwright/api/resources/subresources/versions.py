@@ -8,9 +8,8 @@ from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation
 from dashwright.api.resources import descriptions, formats, history
 from dashwright.api.resources.formats import Form
-from dashwright.api.resources.reading import read_object
+from dashwright.api.resources.request import Target, read_object
 from dashwright.api.resources.services import Services
-from dashwright.api.resources.target import Target
 from dashwright.common.errors import BadRequest
 from dashwright.common.media import JSON, YAML
 from dashwright.common.models.dashboard_versions import DashboardVersionInfo, DashboardVersionList, VersionsQueryOptions

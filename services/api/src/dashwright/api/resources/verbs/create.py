@@ -8,9 +8,9 @@ from dashwright.api.http.errors import permission_denied
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import descriptions, formats, jobs, objects, options
-from dashwright.api.resources.field_validation import warning_headers
+from dashwright.api.resources.options import warning_headers
+from dashwright.api.resources.request import Target
 from dashwright.api.resources.services import Services
-from dashwright.api.resources.target import Target
 from dashwright.api.resources.threads import run_sized
 from dashwright.common.kinds import kind as kinds
 

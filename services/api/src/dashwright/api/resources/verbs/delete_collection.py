@@ -7,8 +7,8 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import descriptions, jobs, options
+from dashwright.api.resources.request import Target
 from dashwright.api.resources.services import Services
-from dashwright.api.resources.target import Target
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds import kind as kinds
 

@@ -4,9 +4,8 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import descriptions, formats
-from dashwright.api.resources.reading import read_object
+from dashwright.api.resources.request import Target, read_object
 from dashwright.api.resources.services import Services
-from dashwright.api.resources.target import Target
 from dashwright.common.kinds.kind import Storage
 from dashwright.common.stores import jobs
 

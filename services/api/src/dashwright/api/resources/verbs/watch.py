@@ -8,8 +8,8 @@ from dashwright.api.domain.selectors import parse_selection
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.resources import formats
-from dashwright.api.resources.services import ResourceHandler, Services
-from dashwright.api.resources.target import Target
+from dashwright.api.resources.request import ResourceHandler, Target
+from dashwright.api.resources.services import Services
 from dashwright.api.resources.watching import initial
 from dashwright.api.resources.watching.options import WatchOptions, is_watch, watch_options_of
 from dashwright.api.resources.watching.stream import Watch, WatchRequest, error_event
@@ -51,7 +51,7 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
     asked = WatchRequest(target, namespace, selection, options, form)
     watch = Watch(asked, feed, services.policy, services.lines, call.identity, view, after)
     if options.is_initial:
-        watch.send_first(initial.initial_events(services, asked, watch, view))
+        watch.send_first(initial.initial_events(services.database, services.lines, asked, watch, view))
     return Response(200, watch, form.content_type, endless=True)
 
 

@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from dashwright.api.domain.access.view import View
-from dashwright.api.resources import formats, listing, pages, sources
-from dashwright.api.resources.services import Services
+from dashwright.api.resources import listing, pages, sources
+from dashwright.api.resources.watching.lines import Lines, bookmark_line
 from dashwright.api.resources.watching.stream import Watch, WatchRequest
+from dashwright.common.database.pool import Database
 from dashwright.common.kinds import kind as kinds
 
 _PAGE: Final = 200
@@ -16,35 +17,33 @@ _PIECE: Final = 64 * 1024
 """Bytes of bodies in one piece, so that a larger object is a piece of its own, which all watches share."""
 
 
-async def initial_events(services: Services, request: WatchRequest, watch: Watch, view: View) -> AsyncIterator[bytes]:
+async def initial_events(database: Database, lines: Lines, request: WatchRequest, watch: Watch, view: View) -> AsyncIterator[bytes]:
     """An ``ADDED`` for each object at the newest version, by name; then the watch stands there.
 
     Jobs are as they are when they are read: what has happened to one since that version is told with it, and not again.
     """
     kind, version = request.target.kind, request.target.version
-    source = _source(services, request, view)
+    source = _source(database, request, view)
     page = await source.page(None, _PAGE)
     while True:
         for first, last in listing.runs(page.sizes, _PIECE):
             items = page.items[first:last]
             if items:
-                lines = await services.lines.of_objects(items, kind, version, request.form, with_columns=not watch.has_columns)
+                chunk = await lines.of_objects(items, kind, version, request.form, with_columns=not watch.has_columns)
                 watch.has_columns = True
-                yield lines
+                yield chunk
         watch.skip_until({item.name: item.resource_version for item in page.items if item.resource_version > page.at})
         if page.end is None:
             break
         page = await source.page(page.end, _PAGE)
     watch.continue_from(page.at)
     if request.options.marks_initial:
-        yield formats.bookmark(request.form, kind, version, page.at, ends_initial=True)
+        yield bookmark_line(request.form, kind, version, page.at, ends_initial=True)
 
 
-def _source(services: Services, request: WatchRequest, view: View) -> listing.ListSource:
+def _source(database: Database, request: WatchRequest, view: View) -> listing.ListSource:
     kind, everything = request.target.kind, pages.ListOptions()
     if kind.storage is kinds.Storage.JOBS:
-        return sources.JobSource(services.database, kind, request.namespace, request.selection, everything)
+        return sources.JobSource(database, kind, request.namespace, request.selection, everything)
     bodies = request.form.needs_body(kind)
-    return sources.ObjectSource(
-        services.database, kind, request.namespace, request.selection, view.scope(kind), everything, bodies=bodies, inline=0
-    )
+    return sources.ObjectSource(database, kind, request.namespace, request.selection, view.scope(kind), everything, bodies=bodies, inline=0)

@@ -7,8 +7,10 @@ from itertools import takewhile
 from typing import Final, NamedTuple
 from uuid import UUID
 
+import orjson
+
 from dashwright.api.resources import formats
-from dashwright.api.resources.formats import Format
+from dashwright.api.resources.formats import Form, Format, Item
 from dashwright.api.resources.watching.transitions import Transition
 from dashwright.api.stores import lists
 from dashwright.common.database.pool import Database
@@ -76,7 +78,7 @@ class Lines:
                 bodies = await lists.read_bodies(connection, missing)
         whole = (item.with_spec(bodies[item.uid]) if isinstance(item, Stored) and item.uid in bodies else item for item in items)
         lines = [
-            formats.event(key.form, key.kind, key.version, "ADDED", item, with_columns=first)
+            event_line(key.form, key.kind, key.version, "ADDED", item, with_columns=first)
             for item, first in zip(whole, [key.with_columns] + [False] * len(items), strict=False)
         ]
         return self._store(key, Chunk(b"".join(lines), len(lines)))
@@ -84,7 +86,7 @@ class Lines:
     async def _write(self, key: ChunkKey, events: Sequence[Transition]) -> Chunk:
         specs = await self._specs(key, events)
         lines = [
-            formats.event(key.form, key.kind, key.version, event.type, event.item(key.kind, spec), with_columns=first)
+            event_line(key.form, key.kind, key.version, event.type, event.item(key.kind, spec), with_columns=first)
             for event, spec, first in zip(events, specs, [key.with_columns] + [False] * len(events), strict=False)
         ]
         return self._store(key, Chunk(b"".join(lines), len(lines)))
@@ -108,3 +110,29 @@ class Lines:
             _, dropped = self._chunks.popitem(last=False)
             self._room += len(dropped.lines)
         return chunk
+
+
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+def event_line(form: Format, kind: Kind, version: str, happened: str, item: Item, *, with_columns: bool) -> bytes:
+    """One line: what ``happened`` to an object (``ADDED`` …). An ``ERROR`` is a Status as it is.
+
+    ``with_columns``: the first event of a table tells its columns, no other needs them.
+    """
+    if happened == "ERROR" and isinstance(item, bytes):
+        shown = item
+    elif form.form is Form.TABLE:
+        shown = formats.table(form, kind, version, {"resourceVersion": formats.version_of(item)}, [item], with_columns=with_columns)
+    else:
+        shown = formats.encode(form, kind, version, item)
+    return b'{"type":"' + happened.encode() + b'","object":' + shown + b"}\n"
+
+
+def bookmark_line(form: Format, kind: Kind, version: str, resource_version: int, *, ends_initial: bool) -> bytes:
+    """One line: up to which version everything was told; ``ends_initial``: and that what was there at the start is told, too."""
+    metadata: dict[str, object] = {"resourceVersion": str(resource_version)}
+    if ends_initial:
+        metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
+    marked = orjson.dumps({"kind": kind.kind, "apiVersion": kind.api_version(version), "metadata": metadata})
+    return event_line(form, kind, version, "BOOKMARK", marked, with_columns=False)

@@ -16,10 +16,9 @@ from dashwright.api.changes.feed import Feed
 from dashwright.api.domain.access.view import View
 from dashwright.api.domain.selectors import Selection, matches
 from dashwright.api.http.errors import ErrorShape, error_response
-from dashwright.api.resources import formats
 from dashwright.api.resources.formats import Format
-from dashwright.api.resources.target import Target
-from dashwright.api.resources.watching.lines import Lines
+from dashwright.api.resources.request import Target
+from dashwright.api.resources.watching.lines import Lines, bookmark_line
 from dashwright.api.resources.watching.options import WatchOptions
 from dashwright.api.resources.watching.transitions import Transition, transition_of
 from dashwright.common.errors import Gone, Unavailable
@@ -172,7 +171,7 @@ class Watch:
 
     def _bookmark(self) -> bytes:
         request = self._request
-        return formats.bookmark(request.form, request.target.kind, request.target.version, self._cursor.position, ends_initial=False)
+        return bookmark_line(request.form, request.target.kind, request.target.version, self._cursor.position, ends_initial=False)
 
 
 def _labels(state: State, selection: Selection) -> dict[str, str]:

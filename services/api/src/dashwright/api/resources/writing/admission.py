@@ -10,7 +10,7 @@ from dashwright.api.resources.writing.desired_object import DesiredObject
 from dashwright.common.document import check_texts, read_json, same, write_json
 from dashwright.common.errors import BadRequest, Cause, Invalid, TooLarge
 from dashwright.common.kinds import rendering
-from dashwright.common.kinds.annotations import FOLDER, MANAGED_BY, MESSAGE, REPOSITORY, SET_BY_MANAGER
+from dashwright.common.kinds.annotations import FOLDER_KEY, MANAGED_BY, MESSAGE, REPOSITORY_MANAGER, SET_BY_MANAGER
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.kind import Extract, Kind
 from dashwright.common.kinds.naming import check_object_name
@@ -116,10 +116,10 @@ def invalid(kind: Kind, name: str, causes: list[Cause]) -> Invalid:
 
 def _annotations(wanted: DesiredObject) -> dict[str, str]:
     """As given, but that a repository owned it, and with the root folder left out."""
-    is_claimed = wanted.annotations.get(MANAGED_BY) == REPOSITORY
+    is_claimed = wanted.annotations.get(MANAGED_BY) == REPOSITORY_MANAGER
     given = {key: text for key, text in wanted.annotations.items() if not (is_claimed and key in SET_BY_MANAGER)}
-    if not given.get(FOLDER):
-        given.pop(FOLDER, None)
+    if not given.get(FOLDER_KEY):
+        given.pop(FOLDER_KEY, None)
     return given
 
 

@@ -7,15 +7,15 @@ from typing import Any, Final
 import orjson
 
 from dashwright.api.accounts.authors import author_of
-from dashwright.api.resources import rules
+from dashwright.api.resources import metadata
 from dashwright.api.resources.writing.admission import invalid
 from dashwright.api.resources.writing.desired_object import WriteContext
 from dashwright.api.workers.repository_client import RepositoryClient, deadline_after, recording_deadline
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Cause, Forbidden
-from dashwright.common.kinds.annotations import FOLDER as IN_FOLDER
 from dashwright.common.kinds.annotations import (
+    FOLDER_KEY,
     GRANT_PERMISSIONS,
     MANAGED_BY,
     MANAGER_ID,
@@ -33,7 +33,7 @@ from dashwright.common.stores import resources
 from dashwright.common.stores.resources import Stored, Write
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-_NOT_OF_A_FILE: Final = SET_BY_STORE | SET_BY_MANAGER | {IN_FOLDER, MESSAGE, GRANT_PERMISSIONS, _LAST_APPLIED}
+_NOT_OF_A_FILE: Final = SET_BY_STORE | SET_BY_MANAGER | {FOLDER_KEY, MESSAGE, GRANT_PERMISSIONS, _LAST_APPLIED}
 
 
 class Edits:
@@ -50,7 +50,7 @@ class Edits:
             why = await refusal_text(connection, stored)
         if why is not None:
             raise Forbidden(
-                f"{rules.managed_by_text(stored)}{why}; {instead} its {'directory' if stored.kind.is_tree else 'file'} there instead"
+                f"{metadata.managed_by_text(stored)}{why}; {instead} its {'directory' if stored.kind.is_tree else 'file'} there instead"
             )
 
     async def make(
@@ -61,8 +61,8 @@ class Edits:
         What is done is recorded, also where nobody waits for it any more.
         Raises Conflict where the file is another by now, Unhealthy, DeadlineExceeded, Unavailable, and what the worker says of the content.
         """
-        annotations = rules.annotations_of(stored)
-        name, until = rules.manager_of(stored) or "", deadline_after()
+        annotations = metadata.annotations_of(stored)
+        name, until = metadata.manager_of(stored) or "", deadline_after()
         await self._worker.require_ready(context.identity, stored.namespace, name)
         request = EditRequest(
             namespace=stored.namespace,
@@ -88,11 +88,11 @@ async def refusal_text(connection: Connection, stored: Stored) -> str | None:
 
     Directories are not edited, and an object only where its repository has the workflow ``write`` and is synced: else nobody would see it.
     """
-    found = await resources.get_many(connection, REPOSITORY, stored.namespace, [rules.manager_of(stored) or ""])
+    found = await resources.get_many(connection, REPOSITORY, stored.namespace, [metadata.manager_of(stored) or ""])
     if stored.kind.is_tree or not found:
         return ""
     spec = RepositorySpec.model_validate_json(found[0].spec)
-    if rules.is_deleting(found[0]):
+    if metadata.is_deleting(found[0]):
         return ", which is being deleted"
     if Workflow.WRITE not in spec.workflows:
         return ', whose workflows do not include "write"'
@@ -101,7 +101,7 @@ async def refusal_text(connection: Connection, stored: Stored) -> str | None:
 
 async def is_editable(connection: Connection, stored: Stored) -> bool:
     """Whether somebody with the right to may change or remove the object here."""
-    return rules.manager_of(stored) is None or await refusal_text(connection, stored) is None
+    return metadata.manager_of(stored) is None or await refusal_text(connection, stored) is None
 
 
 def file_write(stored: Stored, write: Write) -> Write:
@@ -122,7 +122,7 @@ def file_write(stored: Stored, write: Write) -> Write:
 
 def check_manager(stored: Stored, given: Mapping[str, str]) -> None:
     """Raises Forbidden where somebody else is named as who manages the object."""
-    known = rules.annotations_of(stored)
+    known = metadata.annotations_of(stored)
     if any(given.get(key, known[key]) != known[key] for key in (MANAGED_BY, MANAGER_ID) if key in known):
         raise Forbidden("Cannot change resource manager identity; remove the existing manager first, then add the new one")
 
@@ -130,7 +130,7 @@ def check_manager(stored: Stored, given: Mapping[str, str]) -> None:
 def check_release(stored: Stored) -> None:
     """Raises Forbidden for a folder."""
     if stored.kind.is_tree:
-        raise Forbidden(f"{rules.managed_by_text(stored)}; a folder is let go of with its repository only, or goes with its directory")
+        raise Forbidden(f"{metadata.managed_by_text(stored)}; a folder is let go of with its repository only, or goes with its directory")
 
 
 def without_manager(write: Write) -> Write:
@@ -145,7 +145,7 @@ def _edited_object(write: Write) -> EditedObject:
         spec=write.spec,
         labels={key: text for key, text in write.labels.items() if key != NUMBER_LABEL},
         annotations={key: text for key, text in write.annotations.items() if key not in _NOT_OF_A_FILE},
-        folder=write.annotations.get(IN_FOLDER),
+        folder=write.annotations.get(FOLDER_KEY),
     )
 
 

@@ -17,9 +17,9 @@ from dashwright.api.domain.access.view import View, deleter_of, demand
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.domain.selectors import Selection
 from dashwright.api.http.errors import permission_denied
-from dashwright.api.resources import rules
+from dashwright.api.resources import metadata
 from dashwright.api.resources.threads import run_sized
-from dashwright.api.resources.writing import admission, edits, owners, selecting
+from dashwright.api.resources.writing import admission, checks, edits, field_owners, removal
 from dashwright.api.resources.writing.desired_object import (
     MODIFIED,
     NO_PRECONDITIONS,
@@ -37,7 +37,7 @@ from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.database.trial import trial
 from dashwright.common.document import read_json, same, write_json
-from dashwright.common.kinds.annotations import FOLDER, MESSAGE
+from dashwright.common.kinds.annotations import FOLDER_KEY, MESSAGE
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.settings import AdmissionSettings
@@ -79,15 +79,15 @@ class Writer:
         wanted = replace(wanted, finalizers=wanted.finalizers or kind.finalizers)
         write = await run_sized(size, partial(self._new, wanted, namespace, context))
         view = await self._policy.view(context.identity, namespace)
-        _demand(view, context, kind, "create", "", write.annotations.get(FOLDER))
+        _demand(view, context, kind, "create", "", write.annotations.get(FOLDER_KEY))
         status = kind.status().to_json().decode() if kind.status is not None and issubclass(kind.status, Shape) else None
         async with self._transaction(context) as connection:
             await resources.lock(connection)
-            rules.check_claims(write, None, context.identity)
-            await rules.check_write(connection, namespace, write, None, self._settings)
+            checks.check_claims(write, None, context.identity)
+            await checks.check_write(connection, namespace, write, None, self._settings)
             write = await _restored_write(connection, namespace, write, wanted.uid, context)
             await resources.create(connection, namespace, write, actor=context.actor.uid, now=self._clock.now(), status=status)
-            await rules.check_created(connection, kind, namespace, self._quotas)
+            await checks.check_created(connection, kind, namespace, self._quotas)
             await _record(connection, context, kind, write.name, "create", context.created)
             stored = await resources.get(connection, kind, namespace, write.name)
         if kind.is_tree:
@@ -116,7 +116,7 @@ class Writer:
             for _ in range(_TRIES):
                 changed = await self._try_update(kind, namespace, name, change, context, view, preconditions, size)
                 if changed is not None:
-                    if kind.is_tree or rules.is_deleting(changed.stored):
+                    if kind.is_tree or metadata.is_deleting(changed.stored):
                         self._policy.forget(namespace)
                     return changed
         raise conflict_error(kind, name, MODIFIED)
@@ -140,7 +140,7 @@ class Writer:
         view = await self._policy.view(context.identity, namespace)
         async with self._database.connection() as connection:
             stored = await resources.get(connection, kind, namespace, name)
-        if rules.manager_of(stored):
+        if metadata.manager_of(stored):
             return await self._delete_file(stored, context, view, preconditions)
         async with self._transaction(context) as connection:
             await resources.lock(connection)
@@ -169,8 +169,8 @@ class Writer:
         view = await self._policy.view(context.identity, namespace)
         async with self._transaction(context) as connection:
             await resources.lock(connection)
-            found = await selecting.select(connection, kind, namespace, selection, view)
-            for batch in [[stored] for stored in selecting.deepest_first(found)] if kind.is_tree else [found]:
+            found = await removal.select(connection, kind, namespace, selection, view)
+            for batch in [[stored] for stored in removal.deepest_first(found)] if kind.is_tree else [found]:
                 await self._delete(connection, namespace, batch, context, view, preconditions=preconditions, cascade=cascade, grace=grace)
         self._policy.forget(namespace)  # with an object go its rules, and with a repository its folders
         return len(found)
@@ -198,7 +198,7 @@ class Writer:
             status = admission.validated_status(kind, name, change(stored))
             if same(status, read_json(stored.status or "{}")):
                 return UpdateResult(stored, False)
-            fields = owners.status_managed_fields(stored, status, context, self._clock.now())
+            fields = field_owners.status_managed_fields(stored, status, context, self._clock.now())
             await resources.write_status(connection, kind, namespace, name, write_json(status), fields)
             await _record(connection, context, kind, name, "status")
             now = await resources.get(connection, kind, namespace, name)
@@ -207,7 +207,7 @@ class Writer:
     def _new(self, wanted: DesiredObject, namespace: str, context: WriteContext) -> resources.Write:
         wanted = self._sealing.seal(wanted, namespace, None)
         admitted = admission.admit(wanted, namespace, self._settings)
-        return replace(admitted.write, managed_fields=owners.managed_fields(wanted, admitted, context, self._clock.now()))
+        return replace(admitted.write, managed_fields=field_owners.managed_fields(wanted, admitted, context, self._clock.now()))
 
     def _changed(
         self, change: Callable[[Stored], DesiredObject], namespace: str, stored: Stored, context: WriteContext
@@ -215,7 +215,9 @@ class Writer:
         wanted = _without_old_message(change(stored), stored)
         wanted = self._sealing.seal(wanted, namespace, stored)
         admitted = admission.admit(wanted, namespace, self._settings, stored)
-        return wanted, replace(admitted.write, managed_fields=owners.managed_fields(wanted, admitted, context, self._clock.now(), stored))
+        return wanted, replace(
+            admitted.write, managed_fields=field_owners.managed_fields(wanted, admitted, context, self._clock.now(), stored)
+        )
 
     async def _try_update(
         self,
@@ -234,11 +236,11 @@ class Writer:
         _demand_change(view, context, "update", stored)
         preconditions.check_update(stored)
         wanted, write = await run_sized(max(size, len(stored.spec)), partial(self._changed, change, namespace, stored, context))
-        if (folder := write.annotations.get(FOLDER)) != stored.folder:
+        if (folder := write.annotations.get(FOLDER_KEY)) != stored.folder:
             _demand(view, context, kind, "update", "", folder)
         if wanted.releases:
             changed = await self._release(namespace, stored, write, context)
-        elif rules.manager_of(stored):
+        elif metadata.manager_of(stored):
             edits.check_manager(stored, wanted.annotations)
             changed = await self._edit(namespace, stored, write, context)
         else:
@@ -250,7 +252,9 @@ class Writer:
         if not context.identity.may(REPOSITORY.actions["update"]):
             raise permission_denied(REPOSITORY.actions["update"])
         edits.check_release(stored)
-        return await self._write_if_unchanged(namespace, stored, edits.without_manager(write), context, releases=rules.manager_of(stored))
+        return await self._write_if_unchanged(
+            namespace, stored, edits.without_manager(write), context, releases=metadata.manager_of(stored)
+        )
 
     async def _edit(self, namespace: str, stored: Stored, write: resources.Write, context: WriteContext) -> UpdateResult | None:
         """The same of what a repository manages. It is tried here first: what the store refuses, or has, is not asked of the file."""
@@ -292,14 +296,14 @@ class Writer:
         self, connection: Connection, namespace: str, stored: Stored, write: resources.Write, context: WriteContext
     ) -> UpdateResult:
         kind, name = stored.kind, stored.name
-        rules.check_finalizers(stored, write)
-        rules.check_claims(write, stored, context.identity)
-        await rules.check_write(connection, namespace, write, stored, self._settings)
+        checks.check_finalizers(stored, write)
+        checks.check_claims(write, stored, context.identity)
+        await checks.check_write(connection, namespace, write, stored, self._settings)
         if await resources.put(connection, namespace, write, actor=context.actor.uid, now=self._clock.now()) is None:
             return UpdateResult(stored, False)
         await _record(connection, context, kind, name, "update")
         now = await resources.get(connection, kind, namespace, name)
-        if rules.is_deleting(now) and not rules.others_finalizers(now):
+        if metadata.is_deleting(now) and not metadata.others_finalizers(now):
             await self._remove(connection, namespace, [now], context)
         return UpdateResult(replace(now, resource_version=stored.resource_version) if context.dry_run else now, True)
 
@@ -319,11 +323,11 @@ class Writer:
         for stored in found:
             _demand(view, context, stored.kind, "delete", stored.name, stored.folder)
             preconditions.check_delete(stored)
-            await rules.check_delete(connection, namespace, stored, view, actor=context.actor.uid, cascade=cascade, grace=grace)
-        waiting = {stored.name: stored for stored in found if rules.others_finalizers(stored)}
+            await checks.check_delete(connection, namespace, stored, view, actor=context.actor.uid, cascade=cascade, grace=grace)
+        waiting = {stored.name: stored for stored in found if metadata.others_finalizers(stored)}
         for stored in waiting.values():
             _demand(view, context, stored.kind, "get", stored.name, stored.folder)  # they are answered whole
-        marked = [stored for stored in waiting.values() if not rules.is_deleting(stored)]
+        marked = [stored for stored in waiting.values() if not metadata.is_deleting(stored)]
         for stored in marked:
             await resources.mark_deleted(connection, stored.kind, namespace, stored.name, actor=context.actor.uid, now=self._clock.now())
         gone = [stored for stored in found if stored.name not in waiting]
@@ -339,9 +343,9 @@ class Writer:
         kind, actor = gone[0].kind, context.actor.uid
         if kind is REPOSITORY:
             for stored in gone:
-                await rules.end_jobs(connection, namespace, stored.name, now=self._clock.milliseconds())
-                await rules.end_managing(connection, namespace, stored, actor=actor)
-                await rules.end_hook(connection, namespace, stored)
+                await removal.end_jobs(connection, namespace, stored.name, now=self._clock.milliseconds())
+                await removal.end_managing(connection, namespace, stored, actor=actor)
+                await removal.end_hook(connection, namespace, stored)
         await resources.delete(connection, kind, namespace, [stored.name for stored in gone], actor=actor, keep=kind.history)
 
     @asynccontextmanager
@@ -375,7 +379,7 @@ def _demand_change(view: View, context: WriteContext, verb: str, stored: Stored)
 def _without_old_message(wanted: DesiredObject, stored: Stored) -> DesiredObject:
     """Return what is wanted without the message of the stored version, which clients send back with the object that they read."""
     message = wanted.annotations.get(MESSAGE)
-    if wanted.is_body or message is None or message != rules.annotations_of(stored).get(MESSAGE):
+    if wanted.is_body or message is None or message != metadata.annotations_of(stored).get(MESSAGE):
         return wanted
     return replace(wanted, annotations={key: text for key, text in wanted.annotations.items() if key != MESSAGE})
 

@@ -1,25 +1,23 @@
-"""Rules that need the store: what must exist, what must not, and who owns what. Called inside the transaction that writes."""
-
-from collections import defaultdict
-from collections.abc import Sequence
+"""Checks of a write that need the store. Called in the transaction of the write, under the lock of objects."""
 
 import orjson
 
 from dashwright.api.domain.access.view import View, is_above_rules
-from dashwright.api.resources import folder_rules
+from dashwright.api.resources.metadata import annotations_of, check_unmanaged, finalizers_of, is_deleting
+from dashwright.api.resources.writing import removal
 from dashwright.api.resources.writing.admission import invalid
-from dashwright.api.stores import lists
+from dashwright.api.stores import folders, lists
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import BadRequest, Cause, Forbidden
 from dashwright.common.identity import Identity
-from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, OF_CALLERS, repository_of
+from dashwright.common.kinds.annotations import FOLDER_KEY, FROM_FILE, MANAGED_BY, OF_CALLERS, repository_of
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB, LIBRARY_PANEL, REPOSITORY, find
-from dashwright.common.kinds.repository import CLEAN_UP, REMOVE_MANAGED, source_of
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER, LIBRARY_PANEL, REPOSITORY
+from dashwright.common.kinds.repository import source_of
 from dashwright.common.kinds.settings import AdmissionSettings
-from dashwright.common.models.provisioning import JobStatus, RepositoryStatus, RepositoryType, State, SyncTarget
+from dashwright.common.models.provisioning import RepositoryStatus, RepositoryType, SyncTarget
 from dashwright.common.models.quotas import QuotaRules
-from dashwright.common.stores import changes, hooks, jobs, quotas, repositories, resources
+from dashwright.common.stores import changes, quotas, repositories, resources
 from dashwright.common.stores.changes import StreamName
 from dashwright.common.stores.resources import Stored
 
@@ -31,9 +29,9 @@ async def check_write(
     repository that targets the instance or has files of another one. Under the lock.
     """
     if write.kind.in_folder:
-        await folder_rules.check_place(connection, namespace, write, old)
+        await check_place(connection, namespace, write, old)
     if write.kind.is_tree:
-        await folder_rules.check_nesting(connection, namespace, write, old, most=settings.folder_depth)
+        await check_nesting(connection, namespace, write, old, most=settings.folder_depth)
     if write.kind is REPOSITORY:
         target = orjson.loads(write.spec)["sync"]["target"]
         if old is not None:
@@ -102,22 +100,6 @@ async def _check_source(
             raise invalid(REPOSITORY, write.name, [Cause(field, "FieldValueForbidden", said)])
 
 
-def manager_of(stored: Stored) -> str | None:
-    """The repository that manages an object."""
-    return repository_of(annotations_of(stored)) if stored.kind.in_folder else None
-
-
-def managed_by_text(stored: Stored) -> str:
-    """The beginning of what is said of an object that a repository manages."""
-    return f'{stored.kind.singular} "{stored.name}" is managed by the repository "{manager_of(stored)}"'
-
-
-def check_unmanaged(stored: Stored, *, instead: str) -> None:
-    """Raises Forbidden for an object that a repository manages, saying what to do ``instead``."""
-    if manager_of(stored):
-        raise Forbidden(f"{managed_by_text(stored)}; {instead}")
-
-
 def check_finalizers(stored: Stored, write: resources.Write) -> None:
     """Raises Invalid where what is being deleted is to wait for more."""
     if is_deleting(stored) and (added := sorted(set(write.finalizers) - set(finalizers_of(stored)))):
@@ -140,60 +122,57 @@ async def check_delete(
     if kind is LIBRARY_PANEL and await resources.is_referred_to(connection, namespace, stored.name):
         raise Forbidden("the library element has connections", message_id="library-panel.connected")
     if kind.is_tree and cascade:
-        await folder_rules.cascade(connection, namespace, stored, view, actor=actor)
+        await removal.cascade(connection, namespace, stored, view, actor=actor)
     elif kind.is_tree:
-        await folder_rules.check_empty(connection, namespace, stored)
+        await check_empty(connection, namespace, stored)
 
 
-def annotations_of(stored: Stored) -> dict[str, str]:
-    found: dict[str, str] = orjson.loads(stored.metadata).get("annotations") or {}
-    return found
+async def check_place(connection: Connection, namespace: str, write: resources.Write, old: Stored | None) -> None:
+    """Raises NotFound for a folder that is none, and Forbidden for one that a repository manages which does not manage the object.
+
+    ``old`` is None of a new object.
+    """
+    folder = write.annotations.get(FOLDER_KEY)
+    if not folder or (old is not None and old.folder == folder):
+        return
+    found = await resources.owners(connection, FOLDER, namespace, [folder])
+    if folder not in found:
+        raise resources.not_found(FOLDER, folder)
+    repository = repository_of(found[folder])
+    own = repository_of(orjson.loads(old.metadata).get("annotations") or {}) if old is not None else None
+    if repository and own and own != repository:
+        raise Forbidden(
+            f"resource manager (repo:{own}) does not match folder manager (repo:{repository}); "
+            "resources must be managed by the same manager as their containing folder"
+        )
+    if repository and not own:
+        raise Forbidden(f'folder "{folder}" is managed by the repository "{repository}"; add a file there instead')
 
 
-def finalizers_of(stored: Stored) -> Sequence[str]:
-    found: list[str] = orjson.loads(stored.metadata).get("finalizers") or []
-    return found
+async def check_nesting(connection: Connection, namespace: str, write: resources.Write, old: Stored | None, *, most: int) -> None:
+    """Raises BadRequest for a folder that would lie in itself, or deeper than ``most`` folders one in another."""
+    parent = write.annotations.get(FOLDER_KEY)
+    if not parent or (old is not None and old.folder == parent):
+        return
+    way = await folders.ancestors(connection, namespace, parent)
+    if write.name in {step.name for step in way}:
+        raise BadRequest(
+            f'folder "{write.name}" cannot be moved into "{parent}", which is the same folder or lies in it', message_id="folder.circular"
+        )
+    height = 1 if old is None else await folders.height(connection, namespace, write.name, most=most + 1)
+    if len(way) + height > most:
+        raise BadRequest(
+            f'folder "{write.name}" would lie too deep in "{parent}": '
+            f"at most {most} folders may lie one in another (DASHWRIGHT_FOLDER_DEPTH)",
+            message_id="folder.maximum-depth-reached",
+        )
 
 
-def others_finalizers(stored: Stored) -> Sequence[str]:
-    """Those that somebody else has to see to before the object can go."""
-    return [name for name in finalizers_of(stored) if name not in stored.kind.own_finalizers]
-
-
-def is_deleting(stored: Stored) -> bool:
-    """Whether the object only waits for its finalizers."""
-    return "deletionTimestamp" in orjson.loads(stored.metadata)
-
-
-async def end_jobs(connection: Connection, namespace: str, repository: str, *, now: int) -> None:
-    """Ends the jobs of a repository that goes: without its lease a worker writes nothing more. ``now`` is Unix milliseconds."""
-    message = "the repository was deleted"
-    status = JobStatus(state=State.ERROR, finished=now, message=message, errors=[message])
-    await jobs.end_all(connection, JOB, namespace, repository, status=status.to_json())
-
-
-async def end_managing(connection: Connection, namespace: str, repository: Stored, *, actor: str) -> None:
-    """What a repository manages goes with it, or becomes everybody's where its finalizers do not say that it goes."""
-    if REMOVE_MANAGED in finalizers_of(repository):
-        await _remove_managed(connection, namespace, repository.name, actor=actor)
-    else:
-        await resources.release_managed(connection, namespace, repository.name)
-
-
-async def end_hook(connection: Connection, namespace: str, repository: Stored) -> None:
-    """Leaves to a worker to tell the git host that it need not call any more: nobody waits for a host here."""
-    if CLEAN_UP in finalizers_of(repository):
-        await hooks.leave(connection, repository.uid, namespace, repository.name)
-
-
-async def _remove_managed(connection: Connection, namespace: str, repository: str, *, actor: str) -> None:
-    """Folders last, and but for those that somebody else's objects lie in."""
-    names: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    for item in await resources.managed(connection, namespace, repository):
-        names[item.group, item.resource].append(item.name)
-    for (group, plural), managed_by_text in sorted(names.items(), key=lambda item: item[0] == (FOLDER.group, FOLDER.plural)):
-        kind = find(group, plural)
-        assert kind is not None, f"{plural}.{group} is stored but not described"
-        kept = set(await resources.release_holding(connection, namespace, managed_by_text, repository)) if kind is FOLDER else set()
-        listed = [name for name in managed_by_text if name not in kept]
-        await resources.delete(connection, kind, namespace, listed, actor=actor, keep=kind.history)
+async def check_empty(connection: Connection, namespace: str, stored: Stored) -> None:
+    """Raises BadRequest for a folder that something lies in."""
+    if await resources.has_children(connection, namespace, stored.name):
+        raise BadRequest(
+            f'folder "{stored.name}" cannot be deleted: it is not empty; remove what it holds first, or delete it with '
+            "propagationPolicy Foreground (kubectl delete --cascade=foreground), which removes everything inside",
+            message_id="folder.not-empty",
+        )

@@ -1,5 +1,6 @@
 """How the classic API names what the resource API keeps: slugs and addresses of pages, made from what is stored."""
 
+import hashlib
 import re
 import unicodedata
 from typing import Final
@@ -19,3 +20,12 @@ def dashboard_url(uid: str, title: str) -> str:
 
 def folder_url(uid: str, title: str) -> str:
     return f"/dashboards/f/{uid}/{slug_of(title)}"
+
+
+_NOT_ALPHANUMERIC = re.compile(r"[^a-zA-Z0-9]")
+
+
+def avatar_url(email: str, name: str = "") -> str:
+    """``/avatar/`` and the MD5 of the e-mail in small letters; without one, of an address made of the name's letters and digits."""
+    address = email.strip() or f"{_NOT_ALPHANUMERIC.sub('', name)}@localhost"
+    return f"/avatar/{hashlib.md5(address.lower().encode(), usedforsecurity=False).hexdigest()}"

@@ -1,11 +1,29 @@
-"""One stored object, for a caller who may read it."""
+"""What a route of the resource API is about."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from dashwright.api.domain.access.view import View
 from dashwright.api.http.call import Call
+from dashwright.api.http.response import Response
 from dashwright.api.resources.services import Services
-from dashwright.common.kinds.kind import Kind
+from dashwright.common.kinds.kind import Kind, SubResource
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import Stored
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A kind in one of its versions, or what is served below its objects."""
+
+    kind: Kind
+    version: str
+    sub: SubResource | None = None
+
+
+ResourceHandler: TypeAlias = Callable[[Target, Services, Call], Awaitable[Response]]
+"""Answers one verb, or one sub-resource."""
 
 
 async def read_object(kind: Kind, services: Services, call: Call) -> tuple[Stored, View]:

@@ -1,0 +1,142 @@
+"""Removal of several objects: which are selected, in which order they are removed, and what is removed with them."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final
+
+from dashwright.api.domain.access.tree import Level
+from dashwright.api.domain.access.view import View
+from dashwright.api.domain.selectors import Selection
+from dashwright.api.resources.metadata import finalizers_of
+from dashwright.api.stores import folders, lists
+from dashwright.api.stores.folders import FolderContent
+from dashwright.common.database.pool import Connection
+from dashwright.common.errors import BadRequest, Forbidden
+from dashwright.common.kinds.annotations import FROM_FILE, REPOSITORY_MANAGER
+from dashwright.common.kinds.kind import Kind
+from dashwright.common.kinds.registry import FOLDER, JOB, LIBRARY_PANEL, find
+from dashwright.common.kinds.repository import CLEAN_UP, REMOVE_MANAGED
+from dashwright.common.models.provisioning import JobStatus, State
+from dashwright.common.stores import changes, hooks, jobs, resources
+from dashwright.common.stores.changes import StreamName
+from dashwright.common.stores.resources import Stored
+
+MOST_AT_ONCE: Final = 10_000
+"""Objects that one request may remove."""
+
+
+async def select(connection: Connection, kind: Kind, namespace: str, selection: Selection, view: View) -> Sequence[Stored]:
+    """The selected objects that the caller may see, without their bodies. Raises BadRequest where they are too many for one transaction."""
+    if selection.is_empty:
+        return []
+    found = await lists.page(
+        connection,
+        kind,
+        namespace,
+        at=await changes.head(connection, StreamName.OBJECTS),
+        after="",
+        limit=MOST_AT_ONCE,
+        labels=selection.labels,
+        name=selection.name,
+        other_names=selection.other_names,
+        number=selection.number,
+        scope=view.scope(kind),
+        bodies=False,
+    )
+    if found.after is not None:
+        raise BadRequest(f"more than {MOST_AT_ONCE} {kind.plural} are selected, the most that are removed at once; select fewer of them")
+    return found.items
+
+
+def deepest_first(folders: Sequence[Stored]) -> Sequence[Stored]:
+    """Folders in an order in which each comes after those inside it."""
+    parents = {folder.name: folder.folder for folder in folders}
+
+    def depth(name: str | None) -> int:
+        way: set[str] = set()
+        while name is not None and name in parents and name not in way:
+            way.add(name)
+            name = parents[name]
+        return len(way)
+
+    return sorted(folders, key=lambda folder: depth(folder.name), reverse=True)
+
+
+async def cascade(connection: Connection, namespace: str, stored: Stored, view: View, *, actor: str) -> None:
+    """Removes what lies in a folder, at any depth: everything, or nothing.
+
+    Raises Forbidden for what a repository manages, for what the caller may not remove and for panels that are shown elsewhere, and
+    BadRequest for what a file provisions or waits for finalizers.
+    """
+    names: defaultdict[Kind, list[str]] = defaultdict(list)
+    is_theirs = view.level(FOLDER, stored.name, stored.folder) >= Level.EDIT
+    for item in await folders.contents(connection, namespace, stored.name):
+        kind = find(item.group, item.plural)
+        assert kind is not None, f"{item.plural}.{item.group} is stored but not described"
+        _check_removable(stored, kind, item)
+        if not is_theirs and not view.may(kind.actions["delete"], kind, item.name, item.folder):
+            raise Forbidden(f'folder "{stored.name}" holds objects that need {kind.actions["delete"]} to be removed; nothing was removed')
+        names[kind].append(item.name)
+    for kind in sorted(names, key=_order):
+        if kind is LIBRARY_PANEL:
+            await _check_unused(connection, namespace, stored, names[kind])
+        await resources.delete(connection, kind, namespace, names[kind], actor=actor, keep=kind.history)
+
+
+def _order(kind: Kind) -> tuple[bool, bool]:
+    """Dashboards first, which show panels; folders last."""
+    return kind.is_tree, kind is LIBRARY_PANEL
+
+
+async def _check_unused(connection: Connection, namespace: str, folder: Stored, panels: Sequence[str]) -> None:
+    for name in panels:
+        if await resources.is_referred_to(connection, namespace, name):
+            raise Forbidden(
+                f'folder "{folder.name}" holds the library panel "{name}", which dashboards elsewhere show; nothing was removed',
+                message_id="folder.library-panels-in-use",
+            )
+
+
+def _check_removable(folder: Stored, kind: Kind, item: FolderContent) -> None:
+    holds = f'folder "{folder.name}" holds the {kind.singular} "{item.name}"'
+    manager, name = item.manager or ("", "")
+    if manager == REPOSITORY_MANAGER:
+        raise Forbidden(f'{holds}, which the repository "{name}" manages; remove its file there first')
+    if manager == FROM_FILE:
+        raise BadRequest(f"{holds}, which is provisioned from a file; remove the file first")
+    if item.finalizers:
+        raise BadRequest(f"{holds}, which waits for finalizers ({', '.join(item.finalizers)}); remove it first")
+
+
+async def end_jobs(connection: Connection, namespace: str, repository: str, *, now: int) -> None:
+    """Ends the jobs of a repository that goes: without its lease a worker writes nothing more. ``now`` is Unix milliseconds."""
+    message = "the repository was deleted"
+    status = JobStatus(state=State.ERROR, finished=now, message=message, errors=[message])
+    await jobs.end_all(connection, JOB, namespace, repository, status=status.to_json())
+
+
+async def end_managing(connection: Connection, namespace: str, repository: Stored, *, actor: str) -> None:
+    """What a repository manages goes with it, or becomes everybody's where its finalizers do not say that it goes."""
+    if REMOVE_MANAGED in finalizers_of(repository):
+        await _remove_managed(connection, namespace, repository.name, actor=actor)
+    else:
+        await resources.release_managed(connection, namespace, repository.name)
+
+
+async def end_hook(connection: Connection, namespace: str, repository: Stored) -> None:
+    """Leaves to a worker to tell the git host that it need not call any more: nobody waits for a host here."""
+    if CLEAN_UP in finalizers_of(repository):
+        await hooks.leave(connection, repository.uid, namespace, repository.name)
+
+
+async def _remove_managed(connection: Connection, namespace: str, repository: str, *, actor: str) -> None:
+    """Folders last, and but for those that somebody else's objects lie in."""
+    names: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for item in await resources.managed(connection, namespace, repository):
+        names[item.group, item.resource].append(item.name)
+    for (group, plural), managed_by_text in sorted(names.items(), key=lambda item: item[0] == (FOLDER.group, FOLDER.plural)):
+        kind = find(group, plural)
+        assert kind is not None, f"{plural}.{group} is stored but not described"
+        kept = set(await resources.release_holding(connection, namespace, managed_by_text, repository)) if kind is FOLDER else set()
+        listed = [name for name in managed_by_text if name not in kept]
+        await resources.delete(connection, kind, namespace, listed, actor=actor, keep=kind.history)
