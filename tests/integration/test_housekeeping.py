@@ -10,7 +10,7 @@ import pytest
 from dashwright.api.domain.actor import Actor
 from dashwright.api.housekeeping import Cleaning, LastUseTimes
 from dashwright.api.refusals import RefusalBuffer
-from dashwright.api.stores import upkeep
+from dashwright.api.stores import keys
 from dashwright.api.stores.users import ensure_first_user
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -113,15 +113,15 @@ async def test_what_could_not_be_written_is_kept(rows: Database, monkeypatch: py
     last_used = LastUseTimes(rows, time)
     last_used.note(TOKEN)
     last_used.note(KEY)
-    touch = upkeep.touch
+    write_last_use = keys.write_last_use
 
     async def away(*_: object, **__: object) -> None:
         raise Unavailable("away")
 
-    monkeypatch.setattr(upkeep, "touch", away)
+    monkeypatch.setattr(keys, "write_last_use", away)
     with pytest.raises(Unavailable):
         await last_used.flush()
-    monkeypatch.setattr(upkeep, "touch", touch)
+    monkeypatch.setattr(keys, "write_last_use", write_last_use)
     time.passed += timedelta(seconds=5)
     last_used.note(TOKEN)
     await last_used.flush()
@@ -169,7 +169,7 @@ async def test_one_gateway_cleans_at_a_time(rows: Database) -> None:
     await values(rows, "update api_key set expires = 1 where id = 1")
     cleaning = Cleaning(rows, Time(), expired_token_days=30, audit_days=365)
     async with rows.transaction() as connection:
-        assert await upkeep.claim(connection)
+        assert await keys.claim_upkeep(connection)
         await cleaning.clean()
         assert (len(await values(rows, AGES, START)), len(await values(rows, USED))) == (1, 3)
     await cleaning.clean()

@@ -5,7 +5,8 @@ from typing import Final
 
 import structlog
 
-from dashwright.api.stores import audit, upkeep
+from dashwright.api.stores import audit
+from dashwright.api.stores import keys as key_store
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import Caller, Identity
@@ -41,7 +42,7 @@ class LastUseTimes:
             return
         try:
             async with self._database.transaction() as connection:
-                await upkeep.touch(connection, keys=keys, users=users)
+                await key_store.write_last_use(connection, keys=keys, users=users)
         except BaseException:
             self._keys = keys | self._keys
             self._users = users | self._users
@@ -75,16 +76,16 @@ class Cleaning:
 
     async def _drop_tokens(self, before: int) -> int:
         async with self._database.transaction() as connection:
-            if not await upkeep.claim(connection):
+            if not await key_store.claim_upkeep(connection):
                 return 0
-            dropped = await upkeep.drop_expired_tokens(connection, before=before, limit=_BATCH)
+            dropped = await key_store.drop_expired_tokens(connection, before=before, limit=_BATCH)
         if dropped:
             log.info("expired_tokens_dropped", tokens=dropped)
         return dropped
 
     async def _forget_events(self, older_than: datetime) -> int:
         async with self._database.transaction() as connection:
-            if not await upkeep.claim(connection):
+            if not await key_store.claim_upkeep(connection):
                 return 0
             forgotten = await audit.forget(connection, older_than, limit=_BATCH)
         if forgotten:

@@ -21,7 +21,7 @@ from dashwright.common.settings import Settings
 from dashwright.expressions.main import ExpressionsWorker
 from dashwright.jobs_worker.main import JobsWorker
 from dashwright.standalone import secret_key
-from dashwright.standalone.database import open_database
+from dashwright.standalone.postgres import open_database
 
 log = structlog.get_logger()
 

@@ -5,20 +5,24 @@ and opens every folder above the data to all.
 """
 
 import asyncio
+import fcntl
+import os
 import shutil
 import signal
 import subprocess
 import tempfile
-from contextlib import ExitStack, suppress
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from typing import IO
 from urllib.parse import quote
 
 import asyncpg
 import structlog
 
 from dashwright.common.errors import Unavailable
+from dashwright.common.settings import Settings
 from dashwright.standalone import child
-from dashwright.standalone import data_dir as data_dirs
 from dashwright.standalone.cluster import open_cluster
 from dashwright.standalone.placement import Placement, place
 from dashwright.standalone.stale import end_orphan
@@ -64,11 +68,11 @@ class EmbeddedPostgres:
         version, or when the server does not start.
         """
         try:
-            self._held.enter_context(data_dirs.lock_data_dir(self._data_dir))
+            self._held.enter_context(lock_data_dir(self._data_dir))
             placement = place(self._data_dir)
             self.folder = placement.folder
             if placement.folder != self._data_dir:  # a copy of the data folder names the same database
-                self._held.enter_context(data_dirs.lock_data_dir(placement.folder))
+                self._held.enter_context(lock_data_dir(placement.folder))
             password = open_cluster(placement)
             await end_orphan(placement.data)
             sockets = self._make_socket_folder(placement)
@@ -147,3 +151,40 @@ async def _make_database(url: str) -> None:
             await connection.execute("create database dashwright")
     finally:
         await connection.close()
+
+
+@asynccontextmanager
+async def open_database(settings: Settings) -> AsyncIterator[tuple[str, Path]]:
+    """Its address, and the folder for what belongs to it. Raises Unavailable, saying what to do, where it cannot be had."""
+    if settings.database_url is not None:
+        yield settings.database_url.get_secret_value(), settings.data_dir
+        return
+    postgres = EmbeddedPostgres(settings.data_dir)
+    url = await postgres.start()
+    try:
+        yield url, postgres.folder
+    finally:
+        await postgres.stop()
+
+
+def lock_data_dir(data_dir: Path) -> IO[str]:
+    """Makes the folder if need be and locks it until the answer is closed or this process ends, however it ends.
+
+    Raises Unavailable when another process holds it.
+    """
+    # As root the database's own user must be able to pass; what is secret inside has narrower rights of its own.
+    data_dir.mkdir(mode=0o711 if os.getuid() == 0 else 0o700, parents=True, exist_ok=True)
+    held = (data_dir / "lock").open("a+")
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        held.seek(0)
+        holder = held.read().strip() or "unknown"
+        held.close()
+        raise Unavailable(
+            f"Another Dashwright (process {holder}) runs on {data_dir}. Stop it, or set another DASHWRIGHT_DATA_DIR."
+        ) from error
+    held.truncate(0)
+    held.write(str(os.getpid()))
+    held.flush()
+    return held

@@ -15,7 +15,7 @@ from dashwright.common.observability import logging
 from dashwright.common.secrets import SecretBox
 from dashwright.common.settings import Settings, SettingsError, load, secret_keys
 from dashwright.standalone import sealed, secret_key
-from dashwright.standalone.database import open_database
+from dashwright.standalone.postgres import open_database
 
 UNREADABLE, NOT_RUN = 1, 2
 _SERVICE = "dashwright-rotate-secrets"

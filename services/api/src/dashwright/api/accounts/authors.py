@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from dashwright.api.stores import people
+from dashwright.api.stores import persons
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import Caller, Identity
@@ -25,7 +25,7 @@ async def author_of(database: Database, caller: Identity, clock: Clock) -> Commi
     person = None
     if caller.kind is Caller.USER and caller.user_id:
         async with database.connection() as connection:
-            person = await people.get(connection, caller.user_id)
+            person = await persons.get(connection, caller.user_id)
     login = _plain(caller.login) or caller.uid
     email = "" if person is None else person.email
     return CommitAuthor(

@@ -8,7 +8,7 @@ from dashwright.api.accounts.organizations import not_found
 from dashwright.api.accounts.rights import Rights
 from dashwright.api.domain.access.assignment import may_assign
 from dashwright.api.domain.actor import Actor
-from dashwright.api.stores import audit, members, orgs, people
+from dashwright.api.stores import audit, members, orgs, persons
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import AlreadyExists, BadRequest, Forbidden, NotFound
 from dashwright.common.identity import Identity, Role
@@ -38,7 +38,7 @@ class Members:
         async with self._database.connection() as connection:
             if await orgs.get(connection, org_id) is None:
                 raise not_found()
-            person = await people.find(connection, login_or_email)
+            person = await persons.find(connection, login_or_email)
         if person is None:
             raise user_not_found()
         taken = AlreadyExists("User is already member of this organization")
@@ -49,7 +49,7 @@ class Members:
             await quotas.reserve(connection, self._rules, *claims)
             if not await orgs.hold(connection, org_id):
                 raise not_found()
-            if not await people.hold(connection, person.id):
+            if not await persons.hold(connection, person.id):
                 raise user_not_found()
             await members.insert(connection, org_id, person.id, role, taken=taken)
             await audit.record(connection, actor, ADD, f"user:{person.id}", org_id=org_id, details={"role": role.value})

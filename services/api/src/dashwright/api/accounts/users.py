@@ -13,7 +13,7 @@ from dashwright.api.accounts.rights import Rights
 from dashwright.api.accounts.standing_in import require_all, require_cover
 from dashwright.api.auth.passwords import Passwords
 from dashwright.api.domain.actor import Actor
-from dashwright.api.stores import audit, members, orgs, people
+from dashwright.api.stores import audit, members, orgs, persons
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import BadRequest, Conflict, NotFound, PreconditionFailed, Unauthorized
 from dashwright.common.identity import Caller, Identity, Role
@@ -74,7 +74,7 @@ class Users:
         async with self._rights.changing() as connection:
             if await orgs.get(connection, wanted.org_id) is None:
                 raise _no_organization()
-            if await people.is_taken(connection, wanted.login, wanted.email):
+            if await persons.is_taken(connection, wanted.login, wanted.email):
                 raise taken
             claims = (
                 quotas.Claim(Scope.GLOBAL, 0, "user"),
@@ -82,12 +82,12 @@ class Users:
                 quotas.Claim(Scope.USER, 0, "org_user"),  # of the user who has no number yet, and so only the default limit
             )
             await quotas.reserve(connection, self._rules, *claims)
-            await people.lock_logins(connection)
-            if await people.is_taken(connection, wanted.login, wanted.email):
+            await persons.lock_logins(connection)
+            if await persons.is_taken(connection, wanted.login, wanted.email):
                 raise taken
             if not await orgs.hold(connection, wanted.org_id):
                 raise _no_organization()
-            user_id, uid = await people.insert(
+            user_id, uid = await persons.insert(
                 connection,
                 login=wanted.login,
                 email=wanted.email,
@@ -101,19 +101,19 @@ class Users:
             await audit.record(connection, actor, CREATE, f"user:{user_id}", org_id=None, details=details)
         return user_id, uid
 
-    async def change(self, actor: Actor, caller: Identity, user_id: int, changes: people.PersonChanges) -> None:
+    async def change(self, actor: Actor, caller: Identity, user_id: int, changes: persons.PersonChanges) -> None:
         """Raises NotFound, and Conflict where the new login or e-mail are somebody else's."""
         taken = Conflict("Update would result in user login conflict")
         async with self._rights.changing(f"user:{user_id}") as connection:
-            await people.lock_logins(connection)
-            before = await people.get(connection, user_id)
+            await persons.lock_logins(connection)
+            before = await persons.get(connection, user_id)
             if before is None:
                 raise not_found()
             await _check(connection, caller, before)
             login, email = changes.login or before.login, changes.email or before.email
-            if await people.is_taken(connection, login, email, but=user_id):
+            if await persons.is_taken(connection, login, email, but=user_id):
                 raise taken
-            await people.change(connection, user_id, changes, taken=taken)
+            await persons.change(connection, user_id, changes, taken=taken)
             details = {"login": login} if login == before.login else {"login": login, "before": before.login}
             await audit.record(connection, actor, UPDATE, f"user:{user_id}", org_id=None, details=details)
 
@@ -121,7 +121,7 @@ class Users:
         """Raises NotFound."""
         hashed = await self._passwords.hash(password)
         async with self._rights.changing(f"user:{user_id}") as connection:
-            if not await people.set_password(connection, user_id, hashed):
+            if not await persons.set_password(connection, user_id, hashed):
                 raise not_found()
             await _stand_in(connection, caller, user_id)  # the user's row is held by now, as who grants them something holds it
             await audit.record(connection, actor, PASSWORD, f"user:{user_id}", org_id=None)
@@ -129,7 +129,7 @@ class Users:
     async def fits(self, user_id: int, password: str) -> bool:
         """Whether this is the user's password."""
         async with self._database.connection() as connection:
-            stored = await people.password(connection, user_id)
+            stored = await persons.password(connection, user_id)
         hashed, salt = stored or (None, None)
         return await self._passwords.verify(hashed, password, salt=salt)
 
@@ -139,44 +139,44 @@ class Users:
             await _stand_in(connection, caller, user_id)
             if is_admin:
                 await require_all(connection, caller)
-            elif await people.is_only_server_admin(connection, user_id):
+            elif await persons.is_only_server_admin(connection, user_id):
                 raise BadRequest("cannot remove last grafana admin")
-            await people.set_server_admin(connection, user_id, is_admin=is_admin)
+            await persons.set_server_admin(connection, user_id, is_admin=is_admin)
             await audit.record(connection, actor, PERMISSIONS, f"user:{user_id}", org_id=None, details={"isGrafanaAdmin": is_admin})
 
     async def set_disabled(self, actor: Actor, caller: Identity, user_id: int, *, is_disabled: bool) -> None:
         """Raises NotFound, and BadRequest for the last server admin."""
         async with self._taking_away(caller, user_id) as connection:
-            if is_disabled and await people.is_only_server_admin(connection, user_id):
+            if is_disabled and await persons.is_only_server_admin(connection, user_id):
                 raise BadRequest("cannot disable last grafana admin")
-            await people.set_disabled(connection, user_id, is_disabled=is_disabled)
+            await persons.set_disabled(connection, user_id, is_disabled=is_disabled)
             await audit.record(connection, actor, DISABLE if is_disabled else ENABLE, f"user:{user_id}", org_id=None)
 
     async def remove(self, actor: Actor, caller: Identity, user_id: int) -> None:
         """Raises NotFound, and BadRequest for the last server admin and for the only Admin of an organization."""
         async with self._taking_away(caller, user_id) as connection:
-            if await people.is_only_server_admin(connection, user_id):
+            if await persons.is_only_server_admin(connection, user_id):
                 raise BadRequest("cannot delete last grafana admin")
             if (org := await members.only_admin_of(connection, user_id)) is not None:
                 raise BadRequest(f'Cannot remove last organization admin: the organization "{org}" has no other; appoint one first')
-            person = await people.get(connection, user_id)
-            await people.delete(connection, user_id)
+            person = await persons.get(connection, user_id)
+            await persons.delete(connection, user_id)
             details = {} if person is None else {"login": person.login}
             await audit.record(connection, actor, DELETE, f"user:{user_id}", org_id=None, details=details)
 
     async def log_out(self, actor: Actor, caller: Identity, user_id: int) -> None:
         """Every gateway looks at the user anew: there are no sessions to end. Raises NotFound."""
         async with self._rights.changing(f"user:{user_id}") as connection:
-            if await people.get(connection, user_id) is None:
+            if await persons.get(connection, user_id) is None:
                 raise not_found()
             await _stand_in(connection, caller, user_id)
-            await people.notify_change(connection, user_id)
+            await persons.notify_change(connection, user_id)
             await audit.record(connection, actor, LOGOUT, f"user:{user_id}", org_id=None)
 
     async def switch(self, actor: Actor, user_id: int, org_id: int) -> None:
         """Changes the current organization. Raises Unauthorized for who is no member of it, unknown users and organizations included."""
         async with self._rights.changing(f"user:{user_id}") as connection:
-            if not await people.set_org(connection, user_id, org_id):
+            if not await persons.set_org(connection, user_id, org_id):
                 raise Unauthorized("Unauthorized")
             await audit.record(connection, actor, SWITCH, f"user:{user_id}", org_id=None, details={"org": org_id})
 
@@ -185,7 +185,7 @@ class Users:
         """A transaction about a person that is the only one to take admins away. Raises NotFound."""
         async with self._rights.changing(f"user:{user_id}") as connection:
             await members.lock_admins(connection)
-            person = await people.get(connection, user_id)
+            person = await persons.get(connection, user_id)
             if person is None:
                 raise not_found()
             await _check(connection, caller, person)
@@ -196,7 +196,7 @@ def not_found() -> NotFound:
     return NotFound("user not found")
 
 
-async def _check(connection: Connection, caller: Identity, person: people.Person) -> None:
+async def _check(connection: Connection, caller: Identity, person: persons.Person) -> None:
     if person.is_admin:
         await _stand_in(connection, caller, person.id)
 

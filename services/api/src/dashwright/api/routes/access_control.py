@@ -11,7 +11,7 @@ from dashwright.api.http.response import Response, json_response, message_respon
 from dashwright.api.http.routing import SIGNED_IN, Operation, OrganizationView, Permission, Route
 from dashwright.api.models.response import Message
 from dashwright.api.models.users import GrantList, GrantsForm, GrantShape
-from dashwright.api.stores import grants, members, people
+from dashwright.api.stores import grants, members, persons
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import BadRequest, Forbidden, NotFound
 
@@ -29,7 +29,7 @@ def routes(database: Database, use: Grants) -> list[Route]:
 
     async def user(connection: Connection, call: Call) -> tuple[int, int]:
         user_id, org_id = call.integer("id", "id is invalid"), _org(call)
-        if await people.get(connection, user_id) is None or (org_id and await members.role(connection, org_id, user_id) is None):
+        if await persons.get(connection, user_id) is None or (org_id and await members.role(connection, org_id, user_id) is None):
             raise not_found()
         return user_id, org_id
 

@@ -10,7 +10,7 @@ from dashwright.api.models.organizations import AddressShape, MemberFound, Membe
 from dashwright.api.models.users import ProfileShape, UserItem
 from dashwright.api.stores.members import Member, Membership
 from dashwright.api.stores.orgs import Organization
-from dashwright.api.stores.people import Person
+from dashwright.api.stores.persons import Person
 from dashwright.common.identity import Identity
 
 

@@ -14,7 +14,7 @@ from dashwright.api.models.response import Message
 from dashwright.api.models.users import KeyProfile, OwnPasswordForm, ProfileShape, UserForm
 from dashwright.api.routes.account_views import membership_view, profile_view
 from dashwright.api.routes.users import TAG, changes_of
-from dashwright.api.stores import access, audit, members, orgs, people, stars
+from dashwright.api.stores import access, audit, members, orgs, persons
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.identity import Caller
@@ -31,7 +31,7 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, policy: Acce
         if caller.kind is Caller.API_KEY:
             return json_response(KeyProfile(uid=caller.uid, login=caller.login, name=caller.login, org_id=caller.org_id))
         async with database.connection() as connection:
-            found = await people.account(connection, caller.user_id)
+            found = await persons.account(connection, caller.user_id)
         if found is None:
             raise not_found()
         return json_response(profile_view(found, org_id=caller.org_id))
@@ -89,7 +89,7 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, policy: Acce
         user_id, caller = user_only(call, lacks="stars"), call.identity
         dashboard = await readable(call)
         async with database.transaction() as connection:
-            await stars.add(connection, user_id, caller.org_id, dashboard)
+            await persons.add_star(connection, user_id, caller.org_id, dashboard)
             await audit.record(connection, call.actor, STAR, f"dashboard:{dashboard}", org_id=caller.org_id)
         return message_response("Dashboard starred!")
 
@@ -97,7 +97,7 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, policy: Acce
         user_id = user_only(call, lacks="stars")
         dashboard = call.parameters["uid"] if "uid" in call.parameters else await readable(call)
         async with database.transaction() as connection:
-            await stars.remove(connection, user_id, call.identity.org_id, dashboard)
+            await persons.remove_star(connection, user_id, call.identity.org_id, dashboard)
             await audit.record(connection, call.actor, UNSTAR, f"dashboard:{dashboard}", org_id=call.identity.org_id)
         return message_response("Dashboard unstarred")
 

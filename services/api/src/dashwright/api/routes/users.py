@@ -13,7 +13,7 @@ from dashwright.api.models.organizations import MembershipShape
 from dashwright.api.models.response import Message
 from dashwright.api.models.users import AuthTokenShape, ProfileShape, UserForm, UserItem, UserPage
 from dashwright.api.routes.account_views import membership_view, profile_view, user_item_view
-from dashwright.api.stores import members, people
+from dashwright.api.stores import members, persons
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, NotFound
@@ -36,8 +36,8 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
         page, per_page = call.number("page", 1, least=1, most=_LAST_PAGE), call.number("perpage", _PAGE, least=1, most=_LARGEST_PAGE)
         containing, only = call.query.get("query", ""), call.evaluated.ids(_READ, Subject.USER.prefix)
         async with database.connection() as connection:
-            found = await people.page(connection, containing=containing, limit=per_page, offset=(page - 1) * per_page, only=only)
-            total = await people.count(connection, containing=containing, only=only)
+            found = await persons.page(connection, containing=containing, limit=per_page, offset=(page - 1) * per_page, only=only)
+            total = await persons.count(connection, containing=containing, only=only)
         now = clock.now()
         return UserPage(total_count=total, users=[user_item_view(one, now) for one in found], page=page, per_page=per_page)
 
@@ -49,17 +49,17 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
 
     async def lookup(call: Call) -> Response:
         async with database.connection() as connection:
-            found = await people.find(connection, call.query.get("loginOrEmail", ""))
+            found = await persons.find(connection, call.query.get("loginOrEmail", ""))
         if found is None or not call.evaluated.may(_READ, f"{Subject.USER.prefix}{found.id}"):
             raise not_found()
         return json_response(profile_view(found))
 
-    async def person(call: Call, missing: NotFound) -> people.Person:
+    async def person(call: Call, missing: NotFound) -> persons.Person:
         number = parse_integer(call.parameters["id"])
         if number is None:
             raise missing
         async with database.connection() as connection:
-            found = await people.get(connection, number)
+            found = await persons.get(connection, number)
         if found is None:
             raise missing
         return found
@@ -194,7 +194,7 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
     ]
 
 
-async def changes_of(call: Call) -> people.PersonChanges:
+async def changes_of(call: Call) -> persons.PersonChanges:
     """What a body asks to change about a user. Raises BadRequest where it names neither login nor e-mail."""
     form = await call.fields(UserForm, fault="bad request data")
     login, email = fitting("login", form.login), fitting("email", form.email)
@@ -203,4 +203,4 @@ async def changes_of(call: Call) -> people.PersonChanges:
     if form.theme is not None and form.theme not in _THEMES:
         raise BadRequest("Invalid theme")
     name = None if form.name is None else fitting("name", form.name)
-    return people.PersonChanges(login or None, email or None, name, form.theme)
+    return persons.PersonChanges(login or None, email or None, name, form.theme)

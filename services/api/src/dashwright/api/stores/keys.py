@@ -1,6 +1,6 @@
 """Keys and tokens as their owners see them: listed, made, deleted, handed over. Looking one up for a caller is elsewhere."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
@@ -83,3 +83,20 @@ async def unmigrated(connection: Connection, org_id: int, key_id: int | None = N
 async def give_to_accounts(connection: Connection, pairs: Collection[tuple[int, int]]) -> None:
     """Hands keys to service accounts: pairs of key and account. The text that a key's holder sends stays valid."""
     await connection.execute(_sql.give_to_accounts, [key for key, _ in pairs], [account for _, account in pairs])
+
+
+async def write_last_use(connection: Connection, *, keys: Mapping[int, datetime], users: Mapping[int, datetime]) -> None:
+    """Writes times of last use by number. An older time than the stored one changes nothing, nor does a row that has gone."""
+    for statement, times in ((_sql.touch_keys, keys), (_sql.touch_users, users)):
+        if times:
+            await connection.execute(statement, list(times), list(times.values()))
+
+
+async def claim_upkeep(connection: Connection) -> bool:
+    """Whether the caller's transaction is the only one that does the upkeep, until it ends."""
+    return bool(await connection.fetchval(_sql.claim_upkeep))
+
+
+async def drop_expired_tokens(connection: Connection, *, before: int, limit: int) -> int:
+    """Deletes tokens of service accounts that expired before a time in Unix seconds; answers how many, ``limit`` at most."""
+    return len(await connection.fetch(_sql.drop_expired_tokens, before, limit))

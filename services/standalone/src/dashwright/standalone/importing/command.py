@@ -15,11 +15,11 @@ from dashwright.common.database.pool import Database, Timeouts
 from dashwright.common.errors import DashwrightError
 from dashwright.common.observability import logging
 from dashwright.common.settings import Settings, SettingsError, load
-from dashwright.standalone.database import open_database
 from dashwright.standalone.importing import run as importing
 from dashwright.standalone.importing.report import Report
 from dashwright.standalone.importing.run import ImportOptions
 from dashwright.standalone.importing.source import open_source
+from dashwright.standalone.postgres import open_database
 
 REFUSED, NOT_RUN = 1, 2
 _PATIENT: Final = Timeouts(statement=3600, idle=3600)

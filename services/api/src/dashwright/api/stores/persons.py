@@ -10,7 +10,7 @@ from dashwright.common.database.queries import load
 from dashwright.common.database.unique import unique
 from dashwright.common.errors import DashwrightError
 
-_sql = load(__package__, "people.sql")
+_sql = load(__package__, "persons.sql")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +135,16 @@ async def delete(connection: Connection, user_id: int) -> None:
 async def notify_change(connection: Connection, user_id: int) -> None:
     """Makes every gateway look at this user anew, once the transaction has committed."""
     await connection.execute(_sql.notify_change, user_id)
+
+
+async def add_star(connection: Connection, user_id: int, org_id: int, dashboard: str) -> None:
+    """Once or twice is the same."""
+    await connection.execute(_sql.add_star, user_id, org_id, dashboard)
+
+
+async def remove_star(connection: Connection, user_id: int, org_id: int, dashboard: str) -> None:
+    """Also where there was none."""
+    await connection.execute(_sql.remove_star, user_id, org_id, dashboard)
 
 
 def _person(row: Any) -> Person | None:

@@ -85,3 +85,9 @@ delete from "user" where id = $1 and not is_service_account
 -- name: notify_change
 -- Makes every gateway look at this user anew.
 select pg_notify('identity', 'user:' || $1::bigint)
+
+-- name: add_star
+insert into star (user_id, org_id, dashboard_uid) values ($1, $2, $3) on conflict do nothing
+
+-- name: remove_star
+delete from star where user_id = $1 and org_id = $2 and dashboard_uid = $3
