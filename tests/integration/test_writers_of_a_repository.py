@@ -29,7 +29,8 @@ from dashwright.jobs_worker.adapters.store import Attempt, StoredResources
 from dashwright.jobs_worker.domain.objects import Change, Difference, Entry, Key, Repository, Snapshot, Write
 from dashwright.jobs_worker.maintenance.prober import Prober
 from dashwright.jobs_worker.ports import Checkout, Overtaken
-from dashwright.jobs_worker.runners.sync import SyncRunner
+from dashwright.jobs_worker.runners.repository import RepositoryJob, RepositoryRunner
+from dashwright.jobs_worker.runners.sync import ATTEMPTS, SyncRunner
 from dashwright.jobs_worker.stored_repositories import repository_of
 
 SPEC = '{"title":"R","workflows":[],"type":"local","sync":{"enabled":true,"target":"instance"}}'
@@ -139,15 +140,15 @@ async def run(database: Database, checkout: Tree) -> tuple[State | None, str | N
         job = await jobs.claim(connection, uid, owner=owner, lease=lease, status=b"{}")
     assert job is not None
 
-    async def open_checkout(_: jobs.StoredJob, __: Repository) -> Tree:
+    async def open_checkout(_: RepositoryJob) -> Tree:
         return checkout
 
     async def look(_: Repository) -> None:
         return
 
-    def open_resources(_: jobs.StoredJob, execution: Execution, repository: Repository, edition: int) -> StoredResources:
-        attempt = Attempt(uid, execution.owner)
-        return StoredResources(database, Clock(), QuotaRules(), repository=repository, edition=edition, attempt=attempt)
+    def open_resources(work: RepositoryJob, edition: int) -> StoredResources:
+        attempt = Attempt(uid, work.execution.owner)
+        return StoredResources(database, Clock(), QuotaRules(), repository=work.repository, edition=edition, attempt=attempt)
 
     @contextmanager
     def open_tools() -> Iterator[SyncTools]:
@@ -164,7 +165,7 @@ async def run(database: Database, checkout: Tree) -> tuple[State | None, str | N
         open_tools=open_tools,
         most_entries=1000,
     )
-    ended = await runner.run(job, Execution(database, job, owner, Clock(), lease=lease))
+    ended = await RepositoryRunner(database, runner.run, attempts=ATTEMPTS).run(job, Execution(database, job, owner, Clock(), lease=lease))
     return ended.state, ended.message
 
 

@@ -27,9 +27,7 @@ from dashwright.common.relay import Relay
 from dashwright.common.secrets import SecretBox
 from dashwright.common.settings import Settings, listening_at, require, secret_keys
 from dashwright.common.stores import jobs
-from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.work.consumer import JobConsumer, Runner
-from dashwright.common.work.execution import Execution
 from dashwright.jobs_worker.actions.export import Bounds
 from dashwright.jobs_worker.actions.sync import SyncTools
 from dashwright.jobs_worker.adapters.checkouts import RepositoryCheckouts
@@ -53,8 +51,10 @@ from dashwright.jobs_worker.maintenance.prober import Prober
 from dashwright.jobs_worker.maintenance.rescuer import Rescuer
 from dashwright.jobs_worker.maintenance.scheduler import Scheduler
 from dashwright.jobs_worker.ports import Checkout
+from dashwright.jobs_worker.runners import pull_request, sync
 from dashwright.jobs_worker.runners.export import ExportRunner
 from dashwright.jobs_worker.runners.pull_request import PullRequestRunner
+from dashwright.jobs_worker.runners.repository import RepositoryJob, RepositoryRunner
 from dashwright.jobs_worker.runners.sync import SyncRunner
 
 log = structlog.get_logger()
@@ -180,17 +180,16 @@ def _admission(settings: Settings) -> AdmissionSettings:
 
 def _sync_runner(
     settings: Settings, database: Database, prober: Prober, clock: Clock, checkouts: RepositoryCheckouts, background: RepositoryCheckouts
-) -> SyncRunner:
-    async def open_checkout(job: StoredJob, repository: Repository) -> Checkout | None:
-        """What nobody asked for leaves a share of what hosts may be asked to others."""
-        return await (background if jobs.is_scheduled(job) else checkouts).open(repository)
+) -> RepositoryRunner:
+    async def open_checkout(work: RepositoryJob) -> Checkout | None:
+        # Syncs that no caller waits for leave a share of the host's budget to the others.
+        return await (background if jobs.is_scheduled(work.job) else checkouts).open(work.repository)
 
-    def open_resources(job: StoredJob, execution: Execution, repository: Repository, edition: int) -> StoredResources:
-        rules_fingerprint = settings.quota_rules
-        attempt = Attempt(job.uid, execution.owner)
-        return StoredResources(database, clock, rules_fingerprint, repository=repository, edition=edition, attempt=attempt)
+    def open_resources(work: RepositoryJob, edition: int) -> StoredResources:
+        attempt = Attempt(work.job.uid, work.execution.owner)
+        return StoredResources(database, clock, settings.quota_rules, repository=work.repository, edition=edition, attempt=attempt)
 
-    return SyncRunner(
+    runner = SyncRunner(
         database,
         prober,
         clock,
@@ -200,6 +199,7 @@ def _sync_runner(
         open_tools=partial(_open_tools, settings),
         most_entries=settings.repository_files,
     )
+    return RepositoryRunner(database, runner.run, attempts=sync.ATTEMPTS)
 
 
 def _host_client(settings: Settings, database: Database) -> HostClient:
@@ -210,9 +210,8 @@ def _host_client(settings: Settings, database: Database) -> HostClient:
 
 def _pull_request_runner(
     settings: Settings, database: Database, clock: Clock, checkouts: RepositoryCheckouts, host: RestHost, renderer: PictureRenderer
-) -> PullRequestRunner:
-    return PullRequestRunner(
-        database,
+) -> RepositoryRunner:
+    runner = PullRequestRunner(
         host=host,
         proposals=checkouts,
         open_stored=_opening_stored(settings, database, clock),
@@ -220,14 +219,15 @@ def _pull_request_runner(
         renderer=renderer,
         address=settings.public_address,
     )
+    return RepositoryRunner(database, runner.run, attempts=pull_request.ATTEMPTS)
 
 
-def _export_runner(settings: Settings, database: Database, checkouts: RepositoryCheckouts) -> ExportRunner:
-    def open_exports(job: StoredJob, execution: Execution, repository: Repository) -> StoredExports:
-        return StoredExports(database, repository, Attempt(job.uid, execution.owner))
+def _export_runner(settings: Settings, database: Database, checkouts: RepositoryCheckouts) -> RepositoryRunner:
+    def open_exports(work: RepositoryJob) -> StoredExports:
+        return StoredExports(database, work.repository, Attempt(work.job.uid, work.execution.owner))
 
     bounds = Bounds(settings.repository_files, settings.repository_file_bytes, settings.repository_bytes, settings.folder_depth)
-    return ExportRunner(database, checkouts=checkouts, open_exports=open_exports, open_spool=FileSpool, bounds=bounds)
+    return RepositoryRunner(database, ExportRunner(checkouts=checkouts, open_exports=open_exports, open_spool=FileSpool, bounds=bounds).run)
 
 
 async def serve(settings: Settings) -> None:

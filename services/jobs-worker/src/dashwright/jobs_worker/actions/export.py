@@ -18,6 +18,7 @@ from dashwright.common.jobs.progress import Effect, JobProgress, Result
 from dashwright.common.jobs.selection import Selection
 from dashwright.common.jobs.workflows import check_export, hands_over, prefix_of
 from dashwright.common.models.provisioning import ExportJobOptions, RepositoryType
+from dashwright.jobs_worker.actions.retries import with_retries
 from dashwright.jobs_worker.domain.export import Directories, ExportItem, Handover, Version, fault_of, file_names, may_replace, place
 from dashwright.jobs_worker.domain.file_forms import check_size
 from dashwright.jobs_worker.domain.files.rules import ref_of
@@ -203,24 +204,22 @@ async def _write(
 ) -> tuple[Checkout | None, _ExportPlan]:
     """The state of the branch after it, and what was settled; begun anew where somebody else wrote it meanwhile."""
     progress.message = job_messages.EXPORT_WRITING
-    for attempt in range(_ATTEMPTS):
-        try:
-            base = await _base(checkouts, job.repository, ref)
-            if base is None and ref:
-                raise BadRequest("the repository has no commits yet: its own branch is the first to be written, export there")
-            entries = {entry.path: entry for entry in await base.entries()} if base is not None else {}
-            before = _BranchFiles(entries, base.open_reader() if base is not None else None)
-            plan = await asyncio.to_thread(_plan_files, export_set, before, spool)
-            await reporter.report(progress)
-            if not plan.writes and not plan.keeps:
-                return base, plan
-            drafts = _drafts(job, plan, spool)
-            await exports.check_lease()
-            return await checkouts.push(job.repository, base.commit if base is not None else "", ref, drafts), plan
-        except (Conflict, CopyDamaged):
-            if attempt == _ATTEMPTS - 1:
-                raise
-    raise AssertionError("the last attempt answers or raises")
+
+    async def attempt() -> tuple[Checkout | None, _ExportPlan]:
+        base = await _base(checkouts, job.repository, ref)
+        if base is None and ref:
+            raise BadRequest("the repository has no commits yet: export to its own branch, which has to be written first")
+        entries = {entry.path: entry for entry in await base.entries()} if base is not None else {}
+        before = _BranchFiles(entries, base.open_reader() if base is not None else None)
+        plan = await asyncio.to_thread(_plan_files, export_set, before, spool)
+        await reporter.report(progress)
+        if not plan.writes and not plan.keeps:
+            return base, plan
+        drafts = _drafts(job, plan, spool)
+        await exports.check_lease()
+        return await checkouts.push(job.repository, base.commit if base is not None else "", ref, drafts), plan
+
+    return await with_retries(attempt, attempts=_ATTEMPTS, on=(Conflict, CopyDamaged))
 
 
 async def _base(checkouts: Checkouts, repository: Repository, ref: str) -> Checkout | None:

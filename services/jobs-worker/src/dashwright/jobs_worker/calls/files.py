@@ -36,11 +36,12 @@ from dashwright.jobs_worker.actions.files.changing import ChangeDecision, decide
 from dashwright.jobs_worker.actions.files.editing import edits_of, message_of_edit, plan_edits
 from dashwright.jobs_worker.actions.files.looking import describe_file, list_files
 from dashwright.jobs_worker.actions.files.planning import ChangeContext, holds, plan_files
+from dashwright.jobs_worker.actions.retries import with_retries
 from dashwright.jobs_worker.actions.sync import NullReporter, PlannedSync, SyncTools, apply_plan
 from dashwright.jobs_worker.domain.files.rules import ref_of
 from dashwright.jobs_worker.domain.files.wrapper import FileView, wrap
 from dashwright.jobs_worker.domain.objects import Difference, Edit, GitIdentity, Repository
-from dashwright.jobs_worker.ports import Checkout, Checkouts, CopyDamaged, Objects, Overtaken, SizedCheckout
+from dashwright.jobs_worker.ports import Checkout, Checkouts, Objects, Overtaken, SizedCheckout
 from dashwright.jobs_worker.stored_repositories import repository_of
 
 log = structlog.get_logger()
@@ -85,11 +86,7 @@ class FileCalls:
 
         One that ``is_repeated`` was taken up by a worker that ended: what that one has changed is not changed again.
         """
-        try:
-            return await self._handle(wanted, is_repeated=is_repeated)
-        except CopyDamaged as error:
-            log.warning("copy_damaged", error=error.message)
-            return await self._handle(wanted, is_repeated=is_repeated)
+        return await with_retries(lambda: self._handle(wanted, is_repeated=is_repeated))
 
     async def _handle(self, wanted: FileCallRequest, *, is_repeated: bool) -> Shape:
         if not _writes(wanted):

@@ -1,52 +1,46 @@
-"""Runs export jobs: loads the repository and who asked, runs the action, and answers what came of it."""
+"""The runner of export jobs: it finds out who asked for the export and runs it in the name of that account."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from dashwright.common.database.pool import Database
-from dashwright.common.models.provisioning import ExportJobOptions, JobSpec, JobStatus
-from dashwright.common.stores.jobs import StoredJob
-from dashwright.common.work.execution import Execution
+from dashwright.common.jobs.progress import JobProgress
+from dashwright.common.models.provisioning import ExportJobOptions
 from dashwright.jobs_worker.actions.export import Bounds, ExportJob, export
-from dashwright.jobs_worker.domain.objects import GitIdentity, Repository
+from dashwright.jobs_worker.domain.objects import GitIdentity
 from dashwright.jobs_worker.ports import Checkouts, Exports, Spool
-from dashwright.jobs_worker.stored_repositories import load
+from dashwright.jobs_worker.runners.repository import RepositoryJob
 
 
 class AuthoredExports(Exports, Protocol):
-    """Exports, and who those are that ask for them."""
+    """The objects to export, and the accounts that ask for exports."""
 
     async def author(self, uid: str, login: str) -> GitIdentity:
-        """As a commit names them."""
+        """Return the name and address of an account as a commit names them."""
         ...
 
 
 class ExportRunner:
-    """``open_…`` are the adapters' constructors."""
+    """Runs exports over adapters. ``open_exports`` and ``open_spool`` construct the adapters of one attempt."""
 
     def __init__(
         self,
-        database: Database,
         *,
         checkouts: Checkouts,
-        open_exports: Callable[[StoredJob, Execution, Repository], AuthoredExports],
+        open_exports: Callable[[RepositoryJob], AuthoredExports],
         open_spool: Callable[[], AbstractContextManager[Spool]],
         bounds: Bounds,
     ) -> None:
-        self._database = database
         self._checkouts = checkouts
         self._open_exports = open_exports
         self._open_spool = open_spool
         self._bounds = bounds
 
-    async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
-        assert job.repository is not None
-        async with self._database.connection() as connection:
-            repository = await load(connection, job.namespace, job.repository)
-        exports = self._open_exports(job, execution, repository)
-        by = await exports.author(str(job.submitted_by.get("uid", "")), str(job.submitted_by.get("login", "")))
-        options = JobSpec.model_validate_json(job.spec).export or ExportJobOptions()
+    async def run(self, work: RepositoryJob) -> JobProgress:
+        """Export what the job asks for. Raises what ``export`` raises."""
+        exports = self._open_exports(work)
+        submitter = work.job.submitted_by
+        by = await exports.author(str(submitter.get("uid", "")), str(submitter.get("login", "")))
+        job = ExportJob(work.repository, work.spec.export or ExportJobOptions(), by)
         with self._open_spool() as spool:
-            progress = await export(ExportJob(repository, options, by), exports, self._checkouts, execution, spool, self._bounds)
-        return execution.ended(progress)
+            return await export(job, exports, self._checkouts, work.execution, spool, self._bounds)

@@ -9,25 +9,24 @@ import structlog
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
-from dashwright.common.errors import Conflict, DashwrightError, PreconditionFailed, Unhealthy
+from dashwright.common.errors import DashwrightError, PreconditionFailed, Unhealthy
 from dashwright.common.jobs import job_messages
 from dashwright.common.jobs.progress import JobProgress
 from dashwright.common.kinds.registry import REPOSITORY
-from dashwright.common.models.provisioning import JobStatus, RepositoryStatus, RepositoryType
-from dashwright.common.stores import jobs, repositories, resources, revisions, statuses
+from dashwright.common.models.provisioning import RepositoryStatus, RepositoryType
+from dashwright.common.stores import jobs, repositories, revisions, statuses
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.stores.repositories import Kept
 from dashwright.common.stores.resources import Stored
-from dashwright.common.work.execution import Execution
 from dashwright.jobs_worker.actions.sync import SyncJob, SyncTools, sync
 from dashwright.jobs_worker.domain.objects import Difference, QuarantinedFile, Repository
 from dashwright.jobs_worker.maintenance.prober import Prober
-from dashwright.jobs_worker.ports import Checkout, CopyDamaged, Overtaken, Resources, Revisions
-from dashwright.jobs_worker.stored_repositories import repository_of
+from dashwright.jobs_worker.ports import Checkout, Resources, Revisions
+from dashwright.jobs_worker.runners.repository import RepositoryJob
 
 log = structlog.get_logger()
 
-_ATTEMPTS: Final = 5
+ATTEMPTS: Final = 5
 
 
 class SyncRunner:
@@ -42,9 +41,9 @@ class SyncRunner:
         prober: Prober,
         clock: Clock,
         *,
-        open_checkout: Callable[[StoredJob, Repository], Awaitable[Checkout | None]],
+        open_checkout: Callable[[RepositoryJob], Awaitable[Checkout | None]],
         commits: Revisions,
-        open_resources: Callable[[StoredJob, Execution, Repository, int], Resources],
+        open_resources: Callable[[RepositoryJob, int], Resources],
         open_tools: Callable[[], AbstractContextManager[SyncTools]],
         most_entries: int,
     ) -> None:
@@ -57,53 +56,37 @@ class SyncRunner:
         self._open_tools = open_tools
         self._most_entries = most_entries
 
-    async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
-        """Begins anew, from the files on, where somebody else wrote the repository meanwhile, or the copy of it broke."""
-        for attempt in range(_ATTEMPTS):
-            try:
-                return await self._attempt(job, execution)
-            except Overtaken:
-                log.info("sync_overtaken")
-            except CopyDamaged as error:
-                log.warning("copy_damaged", error=error.message)
-                if attempt == _ATTEMPTS - 1:
-                    raise
-        raise Conflict(
-            f"the repository was written {_ATTEMPTS} times while this sync was at work, each time before it could end; sync again later"
-        )
-
-    async def _attempt(self, job: StoredJob, execution: Execution) -> JobStatus:
-        assert job.repository is not None
+    async def run(self, work: RepositoryJob) -> JobProgress:
+        """Sync the repository of the job. Raises Overtaken if another writer stored the repository first, and CopyDamaged."""
+        job, stored, repository = work.job, work.stored, work.repository
         async with self._database.connection() as connection:
-            stored = await resources.get(connection, REPOSITORY, job.namespace, job.repository)
             kept = await repositories.kept(connection, stored.uid, generation=stored.generation)
             held = await revisions.held(connection, stored.uid, generation=stored.generation)
-        repository = repository_of(stored)
         if not repository.spec.sync.enabled:
             raise PreconditionFailed(job_messages.SYNC_DISABLED)
-        newest = await self._checkout(job, repository)
+        newest = await self._checkout(work)
         if newest is None:
             await self._record_sync(repository, incremental=False, held_at="")
-            return execution.ended(JobProgress(message=job_messages.SYNC_STARTED, final_message=job_messages.NO_COMMITS))
+            return JobProgress(message=job_messages.SYNC_STARTED, final_message=job_messages.NO_COMMITS)
         if newest.commit == held and jobs.is_scheduled(job):
-            return execution.ended(JobProgress(message=job_messages.SYNC_STARTED, final_message=job_messages.HELD))
+            return JobProgress(message=job_messages.SYNC_STARTED, final_message=job_messages.HELD)
         back_to = jobs.commit_of(job)
         checkout = await self._commits.at_synced(repository, back_to) if back_to else newest
         head = newest.commit if back_to else ""
-        objects = self._open_resources(job, execution, repository, kept.edition)
+        objects = self._open_resources(work, kept.edition)
         quarantined = await objects.quarantined()
         if checkout.commit and checkout.commit == kept.commit == _last_ref(stored) and all(item.is_copy for item in quarantined):
             await self._record_sync(repository, incremental=jobs.is_incremental(job), held_at=head)
-            return execution.ended(JobProgress(message=job_messages.SYNC_STARTED, final_message=job_messages.SAME_COMMIT))
+            return JobProgress(message=job_messages.SYNC_STARTED, final_message=job_messages.SAME_COMMIT)
         difference = await self._difference(job, checkout, kept, quarantined)
         with self._open_tools() as tools:
-            progress = await sync(SyncJob.of(repository), checkout, objects, execution, tools, difference)
+            progress = await sync(SyncJob.of(repository), checkout, objects, work.execution, tools, difference)
         await self._record_sync(repository, incremental=difference is not None, held_at=head)
         if checkout.commit:
             await self._keep_commits(repository)
         if back_to:
             progress.final_message = job_messages.PUT_BACK
-        return execution.ended(progress)
+        return progress
 
     async def _difference(
         self, job: StoredJob, checkout: Checkout, kept: Kept, quarantined: Sequence[QuarantinedFile]
@@ -116,20 +99,20 @@ class SyncRunner:
         is_too_large = difference is not None and kept.entries + difference.growth > self._most_entries
         return None if is_too_large else difference
 
-    async def _checkout(self, job: StoredJob, repository: Repository) -> Checkout | None:
+    async def _checkout(self, work: RepositoryJob) -> Checkout | None:
         """One of a git host is fetched at once: that it can be is all there is to be probed."""
-        assert job.repository is not None
+        repository = work.repository
         if repository.spec.type is RepositoryType.LOCAL:
-            health = await self._prober.probe(job.namespace, job.repository)
+            health = await self._prober.probe(repository.namespace, repository.name)
             if not health.healthy:
                 raise Unhealthy("; ".join(health.message or ["Repository is unhealthy"]))
-            return await self._open_checkout(job, repository)
+            return await self._open_checkout(work)
         try:
-            checkout = await self._open_checkout(job, repository)
+            checkout = await self._open_checkout(work)
         except DashwrightError as error:
-            await self._prober.record(job.namespace, job.repository, error)
+            await self._prober.record(repository.namespace, repository.name, error)
             raise
-        await self._prober.record(job.namespace, job.repository, None)
+        await self._prober.record(repository.namespace, repository.name, None)
         return checkout
 
     async def _keep_commits(self, repository: Repository) -> None:

@@ -1,0 +1,70 @@
+"""The frame that all jobs on a repository share: load the repository, run the action, turn its progress into the final status."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from dashwright.common.database.pool import Database
+from dashwright.common.errors import BadRequest, Conflict
+from dashwright.common.jobs.progress import JobProgress
+from dashwright.common.kinds.registry import REPOSITORY
+from dashwright.common.models.provisioning import JobSpec, JobStatus
+from dashwright.common.stores import resources
+from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.stores.resources import Stored
+from dashwright.common.work.execution import Execution
+from dashwright.jobs_worker.actions.retries import with_retries
+from dashwright.jobs_worker.domain.objects import Repository
+from dashwright.jobs_worker.ports import CopyDamaged, Overtaken
+from dashwright.jobs_worker.stored_repositories import repository_of
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryJob:
+    """A job on a repository at the start of one attempt."""
+
+    job: StoredJob
+    #: The row of the repository, read before its files.
+    stored: Stored
+    repository: Repository
+    #: The attempt that holds the job's lease; progress is reported to it.
+    execution: Execution
+
+    @property
+    def spec(self) -> JobSpec:
+        """The action of the job and its options."""
+        return JobSpec.model_validate_json(self.job.spec)
+
+
+class RepositoryRunner:
+    """Runs the jobs of one action: ``action`` does the work of an attempt and returns its progress.
+
+    An attempt starts again from the beginning, ``attempts`` in all, if the copy of the repository is damaged or another writer
+    stored the repository first.
+    """
+
+    def __init__(self, database: Database, action: Callable[[RepositoryJob], Awaitable[JobProgress]], *, attempts: int = 1) -> None:
+        self._database = database
+        self._action = action
+        self._attempts = attempts
+
+    async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
+        """Return the final status of the job. Raises NotFound if its repository is gone, and what the action raises."""
+
+        async def attempt() -> JobProgress:
+            return await self._action(await self._load(job, execution))
+
+        try:
+            progress = await with_retries(attempt, attempts=self._attempts, on=(Overtaken, CopyDamaged))
+        except Overtaken as error:
+            raise Conflict(
+                f"the repository was written {self._attempts} times while this {job.action} was at work, "
+                f"each time before it could end; run the {job.action} again later"
+            ) from error
+        return execution.ended(progress)
+
+    async def _load(self, job: StoredJob, execution: Execution) -> RepositoryJob:
+        if job.repository is None:
+            raise BadRequest(f"job {job.name!r} names no repository")
+        async with self._database.connection() as connection:
+            stored = await resources.get(connection, REPOSITORY, job.namespace, job.repository)
+        return RepositoryJob(job, stored, repository_of(stored), execution)
