@@ -13,15 +13,13 @@ import pytest
 from dashwright.common.errors import DashwrightError
 from dashwright.expressions.engine.axis import Axis
 from dashwright.expressions.engine.classic import ClassicConditions, Condition
-from dashwright.expressions.engine.expression import Expression, Match, Outcome
-from dashwright.expressions.engine.fingerprint import fingerprint
-from dashwright.expressions.engine.hysteresis import Hysteresis
+from dashwright.expressions.engine.expression import Expression, Match, Outcome, ref_id_of
+from dashwright.expressions.engine.hysteresis import Hysteresis, fingerprint
 from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.math.evaluate import Math
 from dashwright.expressions.engine.predicates import Predicate
 from dashwright.expressions.engine.reduce import Reduce
-from dashwright.expressions.engine.reference import ref_id_of
 from dashwright.expressions.engine.resample import Resample
 from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.threshold import Threshold, predicate_of

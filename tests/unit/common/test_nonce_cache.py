@@ -1,6 +1,6 @@
 """Nonces are known until their end, and never more of them than the limit."""
 
-from dashwright.common.messaging.nonces import NonceCache
+from dashwright.common.messaging.signing import NonceCache
 
 
 def test_a_nonce_is_new_once_until_its_end() -> None:

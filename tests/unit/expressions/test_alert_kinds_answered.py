@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from dashwright.expressions.engine.fingerprint import fingerprint
+from dashwright.expressions.engine.hysteresis import fingerprint
 from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.queries import respond
 

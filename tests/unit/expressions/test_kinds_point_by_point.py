@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from dashwright.expressions.engine.axis import Axis
 from dashwright.expressions.engine.classic import ClassicConditions, Condition
-from dashwright.expressions.engine.fingerprint import fingerprint
-from dashwright.expressions.engine.hysteresis import Hysteresis
+from dashwright.expressions.engine.hysteresis import Hysteresis, fingerprint
 from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.resample import Resample

@@ -26,14 +26,13 @@ from dashwright.common.work.consumer import JobConsumer
 from dashwright.expressions.consumer import QueryConsumer, query_settings
 from dashwright.expressions.jobs import EvaluationRunner
 from dashwright.expressions.pictures.consumer import PictureConsumer
-from dashwright.expressions.sources.directory import Directory, Kinds
+from dashwright.expressions.sources.directory import Directory, Kinds, StoredRecords
 from dashwright.expressions.sources.http.client import HttpClient
 from dashwright.expressions.sources.postgres import source as postgres
 from dashwright.expressions.sources.postgres.connections import Connections, Sizes
 from dashwright.expressions.sources.postgres.source import Postgres
 from dashwright.expressions.sources.prometheus import source as prometheus
 from dashwright.expressions.sources.prometheus.source import Prometheus
-from dashwright.expressions.sources.records import StoredRecords
 
 log = structlog.get_logger()
 

@@ -14,8 +14,7 @@ from dashwright.common.messaging import rpc_wire as wire
 from dashwright.common.messaging.broker import Broker, Inbox, Subscription
 from dashwright.common.messaging.delivery_result import Ack, DeliveryResult
 from dashwright.common.messaging.message import Delivery, Header, Headers, Message, count
-from dashwright.common.messaging.nonces import NonceCache
-from dashwright.common.messaging.signing import Purpose, Signer
+from dashwright.common.messaging.signing import NonceCache, Purpose, Signer
 from dashwright.common.observability import metrics, tracing
 
 _log = structlog.get_logger()

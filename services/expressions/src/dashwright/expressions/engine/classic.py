@@ -11,11 +11,10 @@ import numpy as np
 
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine import classic_reducers
-from dashwright.expressions.engine.expression import Match, Outcome
+from dashwright.expressions.engine.expression import Match, Outcome, ref_id_of
 from dashwright.expressions.engine.labels import NONE, Labels
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.predicates import BOUNDS, Predicate
-from dashwright.expressions.engine.reference import ref_id_of
 from dashwright.expressions.engine.values import Cells, Mask, Numbers, Scalar, Series, Values
 
 _OPERATORS = ("and", "or", "logic-or")

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.table import Table
@@ -68,3 +69,13 @@ class TableExpression(ABC):
     @abstractmethod
     def select(self, inputs: Mapping[str, Values | Table], limits: Limits) -> Outcome:
         """Raises an error of the tree. May take as long as the deadline allows, so it is no work for the event loop."""
+
+
+def ref_id_of(reference: str, missing: str = "no variable specified to reference") -> str:
+    """The refId that ``reference`` names. Raises BadRequest, which begins with ``missing``, where it names none."""
+    ref_id = reference.removeprefix("$")
+    if ref_id != reference and ref_id.startswith("{") and ref_id.endswith("}"):
+        ref_id = ref_id[1:-1]
+    if not ref_id.strip():
+        raise BadRequest(f"{missing}; name a query or expression, such as $A or ${{my query}}")
+    return ref_id

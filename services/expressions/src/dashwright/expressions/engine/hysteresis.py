@@ -6,11 +6,25 @@ import numpy as np
 
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine.deadline import Deadline
-from dashwright.expressions.engine.fingerprint import fingerprint
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.engine.predicates import Predicate
 from dashwright.expressions.engine.values import Floats, Mask
+
+_BASIS = 0xCBF29CE484222325
+_PRIME = 0x100000001B3
+_BITS = (1 << 64) - 1
+_END = b"\xff"
+"""Stands behind every key and value; UTF-8 has no such byte."""
+
+
+def fingerprint(labels: Labels) -> int:
+    """Over the labels sorted by key; without labels it is the algorithm's basis. Not FNV-1a: multiplied first, then mixed."""
+    value = _BASIS
+    for byte in b"".join(part.encode() + _END for pair in labels.pairs for part in pair):
+        value = (value * _PRIME & _BITS) ^ byte
+    return value
+
 
 _FRAME_TYPE = "fingerprints"
 _NEWEST_VERSION = (1, 0)

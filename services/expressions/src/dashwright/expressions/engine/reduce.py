@@ -12,10 +12,9 @@ from typing import ClassVar
 import numpy as np
 
 from dashwright.common.errors import BadRequest
-from dashwright.expressions.engine.expression import Outcome
+from dashwright.expressions.engine.expression import Outcome, ref_id_of
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.reducers import REDUCERS, slabs
-from dashwright.expressions.engine.reference import ref_id_of
 from dashwright.expressions.engine.values import Cells, Floats, NoData, Numbers, Scalar, Series, Values
 
 _MISSING = "no expression ID is specified to reduce. Must be a reference to an existing query or expression"

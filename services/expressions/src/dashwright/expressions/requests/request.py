@@ -3,18 +3,85 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
+
+import orjson
 
 from dashwright.common.errors import BadRequest, Cause, DashwrightError
 from dashwright.common.models.expressions import SourceQuery, Target
-from dashwright.common.models.query_context import QueryContext
+from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.expressions.engine.assertions import Assertion
 from dashwright.expressions.engine.graph import Node
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange, time_range
 from dashwright.expressions.requests.binding import Bound, Fault, bind
-from dashwright.expressions.requests.envelope import Envelope, opened
 from dashwright.expressions.requests.targets import expression_of
 from dashwright.expressions.sql.engine import SqlEngine
+
+FROM, TO = "now-6h", "now"
+"""The range of a request that names none."""
+
+
+@dataclass(slots=True)
+class Envelope:
+    """``items`` are JSON pointers and what lies there, in the order of the body."""
+
+    items: list[tuple[str, Any]] = field(default_factory=list)
+    start: str = FROM
+    end: str = TO
+    faults: list[Fault] = field(default_factory=list)
+
+
+def opened(body: bytes, endpoint: QueryEndpoint) -> Envelope:
+    """A panel for the strict doors, a list of queries for the other. Raises BadRequest where the body is no JSON."""
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise BadRequest(f"bad request data: the body is no JSON: {error}") from error
+    envelope = Envelope()
+    if not isinstance(document, dict):
+        envelope.faults.append(_wrong("", "must be an object with targets and a type, or with queries"))
+        return envelope
+    if endpoint is not QueryEndpoint.QUERY:
+        _open_panel(document, envelope)
+    _add_items(document, "queries", envelope)
+    envelope.start = _time(document, "from", FROM, envelope)
+    envelope.end = _time(document, "to", TO, envelope)
+    return envelope
+
+
+def _open_panel(document: dict[str, Any], envelope: Envelope) -> None:
+    for name, kind, told in (("type", str, "text"), ("targets", list, "a list")):
+        value = document.get(name)
+        if value is None:
+            envelope.faults.append(_wrong(f"/{name}", "is required"))
+        elif not isinstance(value, kind):
+            envelope.faults.append(_wrong(f"/{name}", f"must be {told}"))
+    if isinstance(document.get("targets"), list):
+        _add_items(document, "targets", envelope)
+
+
+def _add_items(document: dict[str, Any], name: str, envelope: Envelope) -> None:
+    items = document.get(name)
+    if isinstance(items, list):
+        envelope.items += [(f"/{name}/{number}", item) for number, item in enumerate(items)]
+    elif items is not None:
+        envelope.faults.append(_wrong(f"/{name}", "must be a list"))
+
+
+def _time(document: dict[str, Any], name: str, default: str, envelope: Envelope) -> str:
+    value = document.get(name)
+    if value is None:
+        return default
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        return str(value)
+    envelope.faults.append(_wrong(f"/{name}", "must be text, or epoch milliseconds as an integer"))
+    return default
+
+
+def _wrong(pointer: str, message: str) -> Fault:
+    return Fault(pointer, message, "bad-request")
+
 
 _TOLD_FAULTS = 5
 _LISTED_FAULTS = 100

@@ -17,12 +17,11 @@ from dashwright.common.models.expressions import (
     ThresholdTarget,
 )
 from dashwright.expressions.engine.classic import ClassicConditions, Condition
-from dashwright.expressions.engine.expression import Expression, TableExpression
+from dashwright.expressions.engine.expression import Expression, TableExpression, ref_id_of
 from dashwright.expressions.engine.hysteresis import Hysteresis, fingerprints_of
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.math.evaluate import Math
 from dashwright.expressions.engine.reduce import Reduce
-from dashwright.expressions.engine.reference import ref_id_of
 from dashwright.expressions.engine.resample import Resample
 from dashwright.expressions.engine.threshold import Threshold, predicate_of
 from dashwright.expressions.engine.timerange import TimeRange

@@ -6,10 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, SourceFailed
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.common.models.query_context import QueryContext
+from dashwright.common.secrets import SecretBox
+from dashwright.common.stores import data_sources
 from dashwright.expressions.sources.source import Source
 from dashwright.expressions.sources.testdata import source as testdata
 
@@ -147,3 +150,18 @@ def _seconds(record: SourceRecord, default: float) -> float:
     except (TypeError, ValueError):
         return default
     return chosen if 0 < chosen < math.inf else default
+
+
+class StoredRecords:
+    def __init__(self, database: Database, box: SecretBox) -> None:
+        self._database = database
+        self._box = box
+
+    async def find(self, org_id: int, uid: str) -> SourceRecord | None:
+        async with self._database.connection() as connection:
+            return await data_sources.find(connection, self._box, org_id, uid)
+
+    async def uid_of(self, org_id: int, name: str) -> str | None:
+        async with self._database.connection() as connection:
+            found = await data_sources.get(connection, org_id, name=name)
+        return None if found is None else found.uid

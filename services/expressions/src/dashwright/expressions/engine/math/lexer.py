@@ -2,9 +2,55 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
 
-from dashwright.expressions.engine.math.faults import fault
-from dashwright.expressions.engine.math.tokens import Kind, Token
+from dashwright.common.errors import BadRequest
+
+_CONTEXT = 40
+
+
+def fault(message: str, text: str, position: int) -> BadRequest:
+    """``details`` holds ``position`` (from 1) and ``caret``: the surrounding text above a line with a caret under the place."""
+    start = max(0, position - _CONTEXT)
+    line = "".join(" " if char.isspace() else char for char in text[start : position + _CONTEXT])
+    caret = f"{line}\n{' ' * (position - start)}^"
+    return BadRequest(
+        f"expr: {message} (at character {position + 1})",
+        message_id="sse.parseError",
+        details={"position": str(position + 1), "caret": caret},
+    )
+
+
+_SHOWN = 10
+
+
+class Kind(StrEnum):
+    OPERATOR = "op"
+    NUMBER = "number"
+    VARIABLE = "var"
+    STRING = "string"
+    FUNCTION = "func"
+    OPEN = "("
+    CLOSE = ")"
+    COMMA = ","
+    END = "EOF"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """``text`` is as written; ``position`` counts characters from 0."""
+
+    kind: Kind
+    text: str
+    position: int
+
+    def __str__(self) -> str:
+        """As error messages show it: quoted, cut after ten characters."""
+        if self.kind is Kind.END:
+            return "EOF"
+        return f'"{self.text[:_SHOWN]}"' + ("..." if len(self.text) > _SHOWN else "")
+
 
 _SPACE = re.compile(r"\s*")
 _SYMBOL = re.compile(r"\*\*|==|!=|>=|<=|&&|\|\||[!<>+\-*/%]")

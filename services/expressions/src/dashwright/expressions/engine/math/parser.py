@@ -8,11 +8,9 @@ import math
 from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.limits import EXPRESSION_DEPTH, EXPRESSION_LENGTH
 from dashwright.expressions.engine.math.ast import Binary, Call, Node, Number, Unary, Variable
-from dashwright.expressions.engine.math.faults import fault
 from dashwright.expressions.engine.math.functions import FUNCTIONS
-from dashwright.expressions.engine.math.lexer import tokens
+from dashwright.expressions.engine.math.lexer import Kind, Token, fault, tokens
 from dashwright.expressions.engine.math.operators import BINARY, UNARY
-from dashwright.expressions.engine.math.tokens import Kind, Token
 from dashwright.expressions.engine.suggestion import suggestion
 
 _VALUE = "a value belongs here, such as 1, $A or abs($A)"
